@@ -304,7 +304,7 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsStopped) {
   // Nobody goes on with the other folder by mistake.
   const ProgramResult resumed = test::rubato({"train", "--resume", "run"}, folder_.path());
   EXPECT_EQ(resumed.code, 2);
-  EXPECT_THAT(resumed.err, HasSubstr("the run went on in " + file("run-2").string()));
+  EXPECT_THAT(resumed.err, HasSubstr("the run continued in " + file("run-2").string()));
 }
 
 // It does not know that the others have gone on without it.

@@ -103,7 +103,7 @@ TEST_F(KernelsCommand, AResumeOnOtherKernelsSaysSo) {
   EXPECT_EQ(other.code, 0);
   EXPECT_EQ(other.err,
             "rubato train: the run was computed with OpenBLAS Haswell, ATen AVX2, oneDNN avx2\n"
-            "and goes on with OpenBLAS Prescott, ATen NO AVX, oneDNN sse41: its bits may differ "
+            "and continues with OpenBLAS Prescott, ATen NO AVX, oneDNN sse41: its bits may differ "
             "from those of a run that was not interrupted (--kernels portable keeps them)\n");
   EXPECT_THAT(run(haswell, {"train", "--resume=run", "--kernels=portable"}).err,
               HasSubstr("--kernels was native, is portable"));

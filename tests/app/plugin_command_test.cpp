@@ -155,7 +155,7 @@ TEST_F(PluginCommand, ABatchPolicyOfItsIsSimulated) {
   EXPECT_EQ(row["clock"]["hours"], summary("run")["clock"]["hours"]);
   const ProgramResult blind = run("simulate", {"--batch", "noise-scale:max=256"});
   EXPECT_EQ(blind.code, 2);
-  EXPECT_THAT(blind.err, HasSubstr("only training knows"));
+  EXPECT_THAT(blind.err, HasSubstr("known only while training"));
 }
 
 TEST_F(PluginCommand, EveryPartIsTakenByItsOption) {
@@ -264,10 +264,10 @@ TEST_F(PluginCommand, AConfigurationNamesIt) {
 
 // Whatever it throws: which part, whose, in which step, and how the run goes on.
 TEST_F(PluginCommand, SaysWhatARuleOfItsHasThrown) {
-  for (const auto& [how, words] :
-       std::vector<std::pair<std::string, std::string>>{{"error", "no licence"},
-                                                        {"exception", "no licence"},
-                                                        {"number", "what is no std::exception"}}) {
+  for (const auto& [how, words] : std::vector<std::pair<std::string, std::string>>{
+           {"error", "no licence"},
+           {"exception", "no licence"},
+           {"number", "an exception that is not a std::exception"}}) {
     SCOPED_TRACE(how);
     const Arguments arguments{"--plugin", RUBATO_EVERY_PART, "--rule",  "failing:how=" + how,
                               "--model",  "softmax",         "--trace", "64",
@@ -304,9 +304,10 @@ TEST_F(PluginCommand, SaysWhatOtherPartsOfItsHaveThrown) {
       said({"--sampler", "failing", "--out", "s"}),
       ContainsRegex("sampler failing \\(of --plugin .*\\) at epoch 2, step 24 of the run: no "
                     "order\nafter 23 steps; the checkpoint is s/"));
-  EXPECT_THAT(said({"--metric", "failing", "--out", "m"}),
-              ContainsRegex("metric failing \\(of --plugin .*\\) after epoch 1: what is no "
-                            "std::exception\nafter 23 steps; the checkpoint is m/"));
+  EXPECT_THAT(
+      said({"--metric", "failing", "--out", "m"}),
+      ContainsRegex("metric failing \\(of --plugin .*\\) after epoch 1: an exception that is not a "
+                    "std::exception\nafter 23 steps; the checkpoint is m/"));
   const ProgramResult verified =
       run("verify", {"--plugin", RUBATO_EVERY_PART, "--model", "softmax", "--trace", "512",
                      "--sampler", "failing", "--steps", "30"});

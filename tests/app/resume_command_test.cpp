@@ -126,7 +126,7 @@ TEST_F(ResumeCommand, RefusesAnotherConfigurationAndSaysWhatMayChange) {
                                        HasSubstr("may be changed: --on-trace-end, --cores, ")));
   EXPECT_THAT(error("--momentum=0.9"), HasSubstr("--momentum was not set, is 0.9"));
   EXPECT_THAT(error("--label-smoothing=0.1"), HasSubstr("--label-smoothing was 0, is 0.1"));
-  EXPECT_THAT(error("--out=other"), HasSubstr("--out: a run that goes on stays in its folder"));
+  EXPECT_THAT(error("--out=other"), HasSubstr("--out: a resumed run stays in its folder"));
   EXPECT_THAT(error("--config=run/config.toml"), HasSubstr("--resume has a configuration"));
   EXPECT_THAT(error("--reduce=ring"), HasSubstr("does not give the same bits"));
   folder_.write("trace2.csv", "step,batchsize\n0,8\n");

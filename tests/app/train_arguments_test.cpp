@@ -302,7 +302,7 @@ TEST(TrainArguments, RejectArgumentsThatWouldDoNothing) {
       {{"--schedule-unit=steps", "--schedule=plateau"},
        "--schedule-unit: plateau counts nothing; accepted: with another --schedule"},
       {{"--watch=test-accuracy"},
-       "--watch: nobody goes by test-accuracy; accepted: with --patience, --keep-best or the "
+       "--watch: nothing uses test-accuracy; accepted: with --patience, --keep-best or the "
        "schedule plateau"},
       {{"--no-decay=vectors"},
        "--no-decay: nothing decays, and no rate is layer-wise; accepted: with --weight-decay, "
@@ -424,7 +424,7 @@ TEST_F(RunToResume, IsAFolderOrOneOfItsCheckpoints) {
 
 TEST_F(RunToResume, StaysInItsFolder) {
   EXPECT_EQ(error_parsing({"--resume", run_.string(), "--out", (folder_.path() / "new").string()}),
-            "--out: a run that goes on stays in its folder; accepted: --resume alone");
+            "--out: a resumed run stays in its folder; accepted: --resume alone");
   EXPECT_EQ(error_parsing({"--resume", run_.string(), "--config", "c.toml"}),
             "--config: --resume has a configuration of its own; accepted: one of them");
 }

@@ -161,7 +161,7 @@ class Simulations(TestCase):
         self.assertNotEqual(found["hours"][0], found["hours"][2])
         with self.assertRaises(rubato.Error):
             rubato.simulate(64, dataset_size=-3)
-        with self.assertRaisesRegex(rubato.Error, "only training knows"):
+        with self.assertRaisesRegex(rubato.Error, "known only while training"):
             rubato.simulate(64, batch="noise-scale:max=256")
         with self.assertRaisesRegex(TypeError, "simulate"):
             rubato.simulate(rule="linear")

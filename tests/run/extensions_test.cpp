@@ -128,7 +128,7 @@ TEST(Extensions, DataAreChecked) {
   EXPECT_EQ(said(data), "no error");
   data.train.inputs.pop_back();
   EXPECT_EQ(said(data),
-            "--data mine: 7 numbers are no samples of shape [2]; accepted: at least one whole "
+            "--data mine: 7 numbers are not samples of shape [2]; accepted: at least one whole "
             "sample");
   data.train = points(4);
   data.train.labels.pop_back();
@@ -141,7 +141,7 @@ TEST(Extensions, DataAreChecked) {
   EXPECT_THAT(said(data), HasSubstr("--data mine: the inputs"));
   data.train = points(4);
   data.train.inputs.clear();
-  EXPECT_THAT(said(data), HasSubstr("0 numbers are no samples"));
+  EXPECT_THAT(said(data), HasSubstr("0 numbers are not samples"));
 }
 
 // What a configuration chooses is what the trainer is given.

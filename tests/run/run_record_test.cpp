@@ -66,7 +66,7 @@ TEST(KernelRecord, SaysWhatDiffers) {
   EXPECT_EQ(difference("Eigen avx2", "Eigen avx2"), "");
   EXPECT_EQ(difference("", "Eigen avx2"), "") << "a checkpoint from before they were said";
   EXPECT_THAT(difference("Eigen avx2", "Eigen sse"),
-              testing::StartsWith("the run was computed with Eigen avx2\nand goes on with Eigen "
+              testing::StartsWith("the run was computed with Eigen avx2\nand continues with Eigen "
                                   "sse: its bits may differ"));
 }
 
@@ -81,7 +81,7 @@ TEST(KernelRecord, SaysThatLibtorchDiffers) {
   EXPECT_EQ(difference("2.6.0", "2.6.0"), "");
   EXPECT_EQ(
       difference("1.13.1", "2.6.0"),
-      "the run was computed with libtorch 1.13.1\nand goes on with libtorch 2.6.0: its bits may "
+      "the run was computed with libtorch 1.13.1\nand continues with libtorch 2.6.0: its bits may "
       "differ from those of a run that was not interrupted");
 }
 

@@ -40,7 +40,7 @@ TEST(RunFolder, MayNotLieInAFile) {
   const auto file = folder.write("file", "");
   EXPECT_EQ(error_with(file / "a" / "b"),
             "--out: cannot make '" + (file / "a" / "b").string() + "', '" + file.string() +
-                "' is no folder; accepted: a folder that does not exist yet");
+                "' is not a folder; accepted: a folder that does not exist yet");
 }
 
 TEST(RunFolder, HasAName) {
@@ -97,7 +97,7 @@ TEST(RunRequest, IsForOneFolderOrNone) {
   EXPECT_EQ(test::error_of([&] {
               static_cast<void>(location_of({.out = folder.path() / "a", .resume = "b"}, {}));
             }),
-            "--out: a run that goes on stays in its folder; accepted: --resume alone");
+            "--out: a resumed run stays in its folder; accepted: --resume alone");
 }
 
 }  // namespace

@@ -151,9 +151,9 @@ TEST(Run, WritesNothingWhereItIsNowhere) {
   rubato::Run run(configuration, dense_workload(configuration));
   EXPECT_EQ(run.execute().end, RunOutcome::End::completed);
   EXPECT_EQ(test::error_of([&] { run.write_checkpoint(); }),
-            "the run is kept nowhere; accepted: RunLocation::create() or resume()");
+            "the run has no folder; accepted: RunLocation::create() or resume()");
   EXPECT_EQ(test::error_of([&] { static_cast<void>(run.write_weights()); }),
-            "the run is kept nowhere; accepted: RunLocation::create() or resume()");
+            "the run has no folder; accepted: RunLocation::create() or resume()");
 }
 
 TEST(Run, IsMadeWithoutAFolderWhereSomethingIsWrong) {
@@ -325,10 +325,11 @@ TEST(Run, IsNotResumedWhereItHasGoneOnInAnotherFolder) {
   }
   EXPECT_EQ(error(), "no error");
   mark_moved(folder, temp.path() / "a" / ".." / "run-2", 11);
-  EXPECT_EQ(error(),
-            fmt::format("{}: after 11 steps the run went on in {}; accepted: that folder, or this "
-                        "one without moved.txt",
-                        folder.string(), (temp.path() / "run-2").string()));
+  EXPECT_EQ(
+      error(),
+      fmt::format("{}: after 11 steps the run continued in {}; accepted: that folder, or this "
+                  "one without moved.txt",
+                  folder.string(), (temp.path() / "run-2").string()));
   // It comes back.
   static_cast<void>(RunLocation::take_over(folder, configuration, handover));
   EXPECT_EQ(error(), "no error");

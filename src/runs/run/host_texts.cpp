@@ -12,7 +12,7 @@ namespace rubato {
 
 namespace {
 
-// Enough to tell two contents apart, for people.
+// This many digits suffice for people to tell two contents apart.
 constexpr std::size_t kHashDigits = 16;
 
 std::string hash_of(std::string_view content) {

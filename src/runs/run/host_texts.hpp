@@ -11,16 +11,17 @@
 
 namespace rubato {
 
-/// What has to be equal on all hosts before they take part: the kernels, and the options that
-/// change the result, but for those whose content counts.
+/// The texts that must be equal on all hosts before they take part: the kernels, and the options
+/// that change the result, except those whose content is compared.
 [[nodiscard]] std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
                                                        const Workload& workload);
 
-/// The steps of a run, which have to be equal, too.
+/// The steps of a run, which must be equal, too.
 [[nodiscard]] NamedText what_is_followed(const RunSteps& steps);
 
-/// What has to be equal on all hosts before the first step: the steps, the data, and all that a
-/// new trainer starts from, or the checkpoint that it goes on from (null where there is none).
+/// The texts that must be equal on all hosts before the first step: the steps, the data, and
+/// everything that a new trainer starts from, or the checkpoint that it continues from (null if
+/// there is none).
 [[nodiscard]] std::vector<NamedText> what_is_trained(const RunSteps& steps, const Trainer& trainer,
                                                      const State* checkpoint);
 

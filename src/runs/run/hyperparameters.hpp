@@ -10,8 +10,9 @@
 
 namespace rubato {
 
-/// What HPARAMS shows of a run: the options that are set and that its result depends on, and the
-/// cores. Of a path only the last name, so that a run that is moved stays the same.
+/// The settings that HPARAMS shows for a run: the options that are set and that its result depends
+/// on, and the cores. A path is reduced to its last name, so that a run that is moved stays the
+/// same.
 [[nodiscard]] std::vector<Hyperparameter> hyperparameters_of(const RunConfiguration& configuration);
 
 /// The column of HPARAMS for an option of that name. Throws Error for an unknown one.

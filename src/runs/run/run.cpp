@@ -42,7 +42,7 @@ void write_data_record(const RunFolder& folder, const Workload& workload) {
   if (!record.empty()) folder.write(kDataRecordFile, record);
 }
 
-// What tells it apart where several are watched together.
+// The name of the folder, which identifies the run if several are watched together.
 std::string name_of_run(const RunFolder& folder) {
   const std::filesystem::path whole = absolute_path(folder.path());
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
@@ -61,7 +61,7 @@ TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& co
   return options;
 }
 
-// Null where none is asked for, or kept.
+// Null if no timeline is wanted, or the run has no folder.
 std::shared_ptr<Timeline> timeline_of(const RunConfiguration& configuration,
                                       const RunLocation& location) {
   if (configuration.timeline.empty() || location.path().empty()) return nullptr;
@@ -69,8 +69,9 @@ std::shared_ptr<Timeline> timeline_of(const RunConfiguration& configuration,
                                     configuration.timeline->last);
 }
 
-// Throws Error where the configuration in the folder could not say what is to be trained: before
-// there is a folder. Files that are copied into it have other names there.
+// Throws Error, before there is a folder, if a configuration file could not hold the configuration.
+// The options of files that are copied into the folder do not count, as the copies have other
+// names.
 void require_nameable(RunConfiguration run, std::span<const WorkloadFile> files) {
   run_option("trace").reset(run);
   run_option(kPluginOption).reset(run);
@@ -95,7 +96,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
                 {.steps = steps_, .samples = workload_->samples(), .source = [this] {
                    return make_step_source(configuration_, steps_, workload_->gradient_bytes());
                  }});
-  // Those who come later get their state from the others, which says what it is of.
+  // Hosts that come and go are not compared here: those that join later get their state from the
+  // others, and are checked with it.
   if (Hosts* const others = trainer_.options().hosts.get(); others && !others->elastic()) {
     const auto& from = location_.from();
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
@@ -115,7 +117,7 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
         });
     if (interval) trainer_.add_observer(checkpointer_);
   }
-  // They have been read for their hashes and copies.
+  // The files have been read for their hashes and copies, and are not needed in memory any more.
   for (const WorkloadFile& file : workload_->files()) {
     if (file.mapping) file.mapping->forget();
   }
@@ -124,7 +126,7 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
 Run::~Run() = default;
 
 void Run::add_keepers() {
-  // Of a host without a folder nothing is kept.
+  // A host without a run folder writes nothing.
   const bool resumed = location_.from().has_value() && location_.folder_;
   std::string config = !location_.folder_ ? to_toml(configuration_)
                        : resumed
@@ -181,7 +183,7 @@ void Run::go_on() {
   if (!location_.folder_) return;
   write_origin(folder(), configuration_, steps_, workload_->files());
   write_data_record(folder(), *workload_);
-  // The file may be of a later epoch.
+  // The existing file may be from a later epoch.
   if (best_ && best_->value()) write_best();
 }
 
@@ -196,7 +198,7 @@ RunOutcome Run::execute() {
   }
 }
 
-// What has ended training is what is to be said.
+// Errors of writing are ignored: the exception that ended training matters more.
 void Run::write_timeline_of_failure() noexcept {
   try {
     if (timeline_) timeline_->write();
@@ -222,7 +224,7 @@ RunOutcome Run::train() {
   if (location_.folder_) {
     const bool diverged = outcome.end == RunOutcome::End::diverged;
     write_results(*outcome.summary, !diverged);
-    // After the last checkpoint: a run that goes on from there has not ended.
+    // This follows the last checkpoint, because a run that continues from there has not ended.
     if (tensorboard_) tensorboard_->end(!diverged);
   }
   return outcome;
@@ -236,7 +238,7 @@ void Run::stop_for_now(Training& training, std::string reason) {
   if (!training.result().stopped.empty()) return;
   if (location_.folder_) {
     static_cast<void>(write_checkpoint());
-    // The state of the same number of steps that comes after it is one that has ended.
+    // A later state of the same number of steps would be that of a run that has ended.
     checkpointer_->hold();
   }
   training.stop(std::move(reason));
@@ -267,10 +269,11 @@ void Run::sync_records() const {
 
 void Run::write_results(RunSummary& summary, bool with_checkpoint) {
   static_cast<void>(write_weights());
-  // The lines are on the disk before the summary that vouches for them.
+  // The lines are on the disk before the summary that contains their hash.
   summary.metrics_sha256 = metrics_->sha256();
   folder().write("summary.json", to_json(summary));
-  // Last, as what it is for, more epochs, is not lost with it.
+  // The checkpoint comes last: it serves only to train more epochs, which an earlier checkpoint
+  // allows, too.
   if (with_checkpoint && !checkpointer_->holds() && configuration_.checkpoint_every->has_value()) {
     static_cast<void>(write_checkpoint());
   }
@@ -309,7 +312,7 @@ std::optional<std::int64_t> Run::write_checkpoint_in_step() {
     before = state;
   });
   if (!there) return std::nullopt;
-  // Training goes on meanwhile.
+  // Training continues while this is written.
   if (is_wanted) static_cast<void>(checkpointer_->keep(before_steps, before));
   return before_steps;
 }
@@ -324,7 +327,7 @@ std::optional<std::filesystem::path> Run::kept_in() const {
 
 const RunFolder& Run::folder() const {
   if (!location_.folder_) {
-    throw Error("the run is kept nowhere; accepted: RunLocation::create() or resume()");
+    throw Error("the run has no folder; accepted: RunLocation::create() or resume()");
   }
   return *location_.folder_;
 }

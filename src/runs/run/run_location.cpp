@@ -47,15 +47,15 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
   return {.file = file, .state = read_state(file)};
 }
 
-// That a run begins anew must not throw away what it has come to.
+// Refuses to begin a run anew in a folder that contains its results.
 void require_nothing_to_lose(const fs::path& folder) {
   std::error_code ignored;
   for (const char* name : {"summary.json", "model.pt", "weights.pt", "weights.safetensors"}) {
     if (!fs::exists(folder / name, ignored)) continue;
-    throw Error(
-        fmt::format("{}: the run has ended and left {}, but no checkpoint to go on from; accepted: "
-                    "a new run, such as rubato train --config {}",
-                    folder.string(), name, shell_quoted((folder / "config.toml").string())));
+    throw Error(fmt::format(
+        "{}: the run has ended and left {}, but no checkpoint to continue from; accepted: "
+        "a new run, such as rubato train --config {}",
+        folder.string(), name, shell_quoted((folder / "config.toml").string())));
   }
 }
 
@@ -97,7 +97,7 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
   std::error_code ignored;
   if (fs::exists(path, ignored)) {
     const RunConfiguration before = read_configuration(path / "config.toml", {}, configuration);
-    // The trace is a copy; it and the data were compared when this host came.
+    // The trace is a copy; it and the data were compared when this host joined.
     require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
                       ResumeFrom::checkpoint);
     location.folder_.emplace(RunFolder::existing(path, patience));
@@ -124,7 +124,7 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
   } else {
     require_nothing_to_lose(folder);
     std::error_code ignored;
-    // The process was killed before it had written the configuration.
+    // The process was killed before it wrote the configuration.
     if (again && !fs::exists(folder / "config.toml", ignored)) return;
     const RunConfiguration before = read_configuration(folder / "config.toml", {}, configuration);
     require_resumable(with_paths_from(folder, before), now,

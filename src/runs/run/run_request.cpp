@@ -33,11 +33,12 @@ path existing_parent(const path& folder) {
 void require_one_folder(const RunRequest& request) {
   if (request.continues && (request.resume || !request.out)) {
     throw Error(
-        "--continue: it begins the run in a folder, or goes on there; accepted: with --out FOLDER, "
+        "--continue: it begins the run in a folder, or continues it there; accepted: with --out "
+        "FOLDER, "
         "without --resume");
   }
   if (!request.resume || !request.out) return;
-  throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
+  throw Error("--out: a resumed run stays in its folder; accepted: --resume alone");
 }
 
 bool is_complete(const RunRequest& request) {
@@ -81,7 +82,7 @@ void check_run_folder(const path& folder) {
   }
   const path parent = existing_parent(folder);
   if (!std::filesystem::is_directory(parent, ignored)) {
-    throw Error(fmt::format("--out: cannot make '{}', '{}' is no folder; {}", folder.string(),
+    throw Error(fmt::format("--out: cannot make '{}', '{}' is not a folder; {}", folder.string(),
                             parent.string(), kAccepted));
   }
   if (access(parent.c_str(), W_OK | X_OK) != 0) {
@@ -102,7 +103,7 @@ void ask_to_resume(RunRequest& request, const std::string& text) {
   request.checkpoint.reset();
   if (file.extension() != ".safetensors") return;
   const path folder = file.parent_path();
-  // Where too little of the name is there, the folders above are those of this process.
+  // If the name has too few parts, the folders are relative to the working folder.
   request.resume = folder.empty() || folder == "." ? path("..")
                    : folder.has_parent_path()      ? folder.parent_path()
                                                    : path(".");

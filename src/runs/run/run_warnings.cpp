@@ -19,7 +19,7 @@ namespace rubato {
 
 namespace {
 
-// Of every step; empty where they differ, or that is decided in training.
+// The batch size of all steps; empty if they differ, or training decides it.
 std::optional<std::int64_t> only_batch_size(const RunConfiguration& run, const RunSteps& steps) {
   const Trace* const trace = std::get_if<Trace>(&steps);
   if (trace == nullptr || has_batch_policy(run)) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::int64_t> only_batch_size(const RunConfiguration& run, const R
   return same ? std::optional(first) : std::nullopt;
 }
 
-// "lr 0.05", where that does not depend on gradients.
+// Returns "lr 0.05", unless the rate depends on gradients.
 std::string rate_of(Rule& rule, const RunConfiguration& run, std::int64_t batch) {
   const RuleNeeds needs = rule.needs();
   if (needs.group_norms || needs.parameter_norms) return "a rate of its own";
@@ -71,7 +71,7 @@ std::vector<std::string> idle_arguments(const RunRequest& request, const RunStep
 std::optional<std::string> scaled_rate(const RunRequest& request, const RunSteps& steps) {
   const RunConfiguration& run = request.run;
   if (!request.given.contains("lr") || request.given.contains("ref-batch")) return std::nullopt;
-  // A user's own is asked in steps alone.
+  // The user's own rules are called only in steps.
   const std::vector<std::string_view> built_in = rule_names();
   if (std::ranges::find(built_in, Spec(run.rule).name()) == built_in.end()) return std::nullopt;
   const std::optional<std::int64_t> batch = only_batch_size(run, steps);

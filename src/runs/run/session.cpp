@@ -22,7 +22,7 @@ constexpr const char* kNoDevices =
     "the availability has no devices for the rest of the training; a longer one, or --on-trace-end "
     "hold or cycle, has them";
 
-// Only the run folder that the user has asked for has checkpoints.
+// Only the run folder that the user has asked for gets checkpoints.
 RunConfiguration configuration_of(const RunRequest& request, bool follows) {
   RunConfiguration configuration = request.run;
   if (follows) configuration.checkpoint_every = "never";
@@ -38,8 +38,8 @@ const std::shared_ptr<const Workload>& announced(const SessionParts& parts, Sess
 
 }  // namespace
 
-// Pauses training when the owner wants to stop: on several hosts on all of them, after the same
-// step. Has the host that writes the run write a checkpoint when an owner wants one.
+// Pauses training when the owner wants to stop: with several hosts on all of them, after the same
+// step. Makes the host that writes the run write a checkpoint when an owner wants one.
 class Session::Interruption final : public Observer {
  public:
   Interruption(std::shared_ptr<Hosts> hosts, Session& session)
@@ -89,7 +89,7 @@ Session::~Session() = default;
 
 void Session::show(const ProgressOut& out) {
   const RunConfiguration& run = request_.run;
-  // What does not fill a minibatch is carried or dropped.
+  // Samples that do not fill a minibatch are carried or dropped.
   const std::int64_t minibatch = run.remainder == Remainder::carry ? 1 : run.minibatch;
   progress_ = run_.trainer().add_observer<Progress>(
       out, ProgressOptions{.epochs = run.epochs,
@@ -138,7 +138,7 @@ void Session::throw_with_rest() {
       throw TrainingError(*training, left_of_steps());
     }
     const bool is_error = dynamic_cast<const Error*>(&error) != nullptr;
-    // Others of that family mean more than their words.
+    // Classes derived from Error carry more than their message.
     if (is_error && typeid(error) != typeid(Error)) throw;
     const bool named = is_error && run_.trainer().part_under_way() != "rule";
     const std::string who = named ? std::string() : thrower();
@@ -147,7 +147,7 @@ void Session::throw_with_rest() {
   } catch (...) {
     const std::string who = thrower();
     if (who.empty()) throw;
-    throw Error(who + "what is no std::exception" + left_of_steps());
+    throw Error(who + "an exception that is not a std::exception" + left_of_steps());
   }
 }
 
@@ -212,7 +212,7 @@ void Session::finish_progress() {
   if (progress_) progress_->finish();
 }
 
-// Without a checkpoint the weights, if they can be written.
+// Without a checkpoint, the weights are saved if possible.
 std::string Session::left_without_output() {
   if (!is_kept()) return {};
   if (has_checkpoint()) {
@@ -222,7 +222,7 @@ std::string Session::left_without_output() {
     return fmt::format("\nthe weights after {} steps are in {}", run_.trainer().result().steps,
                        run_.write_weights().string());
   } catch (const OutputError&) {
-    return "\nthere is no checkpoint to go on from";
+    return "\nthere is no checkpoint to continue from";
   }
 }
 
@@ -230,7 +230,7 @@ std::string Session::left_of_steps() {
   return run_.trainer().result().steps == 0 ? std::string() : left_of_step();
 }
 
-// The checkpoint of the step before, if it can be written; else why not.
+// Writes the checkpoint of the step before if possible, else says why not.
 std::string Session::left_of_step() {
   if (!is_kept()) return {};
   const std::int64_t steps = run_.trainer().result().steps;
@@ -244,7 +244,7 @@ std::string Session::left_of_step() {
   } catch (const std::exception& error) {
     why = fmt::format("\nno checkpoint of {} steps: {}", steps, error.what());
   }
-  if (!has_checkpoint()) return why + "\nthere is no checkpoint to go on from";
+  if (!has_checkpoint()) return why + "\nthere is no checkpoint to continue from";
   return fmt::format("{}\nthe checkpoints before it are kept; {}", why, owner_.to_go_on(run_));
 }
 
@@ -252,7 +252,7 @@ bool Session::is_kept() const {
   return !follows_ && !run_.location().path().empty();
 }
 
-// Somebody may have removed the folder, of which a part was then made again.
+// The folder may have been removed, and then recreated in part.
 bool Session::has_checkpoint() const {
   std::error_code ignored;
   return std::filesystem::exists(run_.location().path() / "config.toml", ignored) &&

@@ -39,7 +39,7 @@ void require_in_range(const CalibrationOptions& options) {
   }
 }
 
-// What a step takes is the same, and training neither ends nor diverges.
+// Options with which a step takes as long as in the run, and training neither ends nor diverges.
 TrainOptions options_of_calibration(const RunConfiguration& configuration,
                                     const CalibrationOptions& options) {
   constexpr std::int64_t kEndless = 1'000'000;
@@ -59,20 +59,20 @@ TrainOptions options_of_calibration(const RunConfiguration& configuration,
   return train;
 }
 
-// Measures steps and pauses when they are enough.
+// Measures steps, and pauses training when they are enough.
 class StepSampler final : public Observer {
  public:
   StepSampler(const CalibrationOptions& options, std::int64_t minibatches)
       : seconds_(options.seconds), samples_(minibatches, options.threads) {}
 
-  // Neither the test between two epochs nor what it does itself is part of a step.
+  // A step includes neither the test between two epochs nor the work of this observer.
   void on_epoch_begin(Training&, const EpochStart&) override { step_.lap(); }
   void on_step(Training& training, const StepRecord& step) override {
     const double seconds = step_.lap();
     ++steps_;
     const bool warm =
         steps_ > CalibrationOptions::kWarmUpSteps && all_.seconds() > kWarmUp * seconds_;
-    // A step that half precision skips does less.
+    // A step that half precision skips does less work.
     if (warm && step.applied) samples_.add(seconds, step.seconds);
     if (is_enough()) training.pause();
     step_.lap();
@@ -87,7 +87,7 @@ class StepSampler final : public Observer {
     const std::int64_t count = samples_.count();
     if (count < CalibrationOptions::kFewestSteps) return false;
     if (all_.seconds() > seconds_) return true;
-    // It takes longer to find out than the shortest steps do.
+    // settled() takes longer than the shortest steps, so it is called rarely.
     if (count < next_look_) return false;
     next_look_ = count + count / 4;
     return samples_.settled();

@@ -24,7 +24,7 @@ std::int64_t samples_of(const RunConfiguration& run) {
   return run.model->own_samples().value_or(kBuiltInImages);
 }
 
-// What the busiest of several hosts sends in a step; 0 of one.
+// Bytes that the busiest of several hosts sends in a step; 0 for one host.
 std::int64_t host_bytes(const ClusterModel& cluster, const StepPlan& step) {
   if (cluster.hosts == 1) return 0;
   constexpr std::int64_t kValueBytes = 4;
@@ -43,7 +43,7 @@ void require_foreseeable(const RunConfiguration& run) {
   const auto policy = batch_policy_of(run);
   if (policy == nullptr || !policy->needs_noise_scale()) return;
   throw Error(
-      fmt::format("--batch {}: it goes by the noise of gradients, which only training knows; "
+      fmt::format("--batch {}: it depends on gradient noise, which is known only while training; "
                   "accepted: fixed, or one of a plug-in's that does not",
                   run.batch));
 }

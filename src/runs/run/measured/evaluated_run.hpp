@@ -7,8 +7,8 @@
 
 namespace rubato {
 
-/// Throws Error unless the trained parameters that were read of `weights`, where it is the folder
-/// of a run, are those that its summary.json names.
+/// Throws Error if `weights` is the folder of a run and its summary.json names parameters other
+/// than these, which were read from it.
 void require_weights_of_summary(const std::filesystem::path& weights,
                                 std::span<const NamedArray> parameters);
 

@@ -12,7 +12,7 @@ namespace rubato {
 
 namespace {
 
-// With steps that nobody takes.
+// A trainer whose steps are never taken.
 Trainer idle_trainer(const Workload& workload, const RunConfiguration& configuration) {
   Trainer trainer = workload.make_trainer(std::make_unique<TraceSource>(Trace::constant(1)),
                                           {.minibatch_size = 1,

@@ -9,22 +9,22 @@
 
 namespace rubato {
 
-/// Watches which of the planned faults happen, so that the user hears of those that do not.
+/// Watches which of the planned faults happen, so that the user can be told of those that do not.
 class PlannedFaults final : public Observer {
  public:
-  /// Training goes on with `first`: those of the steps before it are not awaited.
+  /// Training continues with step `first`: faults of earlier steps are not expected.
   PlannedFaults(std::vector<Fault> planned, StepIndex first);
 
   void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
   void on_step(Training& training, const StepRecord& step) override;
 
-  /// A line for each that did not happen in a training that has ended after `steps`.
+  /// A line for each fault that did not happen in a training that has ended after `steps`.
   [[nodiscard]] std::vector<std::string> missed(std::int64_t steps) const;
 
  private:
   std::vector<Fault> awaited_;
-  // Their cores had no substep in their steps.
+  // Faults whose cores had no substep in their steps.
   std::vector<Fault> idle_;
 };
 

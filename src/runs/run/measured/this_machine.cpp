@@ -12,10 +12,10 @@ namespace rubato {
 
 namespace {
 
-// Cores of each thread where it has many.
+// The number of cores of each thread in the measurements with many cores.
 constexpr std::int64_t kManyCores = 16;
 
-// Of a thread in a step.
+// The work of a thread in a step.
 struct Load {
   std::int64_t minibatches = 0;
   std::int64_t passes = 0;
@@ -27,7 +27,7 @@ struct Step {
   std::int64_t minibatches = 1;
   std::int64_t cores = 1;
   int threads = 1;
-  // Minibatches of a pass, at most; 1 where a core computes one after the other.
+  // The most minibatches of a pass; 1 if a core computes one after the other.
   std::int64_t at_once = 1;
 };
 
@@ -43,10 +43,10 @@ std::int64_t passes_of(const MinibatchRun& run, const Step& step) {
   return passes;
 }
 
-// A thread that is free takes the next core.
+// The load of the busiest thread, if a free thread takes the next core.
 Load busiest_thread(const Step& step) {
   const std::int64_t busy = busy_cores(step.minibatches, step.cores);
-  // Of each thread, the least first.
+  // The loads of the threads, the smallest on top.
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
   for (int thread = 0; thread < step.threads; ++thread) loads.push({});
   Load most;
@@ -63,7 +63,7 @@ Load busiest_thread(const Step& step) {
   return most;
 }
 
-// A step that was measured.
+// A step of a calibration: the load of its busiest thread, and its seconds.
 struct Measured {
   explicit Measured(const Calibration& calibration)
       : load(busiest_thread({.minibatches = calibration.threads * calibration.cores_per_thread *
@@ -78,7 +78,7 @@ struct Measured {
   double seconds;
 };
 
-// The seconds of a step in which all threads are busy: the plane through what was measured.
+// The seconds of a step in which all threads are busy, on the plane through the three measurements.
 double seconds_of_all_threads(const MachineCalibration& calibration, const Load& load) {
   const Measured few(calibration.together);
   const Measured single(calibration.many_cores);
@@ -86,7 +86,7 @@ double seconds_of_all_threads(const MachineCalibration& calibration, const Load&
   const auto more = [](std::int64_t than, std::int64_t value) {
     return static_cast<double>(value - than);
   };
-  // Both have as many passes, or `full` has more.
+  // `full` has as many passes as `single`, or more.
   const double passes = more(single.load.passes, full.load.passes);
   const double minibatches = more(single.load.minibatches, full.load.minibatches);
   const double passes_of_few = more(few.load.passes, full.load.passes);
@@ -115,7 +115,8 @@ MachineCalibration calibrate_machine(const Workload& workload,
     calibration.alone = calibrate(workload, configuration, one);
   }
   options.cores_per_thread *= kManyCores;
-  // Several minibatches on each of few cores and of many, and one on each of many.
+  // The measurements are of several minibatches on each of few cores, several on each of many, and
+  // one on each of many.
   options.substeps = std::max<std::int64_t>(options.substeps, 2);
   calibration.many_full_cores = calibrate(workload, configuration, options);
   options.substeps = 1;

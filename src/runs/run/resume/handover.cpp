@@ -19,7 +19,7 @@ constexpr std::string_view kStatePart = "state";
 constexpr std::string_view kRecordsPart = "records";
 constexpr const char* kMetricsFile = "metrics.jsonl";
 
-// Nothing else is written where another host says so.
+// Only these files are written at the request of another host.
 bool is_record(const std::string& name) {
   return name == kMetricsFile || is_event_file_name(name);
 }
@@ -57,7 +57,7 @@ Handover parse_handover(std::string_view bytes) {
   const State records = all.part(kRecordsPart);
   for (const auto& [name, record] : records.arrays()) {
     if (!is_record(name)) {
-      throw Error(fmt::format("another host gives a file '{}'; accepted: records of a run", name));
+      throw Error(fmt::format("another host sends a file '{}'; accepted: records of a run", name));
     }
     handover.records.emplace(name, record.bytes);
   }

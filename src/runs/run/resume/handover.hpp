@@ -9,20 +9,21 @@
 
 namespace rubato {
 
-/// A run in its middle, for another host to go on with.
+/// An unfinished run, for another host to continue.
 struct Handover {
   State state;
-  /// Files of its folder that the state relies on, by name: its metrics, and those for TensorBoard.
+  /// The files of its folder that the state relies on, by name: its metrics, and those for
+  /// TensorBoard.
   std::map<std::string, std::string> records;
 };
 
-/// Of a run with a folder, which is not in execute(). Throws OutputError where its records cannot
-/// be read back.
+/// Collects the handover of a run with a folder, which is not in execute(). Throws OutputError if
+/// its records cannot be read back.
 [[nodiscard]] Handover hand_over(Run& run);
 
-/// As bytes that can be checked, those of a state.
+/// The handover as the bytes of a State, which contain checksums.
 [[nodiscard]] std::string handover_bytes(Handover handover);
-/// Throws Error where they are damaged, or name a file that is no such record.
+/// The inverse. Throws Error if the bytes are damaged, or name a file that is not such a record.
 [[nodiscard]] Handover parse_handover(std::string_view bytes);
 
 }  // namespace rubato

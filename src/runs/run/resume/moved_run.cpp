@@ -20,10 +20,10 @@ constexpr const char* kMark = "moved.txt";
 
 void mark_moved(const fs::path& folder, const fs::path& to, std::int64_t steps) noexcept {
   try {
-    write_file(folder / kMark, fmt::format("after {} steps the run went on in {}\n", steps,
+    write_file(folder / kMark, fmt::format("after {} steps the run continued in {}\n", steps,
                                            absolute_path(to).string()));
   } catch (const std::exception&) {
-    // It may be another host's, or be gone.
+    // The folder may be another host's, or may have gone.
   }
 }
 

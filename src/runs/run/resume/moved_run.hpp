@@ -5,13 +5,13 @@
 
 namespace rubato {
 
-/// Leaves word in a folder that its run has gone on in another one since `steps`: hosts that come
-/// and go could not go on in it. Where that cannot be written, it is not.
+/// Leaves a note in a folder that its run has continued in the folder `to` since `steps`, because
+/// hosts that come and go could not continue it here. Ignores failure to write the note.
 void mark_moved(const std::filesystem::path& folder, const std::filesystem::path& to,
                 std::int64_t steps) noexcept;
-/// The run is back.
+/// Removes the note, when the run is back.
 void unmark_moved(const std::filesystem::path& folder) noexcept;
-/// Throws Error, with the other folder, where there is such word.
+/// Throws Error, naming the other folder, if there is such a note.
 void require_not_moved(const std::filesystem::path& folder);
 
 }  // namespace rubato

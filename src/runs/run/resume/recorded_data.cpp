@@ -23,7 +23,7 @@ std::string option_of(const RunConfiguration& configuration) {
   return "data " + configuration.data.text();
 }
 
-// Of kinds whose files say alone what they are.
+// The test set, or all samples if there is none, of kinds of data whose files describe themselves.
 SampleSet tested(const RunConfiguration& configuration) {
   DataSets data = read_data(configuration);
   return data.test ? *std::move(data.test) : std::move(data.train);

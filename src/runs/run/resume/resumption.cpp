@@ -30,7 +30,7 @@ void move(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Copies the plug-ins into the folder, and has the configuration name the copies.
+// Copies the plug-ins into the folder, and makes the configuration name the copies.
 void write_plugins(const RunFolder& folder, RunConfiguration& run) {
   std::vector<Plugin> plugins = parse_plugins(run.plugin);
   for (std::size_t i = 0; i < plugins.size(); ++i) {
@@ -57,7 +57,7 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
   } else if (!run.trace->is_built_in()) {
     folder.write("trace.csv", std::get<Trace>(steps).to_csv());
     run.trace = folder.file("trace.csv").string();
-    // The file has the steps that it said.
+    // The file holds the steps that the availability yielded.
     run.availability.clear();
   }
   for (const WorkloadFile& file : files) {
@@ -82,7 +82,7 @@ KeepNewer::KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, 
   }
 }
 
-// Whether the run had come to its end, further than where it goes on.
+// Whether the run had ended after more steps than those of the checkpoint that it continues from.
 bool KeepNewer::is_finished_later() const {
   std::error_code ignored;
   if (!fs::exists(run_ / "summary.json", ignored)) return false;
@@ -92,7 +92,8 @@ bool KeepNewer::is_finished_later() const {
   return steps == summary.end() || !steps->is_number_integer() || *steps > steps_;
 }
 
-// Whenever it is interrupted, the run has all of its lines and its newest remaining checkpoint.
+// The order of these calls ensures that the run always has all of its lines and its newest
+// remaining checkpoint, whenever this is interrupted.
 void KeepNewer::visit_state(StateVisitor& state, const Training& training) {
   static_cast<void>(training);
   if (!state.loading()) return;
@@ -100,7 +101,7 @@ void KeepNewer::visit_state(StateVisitor& state, const Training& training) {
   const RunFolder aside(unused_path(run_ / fmt::format("newer-than-step-{}", steps_)));
   RunConfiguration before = read_configuration(run_ / "config.toml", {}, *options_.now);
   before.data = options_.now->data;
-  // The trace that it was trained with: from here on it may be another.
+  // The run was trained with this trace, and may continue with another.
   const RunSteps steps = load_run_steps(before);
   write_origin(aside, std::move(before), steps, options_.files);
   aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));

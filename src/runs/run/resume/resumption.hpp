@@ -19,36 +19,36 @@ namespace rubato {
 /// The text of the configuration file of a run in `folder`.
 [[nodiscard]] std::string config_text(const RunConfiguration& run, const RunFolder& folder);
 
-/// Writes the configuration, and the trace or the availability and the workload's files as they
-/// were read, so that the folder alone reproduces the run. Returns the text of the configuration.
+/// Writes the configuration, the trace or the availability, and the workload's files as they were
+/// read, so that the folder alone reproduces the run. Returns the text of the configuration.
 std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
                          std::span<const WorkloadFile> files);
 
-/// Keeps what a run has come to since the checkpoint that it goes on from, where there is any:
-/// newer checkpoints than the one that was named, and the results of a run that was finished. It
-/// goes into a folder of the run, RUN/newer-than-step-N, which is a run of its own. Does so when
-/// the state is loaded; to be added to a trainer behind those that check the state and before those
-/// that change files when they load.
+/// Keeps the results of a run since the checkpoint that it continues from, if there are any:
+/// checkpoints newer than the one that was named, and the results of a run that was finished. They
+/// go into a folder of the run, RUN/newer-than-step-N, which is a run of its own. This happens when
+/// the state is loaded; add it to a trainer after the observers that check the state and before
+/// those that change files when they load.
 class KeepNewer final : public Observer {
  public:
   struct Options {
-    /// The checkpoint that the run goes on from.
+    /// The checkpoint that the run continues from.
     std::filesystem::path from;
-    /// Whether it was named, and not found to be the newest.
+    /// Whether it was named by the user, not found as the newest.
     bool named = false;
-    /// The configuration that it goes on with, which outlives the observer: where the data of the
-    /// run lie now, and what its names mean.
+    /// The configuration that it continues with, which must outlive the observer: it says where the
+    /// data of the run are now, and what its names mean.
     const RunConfiguration* now = nullptr;
-    /// What else the run is of.
+    /// The other files that the run depends on.
     std::span<const WorkloadFile> files{};
   };
 
   KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options);
 
-  /// Has nothing to save: loading is when it keeps them.
+  /// Saves nothing; loading moves the newer results.
   void visit_state(StateVisitor& state, const Training& training) override;
 
-  /// The folder; empty where there was nothing to keep.
+  /// The folder; empty if there was nothing to keep.
   [[nodiscard]] const std::optional<std::filesystem::path>& folder() const { return kept_in_; }
 
  private:

@@ -26,7 +26,8 @@ std::string key_of(const std::string& option) {
 std::string said_of_difference(std::string_view before, std::string_view now,
                                std::string_view advice) {
   return fmt::format(
-      "the run was computed with {}\nand goes on with {}: its bits may differ from those of a run "
+      "the run was computed with {}\nand continues with {}: its bits may differ from those of a "
+      "run "
       "that was not interrupted{}",
       before, now, advice);
 }

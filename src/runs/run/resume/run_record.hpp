@@ -13,22 +13,22 @@
 
 namespace rubato {
 
-/// What a checkpoint says of the run beyond its training: the options it was made with, the files
-/// that they name, and for how long it has been trained.
+/// The facts about a run that a checkpoint holds besides its training: the options it was made
+/// with, the files that they name, and for how long it has been trained.
 class RunRecord final : public Observer {
  public:
-  /// `config` is the text of the run's configuration file. visit_state() throws Error where
-  /// the files are not those that the checkpoint was trained with.
+  /// `config` is the text of the run's configuration file. visit_state() throws Error if the files
+  /// are not those that the checkpoint was trained with.
   RunRecord(std::string config, std::span<const WorkloadFile> files);
 
   [[nodiscard]] std::string_view name() const override { return "run"; }
   void visit_state(StateVisitor& state, const Training& training) override;
 
-  /// Of this process and those before it.
+  /// Seconds of training in this process and those before it.
   [[nodiscard]] double wall_seconds() const { return seconds_before_ + since_.seconds(); }
 
  private:
-  // SHA-256 of a file, and the option that names it.
+  // The SHA-256 of a file, and the option that names it.
   struct FileHash {
     std::string option;
     std::string hex;
@@ -40,19 +40,19 @@ class RunRecord final : public Observer {
   Stopwatch since_;
 };
 
-/// What a checkpoint says of the kernels that its run computed with.
+/// The kernels that the run of a checkpoint computed with.
 class KernelRecord final : public Observer {
  public:
-  /// `kernels` are those in use: kernels_text(). `libtorch` is the version of it; empty where
-  /// nothing is computed by it.
+  /// `kernels` are those in use: kernels_text(). `libtorch` is its version; empty if it computes
+  /// nothing.
   explicit KernelRecord(std::string kernels, std::string libtorch = {})
       : kernels_(std::move(kernels)), libtorch_(std::move(libtorch)) {}
 
   [[nodiscard]] std::string_view name() const override { return "kernels"; }
   void visit_state(StateVisitor& state, const Training& training) override;
 
-  /// A line for the user, where the run goes on with other kernels or another libtorch than it had;
-  /// empty where it does not.
+  /// A line for the user if the run continues with other kernels or another libtorch than before;
+  /// otherwise empty.
   [[nodiscard]] const std::string& difference() const { return difference_; }
 
  private:
@@ -61,8 +61,8 @@ class KernelRecord final : public Observer {
   std::string difference_;
 };
 
-/// The configuration that a checkpoint was taken with, its names read by those that there are.
-/// Throws Error where it has none, or one that this version does not read.
+/// The configuration that a checkpoint was taken with, its names read with `extensions`. Throws
+/// Error if it has none, or one that this version cannot read.
 [[nodiscard]] RunConfiguration configuration_in(const State& checkpoint,
                                                 const Extensions& extensions = {});
 

@@ -25,7 +25,7 @@ EngineFacts eigen_facts(EngineFacts::Facts kernels) {
           .versions = {{"eigen", RUBATO_EIGEN_VERSION}, {"onetbb", TBB_runtime_version()}}};
 }
 
-// What --kernels portable promises.
+// Throws Error if Eigen cannot keep the promise of --kernels portable.
 void require_portable(const RunConfiguration& configuration) {
   if (configuration.kernels != Kernels::portable) return;
   const InstructionSet set = dense_instruction_set();
@@ -37,7 +37,7 @@ void require_portable(const RunConfiguration& configuration) {
   }
 }
 
-// The rows of a set, of real numbers each.
+// The inputs of a set as rows of real numbers.
 std::vector<float> input_rows(const DataSets& data, const SampleSet& set) {
   const InputReader reader(data);
   const auto size = static_cast<std::size_t>(set.inputs.elements());
@@ -72,10 +72,11 @@ void require_room(const RunConfiguration& configuration, const DataSets& data) {
   double samples = static_cast<double>(data.train.size());
   if (data.test) samples += static_cast<double>(data.test->size());
   const double features = static_cast<double>(data.train.inputs.elements());
-  require_memory(samples * features * kFloatBytes,
-                 fmt::format("{}, {} {} of {} numbers as floats, needs", configuration.data.text(),
-                             samples, data.noun, features),
-                 "with --engine libtorch what does not fit is read from the file in every step");
+  require_memory(
+      samples * features * kFloatBytes,
+      fmt::format("{}, {} {} of {} numbers as floats, needs", configuration.data.text(), samples,
+                  data.noun, features),
+      "with --engine libtorch, data that do not fit are read from the file in every step");
 }
 
 class DenseWorkload final : public Workload {
@@ -129,7 +130,7 @@ class DenseWorkload final : public Workload {
   bool has_real_targets_;
   std::optional<DenseDataset<float>> train_;
   std::optional<DenseDataset<float>> test_;
-  // Softmax regression has none.
+  // Empty for softmax regression.
   std::optional<PerceptronOptions> perceptron_;
 };
 

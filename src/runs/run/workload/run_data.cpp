@@ -35,7 +35,7 @@ DataSets read_digits(const DataSource& /*none*/) {
           .noun = "images"};
 }
 
-// How the data sets of data_sources() are read, by kind.
+// Reads the data sets of data_sources(), by kind.
 struct DataReader {
   std::string_view kind;
   DataSets (*read)(const DataSource& source);
@@ -66,7 +66,7 @@ SampleRows rows_of(std::vector<T> numbers, ElementType type, std::vector<std::in
       .owner = owner});
 }
 
-// Of the user's own; `name` is that of the data.
+// Converts samples of the user's own; `name` is that of the data.
 SampleSet sample_set_of(OwnData::Samples own, const OwnData& data, std::string_view name) {
   const auto fail = [&](std::string_view wrong) {
     throw Error(fmt::format("--data {}: {}", name, wrong));
@@ -75,8 +75,9 @@ SampleSet sample_set_of(OwnData::Samples own, const OwnData& data, std::string_v
                                        [](std::int64_t a, std::int64_t b) { return a * b; });
   const auto inputs = std::ssize(own.inputs);
   if (numbers < 1 || inputs == 0 || inputs % numbers != 0) {
-    fail(fmt::format("{} numbers are no samples of shape [{}]; accepted: at least one whole sample",
-                     inputs, fmt::join(data.shape, ", ")));
+    fail(
+        fmt::format("{} numbers are not samples of shape [{}]; accepted: at least one whole sample",
+                    inputs, fmt::join(data.shape, ", ")));
   }
   const std::int64_t count = inputs / numbers;
   const auto targets = data.classes > 0 ? std::ssize(own.labels) : std::ssize(own.targets);
@@ -115,8 +116,8 @@ std::string counted(std::int64_t count, std::string_view one, std::string_view s
   return fmt::format("{} {}", count, count == 1 ? one : several);
 }
 
-// "of 1 x 28 x 28 in 10 classes"; of a table "of 7 features (4 columns of numbers, 1 of categories)
-// in 3 classes".
+// Describes samples: "of 1 x 28 x 28 in 10 classes", or for a table "of 7 features (4 columns of
+// numbers, 1 of categories) in 3 classes".
 std::string what_they_are(const DataSets& data) {
   const SampleRows& inputs = data.train.inputs;
   std::string text = "of ";
@@ -164,7 +165,7 @@ DataSets read_data(const RunConfiguration& configuration) {
     return sets_of(own.make(configuration.data.text())->load(), configuration.data.text());
   }
   const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
-  RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
+  RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration accepts");
   return found->read(source);
 }
 

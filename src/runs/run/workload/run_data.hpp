@@ -10,26 +10,28 @@
 
 namespace rubato {
 
-/// The data that --data names, as they are. Throws Error where they cannot be read.
+/// The data that --data names, unchanged. Throws Error if they cannot be read.
 [[nodiscard]] DataSets read_data(const RunConfiguration& configuration);
 
-/// The data that a configuration names, with the samples held out that --validation asks for, and
-/// normalised by what is left to train on. Throws Error where they cannot be read, or are not what
-/// its other options need: a test set, classes.
+/// The data that a configuration names, with the samples of --validation held out, and normalised
+/// by the remaining training set. Throws Error if they cannot be read, or are not what its other
+/// options need, such as a test set or classes.
 [[nodiscard]] DataSets load_data(const RunConfiguration& configuration);
 
-/// The same of data that a program has itself.
+/// The same for data of the program itself.
 [[nodiscard]] DataSets prepared(const RunConfiguration& configuration, DataSets data);
 
-/// What a run keeps of its data, as JSON, and the names of its classes; without names, nothing.
+/// The facts about its data that a run keeps, as JSON, and the names of its classes, which may be
+/// empty.
 [[nodiscard]] std::string data_record(const RunConfiguration& configuration, const DataSets& data);
 [[nodiscard]] std::vector<std::string> class_names(const DataSets& data);
 
-/// "mnist-cnn on digits: 12000 training and 2000 test images of 1 x 28 x 28 in 10 classes".
+/// A description such as "mnist-cnn on digits: 12000 training and 2000 test images of 1 x 28 x 28
+/// in 10 classes".
 [[nodiscard]] std::string describe(const RunConfiguration& configuration, const DataSets& data);
 
-/// Of the samples. Those of fewer dimensions than three are images of one channel, and of one row;
-/// of those of more, all but the last two are channels.
+/// The shape of the samples. Samples of one or two dimensions are images of one channel, and one
+/// dimension is one row; of more than three, all but the last two are channels.
 [[nodiscard]] DataShape shape_of(const DataSets& data);
 
 }  // namespace rubato

@@ -7,8 +7,8 @@ namespace rubato {
 
 namespace {
 
-// Of `share` of the values are at most that large; of an even number the median is the mean of
-// both in the middle.
+// The value that `share` of the values do not exceed, interpolated linearly: the median of an even
+// number is the mean of the two in the middle.
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   const double place = share * static_cast<double>(values.size() - 1);

@@ -11,8 +11,8 @@
 
 namespace rubato {
 
-/// The imagined cluster of a run whose model's gradient has so many bytes: that of --cluster, with
-/// what other options say of it. Throws Error.
+/// The imagined cluster of a run whose model's gradient has `gradient_bytes`: that of --cluster,
+/// completed by other options. Throws Error.
 [[nodiscard]] ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes);
 
 /// The source of a run's steps: `steps` are those of load_run_steps(). Throws Error for steps that

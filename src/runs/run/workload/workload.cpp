@@ -45,7 +45,7 @@ std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& option
                           .weights = options.lookahead_weights};
 }
 
-// Empty where the schedule has built-in parts alone, which the library makes of their text.
+// Empty if all parts of the schedule are built-in, which the library makes from its text.
 std::function<std::unique_ptr<LrSchedule>()> own_schedule(const RunConfiguration& options) {
   const bool own = std::ranges::any_of(split_at(options.schedule, '+'), [&](std::string_view part) {
     return options.extensions.schedules.find(Spec(part).name()) != nullptr;
@@ -86,7 +86,7 @@ TrainOptions train_options(const RunConfiguration& options) {
   FaultOptions faults = *options.faults;
   faults.planned = *options.fault;
   const TestMetrics metrics = test_metrics_of(options);
-  // In modelled time they are those of the cluster, and nobody waits for them here.
+  // In modelled time stragglers are part of the cluster, and nobody waits for them here.
   std::vector<Straggler> stragglers;
   if (options.clock == Clock::real) stragglers = *options.straggler;
   const auto reducer = own_reducer(options);
