@@ -39,7 +39,7 @@ struct Calibration {
   double update_seconds = 0;
   /// Size of the gradient as cores would send it.
   std::int64_t gradient_bytes = 0;
-  /// Trainer::minibatches_at_once().
+  /// The value of Trainer::minibatches_at_once().
   std::int64_t minibatches_at_once = 1;
 
   // The conditions of the measurement.
@@ -48,8 +48,8 @@ struct Calibration {
   int threads = 1;
   std::int64_t cores_per_thread = 1;
   std::int64_t substeps = 1;
-  /// Steps measured, and the distance between the quartiles of their seconds, relative to the
-  /// median: 0.02 on a machine that does nothing else, 0.2 on one that does.
+  /// The number of measured steps, and the distance between the quartiles of their seconds,
+  /// relative to the median: 0.02 on a machine that does nothing else, 0.2 on one that does.
   std::int64_t steps = 0;
   double spread = 0;
 };

@@ -61,7 +61,7 @@ struct HyperparameterColumn {
 /// the tag before its first "/".
 struct Scalar {
   std::string_view tag{};
-  /// Stored as a 32-bit float.
+  /// The value, which is stored as a 32-bit float.
   double value = 0;
 };
 
@@ -82,7 +82,7 @@ class EventFile {
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  /// Writes all of them as one event.
+  /// Writes all scalars as one event.
   void write_scalars(std::int64_t step, std::span<const Scalar> scalars);
   void write_histogram(std::int64_t step, std::string_view tag, const Histogram& histogram);
   /// Records that training continues at `step`. TensorBoard then drops everything that it has read

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "L1 48K, L2 1024K, L3 32768K": data and unified caches of the first processor.
+// Data and unified caches of the first processor, such as "L1 48K, L2 1024K, L3 32768K".
 std::string caches() {
   std::string text;
   for (int i = 0; i < 8; ++i) {

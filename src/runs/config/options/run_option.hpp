@@ -34,8 +34,8 @@ enum class OnResume {
 /// compare`, which have all options.
 enum class Commands : unsigned {
   none = 0,
-  verify = 1U << 0,     ///< of the others it says that they play no part in it
-  calibrate = 1U << 1,  ///< says so of the others, too
+  verify = 1U << 0,     ///< says that all other options play no part in it
+  calibrate = 1U << 1,  ///< says the same
   evaluate = 1U << 2,   ///< `rubato eval` and `rubato predict`
   simulate = 1U << 3,
   plan = 1U << 4,

@@ -59,7 +59,7 @@ std::vector<Family> all_families() {
            .strategies = trace_sources()},
           {.name = "generators",
            .option = "--trace",
-           .help = "devices over time, made up",
+           .help = "generated devices over time",
            .strategies = availability_generators()},
           {.name = "policies",
            .option = "--availability",
@@ -84,8 +84,8 @@ std::vector<Family> all_families() {
            .strategies = optimizers()},
           {.name = "transforms",
            .option = "--transform",
-           .help = "what is done to the mean gradient of a step behind the clipping; several "
-                   "with + between them",
+           .help = "how the mean gradient of a step is changed after clipping; join several "
+                   "with +",
            .strategies = transforms()},
           {.name = "initializers",
            .option = "--init",

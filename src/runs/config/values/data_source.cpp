@@ -126,7 +126,7 @@ constexpr std::array<DataRow, 7> kData{
       "a folder with a sub-folder of PNG or JPEG files for each class, or with train and test (or "
       "val), which have these"},
      {"csv:FILE", "a table with a header: columns of numbers and of categories", read_csv},
-     {"text:FILE", "a text in UTF-8, whose next character is to be foretold", read_text}}};
+     {"text:FILE", "a text in UTF-8, whose next character is to be predicted", read_text}}};
 
 constexpr std::string_view kMnist = "mnist:";
 

@@ -32,10 +32,10 @@ constexpr std::array<LossEntry, 5> kLosses{
       .of_classes = true,
       .read = read_class_weights},
      {.name = "mse",
-      .help = "the mean squared error of the outputs; classes are vectors of 0 and one 1"},
+      .help = "the mean squared error of the outputs; classes become one-hot vectors"},
      {.name = "bce",
-      .help = "the binary cross entropy of the sigmoid of the outputs; classes are vectors of 0 "
-              "and one 1"},
+      .help = "the binary cross entropy of the sigmoid of the outputs; classes become "
+              "one-hot vectors"},
      {.name = "script:FILE",
       .help = "any loss, as torch.jit.script() in Python exported it: forward() takes outputs and "
               "targets and gives one number, the mean over the samples, or two, a sum and its "

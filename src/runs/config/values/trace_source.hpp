@@ -29,8 +29,8 @@ struct TraceChoice {
   enum class Kind {
     elastic,    ///< the built-in trace
     constant,   ///< the same batch size at every step
-    generator,  ///< of devices over time
-    file,       ///< of steps, or of devices over time
+    generator,  ///< devices over time, generated
+    file,       ///< steps, or devices over time, in a file
   };
   Kind kind = Kind::file;
   /// The batch size of a constant trace, in samples.
