@@ -10,9 +10,9 @@
 #include "run_request.hpp"
 #include "runs/config/values/trace_source.hpp"
 
-// Warnings to a user whose run is valid, but may not be the one that they meant.
-
 namespace rubato {
+
+// Warnings to a user whose run is valid, but may not be the one that they meant.
 
 /// A warning that --cores has no effect; empty unless `steps` give the number of cores of every
 /// step.

@@ -1,5 +1,3 @@
-// Parsed<T>::parse() for the types whose text other modules read.
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +13,8 @@
 
 namespace rubato {
 
-// Defines parse() for a type; `parsed` is an expression of `text`.
+// Defines Parsed<T>::parse() for a type whose text another module reads; `parsed` is an expression
+// of `text`.
 #define RUBATO_PARSE(parsed, ...)                                                        \
   template <>                                                                            \
   std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \

@@ -12,9 +12,9 @@
 
 #include "runs/config/values/trace_source.hpp"
 
-// Predictions of what a training would do, without training.
-
 namespace rubato {
+
+// Predictions of what a training would do, without training.
 
 /// The limit of the epochs of a plan that a user asks for.
 inline constexpr std::int64_t kMaxPlannedEpochs = 1'000'000;
