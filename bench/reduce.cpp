@@ -13,7 +13,7 @@
 #include <rubato/loop/workers.hpp>
 
 #include "base/core/system/stopwatch.hpp"
-#include "runs/lab/contestant.hpp"
+#include "runs/lab/contestants.hpp"
 
 namespace {
 

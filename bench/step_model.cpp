@@ -31,8 +31,8 @@
 
 #include "base/core/system/stopwatch.hpp"
 #include "base/core/tables/text_table.hpp"
-#include "runs/config/values/engine.hpp"
-#include "runs/lab/environment.hpp"
+#include "runs/config/values/model_choice.hpp"
+#include "runs/lab/measure.hpp"
 
 namespace rubato {
 namespace {

@@ -45,7 +45,7 @@
 #include "base/core/system/stopwatch.hpp"
 #include "libtorch/operators/operators.hpp"
 #include "models.hpp"
-#include "runs/lab/baseline_reducers.hpp"
+#include "runs/lab/contestants.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "app/run_program.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -15,7 +15,7 @@
 #include "base/core/text/wrapped.hpp"
 #include "clients/app/eval/evaluate_arguments.hpp"
 #include "clients/app/train/train_arguments.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

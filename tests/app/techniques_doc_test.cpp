@@ -7,7 +7,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

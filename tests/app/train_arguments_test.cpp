@@ -5,8 +5,8 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/machine/instruction_set.hpp"
+#include "runs/config/readings.hpp"
 #include "runs/config/values/data_source.hpp"
-#include "runs/config/values/fault_options.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

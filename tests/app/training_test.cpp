@@ -18,8 +18,8 @@
 
 #include "clients/app/train/run_messages.hpp"
 #include "clients/app/train/train_arguments.hpp"
-#include "runs/run/measured/planned_faults.hpp"
-#include "runs/run/run_warnings.hpp"
+#include "runs/run/run_request.hpp"
+#include "runs/run/session.hpp"
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"

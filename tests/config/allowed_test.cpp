@@ -1,6 +1,6 @@
 // Whether a run is allowed, stage by stage.
 
-#include "runs/config/allowed/allowed.hpp"
+#include "runs/config/allowed.hpp"
 
 #include <cstdint>
 #include <memory>

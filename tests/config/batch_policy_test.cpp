@@ -1,5 +1,3 @@
-#include "runs/config/values/batch_policy.hpp"
-
 #include <cstdint>
 #include <map>
 #include <string>
@@ -7,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <rubato/steps/batch_policy.hpp>
+
+#include "runs/config/chosen_parts.hpp"
 
 namespace rubato {
 namespace {

@@ -1,7 +1,5 @@
 // Who computes a model.
 
-#include "runs/config/values/engine.hpp"
-
 #include <string>
 #include <vector>
 
@@ -9,6 +7,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "runs/config/values/model_choice.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

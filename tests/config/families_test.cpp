@@ -13,7 +13,7 @@
 #include <rubato/loop/training_options.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,7 +1,6 @@
-#include "runs/config/values/fault_options.hpp"
-
 #include <gmock/gmock.h>
 
+#include "runs/config/readings.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

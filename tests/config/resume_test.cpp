@@ -1,11 +1,10 @@
-#include "runs/config/file/resume.hpp"
-
 #include <set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "config/other_value.hpp"
+#include "runs/config/configuration_file.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

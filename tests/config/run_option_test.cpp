@@ -1,4 +1,4 @@
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 
 #include <set>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/other_value.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,12 +1,11 @@
-#include "runs/doctor/report.hpp"
-
 #include <sstream>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "runs/doctor/probe.hpp"
+#include "runs/doctor/facts.hpp"
+#include "runs/doctor/findings.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::doctor {

@@ -1,3 +1,5 @@
+#include "runs/lab/contestants.hpp"
+
 #include <cstddef>
 #include <map>
 #include <string>
@@ -6,7 +8,6 @@
 #include <gmock/gmock.h>
 
 #include "base/core/system/stopwatch.hpp"
-#include "runs/lab/contestant.hpp"
 #include "runs/lab/measure.hpp"
 #include "support/error_of.hpp"
 

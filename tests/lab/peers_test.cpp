@@ -1,5 +1,3 @@
-#include "runs/lab/peers.hpp"
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "runs/lab/all_reduce_peers/timing.hpp"
+#include "runs/lab/measure.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::lab {

@@ -1,7 +1,5 @@
 // Runs whose batch sizes are decided on the way: what --batch makes, what it refuses, what it logs.
 
-#include "runs/config/values/batch_policy.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
@@ -16,6 +14,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/system/file.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -10,8 +10,7 @@
 
 #include "base/core/system/file.hpp"
 #include "data/archive_files.hpp"
-#include "runs/config/values/engine.hpp"
-#include "runs/run/resume/recorded_data.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

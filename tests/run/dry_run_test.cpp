@@ -1,8 +1,7 @@
-#include "runs/run/measured/dry_run.hpp"
-
 #include <gmock/gmock.h>
 
 #include "runs/config/values/trace_source.hpp"
+#include "runs/run/workload/run_steps.hpp"
 
 namespace rubato {
 namespace {

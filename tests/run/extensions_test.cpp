@@ -15,7 +15,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/system/file.hpp"
-#include "runs/config/parts/chosen_parts.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

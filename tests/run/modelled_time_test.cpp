@@ -12,8 +12,8 @@
 #include <rubato/steps/modelled_time.hpp>
 
 #include "base/core/system/file.hpp"
-#include "runs/config/values/engine.hpp"
-#include "runs/run/workload/step_source.hpp"
+#include "runs/config/values/model_choice.hpp"
+#include "runs/run/workload/run_steps.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,5 +1,3 @@
-#include "runs/run/resume/run_record.hpp"
-
 #include <string>
 #include <vector>
 
@@ -7,6 +5,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "runs/run/resumption.hpp"
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
 

@@ -18,8 +18,7 @@
 
 #include "base/core/system/file.hpp"
 #include "base/state/sha256.hpp"
-#include "runs/run/resume/handover.hpp"
-#include "runs/run/resume/moved_run.hpp"
+#include "runs/run/resumption.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
 #include "support/temp_folder.hpp"

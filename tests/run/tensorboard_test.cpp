@@ -14,7 +14,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "runs/run/hyperparameters.hpp"
+#include "runs/run/run_description.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"

@@ -15,7 +15,7 @@
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "runs/config/values/engine.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 #include "support/error_of.hpp"
 #include "support/idx_images.hpp"

@@ -10,7 +10,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "libtorch/torch_run/portable_kernels.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -114,10 +114,10 @@ struct DataSource;          // runs/config/values/data_source.hpp
 struct Fault;               // loop/faults.hpp
 struct FaultOptions;        // loop/faults.hpp
 struct InitializerOptions;  // loop/model_options.hpp
-struct LossChoice;          // runs/config/values/loss.hpp
-struct ModelChoice;         // runs/config/values/engine.hpp
+struct LossChoice;          // runs/config/values/model_choice.hpp
+struct ModelChoice;         // runs/config/values/model_choice.hpp
 struct Straggler;           // loop/faults.hpp
-struct TimelineSteps;       // runs/config/values/timeline_steps.hpp
+struct TimelineSteps;       // runs/config/readings.hpp
 struct TraceChoice;         // runs/config/values/trace_source.hpp
 
 /// The value of an option together with its text. It is parsed once, when it is made from text, and

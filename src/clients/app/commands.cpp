@@ -13,6 +13,7 @@
 #include "clients/app/completion/completion_command.hpp"
 #include "clients/app/data/data_command.hpp"
 #include "clients/app/doctor/doctor_command.hpp"
+#include "clients/app/help/help_text.hpp"
 #include "clients/app/hosts/show_hosts.hpp"
 #include "clients/app/launch/launch_command.hpp"
 #include "clients/app/line/exit_code.hpp"
@@ -28,7 +29,6 @@
 #include "clients/app/trace/trace_command.hpp"
 #include "clients/app/train/train_front.hpp"
 #include "clients/app/watch/watch_command.hpp"
-#include "help/help_text.hpp"
 
 namespace rubato::app {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "help/commands.hpp"
+#include "clients/app/help/commands.hpp"
 
 namespace rubato::app {
 

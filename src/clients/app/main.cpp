@@ -7,9 +7,9 @@
 
 #include "base/core/system/process.hpp"
 #include "base/machine/kernel_variables.hpp"
-#include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
+#include "commands.hpp"
 
 namespace {
 

@@ -23,8 +23,8 @@
 #include "clients/app/train/train_programs.hpp"
 #include "clients/app/train/train_run.hpp"
 #include "libtorch/torch_run/recorded_workload.hpp"
-#include "runs/config/parts/plugin.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/plugin.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato::python {
 

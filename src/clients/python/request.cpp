@@ -12,9 +12,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "runs/config/file/configuration_entry.hpp"
-#include "runs/config/options/run_option.hpp"
-#include "runs/config/parts/plugin.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/plugin.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato::python {
 

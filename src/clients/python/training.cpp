@@ -30,7 +30,7 @@
 #include "errors.hpp"
 #include "libtorch/torch/objective/generator_keeper.hpp"
 #include "request.hpp"
-#include "runs/run/run_warnings.hpp"
+#include "runs/run/run_request.hpp"
 #include "runs/run/session.hpp"
 
 namespace rubato::python {

@@ -11,7 +11,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "base/core/check.hpp"
-#include "runs/config/values/loss.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 

@@ -1,18 +1,35 @@
 #include "facts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <system_error>
+#include <vector>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <nlohmann/json.hpp>
+#include <oneapi/tbb/version.h>
+#include <openssl/crypto.h>
+#include <openssl/opensslv.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
 
 #include "base/core/system/cgroup.hpp"
+#include "base/core/system/process.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "base/core/text/or_null.hpp"
 #include "base/core/text/split.hpp"
+#include "base/machine/openblas.hpp"
 #include "base/machine/system_files.hpp"
 
 namespace rubato::doctor {
@@ -146,6 +163,143 @@ Facts gather_facts(const fs::path& root, const fs::path& out) {
       .no_training = {}};
   facts.threads = facts.cpus.usable();
   return facts;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+// The file that contains a function.
+std::string file_of(void* function) {
+  Dl_info info{};
+  if (function == nullptr || dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code ignored;
+  const auto file = std::filesystem::canonical(info.dli_fname, ignored);
+  return ignored ? std::string(info.dli_fname) : file.string();
+}
+
+// SGEMM of the Fortran BLAS.
+using Sgemm = void(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
+                   const int* k, const float* alpha, const float* a, const int* lda, const float* b,
+                   const int* ldb, const float* beta, float* c, const int* ldc);
+
+// The best of several runs, so that other work of the machine has little effect.
+double measure_gflops(Sgemm* sgemm) {
+  constexpr int kSize = 512;
+  constexpr int kRuns = 6;
+  constexpr double kGiga = 1e9;
+  constexpr std::size_t kElements = std::size_t{kSize} * kSize;
+  const std::vector<float> a(kElements, 0.5F);
+  const std::vector<float> b(kElements, 0.25F);
+  std::vector<float> c(kElements);
+  const float one = 1;
+  const float zero = 0;
+  double best = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    const Stopwatch watch;
+    sgemm("N", "N", &kSize, &kSize, &kSize, &one, a.data(), &kSize, b.data(), &kSize, &zero,
+          c.data(), &kSize);
+    best = std::max(best, 2.0 * kElements * kSize / std::max(watch.seconds(), 1e-9) / kGiga);
+  }
+  return best;
+}
+
+bool has(const char* function) {
+  return dlsym(RTLD_DEFAULT, function) != nullptr;
+}
+
+std::vector<Version> versions() {
+  return {
+      {"oneTBB", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR), TBB_runtime_version()},
+      {"zlib", ZLIB_VERSION, zlibVersion()},
+      {"OpenSSL", OPENSSL_VERSION_STR, OpenSSL_version(OPENSSL_VERSION_STRING)},
+      {"glibc", fmt::format("{}.{}", __GLIBC__, __GLIBC_MINOR__), gnu_get_libc_version()}};
+}
+
+}  // namespace
+
+TrainingProcess probe_this_process() {
+  if (auto* const set_threads =
+          reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))) {
+    set_threads(1);
+  }
+  TrainingProcess process;
+  if (const auto openblas = loaded_openblas()) {
+    const auto start = kernel_start();
+    process.blas = openblas->config;
+    process.openblas_core = openblas->core;
+    process.openblas_by_itself = start ? start->openblas_before : openblas->core;
+  }
+  process.blas_is_fast =
+      !process.openblas_core.empty() || has("bli_info_get_version_str") || has("mkl_get_version");
+  if (void* const sgemm = dlsym(RTLD_DEFAULT, "sgemm_")) {
+    process.blas_file = file_of(sgemm);
+    process.gflops = measure_gflops(reinterpret_cast<Sgemm*>(sgemm));
+  }
+  process.malloc_file = file_of(dlsym(RTLD_DEFAULT, "malloc"));
+  process.versions = versions();
+  return process;
+}
+
+std::string to_json(const TrainingProcess& process) {
+  Json versions = Json::array();
+  for (const Version& version : process.versions) {
+    versions.push_back({version.library, version.built, version.runs});
+  }
+  return json_text(Json{{"blas_file", process.blas_file},
+                        {"blas", process.blas},
+                        {"blas_is_fast", process.blas_is_fast},
+                        {"openblas_core", process.openblas_core},
+                        {"openblas_by_itself", process.openblas_by_itself},
+                        {"aten", process.aten},
+                        {"onednn", process.onednn},
+                        {"gflops", process.gflops},
+                        {"malloc_file", process.malloc_file},
+                        {"versions", versions}});
+}
+
+TrainingProcess parse_probe(const std::string& text) try {
+  const Json json = Json::parse(text);
+  TrainingProcess process{.blas_file = json.at("blas_file"),
+                          .blas = json.at("blas"),
+                          .blas_is_fast = json.at("blas_is_fast"),
+                          .openblas_core = json.at("openblas_core"),
+                          .openblas_by_itself = json.at("openblas_by_itself"),
+                          .aten = json.at("aten"),
+                          .onednn = json.at("onednn"),
+                          .gflops = json.at("gflops"),
+                          .malloc_file = json.at("malloc_file"),
+                          .versions = {}};
+  for (const Json& version : json.at("versions")) {
+    process.versions.push_back({version.at(0), version.at(1), version.at(2)});
+  }
+  return process;
+} catch (const Json::exception& error) {
+  throw Error(
+      fmt::format("rubato does not understand the answer of rubato-train: {}", error.what()));
+}
+
+std::string output_of(const std::filesystem::path& program, const std::string& argument) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) throw Error("cannot make a pipe");
+  const pid_t child = start_child(program, {program, argument}, [&](pid_t /*parent*/) {
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+  });
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  ssize_t count = 0;
+  while (child > 0 && (count = read(ends[0], buffer.data(), buffer.size())) > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  close(ends[0]);
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+      WEXITSTATUS(status) != 0) {
+    throw Error(fmt::format("{} cannot run, or fails", program.string()));
+  }
+  return text;
 }
 
 }  // namespace rubato::doctor

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <rubato/base/parse.hpp>
 
+#include "base/core/text/wrapped.hpp"
 #include "facts.hpp"
 
 namespace rubato::doctor {
@@ -47,5 +49,15 @@ struct Finding {
 
 /// All findings, in the order in which they are shown.
 [[nodiscard]] std::vector<Finding> findings(const Facts& facts);
+
+/// A block of lines for each finding, within eighty columns unless a word is longer, and a last
+/// line that counts them.
+[[nodiscard]] std::string report_text(std::span<const Finding> findings, LineWidth width = {});
+
+/// The same as JSON, together with the facts.
+[[nodiscard]] std::string report_json(const Facts& facts, std::span<const Finding> findings);
+
+/// Whether no finding is a problem.
+[[nodiscard]] bool is_well(std::span<const Finding> findings);
 
 }  // namespace rubato::doctor

@@ -1,5 +1,3 @@
-#include "report.hpp"
-
 #include <algorithm>
 #include <string>
 
@@ -8,6 +6,7 @@
 
 #include "base/core/tables/text_table.hpp"
 #include "base/core/text/or_null.hpp"
+#include "findings.hpp"
 
 namespace rubato::doctor {
 

@@ -1,5 +1,3 @@
-#include "baseline_reducers.hpp"
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -8,6 +6,8 @@
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/parallel_reduce.h>
+
+#include "contestants.hpp"
 
 namespace rubato::lab {
 

@@ -1,3 +1,5 @@
+#include "contestants.hpp"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -10,8 +12,6 @@
 
 #include "base/core/system/stopwatch.hpp"
 #include "base/machine/instruction_set.hpp"
-#include "baseline_reducers.hpp"
-#include "contestant.hpp"
 #include "loop/runtime/executors/schedule_executor.hpp"
 #include "numbers/collective/schedule.hpp"
 #include "numbers/collective/tree_sum.hpp"

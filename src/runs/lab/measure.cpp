@@ -1,12 +1,24 @@
 #include "measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <rubato/numbers/sums.hpp>
 
 #include "base/core/check.hpp"
+#include "base/machine/system_files.hpp"
 
 namespace rubato::lab {
 
@@ -113,6 +125,122 @@ std::vector<std::optional<Measurement>> measure_in_turn(std::span<const Entrant>
     if (!failed[i]) measurements[i] = pooled(std::move(seconds[i]));
   }
   return measurements;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> peer_program(const std::string& name) {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& program : {folder / name, folder / ".." / "libexec" / "rubato" / name}) {
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return std::nullopt;
+}
+
+// The text quoted for the shell.
+std::string quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+struct ClosePipe {
+  void operator()(std::FILE* pipe) const { static_cast<void>(pclose(pipe)); }
+};
+
+}  // namespace
+
+std::vector<Peer> installed_peers() {
+  std::vector<Peer> peers;
+  if (const auto mpi = peer_program("rubato-peer-mpi")) {
+    // More ranks than cores are intended, and nobody else uses the machine.
+    const std::string as_root = geteuid() == 0 ? " --allow-run-as-root" : "";
+    peers.push_back({.name = "MPI_Allreduce",
+                     .command = fmt::format("mpirun --oversubscribe{} -n {{ranks}} {}", as_root,
+                                            quoted(mpi->string()))});
+  }
+  if (const auto gloo = peer_program("rubato-peer-gloo")) {
+    peers.push_back({.name = "gloo", .command = quoted(gloo->string())});
+  }
+  return peers;
+}
+
+std::vector<double> measure(const Peer& peer, const ReduceTask& task,
+                            const MeasureOptions& options) {
+  std::string command = peer.command;
+  if (const std::size_t place = command.find("{ranks}"); place != std::string::npos) {
+    command.replace(place, std::string_view("{ranks}").size(), fmt::to_string(task.cores));
+  }
+  command +=
+      fmt::format(" {} {} {} {} {} 2>/dev/null", task.size, options.seconds, task.cores,
+                  choice_name(kArrivals, options.arrival), choice_name(kCaches, options.cache));
+  // NOLINTNEXTLINE(cert-env33-c): the command is this program's own, quoted
+  const std::unique_ptr<std::FILE, ClosePipe> pipe(popen(command.c_str(), "r"));
+  if (pipe == nullptr) return {};
+  std::vector<double> seconds;
+  for (double run = 0; std::fscanf(pipe.get(), "%lf", &run) == 1;) seconds.push_back(run);
+  // A peer that was killed did not print its last line.
+  std::array<char, 4> last{};
+  const bool whole =
+      std::fscanf(pipe.get(), "%3s", last.data()) == 1 && std::string_view(last.data()) == "end";
+  return whole ? seconds : std::vector<double>{};
+}
+
+Entrant entrant(const Peer& peer, const ReduceTask& task) {
+  return {.name = peer.name, .take_turn = [peer, task](const MeasureOptions& options) {
+            return measure(peer, task, options);
+          }};
+}
+
+namespace {
+
+// Data and unified caches of the first processor, such as "L1 48K, L2 1024K, L3 32768K".
+std::string caches() {
+  std::string text;
+  for (int i = 0; i < 8; ++i) {
+    const fs::path folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}", i);
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) break;
+    if (first_line(folder / "type") == "Instruction") continue;
+    text += fmt::format("{}L{} {}", text.empty() ? "" : ", ", first_line(folder / "level"),
+                        first_line(folder / "size"));
+  }
+  return text.empty() ? "unknown" : text;
+}
+
+std::string kernel() {
+  utsname names{};
+  if (uname(&names) != 0) return "unknown";
+  return fmt::format("{} {}", names.sysname, names.release);
+}
+
+// The BLAS that Debian's alternatives provide to programs that train.
+std::string blas() {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/etc/alternatives", ignored)) {
+    if (!entry.path().filename().string().starts_with("libblas.so.3")) continue;
+    return fs::read_symlink(entry.path(), ignored).string();
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> environment() {
+#ifdef __clang__
+  const std::string compiler = "Clang " __clang_version__;
+#else
+  const std::string compiler = "GCC " __VERSION__;
+#endif
+  return {{"processor", processor_name()},
+          {"caches", caches()},
+          {"hardware_threads", fmt::to_string(std::max(1U, std::thread::hardware_concurrency()))},
+          {"kernel", kernel()},
+          {"compiler", compiler},
+          {"blas", blas()}};
 }
 
 }  // namespace rubato::lab

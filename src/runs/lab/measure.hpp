@@ -7,12 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rubato/loop/workers.hpp>
 
-#include "conditions.hpp"
-#include "contestant.hpp"
+#include "contestants.hpp"
 
 namespace rubato::lab {
 
@@ -74,5 +74,37 @@ using OnTurn = std::function<void(std::string_view name, int round)>;
 /// no more turns.
 [[nodiscard]] std::vector<std::optional<Measurement>> measure_in_turn(
     std::span<const Entrant> entrants, const MeasureOptions& options, const OnTurn& on_turn);
+
+/// The all-reduce of another project, in a program of its own.
+struct Peer {
+  /// The name, such as "MPI_Allreduce".
+  std::string name;
+  /// The shell command without the arguments that describe the task; "{ranks}" in it stands for the
+  /// number of ranks.
+  std::string command;
+};
+
+/// The peers whose programs were built and lie in this program's folder, or in ../libexec/rubato
+/// from there.
+[[nodiscard]] std::vector<Peer> installed_peers();
+
+/// Lets a peer sum a buffer of each core (never fused) under the same conditions as the
+/// contestants, and returns the seconds of each run; none if it fails.
+[[nodiscard]] std::vector<double> measure(const Peer& peer, const ReduceTask& task,
+                                          const MeasureOptions& options);
+
+/// An entrant for the peer, which is started anew for each turn. It does not do the update of a
+/// fused task.
+[[nodiscard]] Entrant entrant(const Peer& peer, const ReduceTask& task);
+
+/// The environment that a measurement depends on, without which a number should never be published:
+/// name and value of the processor, its caches, hardware threads, kernel, compiler and BLAS;
+/// "unknown" if the machine does not say.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> environment();
+
+/// Bandwidth of main memory in bytes per second, by the triad of McCalpin's STREAM, a[i] = b[i] + s
+/// c[i]: the best of several passes on all threads; counted as STREAM does, 24 bytes for an
+/// element.
+[[nodiscard]] double triad_bandwidth(Workers& workers);
 
 }  // namespace rubato::lab

@@ -1,11 +1,10 @@
-#include "triad.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "base/core/system/stopwatch.hpp"
 #include "base/machine/instruction_set.hpp"
+#include "measure.hpp"
 
 namespace rubato::lab {
 

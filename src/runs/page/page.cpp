@@ -6,8 +6,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "compared/experiment_page.hpp"
 #include "runs/experiment/conduct/recorded_experiment.hpp"
+#include "runs/page/compared/experiment_page.hpp"
 #include "runs/page/runs/runs_page.hpp"
 #include "runs/page/runs/thinned_run.hpp"
 #include "runs/recorded/found_runs.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "html/document.hpp"
+#include "runs/page/html/document.hpp"
 
 namespace rubato::page {
 

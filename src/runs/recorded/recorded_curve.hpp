@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "loop/train/records/record_column.hpp"
-#include "plot/plot.hpp"
+#include "runs/recorded/plot/plot.hpp"
 
 namespace rubato {
 

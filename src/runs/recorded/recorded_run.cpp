@@ -16,8 +16,8 @@
 #include "base/core/system/file.hpp"
 #include "base/core/text/hour.hpp"
 #include "base/core/text/printable.hpp"
-#include "runs/config/allowed/allowed.hpp"
-#include "runs/config/file/configuration_entry.hpp"
+#include "runs/config/allowed.hpp"
+#include "runs/config/configuration_file.hpp"
 
 namespace rubato {
 

@@ -15,7 +15,7 @@
 #include "base/core/terminal/drawn_line.hpp"
 #include "epoch_details.hpp"
 #include "loop/train/records/record_column.hpp"
-#include "view/run_viewer.hpp"
+#include "runs/report/view/run_viewer.hpp"
 
 namespace rubato {
 

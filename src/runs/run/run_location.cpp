@@ -11,10 +11,8 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/text/printable.hpp"
-#include "runs/config/file/resume.hpp"
-#include "runs/run/resume/handover.hpp"
-#include "runs/run/resume/moved_run.hpp"
-#include "runs/run/resume/run_record.hpp"
+#include "resumption.hpp"
+#include "runs/config/configuration_file.hpp"
 #include "runs/tensorboard/event_folder.hpp"
 
 namespace rubato {

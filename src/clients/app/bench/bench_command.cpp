@@ -22,10 +22,8 @@
 #include "bench_output.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
-#include "runs/lab/contestant.hpp"
+#include "runs/lab/contestants.hpp"
 #include "runs/lab/measure.hpp"
-#include "runs/lab/peers.hpp"
-#include "runs/lab/triad.hpp"
 
 namespace rubato::app {
 

@@ -11,7 +11,7 @@
 #include "base/core/tables/csv_field.hpp"
 #include "base/core/tables/text_table.hpp"
 #include "base/core/text/or_null.hpp"
-#include "runs/lab/environment.hpp"
+#include "runs/lab/measure.hpp"
 
 namespace rubato::app {
 

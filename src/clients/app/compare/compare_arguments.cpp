@@ -18,8 +18,8 @@
 #include "base/core/system/file.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/run_options_line.hpp"
-#include "runs/config/file/configuration_entry.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/run_option.hpp"
 #include "runs/experiment/conduct/experiment_folder.hpp"
 #include "runs/experiment/design/design_file.hpp"
 

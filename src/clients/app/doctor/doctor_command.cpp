@@ -11,8 +11,6 @@
 #include "clients/app/train/train_front.hpp"
 #include "runs/doctor/facts.hpp"
 #include "runs/doctor/findings.hpp"
-#include "runs/doctor/probe.hpp"
-#include "runs/doctor/report.hpp"
 
 namespace rubato::app {
 

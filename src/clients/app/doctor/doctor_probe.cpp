@@ -7,7 +7,7 @@
 
 #include <rubato/libtorch/trainer.hpp>
 
-#include "runs/doctor/probe.hpp"
+#include "runs/doctor/facts.hpp"
 
 namespace rubato::app {
 

@@ -15,9 +15,9 @@
 
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/run_options_line.hpp"
-#include "runs/config/options/run_option.hpp"
-#include "runs/config/parts/chosen_parts.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/chosen_parts.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace rubato::app {
 

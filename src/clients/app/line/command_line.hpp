@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "clients/app/help/command_help.hpp"
-#include "runs/config/options/given_options.hpp"
+#include "runs/config/run_option.hpp"
 
 // Of CLI11, whose headers are large.
 namespace CLI {  // NOLINT(readability-identifier-naming): its name

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "runs/config/file/configuration_entry.hpp"
-#include "runs/config/parts/plugin.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/plugin.hpp"
 
 namespace rubato::app {
 

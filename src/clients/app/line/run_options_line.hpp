@@ -3,7 +3,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "command_line.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato::app {
 

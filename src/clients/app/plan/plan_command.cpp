@@ -15,10 +15,10 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "plan_output.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/run/measured/dry_run.hpp"
-#include "runs/run/run_warnings.hpp"
+#include "runs/run/run_request.hpp"
+#include "runs/run/workload/run_steps.hpp"
 
 namespace rubato::app {
 

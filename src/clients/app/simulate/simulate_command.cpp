@@ -22,12 +22,12 @@
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
-#include "runs/config/file/configuration_entry.hpp"
-#include "runs/config/options/run_option.hpp"
-#include "runs/config/parts/plugin.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/plugin.hpp"
+#include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/experiment/design/value_list.hpp"
-#include "runs/run/measured/dry_run.hpp"
+#include "runs/run/workload/run_steps.hpp"
 #include "simulate_table.hpp"
 
 namespace rubato::app {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/core/text/wrapped.hpp"
-#include "runs/run/measured/dry_run.hpp"
+#include "runs/run/workload/run_steps.hpp"
 
 namespace rubato::app {
 

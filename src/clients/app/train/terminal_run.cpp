@@ -15,7 +15,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/stop_signals.hpp"
 #include "run_messages.hpp"
-#include "runs/run/run_warnings.hpp"
+#include "runs/run/run_request.hpp"
 
 namespace rubato::app {
 

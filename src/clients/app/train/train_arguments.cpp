@@ -13,7 +13,7 @@
 
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/run_options_line.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "train_checks.hpp"
 
 namespace rubato::app {

@@ -7,7 +7,7 @@
 
 #include "base/core/system/file.hpp"
 #include "clients/app/line/idle_options.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato::app {
 

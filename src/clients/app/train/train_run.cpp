@@ -8,7 +8,7 @@
 #include "base/core/system/file.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/stop_signals.hpp"
-#include "runs/run/host_texts.hpp"
+#include "runs/run/run_description.hpp"
 #include "terminal_run.hpp"
 
 namespace rubato::app {

@@ -11,7 +11,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/train/run_messages.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/run/workload/step_source.hpp"
+#include "runs/run/workload/run_steps.hpp"
 
 namespace rubato::app {
 

@@ -20,7 +20,7 @@
 #include "libtorch/torch/datasets/sample_dataset.hpp"
 #include "libtorch/torch_run/workload_parts.hpp"
 #include "loop/data/files/data_files.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 
 namespace rubato::python {

@@ -21,7 +21,7 @@
 #include "clients/python/results/table.hpp"
 #include "loop/train/records/record_schemas.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/run/measured/dry_run.hpp"
+#include "runs/run/workload/run_steps.hpp"
 #include "traces.hpp"
 
 namespace rubato::python {

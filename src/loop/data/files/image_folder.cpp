@@ -15,10 +15,10 @@
 
 #include "base/core/system/memory.hpp"
 #include "base/core/tables/field.hpp"
+#include "data_files.hpp"
 #include "loop/data/data_record.hpp"
-#include "loop/data/files/data_files.hpp"
-#include "loop/data/files/mapped_file.hpp"
 #include "loop/data/tables/utf8.hpp"
+#include "mapped_file.hpp"
 #include "picture.hpp"
 
 namespace rubato {

@@ -17,7 +17,7 @@
 #include <rubato/steps/availability.hpp>
 
 #include "base/core/text/split.hpp"
-#include "runs/config/allowed/allowed.hpp"
+#include "runs/config/allowed.hpp"
 
 namespace rubato {
 

@@ -11,7 +11,7 @@
 
 #include <rubato/base/parse.hpp>
 
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "runs/experiment/design/labels.hpp"
 
 namespace rubato {

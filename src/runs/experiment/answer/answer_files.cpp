@@ -11,7 +11,7 @@
 #include "answer_columns.hpp"
 #include "base/core/tables/csv_field.hpp"
 #include "base/core/text/or_null.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "runs/experiment/design/labels.hpp"
 
 namespace rubato {

@@ -8,7 +8,7 @@
 #include <rubato/base/error.hpp>
 
 #include "recorded_experiment.hpp"
-#include "runs/config/parts/chosen_parts.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
 #include "runs/experiment/answer/answer_files.hpp"
 #include "tensorboard_columns.hpp"

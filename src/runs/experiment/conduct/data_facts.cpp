@@ -8,11 +8,11 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "runs/config/allowed/allowed.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/allowed.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/workload/run_data.hpp"
-#include "runs/run/workload/step_source.hpp"
+#include "runs/run/workload/run_steps.hpp"
 
 namespace rubato {
 

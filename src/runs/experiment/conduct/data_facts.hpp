@@ -9,7 +9,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "run_result.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "runs/experiment/design/runs.hpp"
 
 namespace rubato {

@@ -20,7 +20,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/system/file.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/labels.hpp"

@@ -6,7 +6,7 @@
 #include <rubato/runs/tensorboard.hpp>
 
 #include "runs/experiment/design/design.hpp"
-#include "runs/run/hyperparameters.hpp"
+#include "runs/run/run_description.hpp"
 #include "runs/tensorboard/event_folder.hpp"
 
 namespace rubato {

@@ -9,7 +9,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato {
 

@@ -14,9 +14,9 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/system/file.hpp"
-#include "runs/config/file/configuration_entry.hpp"
-#include "runs/config/file/toml.hpp"
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/config/toml.hpp"
 
 namespace rubato {
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "design.hpp"
-#include "runs/config/options/run_option.hpp"
-#include "runs/config/parts/chosen_parts.hpp"
+#include "runs/config/chosen_parts.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato {
 

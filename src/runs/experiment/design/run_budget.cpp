@@ -8,7 +8,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 #include "value_list.hpp"
 
 namespace rubato {

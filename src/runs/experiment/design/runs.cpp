@@ -13,8 +13,8 @@
 
 #include "base/core/product.hpp"
 #include "labels.hpp"
-#include "runs/config/options/run_option.hpp"
-#include "runs/config/parts/chosen_parts.hpp"
+#include "runs/config/chosen_parts.hpp"
+#include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 
 namespace rubato {

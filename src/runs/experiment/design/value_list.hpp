@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runs/config/options/run_option.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato {
 

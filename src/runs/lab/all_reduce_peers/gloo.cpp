@@ -13,7 +13,7 @@
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include "runs/lab/contestant.hpp"
+#include "runs/lab/contestants.hpp"
 #include "timing.hpp"
 
 namespace {

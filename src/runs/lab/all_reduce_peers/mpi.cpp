@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-#include "runs/lab/contestant.hpp"
+#include "runs/lab/contestants.hpp"
 #include "timing.hpp"
 
 int main(int argc, char** argv) {

@@ -10,7 +10,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "runs/lab/conditions.hpp"
+#include "runs/lab/contestants.hpp"
 
 namespace rubato::lab {
 

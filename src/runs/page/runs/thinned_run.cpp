@@ -10,8 +10,8 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/system/file.hpp"
-#include "runs/config/file/configuration_entry.hpp"
-#include "runs/config/file/toml.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/toml.hpp"
 #include "runs/page/thinned/step_timeline.hpp"
 #include "runs/report/timeline/timeline_json.hpp"
 

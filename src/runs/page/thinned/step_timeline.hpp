@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "runs/page/thinned/buckets_json.hpp"
+#include "buckets_json.hpp"
 
 namespace rubato::page {
 

@@ -11,7 +11,7 @@
 #include "base/core/system/memory.hpp"
 #include "loop/eigen/kernels/instruction_set.hpp"
 #include "run_data.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 

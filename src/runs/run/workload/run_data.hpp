@@ -1,12 +1,15 @@
 #pragma once
 
+#include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include <rubato/base/state.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "loop/data/sample_set.hpp"
-#include "runs/config/values/engine.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 
@@ -33,5 +36,22 @@ namespace rubato {
 /// The shape of the samples. Samples of one or two dimensions are images of one channel, and one
 /// dimension is one row; of more than three, all but the last two are channels.
 [[nodiscard]] DataShape shape_of(const DataSets& data);
+
+/// The file in which a run keeps the facts about its data: Workload::data_record().
+inline constexpr const char* kDataRecordFile = "data.json";
+
+/// The samples that --data of `configuration` names, converted for a model that was trained on
+/// other data, by the facts about those that its run kept in its folder. They are the test set if
+/// the data have one, otherwise all, and are returned as both sets, since nothing is trained on
+/// them. With `labels` they have targets; without, targets are ignored and may be missing.
+///
+/// Throws Error for data that cannot be read, or are not of the kind that the model needs.
+[[nodiscard]] DataSets load_recorded_data(const std::filesystem::path& run_folder,
+                                          const RunConfiguration& configuration, bool labels);
+
+/// Throws Error if `weights` is the folder of a run and its summary.json names parameters other
+/// than these, which were read from it.
+void require_weights_of_summary(const std::filesystem::path& weights,
+                                std::span<const NamedArray> parameters);
 
 }  // namespace rubato

@@ -1,11 +1,16 @@
 #include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
@@ -13,8 +18,12 @@
 #include <rubato/loop/observers.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/system/file.hpp"
 #include "base/core/text/split.hpp"
-#include "runs/config/parts/chosen_parts.hpp"
+#include "run_data.hpp"
+#include "runs/config/chosen_parts.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 
@@ -138,6 +147,73 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
     require_match(trainer, "histograms", configuration.histograms);
   }
   return trainer;
+}
+
+void require_weights_of_summary(const std::filesystem::path& weights,
+                                std::span<const NamedArray> parameters) {
+  const std::filesystem::path summary_file = weights / "summary.json";
+  std::error_code ignored;
+  if (weights.empty() || !std::filesystem::is_regular_file(summary_file, ignored)) return;
+  const auto summary =
+      nlohmann::json::parse(read_file(summary_file), nullptr, /*allow_exceptions=*/false);
+  const bool known = summary.is_object() && summary.contains("weights_sha256") &&
+                     summary["weights_sha256"].is_string();
+  if (!known) {
+    throw Error(fmt::format("{}: names no weights; accepted: what the run wrote, or --weights FILE",
+                            summary_file.string()));
+  }
+  const auto wanted = summary["weights_sha256"].get<std::string>();
+  const std::string found = sha256_of(parameters);
+  if (found == wanted) return;
+  const std::string file = weights_file(weights).string();
+  throw Error(
+      fmt::format("{}: its weights have the SHA-256 {}, and {} says {}; accepted: the weights that "
+                  "the run wrote, or --weights {} for these",
+                  file, found, summary_file.filename().string(), wanted, file));
+}
+
+namespace {
+
+// A trainer whose steps are never taken.
+Trainer idle_trainer(const Workload& workload, const RunConfiguration& configuration) {
+  Trainer trainer = workload.make_trainer(std::make_unique<TraceSource>(Trace::constant(1)),
+                                          {.minibatch_size = 1,
+                                           .seed = configuration.seed,
+                                           .threads = static_cast<int>(configuration.threads)});
+  require_weights_of_summary(configuration.weights, trainer.parameters());
+  return trainer;
+}
+
+}  // namespace
+
+RunConfiguration evaluation_configuration(const RunConfiguration& run,
+                                          const std::filesystem::path& weights) {
+  RunConfiguration configuration;
+  configuration.extensions = run.extensions;
+  for (const RunOption* option : run_options(Commands::evaluate)) {
+    if (const auto text = option->text(run)) option->set(configuration, *text);
+  }
+  configuration.weights = weights;
+  return configuration;
+}
+
+Evaluation evaluate(const Workload& workload, const RunConfiguration& configuration) {
+  const Trainer trainer = idle_trainer(workload, configuration);
+  if (!trainer.objective().has_test()) {
+    throw Error(
+        fmt::format("there is no test set in {}; accepted: with --validation, or data that "
+                    "have one",
+                    configuration.data.text()));
+  }
+  const TestMetrics metrics = test_metrics_of(configuration);
+  return trainer.objective().test(
+      trainer.workers(),
+      {.top_k = metrics.top_k, .mse = metrics.mse, .perplexity = metrics.perplexity}, "");
+}
+
+ArrayCopies predict(const Workload& workload, const RunConfiguration& configuration,
+                    Prediction what) {
+  return workload.predict(idle_trainer(workload, configuration), what);
 }
 
 }  // namespace rubato

@@ -26,8 +26,8 @@
 #include "clients/app/train/train_run.hpp"
 #include "host_folder.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/run/host_texts.hpp"
-#include "runs/run/resume/handover.hpp"
+#include "runs/run/resumption.hpp"
+#include "runs/run/run_description.hpp"
 #include "state_gift.hpp"
 #include "succession.hpp"
 

@@ -18,7 +18,7 @@
 
 #include "base/core/system/file.hpp"
 #include "clients/app/train/terminal_run.hpp"
-#include "runs/run/resume/moved_run.hpp"
+#include "runs/run/resumption.hpp"
 
 namespace rubato::app {
 

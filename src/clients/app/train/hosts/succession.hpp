@@ -7,7 +7,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "runs/run/resume/handover.hpp"
+#include "runs/run/resumption.hpp"
 
 namespace rubato::app {
 

@@ -1,0 +1,289 @@
+#include "run_option.hpp"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/loop/model_options.hpp>
+#include <rubato/loop/reducer.hpp>
+#include <rubato/loop/training_options.hpp>
+#include <rubato/numbers/rule.hpp>
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/batch_policies.hpp>
+#include <rubato/steps/cluster_model.hpp>
+#include <rubato/steps/random.hpp>
+
+#include "base/core/text/or_null.hpp"
+#include "base/core/text/split.hpp"
+#include "chosen_parts.hpp"
+#include "plugin.hpp"
+#include "readings.hpp"
+#include "runs/config/values/data_source.hpp"
+#include "runs/config/values/model_choice.hpp"
+#include "runs/config/values/trace_source.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMaxThreads = 4096;
+constexpr std::int64_t kMaxEpochs = 1'000'000;
+constexpr std::int64_t kMaxSteps = 1'000'000'000;
+constexpr std::int64_t kMaxSamples = std::int64_t{1} << 53;
+constexpr std::int64_t kMaxKept = 1'000'000;
+constexpr std::int64_t kMaxTopK = 1'000'000;
+constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
+
+std::vector<std::string> cluster_argument_names() {
+  std::vector<std::string> names;
+  for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));
+  return names;
+}
+
+std::string map_plugin_paths(const std::string& text, const RunOption::PathMap& map) {
+  return map_plugins(text, map);
+}
+
+std::string map_data_path(const std::string& text, const RunOption::PathMap& map) {
+  return map_data(text, map);
+}
+
+std::string map_script_path(const std::string& text, const RunOption::PathMap& map) {
+  const auto file = script_file(text);
+  return file ? script_text(map(*file)) : text;
+}
+
+std::string map_whole_path(const std::string& text, const RunOption::PathMap& map) {
+  // Empty text means that the option is not set.
+  return text.empty() ? text : map(text).string();
+}
+
+std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
+  return map_trace(text, map);
+}
+
+// The conditions of Idle::when.
+
+constexpr std::string_view kNoModelledTime = "there is no modelled time";
+constexpr std::string_view kModelledTime = "with --clock virtual";
+
+bool needs_no_data(const RunConfiguration& run) {
+  return !run.model->classifies;
+}
+bool has_constant_trace(const RunConfiguration& run) {
+  return run.trace->kind == TraceChoice::Kind::constant;
+}
+bool is_in_real_time(const RunConfiguration& run) {
+  return run.clock == Clock::real;
+}
+bool counts_nothing(const RunConfiguration& run) {
+  return std::ranges::all_of(split_at(run.schedule, '+'), [](std::string_view part) {
+    const std::string name = Spec(part).name();
+    return name == "constant" || name == "plateau";
+  });
+}
+bool has_no_momentum(const RunConfiguration& run) {
+  return !has_momentum(optimizer_options(run).kind);
+}
+// Groups of parameters matter to weight decay, to AdaScale, which has a gain for each, and to
+// layer-wise rates, which leave some out.
+bool has_no_groups(const RunConfiguration& run) {
+  const std::string rule = Spec(run.rule).name();
+  return run.weight_decay == 0 && optimizer_options(run).kind != OptimizerKind::lars &&
+         rule != "lbsgd" && rule != "adascale" && !run.log_noise;
+}
+bool has_no_lookahead(const RunConfiguration& run) {
+  return run.lookahead == 0;
+}
+bool watches_nothing(const RunConfiguration& run) {
+  return run.patience == 0 && !run.keep_best &&
+         !make_lr_schedule(run.schedule, {}, run.extensions.schedules)->watches();
+}
+bool never_stops_early(const RunConfiguration& run) {
+  return run.patience == 0;
+}
+bool writes_no_checkpoints(const RunConfiguration& run) {
+  return !run.checkpoint_every->has_value();
+}
+bool monitors_nothing(const RunConfiguration& run) {
+  return run.monitor.empty();
+}
+bool is_without_tensorboard(const RunConfiguration& run) {
+  return !run.tensorboard;
+}
+bool has_no_histograms(const RunConfiguration& run) {
+  return run.histograms.empty();
+}
+
+// Overloads of is_set() and value_of() for the types of members: whether one holds a value, and
+// that value.
+template <class T>
+bool is_set(const T& /*value*/) {
+  return true;
+}
+bool is_set(const std::string& text) {
+  return !text.empty();
+}
+bool is_set(const std::filesystem::path& path) {
+  return !path.empty();
+}
+template <class T>
+bool is_set(const Parsed<T>& parsed) {
+  return !parsed.empty();
+}
+template <class T>
+bool is_set(const std::optional<T>& value) {
+  return value.has_value();
+}
+template <class T>
+const T& value_of(const T& value) {
+  return value;
+}
+template <class T>
+const T& value_of(const std::optional<T>& value) {
+  return *value;
+}
+
+// Reads a member's value: its type parses the text or, if it cannot, the row's reading does; either
+// knows the user's parts if it accepts them.
+template <class Member, class Reading>
+Member parsed([[maybe_unused]] const Reading& reading, const std::string& text,
+              [[maybe_unused]] const Extensions& extensions) {
+  if constexpr (requires { Member(text, extensions); }) {
+    return Member(text, extensions);
+  } else if constexpr (requires { reading.read(text, extensions); }) {
+    return reading.read(text, extensions);
+  } else {
+    return reading.read(text);
+  }
+}
+
+// Collects the rows, and binds each to its member.
+class OptionTable {
+ public:
+  void group(const char* heading) { heading_ = heading; }
+
+  template <class Member, class Reading>
+  void add(Member RunConfiguration::*member, const Reading& reading, RunOption row) {
+    row.group = heading_;
+    row.kind = Reading::kKind;
+    row.accepted = reading.accepted();
+    if (row.value.empty()) row.value = reading.value();
+    row.set = [member, reading, accepted = row.value](RunConfiguration& configuration,
+                                                      const std::string& text) {
+      Member value = parsed<Member>(reading, text, configuration.extensions);
+      // Empty text would be lost in a configuration file: a missing option has its default.
+      if (!is_set(value) && is_set(RunConfiguration().*member)) {
+        throw Error(fmt::format("is empty; accepted: {}", accepted));
+      }
+      configuration.*member = std::move(value);
+    };
+    row.text = [member,
+                reading](const RunConfiguration& configuration) -> std::optional<std::string> {
+      const Member& value = configuration.*member;
+      if (!is_set(value)) return std::nullopt;
+      return reading.write(value_of(value));
+    };
+    row.reset = [member](RunConfiguration& configuration) {
+      configuration.*member = RunConfiguration().*member;
+    };
+    rows_.push_back(std::move(row));
+  }
+
+  [[nodiscard]] std::vector<RunOption> rows() && { return std::move(rows_); }
+
+ private:
+  std::string heading_;
+  std::vector<RunOption> rows_;
+};
+
+std::vector<RunOption> all_options() {
+  using namespace reading;
+  OptionTable table;
+#define RUBATO_OPTION_GROUP(heading) table.group(heading);
+#define RUBATO_OPTION(type, member, fallback, how, ...) \
+  table.add(&RunConfiguration::member, how, {__VA_ARGS__});
+#include <rubato/runs/run_options.def>
+  return std::move(table).rows();
+}
+
+}  // namespace
+
+bool names_file(const RunOption& option, const std::string& text) {
+  bool named = false;
+  if (option.map_path != nullptr) {
+    static_cast<void>(option.map_path(text, [&named](const std::filesystem::path& file) {
+      named = true;
+      return file;
+    }));
+  }
+  return named;
+}
+
+std::optional<std::string> bound_text(const RunOption& option,
+                                      const RunConfiguration& configuration) {
+  auto text = option.text(configuration);
+  if (!text || option.resume != OnResume::by_hash) return text;
+  return option.map_path(*text, [](const std::filesystem::path&) { return "file"; });
+}
+
+std::int64_t hardware_threads() {
+  return cpus().usable();
+}
+
+std::span<const RunOption> run_options() {
+  static const std::vector<RunOption> options = all_options();
+  return options;
+}
+
+std::vector<const RunOption*> run_options(Commands commands) {
+  std::vector<const RunOption*> found;
+  for (const RunOption& option : run_options()) {
+    if (meet(option.commands, commands)) found.push_back(&option);
+  }
+  return found;
+}
+
+std::string why_idle(const RunOption& option, const RunConfiguration& run) {
+  const Idle& idle = option.idle;
+  if (idle.when == nullptr || !idle.when(run)) return {};
+  const std::string of = idle.of.empty() ? "" : run_option(idle.of).text(run).value_or("");
+  return fmt::format("{}; accepted: {}", fmt::format(fmt::runtime(idle.why), of), idle.accepted);
+}
+
+void require_none_idle(const GivenOptions& given, const RunConfiguration& run) {
+  for (const RunOption& option : run_options()) {
+    if (!given.contains(option.name)) continue;
+    const std::string why = why_idle(option, run);
+    if (!why.empty()) throw Error(fmt::format("--{}: {}", option.name, why));
+  }
+}
+
+const RunOption& run_option(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const RunOption& option : run_options()) {
+    if (option.name == name) return option;
+    names.push_back(option.name);
+  }
+  throw Error(unknown_name_message("option", name, names, false));
+}
+
+std::string to_json(const RunOption& option, const RunConfiguration& configuration) {
+  const auto text = option.text(configuration);
+  if (!text) return "null";
+  const bool quoted = option.kind == OptionKind::text || option.kind == OptionKind::text_or_number;
+  if (!quoted) return *text;
+  return json_text(nlohmann::json(*text));
+}
+
+}  // namespace rubato

@@ -1,0 +1,277 @@
+#include "resumption.hpp"
+
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/runs/run_configuration.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/state/sha256.hpp"
+#include "runs/config/plugin.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/run/workload/run_data.hpp"
+#include "runs/tensorboard/event_folder.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kConfig = "config";
+constexpr std::string_view kSeconds = "wall_seconds";
+constexpr std::string_view kKernelsInUse = "in_use";
+constexpr std::string_view kLibtorch = "libtorch";
+
+std::string key_of(const std::string& option) {
+  return fmt::format("sha256.{}", option);
+}
+
+std::string said_of_difference(std::string_view before, std::string_view now,
+                               std::string_view advice) {
+  return fmt::format(
+      "the run was computed with {}\nand continues with {}: its bits may differ from those of a "
+      "run "
+      "that was not interrupted{}",
+      before, now, advice);
+}
+
+}  // namespace
+
+RunRecord::RunRecord(std::string config, std::span<const WorkloadFile> files)
+    : config_(std::move(config)) {
+  for (const WorkloadFile& file : files) {
+    files_.push_back({.option = file.option, .hex = Sha256::hex_of(file.bytes)});
+  }
+}
+
+void RunRecord::visit_state(StateVisitor& state, const Training& training) {
+  static_cast<void>(training);
+  static_cast<void>(state.bound_if_there(kConfig, config_));
+  for (const FileHash& file : files_) {
+    const std::string before = state.bound_if_there(key_of(file.option), file.hex);
+    if (before == file.hex) continue;
+    throw Error(
+        fmt::format("--{}: the file is not the one that the run was trained with (SHA-256 {}, was "
+                    "{}); accepted: given-{}.* of the run",
+                    file.option, file.hex, before, file.option));
+  }
+  double seconds = wall_seconds();
+  state.value(kSeconds, seconds);
+  if (state.loading()) seconds_before_ = seconds;
+}
+
+void KernelRecord::visit_state(StateVisitor& state, const Training& training) {
+  static_cast<void>(training);
+  const std::string kernels = state.bound_if_there(kKernelsInUse, kernels_);
+  const std::string libtorch = state.bound_if_there(kLibtorch, libtorch_);
+  if (kernels != kernels_) {
+    difference_ = said_of_difference(kernels, kernels_, " (--kernels portable keeps them)");
+  } else if (libtorch != libtorch_) {
+    difference_ = said_of_difference("libtorch " + libtorch, "libtorch " + libtorch_, "");
+  }
+}
+
+RunConfiguration configuration_in(const State& checkpoint, const Extensions& extensions) {
+  return parse_configuration(observer_state(checkpoint, "run").text(kConfig),
+                             "the checkpoint's configuration", {}, extensions);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void move(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) {
+    throw OutputError(fmt::format("{}: cannot write: {}", to.string(), error.message()));
+  }
+}
+
+// Copies the plug-ins into the folder, and makes the configuration name the copies.
+void write_plugins(const RunFolder& folder, RunConfiguration& run) {
+  std::vector<Plugin> plugins = parse_plugins(run.plugin);
+  for (std::size_t i = 0; i < plugins.size(); ++i) {
+    const std::string name = i == 0 ? "given-plugin.so" : fmt::format("given-plugin-{}.so", i + 1);
+    folder.write(name, content_of(plugins[i]));
+    plugins[i].file = folder.file(name);
+  }
+  run.plugin = to_text(plugins);
+}
+
+}  // namespace
+
+std::string config_text(const RunConfiguration& run, const RunFolder& folder) {
+  return to_toml(with_paths_from(folder.path(), run));
+}
+
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
+                         std::span<const WorkloadFile> files) {
+  if (const Availability* const availability = std::get_if<Availability>(&steps)) {
+    std::ostringstream text;
+    availability->write_csv(text);
+    folder.write("availability.csv", text.str());
+    run.trace = folder.file("availability.csv").string();
+  } else if (!run.trace->is_built_in()) {
+    folder.write("trace.csv", std::get<Trace>(steps).to_csv());
+    run.trace = folder.file("trace.csv").string();
+    // The file holds the steps that the availability yielded.
+    run.availability.clear();
+  }
+  for (const WorkloadFile& file : files) {
+    const std::string name = fmt::format("given-{}{}", file.option, file.extension);
+    folder.write(name, file.bytes);
+    const RunOption& option = run_option(file.option);
+    option.set(run, option.map_path(*option.text(run),
+                                    [&](const fs::path&) { return folder.file(name); }));
+  }
+  write_plugins(folder, run);
+  std::string config = config_text(run, folder);
+  folder.write("config.toml", config);
+  return config;
+}
+
+KeepNewer::KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options)
+    : run_(run.path()),
+      steps_(CheckpointFolder::steps_of(options.from).value_or(0)),
+      options_(std::move(options)) {
+  for (fs::path& file : checkpoints.files()) {
+    if (CheckpointFolder::steps_of(file) > steps_) newer_.push_back(std::move(file));
+  }
+}
+
+// Whether the run had ended after more steps than those of the checkpoint that it continues from.
+bool KeepNewer::is_finished_later() const {
+  std::error_code ignored;
+  if (!fs::exists(run_ / "summary.json", ignored)) return false;
+  const auto summary =
+      nlohmann::json::parse(read_file(run_ / "summary.json"), nullptr, /*allow_exceptions=*/false);
+  const auto steps = summary.is_object() ? summary.find("steps") : summary.end();
+  return steps == summary.end() || !steps->is_number_integer() || *steps > steps_;
+}
+
+// The order of these calls ensures that the run always has all of its lines and its newest
+// remaining checkpoint, whenever this is interrupted.
+void KeepNewer::visit_state(StateVisitor& state, const Training& training) {
+  static_cast<void>(training);
+  if (!state.loading()) return;
+  if (!is_finished_later() && !(options_.named && !newer_.empty())) return;
+  const RunFolder aside(unused_path(run_ / fmt::format("newer-than-step-{}", steps_)));
+  RunConfiguration before = read_configuration(run_ / "config.toml", {}, *options_.now);
+  before.data = options_.now->data;
+  // The run was trained with this trace, and may continue with another.
+  const RunSteps steps = load_run_steps(before);
+  write_origin(aside, std::move(before), steps, options_.files);
+  aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
+  if (std::error_code ignored; fs::exists(run_ / kDataRecordFile, ignored)) {
+    aside.write(kDataRecordFile, read_file(run_ / kDataRecordFile));
+  }
+  for (const fs::path& file : event_files(run_)) {
+    aside.write(file.filename().string(), read_file(file));
+  }
+  std::error_code ignored;
+  for (const char* name : {"best.pt", "best.safetensors", "model.pt", "weights.pt",
+                           "weights.safetensors", "summary.json"}) {
+    if (fs::exists(run_ / name, ignored)) move(run_ / name, aside.file(name));
+  }
+  if (!newer_.empty()) {
+    fs::create_directory(aside.file("checkpoints"), ignored);
+    for (const fs::path& file : newer_) move(file, aside.file("checkpoints") / file.filename());
+    flush_to_disk(aside.file("checkpoints"));
+    flush_to_disk(newer_.front().parent_path());
+  }
+  flush_to_disk(aside.path());
+  flush_to_disk(run_);
+  kept_in_ = aside.path();
+}
+
+namespace {
+
+constexpr const char* kMark = "moved.txt";
+
+}  // namespace
+
+void mark_moved(const fs::path& folder, const fs::path& to, std::int64_t steps) noexcept {
+  try {
+    write_file(folder / kMark, fmt::format("after {} steps the run continued in {}\n", steps,
+                                           absolute_path(to).string()));
+  } catch (const std::exception&) {
+    // The folder may be another host's, or may have gone.
+  }
+}
+
+void unmark_moved(const fs::path& folder) noexcept {
+  std::error_code ignored;
+  fs::remove(folder / kMark, ignored);
+}
+
+void require_not_moved(const fs::path& folder) {
+  const fs::path mark = folder / kMark;
+  std::error_code ignored;
+  if (!fs::exists(mark, ignored)) return;
+  std::string word = read_file(mark);
+  while (word.ends_with('\n')) word.pop_back();
+  throw Error(fmt::format("{}: {}; accepted: that folder, or this one without {}", folder.string(),
+                          word, kMark));
+}
+
+namespace {
+
+constexpr std::string_view kStatePart = "state";
+constexpr std::string_view kRecordsPart = "records";
+constexpr const char* kMetricsFile = "metrics.jsonl";
+
+// Only these files are written at the request of another host.
+bool is_record(const std::string& name) {
+  return name == kMetricsFile || is_event_file_name(name);
+}
+
+}  // namespace
+
+Handover hand_over(Run& run) {
+  run.sync_records();
+  Handover handover;
+  handover.state = run.trainer().state();
+  const std::filesystem::path& folder = run.location().path();
+  handover.records.emplace(kMetricsFile, read_file(folder / kMetricsFile));
+  for (const std::filesystem::path& file : event_files(folder)) {
+    handover.records.emplace(file.filename().string(), read_file(file));
+  }
+  return handover;
+}
+
+std::string handover_bytes(Handover handover) {
+  State records;
+  for (auto& [name, bytes] : handover.records) {
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    records.put_array(name, {.type = ElementType::u8, .shape = {size}, .bytes = std::move(bytes)});
+  }
+  State all;
+  all.put(kStatePart, std::move(handover.state));
+  all.put(kRecordsPart, std::move(records));
+  return state_bytes(all);
+}
+
+Handover parse_handover(std::string_view bytes) {
+  const State all = parse_state(bytes, "the state of the other hosts");
+  Handover handover;
+  handover.state = all.part(kStatePart);
+  const State records = all.part(kRecordsPart);
+  for (const auto& [name, record] : records.arrays()) {
+    if (!is_record(name)) {
+      throw Error(fmt::format("another host sends a file '{}'; accepted: records of a run", name));
+    }
+    handover.records.emplace(name, record.bytes);
+  }
+  return handover;
+}
+
+}  // namespace rubato

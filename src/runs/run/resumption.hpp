@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rubato/base/state.hpp>
+#include <rubato/loop/observer.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/run_folder.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "base/core/system/stopwatch.hpp"
+#include "runs/config/values/trace_source.hpp"
+
+namespace rubato {
+
+/// The facts about a run that a checkpoint holds besides its training: the options it was made
+/// with, the files that they name, and for how long it has been trained.
+class RunRecord final : public Observer {
+ public:
+  /// `config` is the text of the run's configuration file. visit_state() throws Error if the files
+  /// are not those that the checkpoint was trained with.
+  RunRecord(std::string config, std::span<const WorkloadFile> files);
+
+  [[nodiscard]] std::string_view name() const override { return "run"; }
+  void visit_state(StateVisitor& state, const Training& training) override;
+
+  /// Seconds of training in this process and those before it.
+  [[nodiscard]] double wall_seconds() const { return seconds_before_ + since_.seconds(); }
+
+ private:
+  // The SHA-256 of a file, and the option that names it.
+  struct FileHash {
+    std::string option;
+    std::string hex;
+  };
+
+  std::string config_;
+  std::vector<FileHash> files_;
+  double seconds_before_ = 0;
+  Stopwatch since_;
+};
+
+/// The kernels that the run of a checkpoint computed with.
+class KernelRecord final : public Observer {
+ public:
+  /// `kernels` are those in use: kernels_text(). `libtorch` is its version; empty if it computes
+  /// nothing.
+  explicit KernelRecord(std::string kernels, std::string libtorch = {})
+      : kernels_(std::move(kernels)), libtorch_(std::move(libtorch)) {}
+
+  [[nodiscard]] std::string_view name() const override { return "kernels"; }
+  void visit_state(StateVisitor& state, const Training& training) override;
+
+  /// A line for the user if the run continues with other kernels or another libtorch than before;
+  /// otherwise empty.
+  [[nodiscard]] const std::string& difference() const { return difference_; }
+
+ private:
+  std::string kernels_;
+  std::string libtorch_;
+  std::string difference_;
+};
+
+/// The configuration that a checkpoint was taken with, its names read with `extensions`. Throws
+/// Error if it has none, or one that this version cannot read.
+[[nodiscard]] RunConfiguration configuration_in(const State& checkpoint,
+                                                const Extensions& extensions = {});
+
+/// The text of the configuration file of a run in `folder`.
+[[nodiscard]] std::string config_text(const RunConfiguration& run, const RunFolder& folder);
+
+/// Writes the configuration, the trace or the availability, and the workload's files as they were
+/// read, so that the folder alone reproduces the run. Returns the text of the configuration.
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
+                         std::span<const WorkloadFile> files);
+
+/// Keeps the results of a run since the checkpoint that it continues from, if there are any:
+/// checkpoints newer than the one that was named, and the results of a run that was finished. They
+/// go into a folder of the run, RUN/newer-than-step-N, which is a run of its own. This happens when
+/// the state is loaded; add it to a trainer after the observers that check the state and before
+/// those that change files when they load.
+class KeepNewer final : public Observer {
+ public:
+  struct Options {
+    /// The checkpoint that the run continues from.
+    std::filesystem::path from;
+    /// Whether it was named by the user, not found as the newest.
+    bool named = false;
+    /// The configuration that it continues with, which must outlive the observer: it says where the
+    /// data of the run are now, and what its names mean.
+    const RunConfiguration* now = nullptr;
+    /// The other files that the run depends on.
+    std::span<const WorkloadFile> files{};
+  };
+
+  KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options);
+
+  /// Saves nothing; loading moves the newer results.
+  void visit_state(StateVisitor& state, const Training& training) override;
+
+  /// The folder; empty if there was nothing to keep.
+  [[nodiscard]] const std::optional<std::filesystem::path>& folder() const { return kept_in_; }
+
+ private:
+  [[nodiscard]] bool is_finished_later() const;
+
+  std::filesystem::path run_;
+  std::int64_t steps_;
+  std::vector<std::filesystem::path> newer_;
+  Options options_;
+  std::optional<std::filesystem::path> kept_in_;
+};
+
+/// Leaves a note in a folder that its run has continued in the folder `to` since `steps`, because
+/// hosts that come and go could not continue it here. Ignores failure to write the note.
+void mark_moved(const std::filesystem::path& folder, const std::filesystem::path& to,
+                std::int64_t steps) noexcept;
+/// Removes the note, when the run is back.
+void unmark_moved(const std::filesystem::path& folder) noexcept;
+/// Throws Error, naming the other folder, if there is such a note.
+void require_not_moved(const std::filesystem::path& folder);
+
+/// An unfinished run, for another host to continue.
+struct Handover {
+  State state;
+  /// The files of its folder that the state relies on, by name: its metrics, and those for
+  /// TensorBoard.
+  std::map<std::string, std::string> records;
+};
+
+/// Collects the handover of a run with a folder, which is not in execute(). Throws OutputError if
+/// its records cannot be read back.
+[[nodiscard]] Handover hand_over(Run& run);
+
+/// The handover as the bytes of a State, which contain checksums.
+[[nodiscard]] std::string handover_bytes(Handover handover);
+/// The inverse. Throws Error if the bytes are damaged, or name a file that is not such a record.
+[[nodiscard]] Handover parse_handover(std::string_view bytes);
+
+}  // namespace rubato

@@ -1,0 +1,161 @@
+#include "run_steps.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/faults.hpp>
+#include <rubato/runs/workload.hpp>
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/batch_policy.hpp>
+#include <rubato/steps/cluster_model.hpp>
+#include <rubato/steps/modelled_time.hpp>
+
+#include "runs/config/chosen_parts.hpp"
+#include "runs/config/values/model_choice.hpp"
+#include "runs/config/values/trace_source.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& trace,
+                                      std::int64_t gradient_bytes) {
+  auto source = std::make_unique<TraceSource>(trace);
+  auto batch = batch_policy_of(run);
+  if (run.clock == Clock::real) {
+    if (batch == nullptr) return source;
+    return std::make_unique<PolicySource>(std::move(source), std::move(batch));
+  }
+  return std::make_unique<TimedSource>(
+      std::move(source),
+      TimedSource::Options{.cluster = cluster_of(run, gradient_bytes),
+                           .minibatch_size = run.minibatch,
+                           .cores = run.cores},
+      std::move(batch));
+}
+
+std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availability& availability,
+                                      std::int64_t gradient_bytes) {
+  const StepOfDeviceCount step_of = step_of_devices(availability, run);
+  return std::make_unique<ClockedSource>(
+      availability,
+      [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },
+      ClockOptions{.cluster = cluster_of(run, gradient_bytes),
+                   .minibatch_size = run.minibatch,
+                   .on_idle = run.on_idle,
+                   .policy = fmt::format("{} of at most {} devices",
+                                         run.availability.empty() ? "weak" : run.availability,
+                                         summary_of(availability).most),
+                   .max_batch = step_of.max_batch()},
+      batch_policy_of(run));
+}
+
+}  // namespace
+
+ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes) {
+  ClusterModel cluster = *run.cluster;
+  if (cluster.gradient_bytes == kBytesOfModel) cluster.gradient_bytes = gradient_bytes;
+  cluster.price = run.price;
+  for (const Straggler& slow : *run.straggler) {
+    cluster.slow_cores.push_back({.core = slow.core, .factor = slow.factor});
+  }
+  return cluster;
+}
+
+std::unique_ptr<StepSource> make_step_source(const RunConfiguration& run, const RunSteps& steps,
+                                             std::int64_t gradient_bytes) {
+  return std::visit([&](const auto& of) { return source_of(run, of, gradient_bytes); }, steps);
+}
+
+namespace {
+
+constexpr std::int64_t kBuiltInImages = 12'000;
+
+std::int64_t samples_of(const RunConfiguration& run) {
+  return run.model->own_samples().value_or(kBuiltInImages);
+}
+
+// Bytes that the busiest of several hosts sends in a step; 0 for one host.
+std::int64_t host_bytes(const ClusterModel& cluster, const StepPlan& step) {
+  if (cluster.hosts == 1) return 0;
+  constexpr std::int64_t kValueBytes = 4;
+  std::int64_t most = 0;
+  for (const HostTraffic& host :
+       host_traffic(step.minibatches, host_weights_of(cluster, step.host_cores),
+                    (cluster.gradient_bytes + kValueBytes - 1) / kValueBytes, kValueBytes)) {
+    most = std::max(most, host.sent());
+  }
+  return most;
+}
+
+}  // namespace
+
+void require_foreseeable(const RunConfiguration& run) {
+  const auto policy = batch_policy_of(run);
+  if (policy == nullptr || !policy->needs_noise_scale()) return;
+  throw Error(
+      fmt::format("--batch {}: it depends on gradient noise, which is known only while training; "
+                  "accepted: fixed, or one of a plug-in's that does not",
+                  run.batch));
+}
+
+std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t> epochs,
+                                    const std::function<void()>& after_each) {
+  if (epochs) require_epochs(planner, *epochs);
+  const std::int64_t all = planner.trace().endless() ? 1 : std::numeric_limits<std::int64_t>::max();
+  std::vector<EpochPlan> list;
+  while (std::cmp_less(list.size(), epochs.value_or(all))) {
+    std::optional<EpochPlan> epoch = planner.next();
+    if (!epoch) break;
+    list.push_back(*std::move(epoch));
+    if (after_each) after_each();
+  }
+  return list;
+}
+
+SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps& steps,
+                                    std::optional<std::int64_t> samples,
+                                    const std::function<void()>& after_each) {
+  const std::int64_t bytes = known_gradient_bytes(run);
+  const auto source = make_step_source(run, steps, bytes);
+  const ClusterModel cluster = cluster_of(run, bytes);
+  double sent = 0;
+  SimulatedTraining found{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
+  found.result = simulate(
+      *source,
+      {.dataset_size = samples ? *samples : samples_of(run),
+       .minibatch_size = run.minibatch,
+       .cores = run.cores,
+       .remainder = run.remainder,
+       .epochs = run.epochs},
+      [&](const SimulatedStep& step) {
+        sent += static_cast<double>(host_bytes(cluster, step.plan));
+        found.fewest_cores = std::min(found.fewest_cores, step.plan.cores);
+        found.most_cores = std::max(found.most_cores, step.plan.cores);
+        if (after_each) after_each();
+      },
+      budget_of(run));
+  const SimulationResult& result = found.result;
+  if (result.steps == 0) {
+    throw Error(
+        fmt::format("--trace {}: there is no step to simulate; accepted: devices that stay as long "
+                    "as a step takes, within the budget",
+                    source_of(steps)));
+  }
+  found.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
+  found.host_bytes = sent / static_cast<double>(result.steps);
+  return found;
+}
+
+std::string ended_by(const SimulationResult& result) {
+  if (!result.ended || *result.ended == SourceEnd::Cause::budget) return result.reached;
+  return *result.ended == SourceEnd::Cause::out_of_devices ? std::string(kOutOfDevices)
+                                                           : "trace ended";
+}
+
+}  // namespace rubato
