@@ -36,7 +36,7 @@ std::optional<double> mean_of(std::span<const RunResult* const> results,
   return sum / static_cast<double>(results.size());
 }
 
-// Of all runs that have one.
+// The extremes over all runs that have an elasticity.
 std::optional<Elasticity> together(std::span<const RunResult* const> results) {
   std::optional<Elasticity> all;
   for (const RunResult* const result : results) {
@@ -52,12 +52,12 @@ std::optional<Elasticity> together(std::span<const RunResult* const> results) {
   return all;
 }
 
-// Of a value that is no number, NaN: nothing lies beyond it.
+// NaN for text that is not a number: no comparison with it is true, so nothing lies beyond it.
 double number_of(const std::string& text) {
   return is_number(text) ? std::stod(text) : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Makes the answer, part by part.
+// Builds the answer, part by part.
 class Answering {
  public:
   Answering(const ExperimentPlan& plan, std::span<const RunResult> results,
@@ -108,7 +108,7 @@ class Answering {
   Answer answer_;
 };
 
-// Adjusts the p-values of the comparisons that have one.
+// Adjusts the p-values of the comparisons that have one by Holm's correction.
 void correct(std::span<Comparison* const> family) {
   std::vector<double> p;
   for (const Comparison* const comparison : family) {
@@ -292,7 +292,7 @@ void Answering::find_blindness() {
                        .effect = effect};
 }
 
-// Throws Error where there is nothing to choose from.
+// Throws Error if no value has an estimate.
 void choose_best(TuningAnswer& answer, const Measure& measure) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < answer.values.size(); ++i) {

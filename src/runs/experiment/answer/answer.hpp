@@ -15,17 +15,17 @@
 
 namespace rubato {
 
-/// What an experiment says. Accuracies are in percent and their differences in points, losses as
-/// they are.
+/// The result of an experiment. Accuracies are in percent, their differences in percentage points;
+/// losses are unscaled.
 struct Answer {
   /// A difference over pairs of runs with the same seed.
   struct Comparison : PairedDifference {
-    /// The p-value after Holm's correction; empty of one pair.
+    /// The p-value after Holm's correction; empty if there is one pair only.
     std::optional<double> adjusted{};
   };
 
-  /// What it took to reach the target: medians over the seeds, where a run that did not reach it
-  /// counts as more than any; empty where the median is such a run.
+  /// The cost of reaching the target: medians over the seeds. A run that did not reach it counts as
+  /// more than any other; a median that falls on such a run is empty.
   struct ToTarget {
     std::int64_t reached = 0;
     std::optional<double> steps{};
@@ -51,19 +51,21 @@ struct Answer {
     std::size_t setting = 0;
     bool is_baseline = false;
     std::int64_t runs = 0;
-    /// Of the final values; empty where a run has none: those that are left say too much good.
+    /// Mean of the final values. It is empty if any run has none: the mean of the survivors would
+    /// be biased towards good results.
     std::optional<Estimate> value{};
-    /// To the baseline of its setting; empty of a baseline, and where one of both has no value.
+    /// Difference to the baseline of its setting; empty for a baseline, and if either has no value.
     std::optional<Comparison> to_baseline{};
-    /// To the best of its condition; empty of the best.
+    /// Difference to the best cell of its condition; empty for the best cell, and without a value.
     std::optional<Comparison> to_best{};
-    /// Beside the best of its condition; empty where it has a value and is alone.
+    /// Verdict against the best cell of its condition; empty if the cell has a value but nothing to
+    /// be compared with.
     std::optional<Verdict> rank{};
-    /// Beside its baseline; empty where that has no value.
+    /// Verdict against its baseline; empty if the baseline has no value.
     std::optional<Verdict> verdict{};
     std::optional<ToTarget> to_target{};
     std::optional<Spent> spent{};
-    /// Of all its runs together; of batch sizes the most that one of them met.
+    /// Extremes over all its runs; batch_sizes is the largest number that a single run used.
     std::optional<Elasticity> elasticity{};
     /// Indices of Answer::runs.
     std::vector<std::size_t> members{};
@@ -91,40 +93,40 @@ struct Answer {
   /// Differences to a baseline that were tested: the size of Holm's family.
   std::int64_t comparisons = 0;
 
-  /// What could not have been seen: the smallest true difference to the baseline that such a test
-  /// finds with 80 % probability, at the level of Holm's first step, by the deviations of the
-  /// differences. Empty where there are no pairs.
+  /// The sensitivity of the comparison: the smallest true difference to the baseline that such a
+  /// test detects with a probability of 80 %, at the level of Holm's first step, estimated from the
+  /// deviations of the differences. Empty if there are no pairs.
   struct Blindness {
-    /// Of the cells: the least, the median and the largest.
+    /// The smallest, median and largest detectable difference over the cells.
     double least = 0;
     double middle = 0;
     double most = 0;
-    /// In deviations of the differences.
+    /// The same as an effect size, in standard deviations of the differences.
     double effect = 0;
   };
   std::optional<Blindness> blindness{};
 
   /// Whether the cells have spent anything on a virtual clock.
   [[nodiscard]] bool has_clock() const;
-  /// Names of the runs that ended so.
+  /// Names of the runs that ended in this way.
   [[nodiscard]] std::vector<std::string> names_of(RunEnd end) const;
 };
 
-/// The power of Blindness.
+/// The power that Blindness is computed for.
 inline constexpr double kPower = 0.8;
 
-/// Puts together what the runs of a plan came to: `results` and `measures` are theirs, in their
-/// order; `target` in percent, or a loss.
+/// Evaluates the runs of a plan. `results` and `measures` have one element per run, in the order of
+/// the plan; `target` is in percent, or a loss.
 [[nodiscard]] Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
                                std::span<const Measure> measures, std::optional<double> target);
 
-/// What looking for the value of an option came to, for one setting.
+/// The result of tuning an option for one setting.
 struct TuningAnswer {
   struct Value {
     std::string value;
-    /// Of the final values; empty where a run has none.
+    /// Mean of the final values; empty if any run has none.
     std::optional<Estimate> estimate{};
-    /// "diverged", where not all are "finished".
+    /// How each run ended, such as "finished" or "diverged".
     std::vector<std::string> ends{};
   };
   std::string option;
@@ -132,13 +134,14 @@ struct TuningAnswer {
   std::vector<Value> values;
   /// Index of the best.
   std::size_t best = 0;
-  /// Whether it is the smallest or the largest of the list, so that a better one may lie beyond.
+  /// Whether the best is the smallest or the largest of the list, so that a better one may lie
+  /// beyond.
   bool at_end = false;
 };
 
-/// The best value for each setting by the mean of the final values, in the order of the settings;
-/// `results` and `measures` are those of all runs, cell by cell. Throws Error where no value
-/// brought all its runs to an end.
+/// The best value for each setting, judged by the mean of the final values, in the order of the
+/// settings; `results` and `measures` have one element per run, cell by cell. Throws Error if no
+/// value brought all of its runs to an end.
 [[nodiscard]] std::vector<TuningAnswer> tuning_answer(const Design& design,
                                                       std::span<const TuningCell> cells,
                                                       std::span<const std::string> settings,

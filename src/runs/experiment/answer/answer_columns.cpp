@@ -19,7 +19,7 @@ using Cell = Answer::Cell;
 using Run = Answer::Run;
 using Comparison = Answer::Comparison;
 
-// --- what people read ---
+// --- Text for printed tables ---
 
 std::string with_interval(std::string mean, const Estimate& estimate, bool is_accuracy) {
   if (!estimate.half_width) return mean;
@@ -31,7 +31,7 @@ std::int64_t count_of(const Answer& answer, const Cell& cell, RunEnd end) {
       cell.members, [&](std::size_t member) { return answer.runs[member].result.end == end; });
 }
 
-// "73.00 ± 21.60", "5 of 5 diverged", "24.78 ± 37.04 (3 of 5 unlearned)".
+// Examples: "73.00 ± 21.60", "5 of 5 diverged", "24.78 ± 37.04 (3 of 5 unlearned)".
 std::string result_in_words(const Answer& answer, const Cell& cell) {
   std::vector<std::string> ends;
   for (const RunEndRow& end : kRunEnds) {
@@ -64,14 +64,15 @@ std::string verdict_in_words(const Cell& cell) {
   return std::string(cell.*verdict ? name_of(*(cell.*verdict)) : kNothing);
 }
 
-// --- what programs read ---
+// --- Values for programs ---
 
 template <class T>
 inline constexpr bool kIsOptional = false;
 template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-// What the members of `path` lead to, one after the other; null where one of them is empty.
+// Follows the members of `path` from `value`, one after the other; null if an optional on the way
+// is empty.
 template <class T, class... Path>
 Json json_at(const T& value, Path... path) {
   if constexpr (kIsOptional<T>) {

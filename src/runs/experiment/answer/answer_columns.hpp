@@ -9,39 +9,43 @@
 
 namespace rubato {
 
-/// The tables for people, of which each condition has one of either kind.
+/// The kinds of printed tables; each condition has one of each kind. `none` is a column that is not
+/// printed.
 enum class AnswerTable { none, results, costs };
 
-/// A column of what is said of each cell or each run. Everything that shows or writes an answer
-/// takes its columns from here. They refer to the answer that they were made for.
+/// A column with a fact about each cell or each run. Everything that shows or writes an answer
+/// takes its columns from here. A column refers to the answer that it was made for, which must
+/// outlive it.
 template <class Row>
 struct AnswerColumn {
-  /// In CSV; empty where it is in JSON alone.
+  /// Name in CSV; empty for a column that is in JSON only.
   std::string name{};
-  /// In JSON: the keys below the row's object, "/spent/steps"; empty where it is in CSV alone.
+  /// JSON pointer within the row's object, such as "/spent/steps"; empty for a column that is in
+  /// CSV only.
   std::string json{};
-  /// What it is, with its unit, as docs/compare.md has it; empty where it is as of the column
-  /// before.
+  /// Meaning and unit, as in docs/compare.md; empty if the text of the previous column covers it.
   std::string help{};
-  /// Null where it is not known.
+  /// The value for programs; null if it is not known.
   std::function<nlohmann::ordered_json(const Row&)> value{};
-  /// The table for people that has it, and what is above it there.
+  /// The printed table that shows it, and its heading there.
   AnswerTable table = AnswerTable::none;
   std::string heading{};
-  /// What stands there; without it amount_in_words() of the value, at the right.
+  /// Text of the cell in the printed table. Without it, the table shows amount_in_words() of the
+  /// value, aligned to the right.
   std::function<std::string(const Row&)> words{};
 };
 
-/// Labels first: the options that tell cells apart.
+/// The columns of cells and of runs; the labels, which are the options that tell cells apart, come
+/// first.
 [[nodiscard]] std::vector<AnswerColumn<Answer::Cell>> cell_columns(const Answer& answer);
 [[nodiscard]] std::vector<AnswerColumn<Answer::Run>> run_columns(const Answer& answer);
 
-/// What stands where nothing is known.
+/// Shown in place of an unknown value.
 inline constexpr const char* kNothing = "-";
 
-/// An accuracy in percent, or a loss, with the digits that it is worth.
+/// Formats an accuracy in percent (two decimals) or a loss (four significant digits).
 [[nodiscard]] std::string value_in_words(double value, bool is_accuracy);
-/// What is counted, with the digits that it is worth, or kNothing.
+/// Formats a count or an amount with the digits that are significant; kNothing for null.
 [[nodiscard]] std::string amount_in_words(const nlohmann::ordered_json& value);
 
 }  // namespace rubato

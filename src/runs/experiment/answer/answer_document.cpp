@@ -25,7 +25,7 @@ Row keys_of(const Cell& cell, std::span<const std::size_t> keys) {
   return labels;
 }
 
-// The columns of `kind`, behind the labels.
+// A table of the labels, followed by the columns of `kind`.
 Table table_of(const Answer& answer, AnswerTable kind, std::span<const Cell* const> cells,
                std::span<const std::size_t> keys) {
   Table table{.keys = keys.size(), .kind = kind};
@@ -46,7 +46,7 @@ Table table_of(const Answer& answer, AnswerTable kind, std::span<const Cell* con
   return table;
 }
 
-// The best first, what has no value last.
+// The cells of a condition, the best first, those without a value last.
 std::vector<const Cell*> ranked(const Answer& answer, std::size_t condition) {
   std::vector<const Cell*> cells;
   for (const Cell& cell : answer.cells) {
@@ -61,7 +61,7 @@ std::vector<const Cell*> ranked(const Answer& answer, std::size_t condition) {
   return cells;
 }
 
-// What those of a rank are called.
+// The names of the cells that have this rank.
 Row named(std::span<const Cell* const> cells, std::span<const std::size_t> keys, Verdict rank) {
   Row names;
   for (const Cell* const cell : cells) {

@@ -12,31 +12,31 @@
 
 namespace rubato {
 
-/// What people read of an answer, before it is put on a terminal or on a page.
+/// The printed form of an answer, independent of whether it goes to a terminal or to a page.
 struct AnswerDocument {
   struct Table {
     std::string title{};
     std::vector<Column> alignment{};
-    /// The first of the columns, which say what a row is of.
+    /// Number of leading columns that identify a row.
     std::size_t keys = 1;
-    /// The first is the header.
+    /// Cells of each row; the first row is the header.
     std::vector<std::vector<std::string>> rows{};
-    /// Stands below it; may be empty.
+    /// Paragraphs below the table; may be empty.
     std::vector<std::string> notes{};
-    /// Of a condition; none of those that come before.
+    /// Kind of a condition's table; `none` for the tables that precede those of the conditions.
     AnswerTable kind = AnswerTable::none;
   };
 
-  /// What was compared: a line each.
+  /// Facts about what was compared, one line each.
   std::vector<std::string> facts;
-  /// The answer in short: a sentence for each condition but a baseline's own.
+  /// The answer in short: a sentence for each condition except one that only the baseline has.
   std::vector<std::string> findings{};
-  /// The overviews (overviews_of()), what was tuned, and for each condition two: results, and what
-  /// they took.
+  /// The overviews (overviews_of()), the tables of tuning, and for each condition two tables:
+  /// results, and what they cost.
   std::vector<Table> tables{};
-  /// Runs that came to no result, or to one that needs a word.
+  /// Remarks on runs without a result, or with one that needs an explanation.
   std::vector<std::string> notes{};
-  /// What the seeds cannot show.
+  /// The limits of what these seeds can show.
   std::string limits{};
 };
 

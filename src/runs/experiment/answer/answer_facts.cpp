@@ -20,16 +20,16 @@ namespace {
 
 using Cell = Answer::Cell;
 
-// Of seeds and baselines more than this are not listed one by one.
+// More seeds or baselines than this are summarized instead of listed one by one.
 constexpr std::size_t kListed = 4;
-// What a whole step more or less may come to is no difference.
+// Runs spend their budget in whole steps, so a relative difference up to this is ignored.
 constexpr double kTolerance = 0.01;
 
 std::string joined(const std::vector<std::string>& words) {
   return fmt::to_string(fmt::join(words, ", "));
 }
 
-// "model softmax, data digits", where they are the same for all.
+// "model softmax, data digits"; an option that varies within the experiment is left out.
 std::string subject_of(const Design& design, const Answer& answer) {
   std::vector<std::string> words;
   for (const std::string_view option : {"model", "data"}) {
@@ -48,7 +48,7 @@ std::string limits_in_words(const Design& design) {
                      words.size() > 1 ? ", whichever is first" : "");
 }
 
-// "1, 2, 5", "1..40".
+// Examples: "1, 2, 5" and "1..40".
 std::string seeds_in_words(const std::vector<std::string>& seeds) {
   if (seeds.size() <= kListed) return joined(seeds);
   for (std::size_t i = 1; i < seeds.size(); ++i) {
@@ -57,7 +57,7 @@ std::string seeds_in_words(const std::vector<std::string>& seeds) {
   return fmt::format("{}..{}", seeds.front(), seeds.back());
 }
 
-// "baseline: trace 128, rule constant", or of many what they have in common.
+// "baseline: trace 128, rule constant"; if there are many, what they have in common.
 std::string baselines_in_words(const Answer& answer) {
   std::vector<const Cell*> baselines;
   for (const Cell& cell : answer.cells) {
@@ -111,7 +111,7 @@ std::vector<std::string> tuned_in_words(std::span<const TuningAnswer> tuning) {
   return lines;
 }
 
-// What a cell has spent of a kind of budget.
+// The amount that a cell has spent of a kind of budget.
 std::optional<double> spent_of(const Answer::Spent& spent, std::string_view kind) {
   if (kind == "epochs") return spent.epochs;
   if (kind == "samples") return spent.samples;

@@ -10,16 +10,16 @@
 
 namespace rubato {
 
-/// What was compared: a line each.
+/// Facts about what was compared, one line each.
 [[nodiscard]] std::vector<std::string> facts_of(const Design& design, const Answer& answer,
                                                 std::span<const TuningAnswer> tuning);
 
-/// Where no step of a condition's runs had another batch size or number of cores than the others,
-/// though its trace is no number: that it never changed in what they used of it. Empty elsewhere.
+/// Says so if all steps of a condition's runs had the same batch size and number of cores although
+/// its trace is not a plain number: the runs never reached a change of the trace. Empty otherwise.
 [[nodiscard]] std::string constant_in_words(const Answer& answer, std::size_t condition);
 
-/// Those of `cells` that have not spent what the one limit of the design allows, by more than 1 %;
-/// they are called by the labels of these columns. Empty where there are none.
+/// Names the cells that differ by more than 1 % from what the design's only limit allows; each is
+/// named by its labels in `columns`. Empty if there is no such cell, or not exactly one limit.
 [[nodiscard]] std::string off_budget_in_words(const Design& design,
                                               std::span<const Answer::Cell* const> cells,
                                               std::span<const std::size_t> columns);

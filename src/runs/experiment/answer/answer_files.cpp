@@ -51,7 +51,7 @@ Json json_of(const std::vector<AnswerColumn<Row>>& columns, const std::vector<Ro
     for (const AnswerColumn<Row>& column : columns) {
       if (!column.json.empty()) object[Json::json_pointer(column.json)] = column.value(row);
     }
-    // Where nothing of a part is known there is no such part.
+    // A part of which nothing is known is null.
     for (Json& part : object) {
       const auto is_null = [](const Json& value) { return value.is_null(); };
       if (part.is_object() && std::ranges::all_of(part, is_null)) part = nullptr;

@@ -19,7 +19,7 @@ namespace {
 using Cell = Answer::Cell;
 using Labels = std::vector<std::string>;
 
-// "98.72 tied", "24.78, 3 lost", "4 of 5 lost".
+// Examples: "98.72 tied", "24.78, 3 lost", "4 of 5 lost".
 std::string in_short(const Answer& answer, const Cell& cell) {
   const auto lost = std::ranges::count_if(
       cell.members, [&](std::size_t member) { return is_lost(answer.runs[member].result.end); });
@@ -31,7 +31,7 @@ std::string in_short(const Answer& answer, const Cell& cell) {
   return lost == 0 ? text : fmt::format("{}, {} lost", text, lost);
 }
 
-// The place of `labels` in `all`, at whose end they are put where they are new.
+// The index of `labels` in `all`; new labels are appended.
 std::size_t place_of(const Labels& labels, std::vector<Labels>& all) {
   const auto found = std::ranges::find(all, labels);
   if (found != all.end()) return static_cast<std::size_t>(found - all.begin());
@@ -64,7 +64,7 @@ class Overviews {
   }
 
  private:
-  // Those that are not the baseline's alone.
+  // The number of conditions that have more cells than the baseline.
   [[nodiscard]] std::size_t own_conditions() const {
     std::set<std::size_t> found;
     for (const Cell& cell : answer_.cells) {
@@ -121,11 +121,12 @@ class Overviews {
   }
 
   const Answer& answer_;
-  // Indices of Answer::columns: what is chosen, what is given, and of the latter the one across.
+  // Indices of Answer::columns: the choices, the conditions, and the condition whose values are the
+  // columns of the tables.
   std::vector<std::size_t> choices_;
   std::vector<std::size_t> conditions_;
   std::size_t across_ = 0;
-  // The other conditions' labels.
+  // Labels of the other conditions: one table each.
   std::vector<Labels> groups_;
 };
 

@@ -7,10 +7,10 @@
 
 namespace rubato {
 
-/// Tables with a row for each choice (a rule, say) and a column for each trace, one table for each
-/// combination of the other conditions: which choice survives what. Without traces to tell apart
-/// the columns are the values of the first condition. Empty where there is but one condition beside
-/// the baseline's.
+/// Tables that show at a glance which choice survives which condition: a row for each choice (a
+/// rule, for example) and a column for each trace, one table for each combination of the other
+/// conditions. Without a trace column, the columns are the values of the first condition. Empty if
+/// there is only one condition besides the baseline's.
 [[nodiscard]] std::vector<AnswerDocument::Table> overviews_of(const Answer& answer);
 
 }  // namespace rubato

@@ -11,7 +11,7 @@ namespace rubato {
 
 namespace {
 
-// Lines of a message may be several.
+// A message may consist of several lines.
 std::string wrapped_lines(const std::string& text, LineWidth width) {
   std::string lines;
   for (std::size_t begin = 0; begin < text.size();) {

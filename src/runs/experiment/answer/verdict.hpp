@@ -6,12 +6,13 @@
 
 namespace rubato {
 
-/// What the seeds say of a cell beside another: the best of its condition, or its baseline.
+/// The outcome of comparing a cell with another over the seeds: with the best of its condition, or
+/// with its baseline.
 enum class Verdict { best, better, tied, worse, untested, baseline, lost };
 
 struct VerdictRow {
   Verdict value;
-  /// The one word for it, for people and in files.
+  /// The word for it, in printed tables and in files.
   std::string_view name;
   std::string_view help;
 };

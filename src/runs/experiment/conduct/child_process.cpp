@@ -28,9 +28,9 @@ void put_in_place(int descriptor, int number) {
   if (descriptor < 0 || dup2(descriptor, number) < 0) _exit(kCannotStart);
 }
 
-// In the child: what is async-signal-safe only.
+// Runs in the child between fork and exec, so only async-signal-safe functions are called.
 void prepare(const char* errors, int inherited, pid_t parent) {
-  // Whatever becomes of the parent, nobody is left to work in its folder.
+  // The child dies with its parent, so that no orphan keeps working in the experiment's folder.
   tie_to(parent);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     if (std::signal(number, SIG_DFL) == SIG_IGN) std::signal(number, SIG_IGN);

@@ -10,32 +10,32 @@
 
 namespace rubato {
 
-/// How a child ended.
+/// The way in which a child process ended.
 struct ChildEnd {
-  /// -1 where a signal ended it.
+  /// Exit code; -1 if a signal ended it.
   int code = -1;
-  /// 0 where none did.
+  /// Number of the signal that ended it; 0 if it exited.
   int signal = 0;
 };
 
-/// A program that this process has started, in a process group of its own: Ctrl-C in the terminal
-/// reaches this process alone. It reads nothing, prints nothing to stdout, and is killed when the
-/// thread that started it ends.
+/// A program that this process has started, in a process group of its own, so that Ctrl-C in the
+/// terminal reaches this process only. Its stdin and stdout are /dev/null, and it is killed when
+/// the thread that started it ends.
 class ChildProcess {
  public:
   /// Starts the file `program` with `arguments`, the first of which is its name. Its stderr goes to
-  /// `errors`, and `inherited` (a descriptor; -1 is none) stays open in it. Throws Error where
-  /// there can be no further process; a program that cannot be started ends with kCannotStart.
+  /// the file `errors`, and the descriptor `inherited` (-1 for none) stays open in it. Throws Error
+  /// if no further process can be created; a program that cannot be started ends with kCannotStart.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                const std::filesystem::path& errors, int inherited);
-  /// Kills it where it has not ended.
+  /// Kills the process unless it has ended.
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// Whether it has ended, and then how. Does not wait.
+  /// Whether the process has ended; if so, sets `end`. Does not wait.
   [[nodiscard]] bool has_ended(ChildEnd& end);
   /// Asks it to terminate (SIGTERM).
   void terminate() const;
@@ -44,7 +44,7 @@ class ChildProcess {
   pid_t process_ = -1;
 };
 
-/// While it lives, wait() is woken by children that end.
+/// Lets a thread wait for the end of any child process: SIGCHLD is blocked while this object lives.
 class ChildWatch {
  public:
   ChildWatch();
@@ -52,7 +52,7 @@ class ChildWatch {
   ChildWatch(const ChildWatch&) = delete;
   ChildWatch& operator=(const ChildWatch&) = delete;
 
-  /// Returns when a child has ended since the last call, a signal has come, or after
+  /// Returns when a child has ended since the last call, when a signal has arrived, or after
   /// `milliseconds` (below 1000).
   void wait(int milliseconds) const;
 };

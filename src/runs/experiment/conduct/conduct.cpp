@@ -17,7 +17,7 @@ namespace rubato {
 
 namespace {
 
-// Runs that are done together.
+// The runs of a stage, which are executed together.
 class Stage final : public PoolObserver {
  public:
   Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> runs, DataFacts& facts,
@@ -90,7 +90,7 @@ bool is_stopped(const PoolOptions& options) {
   return options.stopping && options.stopping();
 }
 
-// False where it was stopped, or a run is missing.
+// Returns false if it was stopped, or if a run is missing.
 bool tune(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
           const PoolOptions& options, ExperimentView& view, Conducted& conducted) {
   const std::vector<TuningCell> cells = tuning_of(design);

@@ -14,7 +14,7 @@
 
 namespace rubato {
 
-/// Is told how an experiment goes on.
+/// Receives the progress of an experiment.
 class ExperimentView {
  public:
   ExperimentView() = default;
@@ -22,33 +22,36 @@ class ExperimentView {
   ExperimentView(const ExperimentView&) = delete;
   ExperimentView& operator=(const ExperimentView&) = delete;
 
-  /// A stage begins ("tuning lr", "runs"): of its runs, `ended` are there already.
+  /// Called when a stage ("tuning lr", "runs") begins; `ended` are the results of those of its runs
+  /// that have ended already.
   virtual void on_stage(const std::string& name, std::int64_t runs,
                         const std::vector<RunResult>& ended) = 0;
   virtual void on_start(const std::string& run) = 0;
   virtual void on_end(const std::string& run, const RunResult& result, double seconds) = 0;
-  /// A run that had ended is done again, as its folder was found changed (`what`); it is in `aside`
-  /// now.
+  /// Called when a run that had ended is repeated because its folder was changed since, as
+  /// described by `what`; the folder has been moved to `aside`.
   virtual void on_damaged(const std::string& run, const std::string& what,
                           const std::filesystem::path& aside) = 0;
-  /// `why` it is missing, in words; it goes on the next time.
+  /// Called when a run is missing, with the reason in words; the next call of conduct() continues
+  /// it.
   virtual void on_missing(const std::string& run, const std::string& why) = 0;
-  /// Several times a second.
+  /// Called several times a second.
   virtual void on_tick() = 0;
   virtual void on_stage_end() = 0;
 };
 
-/// What conducting an experiment came to.
+/// The result of conducting an experiment.
 struct Conducted {
-  /// Runs that were killed or could not be written: they go on the next time.
+  /// Number of runs that were killed or could not be written; the next call continues them.
   std::int64_t missing = 0;
-  /// Empty where it was stopped, or a run that tunes is missing.
+  /// Empty if conduct() was stopped, or if a run that tunes is missing.
   std::optional<Answer> answer{};
   std::vector<TuningAnswer> tuning{};
 };
 
-/// Does all that is left to do of the design in its folder, which has adopted it. Throws Error
-/// where the folder has runs with other options, and where no value of what is tuned is good.
+/// Runs everything that is left to do of `design`, which `folder` must have adopted. Throws Error
+/// if the folder has runs with other options, or if no value of the tuned option brought its runs
+/// to an end.
 [[nodiscard]] Conducted conduct(const Design& design, const ExperimentFolder& folder,
                                 DataFacts& facts, const PoolOptions& options, ExperimentView& view);
 

@@ -29,7 +29,7 @@ double share_of_largest_class(const SampleSet& samples, std::int64_t classes) {
   return most / (static_cast<double>(samples.size()) * static_cast<double>(targets.size()));
 }
 
-// Configurations with the same have the same data.
+// Configurations with the same key have the same data.
 std::string data_key(const RunConfiguration& configuration) {
   const auto& held = configuration.validation;
   return fmt::format("data {} {} {}", configuration.data.text(), held ? held->share : 0,
@@ -70,7 +70,8 @@ const Measure& DataFacts::measure_of(const RunConfiguration& configuration) {
 }
 
 void DataFacts::require_steps(const RunConfiguration& configuration) {
-  // Neither seed nor rates say anything of the steps.
+  // The steps depend on neither the seed nor the rule nor the learning rate, so configurations that
+  // differ only in these are checked once.
   RunConfiguration same = configuration;
   same.seed = 0;
   same.rule = "constant";

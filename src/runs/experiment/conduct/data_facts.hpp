@@ -14,20 +14,20 @@
 
 namespace rubato {
 
-/// What has to be known of the data of an experiment's runs.
+/// Facts about the data of an experiment's runs, loaded once for each data set.
 class DataFacts {
  public:
-  /// How a run is measured. Throws Error where its data cannot be read.
+  /// The measure of a run's results. Throws Error if its data cannot be read.
   [[nodiscard]] const Measure& measure_of(const RunConfiguration& configuration);
-  /// What can be wrong with the runs before they begin: data that cannot be read, a trace that is
-  /// none or ends too early, models some of which have an accuracy and some of which have none.
-  /// Throws Error, naming the run.
+  /// Checks before the first run begins that all runs can be done: that their data can be read,
+  /// that their traces are valid and long enough, and that either all or none of their models have
+  /// an accuracy. Throws Error, naming the run.
   void require_runnable(std::span<const PlannedRun> runs);
 
  private:
   struct Facts {
     Measure measure;
-    /// In the training set.
+    /// Size of the training set.
     std::int64_t samples = 0;
     DataShape shape{};
   };

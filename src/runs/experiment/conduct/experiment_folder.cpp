@@ -35,7 +35,7 @@ constexpr const char* kTraces = "traces";
 constexpr const char* kRuns = "runs";
 constexpr const char* kTune = "tune";
 constexpr const char* kDamaged = "damaged";
-// For which a lock is waited: what a killed process leaves may take so long to be gone.
+// Time limit for taking the lock: the children of a killed process may need this long to disappear.
 constexpr std::chrono::milliseconds kPatience{5000};
 constexpr std::chrono::milliseconds kPause{50};
 
@@ -47,7 +47,7 @@ void make_folder(const fs::path& path) {
   }
 }
 
-// So that no experiment gets in the way of anything else.
+// Throws Error for a folder with foreign contents, so that an experiment never overwrites them.
 void require_own(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored) || fs::exists(path / kDesignFile, ignored)) return;
@@ -62,7 +62,7 @@ bool has_checkpoints(const fs::path& folder) {
   return !CheckpointFolder(folder / "checkpoints", 1).files().empty();
 }
 
-// The texts of an option anywhere in the design.
+// All texts that set the option, anywhere in the design.
 std::vector<std::string*> texts_of(Design& design, std::string_view option, std::string& base) {
   std::vector<std::string*> texts{&base};
   for (Axis& axis : design.axes) {
@@ -134,7 +134,7 @@ Design ExperimentFolder::adopt(const Design& given) const {
     std::vector<std::string> before;
     before.reserve(texts.size());
     for (const std::string* text : texts) before.push_back(*text);
-    // The same file is one file, wherever it is named.
+    // A file that is named in several places is adopted once.
     std::vector<std::string> different = before;
     std::sort(different.begin(), different.end());
     different.erase(std::unique(different.begin(), different.end()), different.end());
@@ -193,7 +193,7 @@ RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
 
 std::string ExperimentFolder::config_text(const PlannedRun& run) const {
   RunConfiguration configuration = with_paths_from(path_ / kRuns, run.configuration);
-  // Relative, so that the folder may be moved.
+  // The path is relative, so that the folder can be moved.
   if (const auto& file = configuration.trace->file) {
     const fs::path inside = file->lexically_relative(path_ / kRuns);
     if (inside.parent_path() == fs::path("..") / kTraces) {

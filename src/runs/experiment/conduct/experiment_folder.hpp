@@ -11,70 +11,71 @@
 
 namespace rubato {
 
-/// Where a run of an experiment is.
+/// The paths of a run of an experiment.
 struct RunFiles {
   /// The run folder.
   std::filesystem::path folder;
-  /// Its configuration, as `rubato train --config` takes it.
+  /// Its configuration, readable by `rubato train --config`.
   std::filesystem::path config;
-  /// What it prints to stderr; not there where that was nothing.
+  /// Its stderr; the file is removed if it stays empty.
   std::filesystem::path log;
-  /// What a run that failed has said, where it did.
+  /// The message of a run that failed; exists only then.
   std::filesystem::path failed;
 };
 
-/// What can be seen of a run.
+/// The state of a run, as its files show it.
 enum class RunState {
-  absent,  ///< nothing, or nothing worth going on with
-  begun,   ///< it can go on
-  ended,   ///< its summary is there
-  failed,  ///< it said why
+  absent,  ///< no files, or none that the run could continue from
+  begun,   ///< a checkpoint exists, so the run can continue
+  ended,   ///< the summary exists
+  failed,  ///< the message of the failure exists
 };
 [[nodiscard]] RunState state_of(const RunFiles& files);
-/// Of a run of the experiment in `folder`, or of one of those that tune.
+/// The paths of a run of the experiment in `folder`; `tuning` selects the runs that tune.
 [[nodiscard]] RunFiles files_of(const std::filesystem::path& folder, const std::string& run,
                                 bool tuning);
 
 /// The folder of an experiment. One process at a time works in it, its runs included.
 ///
-///     design.toml   what reproduces the experiment: rubato compare --config DIR/design.toml
+///     design.toml   reproduces the experiment: rubato compare --config DIR/design.toml
 ///     traces/       copies of the files that --trace named
-///     runs/         of each run NAME its folder, NAME.toml, and NAME.log or NAME.failed
+///     runs/         for each run NAME its folder, NAME.toml, and NAME.log or NAME.failed;
 ///                   with --tensorboard also an event file with the columns of HPARAMS
-///     tune/         the same of the runs that looked for what --tune asks for
-///     damaged/      run folders that were changed after they had ended; they are done again
-///     answer.md     what came out
+///     tune/         the same for the runs that tune the option of --tune
+///     damaged/      run folders that were changed after they had ended; these runs are repeated
+///     answer.md     the answer for people
 ///     answer.csv    a line for each cell; runs.csv has one for each run
-///     answer.json   all of it
+///     answer.json   the whole answer
 class ExperimentFolder {
  public:
-  /// Makes the folder, or takes one that an experiment has made or that is empty. Waits some
-  /// seconds for runs that have been killed to be gone. Throws Error for another folder, and when
-  /// another process works in it.
+  /// Creates the folder, or opens one that is empty or already an experiment's. Waits a few seconds
+  /// for runs that were killed to disappear. Throws Error for any other folder, and if another
+  /// process works in it.
   explicit ExperimentFolder(std::filesystem::path path);
   ~ExperimentFolder();
   ExperimentFolder(const ExperimentFolder&) = delete;
   ExperimentFolder& operator=(const ExperimentFolder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Where the run folders are, but for those of the runs that tune.
+  /// The folder that contains the run folders, except those of the runs that tune.
   [[nodiscard]] std::filesystem::path runs() const;
-  /// For children to inherit: the lock is held until they have ended, too.
+  /// Descriptor that holds the lock. Children inherit it, so that the lock is held until they have
+  /// ended, too.
   [[nodiscard]] int lock() const { return descriptor_; }
 
-  /// The design with the files of its traces in the folder, where they are copied to, and other
-  /// paths absolute. Throws Error where a trace of that name is there already and is another, and
-  /// where a file cannot be read.
+  /// Copies the design's trace files into the folder and returns the design with these copies, and
+  /// with all other paths absolute. Throws Error if the folder has a different trace of the same
+  /// name, or if a file cannot be read.
   [[nodiscard]] Design adopt(const Design& design) const;
   /// Writes design.toml. Throws OutputError.
   void write_design(const Design& design) const;
 
   [[nodiscard]] RunFiles files_of(const PlannedRun& run, bool tuning) const;
-  /// Writes the run's configuration, or makes sure that the one that is there is the same but for
-  /// options that change no bit. Throws Error naming those that differ; OutputError.
+  /// Writes the run's configuration, or checks that the existing one differs at most in options
+  /// that do not affect results. Throws Error, naming the options that differ, and OutputError.
   void prepare(const PlannedRun& run, const RunFiles& files) const;
 
-  /// Moves the folder of a run into damaged/, so that the run begins anew; returns where it is.
+  /// Moves the folder of a run into damaged/, so that the run starts anew; returns its new path.
   /// Throws OutputError.
   [[nodiscard]] std::filesystem::path set_aside(const RunFiles& files) const;
 
@@ -89,7 +90,7 @@ class ExperimentFolder {
   int descriptor_ = -1;
 };
 
-/// The name of the file that makes a folder an experiment's.
+/// The file that marks a folder as that of an experiment.
 inline constexpr std::string_view kDesignFile = "design.toml";
 inline constexpr std::string_view kAnswerFile = "answer.json";
 

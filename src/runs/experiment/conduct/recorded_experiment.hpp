@@ -12,14 +12,14 @@
 
 namespace rubato {
 
-/// What a run came to: one that has not ended is missing, and so is one whose results are none any
-/// more, with the reason.
+/// The result of a run. A run that has not ended is missing, and so is one whose results have been
+/// damaged since; RunResult::reason then says how.
 [[nodiscard]] RunResult result_of(const RunFiles& files, const Measure& measure);
 
 /// The values that tuning has chosen, setting by setting.
 [[nodiscard]] std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning);
 
-/// An experiment as its folder has it.
+/// An experiment, as read from its folder.
 struct RecordedExperiment {
   Design design;
   std::vector<TuningAnswer> tuning{};
@@ -27,12 +27,12 @@ struct RecordedExperiment {
 };
 
 [[nodiscard]] bool is_experiment(const std::filesystem::path& folder);
-/// Whether all that it has to say was written: its runs have ended.
+/// Whether the folder contains the answer, which is written once the runs have ended.
 [[nodiscard]] bool has_answer(const std::filesystem::path& folder);
 
-/// Reads the folder of an experiment, whether or not all of its runs have ended, and works out what
-/// they say so far, as conduct() does; nothing is run, locked or written. Throws Error where the
-/// design, its data or a run that tunes cannot be read.
+/// Reads the folder of an experiment, whether or not all of its runs have ended, and evaluates the
+/// runs so far as conduct() does. Runs, locks and writes nothing. Throws Error if the design, its
+/// data or a run that tunes cannot be read.
 [[nodiscard]] RecordedExperiment read_experiment(const std::filesystem::path& folder);
 
 }  // namespace rubato

@@ -23,12 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr int kTick = 100;
 
-// What `rubato train` answers that is no word about the run: a full disk, memory that could not be
-// had, that it could not be started, and above that a signal that it has followed
+// Exit codes of `rubato train` that say nothing about the run itself: the disk was full, memory was
+// exhausted, or the program could not be started. Higher codes mean that it obeyed a signal
 // (src/clients/app/line/exit_code.hpp).
 constexpr std::array<int, 3> kNotItsOwn{24, 25, kCannotStart};
 
-// Signals by which a program that is wrong ends itself. Others come from outside.
+// Signals by which a faulty program ends itself; all others are sent from outside.
 constexpr std::array<int, 6> kCrashes{SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS};
 
 std::vector<std::string> command_for(const RunTask& task, RunState state) {
@@ -64,7 +64,7 @@ std::string in_words(const ChildEnd& end) {
   return fmt::format("ended with code {}", end.code);
 }
 
-// The work of one call of execute().
+// The state of one call of execute().
 class RunPool {
  public:
   RunPool(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer)
@@ -149,7 +149,7 @@ class RunPool {
     fail(task, words, seconds);
   }
 
-  // Once may have been the machine.
+  // A first crash may be the machine's fault, so the run is tried once more.
   void take_crash(const RunTask& task, const std::string& words, const std::string& how,
                   double seconds) {
     const fs::path before = fs::path(task.files.failed).replace_extension(".crashed");

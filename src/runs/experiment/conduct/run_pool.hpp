@@ -12,7 +12,7 @@
 
 namespace rubato {
 
-/// A run to be brought to its end.
+/// A run to be executed until it ends.
 struct RunTask {
   std::string name;
   RunFiles files;
@@ -21,16 +21,16 @@ struct RunTask {
   bool is_pythons = false;
 };
 
-/// What became of a task.
+/// The outcome of a task.
 enum class TaskEnd {
-  /// It has a summary, or said why it failed.
+  /// The run has a summary, or a message that says why it failed.
   ended,
-  /// It was killed, ran out of memory or could not write: not its own result. It goes on the next
-  /// time.
+  /// The run was killed, ran out of memory or could not write, which says nothing about the run
+  /// itself. The next call of execute() continues it.
   missing,
 };
 
-/// Is told how the work goes on.
+/// Receives the progress of execute().
 class PoolObserver {
  public:
   PoolObserver() = default;
@@ -39,28 +39,30 @@ class PoolObserver {
   PoolObserver& operator=(const PoolObserver&) = delete;
 
   virtual void on_start(const RunTask& task) = 0;
-  /// `seconds` since its start; `why` of a task that is missing.
+  /// Called when a task has ended, `seconds` after its start; `why` says why it is missing, if it
+  /// is.
   virtual void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) = 0;
-  /// Several times a second.
+  /// Called several times a second.
   virtual void on_tick() = 0;
 };
 
 struct PoolOptions {
-  /// The program `rubato`.
+  /// Path of the program `rubato`.
   std::filesystem::path program;
-  /// Runs at the same time, at least 1.
+  /// Number of runs at the same time, at least 1.
   std::int64_t jobs = 1;
-  /// A descriptor that the children keep open; -1 is none.
+  /// A descriptor that the children keep open; -1 for none.
   int inherited = -1;
-  /// Whether to stop: the runs write checkpoints and end, and no other begins.
+  /// Returns whether to stop: the active runs then write checkpoints and end, and no other begins.
+  /// May be empty.
   std::function<bool()> stopping;
 };
 
-/// Brings all tasks to their end, in their order, each by a process of its own: `rubato train`
-/// begins it or goes on with it. Tasks that have ended already are passed over; those of Python's
-/// are missing until then. A run that failed leaves its words in its `failed`, and so does one
-/// whose process has crashed twice; the first time it is missing. Throws Error where a process
-/// cannot be started; then no child is left.
+/// Executes all tasks in their order, each by a process of its own: `rubato train` starts or
+/// resumes the run. Skips tasks that have ended already; a task of Python's is missing until Python
+/// has trained it. A run that failed leaves its message in its `failed` file, and so does one whose
+/// process has crashed twice; after the first crash it is missing. Throws Error if a process cannot
+/// be started; no child is left then.
 void execute(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer);
 
 }  // namespace rubato

@@ -31,7 +31,8 @@ void take_clock(const nlohmann::json& json, RunPoint& point) {
   point.money = number_at(*clock, "money");
 }
 
-// Of a line of the metrics: false where the run diverged with it.
+// Adds an epoch's line of the metrics to the result. Returns false if the run diverged in this
+// epoch.
 bool take_epoch(const nlohmann::json& line, const Measure& measure, RunResult& result) {
   RunResult::Epoch epoch;
   if (!result.curve.empty()) epoch.point = result.curve.back().point;
@@ -44,7 +45,7 @@ bool take_epoch(const nlohmann::json& line, const Measure& measure, RunResult& r
   return loss == line.end() || !loss->is_null();
 }
 
-// The whole number behind a key in a line that is not parsed.
+// Finds the whole number that follows a key, without parsing the line.
 std::optional<std::int64_t> whole_behind(std::string_view key, std::string_view line) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return std::nullopt;
@@ -56,7 +57,7 @@ std::optional<std::int64_t> whole_behind(std::string_view key, std::string_view 
   return number;
 }
 
-// Puts an Elasticity together, line by line.
+// Computes an Elasticity line by line.
 class ElasticityReader {
  public:
   void take_step(std::string_view line) {
@@ -73,7 +74,7 @@ class ElasticityReader {
   }
   [[nodiscard]] std::optional<Elasticity> elasticity() {
     end_epoch();
-    // Epochs of one step have no others.
+    // If every epoch has a single step, these last steps are all there is.
     const std::set<std::int64_t>& batches = batches_.empty() ? rests_ : batches_;
     if (batches.empty()) return std::nullopt;
     return Elasticity{.batch_sizes = std::ssize(batches),
@@ -84,15 +85,16 @@ class ElasticityReader {
   }
 
  private:
-  // Of the newest step, until it is known whether it ended its epoch; 0 where there is none.
+  // Batch size of the newest step, kept until it is known whether it ended its epoch; 0 if there is
+  // none.
   std::int64_t last_ = 0;
   std::set<std::int64_t> batches_;
   std::set<std::int64_t> rests_;
   std::set<std::int64_t> cores_;
 };
 
-// The epochs, and whether the run diverged: a step that was not applied, or a test loss that is no
-// number. Other lines, most of them, are not parsed.
+// Reads the epochs. Returns false if the run diverged: a step was not applied, or a test loss is
+// not finite. All other lines, which are most of them, are not parsed.
 bool read_metrics(const std::filesystem::path& file, const Measure& measure, RunResult& result) {
   std::ifstream lines(file);
   ElasticityReader elasticity;

@@ -13,12 +13,12 @@
 
 namespace rubato {
 
-/// What is compared, and what of it is learning.
+/// The quantity that runs are compared by, and the level above which a model has learned something.
 struct Measure {
-  /// The share of the test set that is classified rightly, or for a model without classes the test
-  /// loss.
+  /// Whether it is the share of the test set that is classified correctly; otherwise the test loss,
+  /// for a model without classes.
   bool is_accuracy = true;
-  /// The share of the largest class of the test set: what a model comes to that always answers the
+  /// Share of the largest class of the test set: the accuracy of a model that always answers the
   /// same.
   double chance = 0;
 
@@ -28,10 +28,10 @@ struct Measure {
   }
 };
 
-/// By how much an accuracy, as a share, has to exceed chance to have been learned.
+/// Margin, as a share, by which an accuracy has to exceed chance to count as learned.
 inline constexpr double kLearned = 0.02;
 
-/// How a run ended.
+/// The ways in which a run can end.
 enum class RunEnd {
   finished,
   diverged,
@@ -64,24 +64,24 @@ inline constexpr std::array<RunEndRow, 7> kRunEnds{
 [[nodiscard]] constexpr std::string_view name_of(RunEnd end) {
   return std::ranges::find(kRunEnds, end, &RunEndRow::value)->name;
 }
-/// Whether such a run is called lost: what it came to is no result that anybody wanted.
+/// Whether such a run is called lost: it did not end with a useful model.
 [[nodiscard]] constexpr bool is_lost(RunEnd end) {
   return end != RunEnd::finished;
 }
 
-/// Where a run stands after an epoch, from its beginning.
+/// Totals of a run after an epoch, counted from its beginning.
 struct RunPoint {
   std::int64_t steps = 0;
   std::int64_t samples = 0;
-  /// On the virtual clock; where there is one.
+  /// Time and cost on the virtual clock; empty without one.
   std::optional<double> hours{};
   std::optional<double> money{};
 };
 
-/// How much changed from step to step of a run.
+/// The extent to which batch sizes and cores changed between the steps of a run.
 struct Elasticity {
-  /// How many different ones there were, and the extremes of them. The last step of an epoch does
-  /// not count: it may have what was left of it.
+  /// Number of different batch sizes, followed by the extremes. The last step of an epoch does not
+  /// count: it may have only the rest of the epoch's samples.
   std::int64_t batch_sizes = 0;
   std::int64_t least_batch = 0;
   std::int64_t most_batch = 0;
@@ -94,26 +94,27 @@ struct Elasticity {
   friend bool operator==(const Elasticity&, const Elasticity&) = default;
 };
 
-/// What a run came to.
+/// The result of a run.
 struct RunResult {
   RunEnd end = RunEnd::missing;
-  /// Of one that failed, diverged or ran out of devices: what, where, in its own words.
+  /// The message that explains an end other than finished: what happened, and where. May be empty.
   std::string reason{};
   /// Measure::is_accuracy.
   bool is_accuracy = true;
-  /// The accuracy as a share, or the loss, after the last epoch and of the best one. Empty of a run
-  /// that failed; of one that diverged or ran out of devices there is the best only, if any.
+  /// The accuracy as a share, or the loss, after the last epoch and of the best epoch. Both are
+  /// empty for a run that failed; a run that diverged or ran out of devices has at most the best
+  /// value.
   std::optional<double> final_value{};
   std::optional<double> best_value{};
   std::int64_t epochs = 0;
   RunPoint last{};
   double iterations = 0;
-  /// Measured, on this machine.
+  /// Measured on this machine.
   double wall_seconds = 0;
-  /// Empty where its metrics have no steps.
+  /// Empty if the metrics have no steps.
   std::optional<Elasticity> elasticity{};
 
-  /// Of each epoch, in order.
+  /// An epoch of the curve: the totals after it, and its test result.
   struct Epoch {
     RunPoint point;
     std::optional<double> value;
@@ -124,15 +125,15 @@ struct RunResult {
   [[nodiscard]] bool has_value() const { return final_value.has_value(); }
 };
 
-/// Reads the summary and the metrics of a run that has ended. Throws Error where they cannot be
-/// read, and where the metrics are not those that the summary has the digest of; a summary without
-/// one, of an older program, is believed.
+/// Reads the summary and the metrics of a run that has ended. Throws Error if they cannot be read,
+/// or if the metrics do not have the digest that the summary states; a summary without a digest, as
+/// older versions wrote it, is accepted.
 [[nodiscard]] RunResult read_result(const std::filesystem::path& run, const Measure& measure);
 
-/// The result of a run that said why it failed in `file`.
+/// The result of a run that failed; `file` contains its message.
 [[nodiscard]] RunResult read_failure(const std::filesystem::path& file);
 
-/// Where the run first reached `target`; empty where it did not.
+/// The totals of the run when it first reached `target`; empty if it never did.
 [[nodiscard]] std::optional<RunPoint> reached(const RunResult& result, const Measure& measure,
                                               double target);
 

@@ -34,8 +34,8 @@ TensorBoardColumns tensorboard_columns(const ExperimentPlan& plan, const std::st
   if (!tuned.empty()) options.push_back(tuned);
   options.emplace_back(kSeedOption);
   for (const std::string& option : options) {
-    // Runs say nothing of options that change no bit, such as --threads; erased, so that an axis
-    // that is tuned, too, is one column.
+    // Runs do not report options that do not affect results, such as --threads. Erasing the name
+    // makes an axis that is tuned as well appear in one column only.
     if (shown.erase(option) == 0) continue;
     columns.hyperparameters.push_back(hyperparameter_column(option));
   }

@@ -15,7 +15,7 @@ namespace rubato {
 
 namespace {
 
-// The place of an option in the table; the seed comes last, as what is averaged over.
+// Position of an option in the table; the seed, which results are averaged over, comes last.
 std::size_t place_in_table(std::string_view option) {
   const auto options = run_options();
   if (option == kSeedOption) return options.size();
@@ -23,7 +23,7 @@ std::size_t place_in_table(std::string_view option) {
   return static_cast<std::size_t>(found - options.begin());
 }
 
-// No two runs of an experiment may write the same file.
+// Throws Error for options that would make all runs write the same file.
 void require_own_files(const Design& design) {
   for (const RunOption& option : run_options()) {
     const bool is_said =
@@ -44,7 +44,7 @@ void require_different(const std::vector<std::string>& values) {
   }
 }
 
-// The option that an assignment begins with, and what follows.
+// Splits NAME=VALUE into the option of that name and the text of its value.
 std::pair<const RunOption*, std::string> option_and_rest(const std::string& text,
                                                          std::string_view example) {
   const std::size_t equals = text.find('=');
@@ -71,7 +71,7 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
   std::erase_if(design.axes, [&](const Axis& axis) { return axis.option == option; });
   row.set(design.base, values.front());
   if (values.size() == 1) return;
-  // What the axis sets has no value of its own.
+  // The base keeps its default, since the axis sets the option.
   const RunConfiguration fallback = Design::default_base();
   if (const auto text = row.text(fallback)) {
     row.set(design.base, *text);

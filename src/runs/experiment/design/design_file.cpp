@@ -27,7 +27,7 @@ constexpr std::string_view kCompare = "compare";
 constexpr std::string_view kBaseline = "baseline";
 constexpr std::int64_t kMostJobs = 4096;
 
-// What stands in [compare].
+// A key of the table [compare].
 struct CompareKey {
   std::string_view name;
   void (*read)(DesignFile& file, const std::string& text);
@@ -63,7 +63,8 @@ const CompareKey& compare_key(std::string_view name) {
   throw Error(unknown_name_message("key", name, names));
 }
 
-// The values that a line of [axes] lists; text may list several itself, as arguments do.
+// The values that a line of [axes] lists. Text may be a range of whole numbers, as on the command
+// line.
 std::vector<std::string> axis_values(const TomlTable::Line& line, const Extensions& own) {
   const RunOption& option = run_option(line.key);
   std::vector<std::string> values;
@@ -146,7 +147,7 @@ std::string compare_text(const Design& design) {
         fmt::format("budget = {}\n", toml_string(design.budget.kind + "=" + design.budget.amount));
   }
   if (!design.baseline.empty()) {
-    // A list, as commas may be a value's own.
+    // The text is a list of strings, because values may contain commas.
     std::vector<std::string> parts;
     for (const auto& [name, value] : design.baseline) {
       parts.push_back(toml_string(fmt::format("{}={}", name, value)));

@@ -6,14 +6,14 @@
 
 namespace rubato {
 
-/// How the values of an option are called where people read them: a file by its name without the
-/// folder and the ending, "a100" for "data/a100.csv"; a folder of data by its name; all else as it
-/// is. Values whose names would be the same keep their whole text.
+/// Short names of an option's values for people: a file has its name without folder and extension
+/// ("a100" for "data/a100.csv"), a folder of data has its name, and any other value its text.
+/// Values whose names would be equal keep their whole text.
 [[nodiscard]] std::vector<std::string> labels_of(std::string_view option,
                                                  const std::vector<std::string>& values);
 
-/// `text` as a part of the name of a file: what is no letter, digit, '.', '_', '+' or '-' becomes
-/// '-', at most 60 characters.
+/// `text` as part of a file name: its first 60 characters, with '-' in place of everything except
+/// letters, digits, '.', '_', '+' and '-'.
 [[nodiscard]] std::string slug(std::string_view text);
 
 }  // namespace rubato

@@ -21,7 +21,7 @@ namespace rubato {
 
 namespace {
 
-// One value of each axis.
+// A value of an axis; a combination has one of each axis.
 struct AxisValue {
   std::string option;
   std::string value;
@@ -29,7 +29,8 @@ struct AxisValue {
 };
 using Combination = std::vector<AxisValue>;
 
-// "128" of --trace and "linear" of --rule say themselves what they are, "0.9" does not.
+// Values such as "128" for --trace and "linear" for --rule are clear by themselves; "0.9" needs the
+// name of its option.
 std::string named_label(const AxisValue& value) {
   const OptionKind kind = run_option(value.option).kind;
   const bool speaks = kind == OptionKind::text || kind == OptionKind::text_or_number;
@@ -67,7 +68,7 @@ std::vector<Combination> product_of(const std::vector<Axis>& axes) {
   return combinations;
 }
 
-// Of what is not itself compared.
+// The part of a combination that defines its setting: everything except trace and rule.
 Combination setting_of(const Combination& combination) {
   Combination rest = combination;
   std::erase_if(rest, [](const AxisValue& value) { return run_option(value.option).is_compared; });
@@ -88,7 +89,7 @@ void set(RunConfiguration& configuration, const Combination& combination) {
   }
 }
 
-// Numbers the texts that it is asked for, in that order.
+// Numbers texts in the order in which they are first asked for.
 class Numbering {
  public:
   std::size_t number_of(const std::string& text) {
@@ -103,13 +104,13 @@ class Numbering {
   std::vector<std::string> texts_;
 };
 
-// Constant resources: the batch for which the learning rate is meant.
+// The baseline has constant resources: the batch size that the learning rate is meant for.
 void set_default_baseline(RunConfiguration& configuration) {
   configuration.trace = fmt::to_string(configuration.reference_batch);
   configuration.rule = "constant";
 }
 
-// Puts together what the runs of a design are.
+// Builds the runs of a design.
 class Planning {
  public:
   Planning(const Design& design, const std::vector<std::string>& tuned)
@@ -122,7 +123,7 @@ class Planning {
   std::vector<TuningCell> tuning() &&;
 
  private:
-  // Of a combination, but for the seed.
+  // The configuration of a combination, without its seed.
   [[nodiscard]] RunConfiguration configured(const Combination& combination);
   [[nodiscard]] RunConfiguration baseline(const Combination& setting);
   PlannedRun run(const std::string& name, RunConfiguration configuration, const std::string& seed);
@@ -162,7 +163,7 @@ RunConfiguration Planning::baseline(const Combination& setting) {
   RunConfiguration configuration = configured(setting);
   set_default_baseline(configuration);
   for (const auto& [name, value] : design_.baseline) run_option(name).set(configuration, value);
-  // What devices become is nobody's question where the trace is one of steps.
+  // Availability of devices has no meaning for a trace that is given in steps.
   if (std::ranges::none_of(design_.baseline,
                            [](const Assigned& set) { return set.name == "availability"; }) &&
       configuration.trace->is_built_in()) {
@@ -179,7 +180,7 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
     own = fmt::format("{}-{}_seed-{}", name, i, seed);
   }
   RunConfiguration checked = configuration;
-  // The rest is checked by whoever has the rule.
+  // A rule of another program is replaced for the check; that program checks it itself.
   if (!own_rule_name(configuration.rule).empty()) checked.rule = "constant";
   try {
     require_valid(checked);

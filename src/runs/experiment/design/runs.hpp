@@ -13,8 +13,8 @@ namespace rubato {
 
 /// A run of an experiment.
 struct PlannedRun {
-  /// Of its folder: "a100_linear_seed-1". It depends on its own values alone, so that a larger
-  /// experiment in the same folder finds it.
+  /// Name of its folder: "a100_linear_seed-1". It depends on the run's own values only, so that a
+  /// larger experiment in the same folder finds the run.
   std::string name;
   RunConfiguration configuration;
   std::uint64_t seed = 0;
@@ -22,48 +22,50 @@ struct PlannedRun {
 
 /// The runs that differ in nothing but the seed.
 struct PlannedCell {
-  /// Of the trace, the rule and each other axis, in the order of ExperimentPlan::columns.
+  /// Labels of the trace, the rule and each other axis, in the order of ExperimentPlan::columns.
   std::vector<std::string> labels{};
-  /// Which cells are compared with each other: those of one number share the trace and all else
-  /// that a user is given and does not choose (is_condition()).
+  /// Index of its condition in ExperimentPlan::conditions. Cells of one condition are compared with
+  /// each other: they share the trace and everything else that a user is given and does not choose
+  /// (is_condition()).
   std::size_t condition = 0;
-  /// Which baseline it is compared with: those of one number differ in trace and rule alone.
+  /// Index of its setting in ExperimentPlan::settings. Cells of one setting share a baseline: they
+  /// differ in trace and rule only.
   std::size_t setting = 0;
   bool is_baseline = false;
   /// Indices of ExperimentPlan::runs, one for each seed, in the order of ExperimentPlan::seeds.
   std::vector<std::size_t> runs{};
 };
 
-/// All that is to be run.
+/// All runs of an experiment, and how they are grouped.
 struct ExperimentPlan {
   /// The options that tell cells apart: trace, rule and the other axes, in the order of the table.
   std::vector<std::string> columns;
   std::vector<std::string> seeds;
-  /// Condition by condition. A cell of the design that is a baseline is not there twice.
+  /// Cells ordered by condition. A cell of the design that equals a baseline appears once.
   std::vector<PlannedCell> cells;
   std::vector<PlannedRun> runs;
-  /// Of each condition, in words: "trace a100".
+  /// Description of each condition: "trace a100".
   std::vector<std::string> conditions;
-  /// By number, how the settings are called: "optimizer adam"; empty where there is one only.
+  /// Description of each setting: "optimizer adam"; an empty text if there is only one.
   std::vector<std::string> settings;
 };
 
-/// Whether results under different values of the option are not to be compared: the trace, the
-/// data.
+/// Whether results under different values of the option must not be compared, as with the trace and
+/// the data.
 [[nodiscard]] bool is_condition(std::string_view option);
 
-/// The runs of a design; with what was tuned, by setting, as `tuned` (empty where nothing was).
-/// Throws Error where the options of a run contradict each other, naming the run.
+/// The runs of a design. `tuned` has the tuned option's value for each setting; it is empty without
+/// tuning. Throws Error if the options of a run contradict each other, naming the run.
 [[nodiscard]] ExperimentPlan plan_of(const Design& design,
                                      const std::vector<std::string>& tuned = {});
 
-/// A value that is tried for a setting.
+/// The runs that try one value of the tuned option for one setting.
 struct TuningCell {
   std::size_t setting = 0;
   std::string value;
   std::vector<PlannedRun> runs;
 };
-/// The runs that find the values of Design::tuning: the baseline of each setting with each of them.
+/// The runs that tune: for each setting, its baseline with each value of Design::tuning.
 [[nodiscard]] std::vector<TuningCell> tuning_of(const Design& design);
 
 }  // namespace rubato

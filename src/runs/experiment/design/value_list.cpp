@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kMostValues = 10'000;
 constexpr std::string_view kDots = "..";
 
-// "smoothing=0.9", which no name stands before.
+// Whether a piece is an argument such as "smoothing=0.9", without a name and a colon before it.
 bool is_argument(std::string_view piece) {
   const std::size_t equals = piece.find('=');
   return equals != std::string_view::npos &&
@@ -69,7 +69,7 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
   RunConfiguration read{.extensions = own};
   for (std::string& value : values) {
     option.set(read, value);
-    // As it is written wherever it stands: "0.10" is "0.1".
+    // Canonical text, so that "0.10" and "0.1" are the same value.
     value = option.text(read).value_or(value);
   }
   return values;

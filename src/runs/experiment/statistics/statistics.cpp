@@ -16,7 +16,7 @@ Estimate estimate(std::span<const double> numbers) {
   const auto count = static_cast<double>(numbers.size());
   result.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count;
   if (numbers.size() < 2) return result;
-  // What rounding makes of equal numbers is no deviation.
+  // Equal numbers have a deviation of exactly 0, which the rounded mean would hide.
   const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
   if (*least == *most) {
     result.mean = *least;

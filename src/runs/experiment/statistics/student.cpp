@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstdint>
 
-// Without those for long double, which nobody uses here: they compute at the start of the program,
-// and under valgrind, which has no such numbers, would end it.
+// The functions for long double are disabled. Nothing here uses them, but they compute at the start
+// of the program, which ends it under valgrind, where that type is not supported.
 #define BOOST_MATH_NO_LONG_DOUBLE_MATH_FUNCTIONS
-// The only file that includes them: they take seconds to compile.
+// These headers take seconds to compile, so no other file includes them.
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/tools/toms748_solve.hpp>
