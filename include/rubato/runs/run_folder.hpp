@@ -16,30 +16,30 @@
 
 namespace rubato {
 
-/// The folder that holds all there is to know of a run. One process at a time works in it.
+/// The folder with all files of a run. One process at a time works in it.
 ///
-///     config.toml    what reproduces the run
-///     trace.csv      the steps of the trace, unless it is a constant or built in; in modelled
+///     config.toml    the configuration that reproduces the run
+///     trace.csv      the steps of the trace, unless it is constant or built in; in modelled
 ///                    time availability.csv, the devices over time
-///     given-*.pt     files that the configuration names: a model (given-model.pt)
+///     given-*.pt     files that the configuration names, such as a model (given-model.pt)
 ///     metrics.jsonl  a line for each step and each epoch
-///     events.out.tfevents.*  the same for TensorBoard, where it was asked for
-///     timeline.json  what each thread did in the steps of --timeline; timeline-2.json and so on
-///                    of processes that went on with the run
-///     hosts.log      how its groups of hosts came about, where hosts come and go
-///     moved.txt      in which folder other hosts have gone on with the run, where they have
-///     checkpoints/   states to go on from (CheckpointFolder)
-///     summary.json   what it came to
-///     best.pt        the model of the best epoch, where it was to be kept
+///     events.out.tfevents.*  the same for TensorBoard, if it was asked for
+///     timeline.json  the activities of each thread in the steps of --timeline; processes that
+///                    resumed the run write timeline-2.json and so on
+///     hosts.log      how the run's groups of hosts formed, if hosts join and leave
+///     moved.txt      the folder in which other hosts have continued the run, if they have
+///     checkpoints/   states to resume from (CheckpointFolder)
+///     summary.json   the results
+///     best.pt        the model of the best epoch, if it was to be kept
 ///     weights.pt     the trained weights, for Python's torch.load
-///     model.pt       the trained model, for Python's torch.jit.load, where it came as TorchScript
+///     model.pt       the trained model, for Python's torch.jit.load, if it came as TorchScript
 class RunFolder {
  public:
-  /// Makes the folder and those above it. Throws Error when it exists or cannot be made.
+  /// Creates the folder and its parents. Throws Error when it exists or cannot be created.
   explicit RunFolder(std::filesystem::path path);
-  /// The folder of a run that there is. Throws Error when there is none, and when another process
-  /// works in it. One that has ended may hold it for a moment longer, until its threads have: that
-  /// is waited for.
+  /// Opens the folder of an existing run. Throws Error when there is no such folder, and when
+  /// another process still works in it after `patience`: a process that has ended may hold the lock
+  /// for a moment longer, until its threads have ended.
   [[nodiscard]] static RunFolder existing(std::filesystem::path path,
                                           std::chrono::milliseconds patience = {});
   ~RunFolder();
@@ -51,7 +51,7 @@ class RunFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
-  /// write_file() in the folder, which is made again where it has gone.
+  /// Writes a file like write_file(); creates the folder again if it has been removed.
   void write(std::string_view name, std::string_view content) const;
   void write(std::string_view name, const ByteSource& content) const;
 
@@ -61,32 +61,34 @@ class RunFolder {
   void lock(std::chrono::milliseconds patience = {});
 
   std::filesystem::path path_;
-  // Holds the lock.
+  // The descriptor that holds the lock.
   int descriptor_ = -1;
 };
 
-/// The checkpoints of a run, in a folder of their own: step-N.safetensors, the state after N steps.
-/// A state is complete or not there; those before it stay until it is.
+/// The checkpoints of a run, in a folder of their own: step-N.safetensors is the state after N
+/// steps. A checkpoint is either complete or absent, and older ones are kept until the new one is
+/// complete.
 class CheckpointFolder {
  public:
   /// The folder need not exist yet. Throws Error when `keep` is below 1.
   CheckpointFolder(std::filesystem::path path, std::int64_t keep);
 
-  /// Writes the state after `steps` steps, then removes all but the newest `keep`. Throws
-  /// OutputError when the state could not be written; nothing is removed then.
+  /// Writes the state after `steps` steps, then removes all but the newest `keep` checkpoints.
+  /// Throws OutputError when the state cannot be written; nothing is removed then.
   std::filesystem::path write(std::int64_t steps, const State& state);
 
   /// The number of steps in the name of a checkpoint's file; empty for a file of another name.
   [[nodiscard]] static std::optional<std::int64_t> steps_of(const std::filesystem::path& file);
-  /// The files, newest first.
+  /// The files of the checkpoints, newest first.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
   struct Found {
     std::filesystem::path file;
     State state;
   };
-  /// The newest that can be read; `rejected` hears why one cannot. Empty where there is none. A
-  /// newer version is an Error: what it would be passed over for is older.
+  /// The newest checkpoint that can be read; empty if there is none. `rejected` is called with the
+  /// reason for each one that cannot be read. Throws Error for a checkpoint of a newer version,
+  /// because the run would otherwise fall back to an older state.
   [[nodiscard]] std::optional<Found> newest(
       const std::function<void(const std::string& why)>& rejected) const;
 
@@ -97,14 +99,14 @@ class CheckpointFolder {
   std::int64_t keep_;
 };
 
-/// Writes a trainer's checkpoints as it trains.
+/// Writes checkpoints of a trainer while it trains.
 class Checkpointer final : public Observer {
  public:
   using SteadyClock = std::chrono::steady_clock;
 
-  /// `before_writing` is called first, to bring to the disk what a checkpoint relies on, and
-  /// `on_written` when a checkpoint is there, with when its writing began. Throws Error when the
-  /// interval's count is below 1.
+  /// write() first calls `before_writing`, which flushes the files that a checkpoint relies on to
+  /// the disk, and calls `on_written` when the checkpoint is complete, with the time at which
+  /// writing began. Throws Error when the interval's count is below 1.
   Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
                std::function<void()> before_writing = {},
                std::function<void(SteadyClock::time_point begin)> on_written = {});
@@ -112,27 +114,28 @@ class Checkpointer final : public Observer {
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void between_steps(Training& training) override;
-  /// Writes the state from which a longer trace continues in the epoch, and holds.
+  /// Writes the state from which a longer trace continues within the epoch, then holds (hold()).
   void on_cut_short(Training& training) override;
 
-  /// Now, due or not: the state of a trainer after `steps` steps.
+  /// Writes the state of a trainer after `steps` steps now, whether or not it is due.
   std::filesystem::path write(std::int64_t steps, const State& state);
-  /// On any thread: the same for what another thread has come to meanwhile, whose records are on
-  /// the disk already. Empty where there is a checkpoint of as many steps, or a newer one.
+  /// Writes an earlier state of a trainer that may be training on another thread meanwhile; the
+  /// records up to this state must be on the disk already. Returns empty, without writing, if there
+  /// is a checkpoint of as many steps or more.
   std::optional<std::filesystem::path> keep(std::int64_t steps, const State& state);
-  /// From now on none is written because it is due.
+  /// Stops writing checkpoints because they are due; write() and keep() still do.
   void hold() { held_ = true; }
   [[nodiscard]] bool holds() const { return held_; }
 
  private:
   CheckpointFolder folder_;
-  // With it, what is in the folder is changed.
+  // Guards all changes of the folder.
   std::mutex writing_;
   CheckpointInterval interval_;
   bool held_ = false;
   std::function<void()> before_writing_;
   std::function<void(SteadyClock::time_point begin)> on_written_;
-  // Since the last checkpoint.
+  // Steps, epochs and time since the last checkpoint.
   std::int64_t steps_ = 0;
   std::int64_t epochs_ = 0;
   SteadyClock::time_point since_ = SteadyClock::now();

@@ -16,7 +16,7 @@ namespace rubato::page {
 
 namespace {
 
-// Of all runs together: what a page of less than 5 MB has room for.
+// Columns of all runs together, for a page of less than 5 MB.
 constexpr std::size_t kColumnsOfRuns = 6500;
 constexpr std::size_t kMostColumnsOfRun = 480;
 

@@ -21,7 +21,7 @@ bool is_run(const fs::path& folder) {
   return is_there(folder / "config.toml") || is_there(folder / "metrics.jsonl");
 }
 
-// Those in a folder itself, by name.
+// Appends the runs in a folder, sorted by name.
 void add_runs_in(const fs::path& folder, const std::string& prefix, std::vector<FoundRun>& runs) {
   const auto first = static_cast<std::ptrdiff_t>(runs.size());
   std::error_code ignored;

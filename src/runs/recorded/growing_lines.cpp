@@ -15,11 +15,12 @@ namespace rubato {
 
 namespace {
 
-// Lines of metrics have times of nanoseconds in their ends: no two of them are the same.
+// Number of bytes that the part read so far is recognised by. Lines of metrics end with times in
+// nanoseconds, so no two have the same last bytes.
 constexpr std::size_t kKnownBy = 256;
 constexpr std::size_t kChunk = 1 << 20;
 
-// An open file; none where it could not be opened.
+// A file that is open for reading, unless it could not be opened.
 class OpenFile {
  public:
   explicit OpenFile(const std::filesystem::path& file)
@@ -31,7 +32,7 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
 
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-  // Fewer bytes than `count` where the file ends.
+  // Returns fewer than `count` bytes at the end of the file.
   [[nodiscard]] std::string bytes(std::int64_t offset, std::size_t count,
                                   const std::filesystem::path& file) const {
     std::string bytes(count, '\0');

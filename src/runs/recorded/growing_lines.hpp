@@ -8,27 +8,27 @@
 
 namespace rubato {
 
-/// The lines of a file that another process writes: it may append, and cut off what it has written
-/// to write it again, as a run does that goes on from a checkpoint.
+/// The lines of a file that another process writes. That process may append lines, and cut off the
+/// end to write it again, as a run does that resumes from a checkpoint.
 class GrowingLines {
  public:
   explicit GrowingLines(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// Hands over each line that has come since the last call, without its end. A last line without
-  /// an end waits for it. Where lines that were handed over are not there any more, `begin_anew` is
-  /// called, and all lines are handed over again. A file that is not there has no lines. Throws
-  /// Error where it cannot be read.
+  /// Passes each line that was added since the last call to `take`, without its line end. A last
+  /// line without an end is not passed until the end is written. If lines that were passed have
+  /// been removed since, calls `begin_anew` and passes all lines again. A file that does not exist
+  /// has no lines. Throws Error if it cannot be read.
   void read(const std::function<void()>& begin_anew,
             const std::function<void(std::string_view line)>& take);
-  /// All lines are handed over again by the next read(), which does not call `begin_anew`.
+  /// Makes the next read() pass all lines again, without calling `begin_anew`.
   void rewind();
-  /// Of the line that was handed over last, from 1.
+  /// Number of the line that was passed last, from 1.
   [[nodiscard]] std::int64_t line() const { return line_; }
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
  private:
   std::filesystem::path file_;
-  // What was handed over: its length, and its last bytes, by which it is known again.
+  // Length of the part that was passed, and its last bytes, which tell whether it is unchanged.
   std::int64_t bytes_ = 0;
   std::string last_bytes_;
   std::int64_t line_ = 0;

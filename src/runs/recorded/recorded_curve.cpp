@@ -25,7 +25,7 @@ constexpr std::string_view kOfTests = "test_";
 
 std::optional<double> number_of(const Json* value) {
   if (value == nullptr) return std::nullopt;
-  // What is not finite.
+  // Null stands for a number that is not finite.
   if (value->is_null()) return std::numeric_limits<double>::quiet_NaN();
   return value->get<double>();
 }
@@ -122,7 +122,7 @@ std::vector<PlotPoint> recorded_curve(const std::filesystem::path& run, const Cu
   GrowingLines lines(run / "metrics.jsonl");
   CurveReader reader(y, x);
   try {
-    // The first look never begins anew.
+    // The first read() never calls `begin_anew`.
     lines.read([] {}, [&](std::string_view line) { reader.take(line); });
   } catch (const Json::exception& error) {
     throw Error(fmt::format("{}:{}: no record of a run ({})", lines.file().string(), lines.line(),

@@ -11,25 +11,27 @@
 
 namespace rubato {
 
-/// A column of numbers that metrics.jsonl has of each step or each epoch.
+/// A column of numbers that metrics.jsonl has for each step or each epoch.
 struct CurveColumn {
-  /// Whether it is of epochs.
+  /// Whether it belongs to epochs; otherwise to steps.
   bool of_epochs = false;
   ColumnInfo info;
 
-  /// "test_accuracy, %": what stands beside its axis.
+  /// Label of its axis: "test_accuracy, %".
   [[nodiscard]] std::string label() const;
 };
-/// That of a name from the schemas of steps and epochs (docs/records.md): "loss", "seconds.wall" or
-/// "wall_seconds", and without "test_" what only epochs have, as "accuracy". A step's goes before
-/// an epoch's. Throws Error, with the names that there are, for another.
+/// The column of a name in the schemas of steps and epochs (docs/records.md): "loss", or
+/// "seconds.wall" and "wall_seconds", which are the same. The prefix "test_" may be omitted, as in
+/// "accuracy". A step's column takes precedence over an epoch's. Throws Error for any other name,
+/// with the names that exist.
 [[nodiscard]] CurveColumn curve_column(std::string_view name);
 
-/// What a curve is over.
+/// The quantity on the horizontal axis.
 enum class CurveOver { samples, steps, hours, money };
 
-/// The curve of a run from its metrics, as far as they go: shares in %, NaN for what is not finite.
-/// What has no value is left out. Throws Error for metrics that are none of a run.
+/// The curve of a run, from the metrics written so far: shares are in %, and numbers that are not
+/// finite are NaN. Lines without a value are left out. Throws Error if the metrics are not those of
+/// a run.
 [[nodiscard]] std::vector<PlotPoint> recorded_curve(const std::filesystem::path& run,
                                                     const CurveColumn& y, CurveOver x);
 

@@ -26,11 +26,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Seconds until no news are worth telling.
+// Seconds without news after which a run is shown as silent.
 constexpr double kSilence = 5;
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
-// NaN where it is null, which is what is not finite; empty where it is not there.
+// NaN if the value is null, which stands for a number that is not finite; empty if it is missing.
 std::optional<double> number_at(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<double> number_at(const Json& json, const char* object, const char
   return found == json.end() ? std::nullopt : number_at(*found, key);
 }
 
-// How many cores of a step have minibatches.
+// Number of cores that have minibatches in a step.
 std::int64_t busy_cores_of(const Json& step, std::int64_t cores) {
   const auto substeps = step.find("substeps");
   if (substeps == step.end() || !substeps->is_array()) return cores;
@@ -55,7 +55,8 @@ RecordedRun::RecordedRun(fs::path folder)
     : folder_(std::move(folder)), lines_(folder_ / "metrics.jsonl") {}
 
 void RecordedRun::read_configuration_file() {
-  // How long it will be. Other options are not asked: some load what they name.
+  // Only the options for the length of the run are read, because some others load the files that
+  // they name.
   constexpr std::array<std::string_view, 5> kLengths{"epochs", "iterations", "samples", "hours",
                                                      "money"};
   const fs::path file = folder_ / "config.toml";
@@ -89,7 +90,7 @@ void RecordedRun::update() {
   try {
     read_metrics();
   } catch (const Error&) {
-    // A run that went on from a checkpoint in this very moment has cut the file below the reader.
+    // A run that resumed from a checkpoint at this very moment has cut the file while it was read.
     lines_.rewind();
     begin_anew();
     read_metrics();

@@ -15,15 +15,16 @@
 
 namespace rubato {
 
-/// A run as its folder tells of it, whoever trains it, or has trained it: its view, read from
-/// config.toml, metrics.jsonl as it grows, and summary.json. Nothing is written, locked, or loaded
-/// that the configuration names.
+/// The view of a run that any process trains or has trained, read from its folder: from
+/// config.toml, metrics.jsonl as it grows, and summary.json. Writes and locks nothing, and loads
+/// nothing that the configuration names.
 class RecordedRun {
  public:
-  /// The folder need not have anything in it yet.
+  /// The folder may still be empty.
   explicit RecordedRun(std::filesystem::path folder);
 
-  /// Reads what has come since the last call. Throws Error for files that are none of a run.
+  /// Reads everything that was written since the last call. Throws Error if the files are not those
+  /// of a run.
   void update();
   [[nodiscard]] const RunView& view() const { return view_; }
   /// Whether it has a summary.
@@ -31,11 +32,11 @@ class RecordedRun {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
  private:
-  // A file that is read again when it has changed.
+  // The state of a file that is read again when it has changed.
   struct WholeFile {
     std::optional<std::filesystem::file_time_type> written{};
 
-    // Whether it is another one than before; it may have gone.
+    // Whether it has changed since the last call; it may also have appeared or disappeared.
     bool has_changed(const std::filesystem::path& file);
   };
 
@@ -46,7 +47,7 @@ class RecordedRun {
   void take_line(std::string_view text);
   void take_step(const nlohmann::json& line);
   void take_epoch(const nlohmann::json& line);
-  // What follows from all that was read.
+  // Updates the parts of the view that depend on several files.
   void conclude();
 
   std::filesystem::path folder_;
@@ -58,9 +59,9 @@ class RecordedRun {
   Spent spent_;
   std::int64_t whole_epochs_ = 0;
   std::int64_t samples_of_whole_ = 0;
-  // Of all steps and tests.
+  // Duration of all steps and tests.
   double seconds_ = 0;
-  // Of the newest steps, older ones counting less.
+  // Samples and duration of the newest steps; older steps have less weight.
   double recent_samples_ = 0;
   double recent_seconds_ = 0;
 };

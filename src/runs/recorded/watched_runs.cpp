@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an experiment leaves beside a run that failed: its first line.
+// The first line of the message that an experiment keeps next to a run that failed.
 std::string failure_of(const fs::path& run) {
   std::ifstream file(run.string() + ".failed");
   std::string line;
@@ -27,8 +27,8 @@ std::string failure_of(const fs::path& run) {
   return printable(line);
 }
 
-// How many runs the design of an experiment has, those that tune included. A design that needs a
-// plug-in is not understood, as nothing is loaded for whoever watches.
+// Number of runs in the design of an experiment, including those that tune. A design that needs a
+// plug-in counts as 0, because watching loads no plug-ins.
 std::size_t planned_runs(const fs::path& folder) {
   if (!is_experiment(folder)) return 0;
   try {
@@ -78,7 +78,7 @@ std::size_t WatchedRuns::expected() const {
 void WatchedRuns::update() {
   look_for_runs();
   for (Watched& watched : runs_) {
-    // What has ended is not read again: nobody writes it.
+    // A run that has ended is not read again, because its files no longer change.
     if (watched.run.has_ended() && !is_single()) continue;
     watched.failure = failure_of(watched.run.folder());
     try {

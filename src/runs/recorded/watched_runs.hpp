@@ -10,30 +10,33 @@
 
 namespace rubato {
 
-/// The runs of folders: run folders, and folders that have such in them, as those of experiments
-/// do, where runs may come as they begin.
+/// The runs in some folders: run folders, and folders that contain run folders, as those of
+/// experiments do, where further runs may appear.
 class WatchedRuns {
  public:
-  /// Throws Error for what is no folder.
+  /// Throws Error for a path that is not a folder, and for a folder without runs.
   explicit WatchedRuns(std::vector<std::filesystem::path> folders);
 
-  /// Reads what has come since. Throws Error for files that are none of a run.
+  /// Reads everything that was written since the last call. Throws Error if the files of a single
+  /// run folder are not those of a run; among several, the run has a failure.
   void update();
   struct Watched {
-    /// By which people know it: the folder's name, behind those that its experiment gives it.
+    /// Name for people (FoundRun::name).
     std::string name;
     RecordedRun run;
-    /// What keeps it from being read; empty where nothing does.
+    /// The first line of its error if it failed in an experiment, or the reason why it cannot be
+    /// read; empty otherwise.
     std::string failure{};
   };
-  /// In the order of the folders, and by name within one.
+  /// Runs in the order of the folders, and by name within a folder; runs that appear later are
+  /// last.
   [[nodiscard]] const std::deque<Watched>& runs() const { return runs_; }
-  /// How many runs there will be: those of the designs of experiments, and all others that are
-  /// there.
+  /// Number of runs that are expected: those that the designs of experiments have, and all other
+  /// runs found.
   [[nodiscard]] std::size_t expected() const;
-  /// Whether it is one run folder and nothing else.
+  /// Whether a single run folder is watched, and nothing else.
   [[nodiscard]] bool is_single() const;
-  /// Whether all of them have ended; in an experiment not before it has its answer.
+  /// Whether all runs have ended or failed; an experiment must also have its answer.
   [[nodiscard]] bool has_ended() const;
 
  private:
@@ -41,7 +44,8 @@ class WatchedRuns {
 
   struct Folder {
     std::filesystem::path path;
-    /// By the design of an experiment; 0 where there is none that can be read.
+    /// Number of runs in the design of an experiment; 0 if there is no design, or if it cannot be
+    /// read.
     std::size_t planned = 0;
     std::size_t found = 0;
   };

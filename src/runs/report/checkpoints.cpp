@@ -51,7 +51,7 @@ fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
   return file;
 }
 
-// Of a process that was killed in the middle of writing.
+// Removes partial files of a process that was killed while writing.
 void CheckpointFolder::remove_leftovers() const {
   std::error_code error;
   for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {

@@ -38,7 +38,8 @@ std::string EpochDetails::take(const EpochRecord& epoch, int threads) {
   const EpochDetails all = std::exchange(*this, {});
   const StepTiming& seconds = all.seconds_;
   const double whole = seconds.wall * threads;
-  // All threads update together, and wait for other hosts together.
+  // All threads update together, and wait for other hosts together, so these times count for each
+  // thread.
   const double update = seconds.update * threads;
   const double exchange = seconds.exchange.value_or(0) * threads;
   const double rest = whole - seconds.compute - seconds.data - seconds.reduce - exchange - update;

@@ -6,12 +6,12 @@
 
 namespace rubato {
 
-/// What --verbose says of an epoch: between which values its steps were, and where the time of its
-/// threads went, of which what is left over is waiting for the last core.
+/// The details of an epoch for --verbose: the ranges of its steps' values, and how the time of its
+/// threads was spent. The time that remains is waiting for the last core.
 class EpochDetails {
  public:
   void note(const StepRecord& step);
-  /// Of the steps since the last call: two lines, each with its end. Empty where there were none.
+  /// Two lines, with line ends, about the steps since the last call; empty if there were none.
   [[nodiscard]] std::string take(const EpochRecord& epoch, int threads);
 
  private:
@@ -20,7 +20,7 @@ class EpochDetails {
     double most = 0;
 
     void take(double value, bool first);
-    // "batch 64 to 512", "batch 64".
+    // Examples: "batch 64 to 512", "batch 64".
     [[nodiscard]] std::string text(const char* name) const;
   };
 

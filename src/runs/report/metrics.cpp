@@ -65,7 +65,7 @@ void MetricsWriter::cut_off() {
 }
 
 void MetricsWriter::flush() {
-  // Both before and after the flushing, which takes its time.
+  // The size is read before and after the flush, which may take long.
   static_cast<void>(size_on_disk());
   flush_to_disk(path_);
   if (std::cmp_not_equal(size_on_disk(), bytes_)) {

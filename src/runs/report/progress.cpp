@@ -20,11 +20,11 @@ namespace rubato {
 
 namespace {
 
-// Seconds between two drawings of the bar: smooth for the eye, nothing for the run.
+// Seconds between two drawings of the bar: smooth for the eye, at negligible cost.
 constexpr double kRedraw = 0.08;
 constexpr int kNarrowestBar = 4;
 
-// "  batch 256  lr 0.01  loss 0.6931".
+// Example: "  batch 256  lr 0.01  loss 0.6931".
 std::string text_of(const std::vector<ShownField>& fields) {
   std::string text;
   for (const auto& [label, value, progress] : fields) text += fmt::format("  {} {}", label, value);
@@ -85,7 +85,7 @@ void Progress::on_fault(Training& training, const StepPlan& step,
 void Progress::on_step(Training& training, const StepRecord& step) {
   if (options_.budget != Budget{}) note_spent(training, step);
   epoch_samples_here_ += step.plan.batch_size;
-  // Where a resume has begun in the middle of the epoch, more is done than was done here.
+  // After a resume in the middle of the epoch, more is done than this process has done.
   epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
   epoch_samples_ = step.plan.first_sample(training.options().minibatch_size) + step.plan.batch_size;
   if (out_.verbose) details_.note(step);
@@ -131,7 +131,7 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   epoch_samples_ = 0;
   epoch_samples_planned_ = 0;
   if (viewer_) {
-    // The next epoch's first step may take its time.
+    // The first step of the next epoch may take long, so the view is drawn now.
     viewer_->note(epoch);
     Pace now = pace();
     now.samples_per_second = rate;
@@ -142,7 +142,7 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
 
 void Progress::draw_bar(const StepRecord& step) {
   since_drawn_ = {};
-  // With each field, what it is worth where there is no room for all.
+  // Each field has a worth; the fields with the lowest are left out if there is no room for all.
   std::vector<LineField> fields{{fmt::format("epoch {}/{}", epochs_done_ + 1, options_.epochs), 7},
                                 {fmt::format("step {}", step.plan.index.value() + 1), 6}};
   for (const auto& [label, value, progress] : shown_fields(step_schema(), step)) {
@@ -152,12 +152,12 @@ void Progress::draw_bar(const StepRecord& step) {
   fields.push_back({fmt::format("{} left", clock_time(seconds_left())), 4});
   const double done =
       static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
-  // Behind the epoch, which it shows.
+  // The bar follows the epoch, whose progress it shows.
   bar_.draw(
       line_with_bar(std::move(fields), drawable_columns(out_.descriptor), done, kNarrowestBar));
 }
 
-// A run does not end because nobody looks at it: whoever began it asks for the error.
+// A failed output must not end the run, so the error is only kept for error().
 void Progress::send(std::string_view text) {
   if (held_) {
     held_->append(text);
@@ -206,7 +206,7 @@ Pace Progress::pace() const {
 double Progress::seconds_left() const {
   const auto done = static_cast<double>(samples_before_epoch_ + epoch_samples_here_);
   const double ahead = samples_ahead();
-  // Over the whole run, so that the evaluations count too.
+  // The speed is that of the whole run, so that evaluations count, too.
   const double left = done > 0 ? since_start_.seconds() * ahead / done : 0;
   const double spent_here = spent_ - spent_at_first_.value_or(0);
   if (!(spent_here > 0)) return left;

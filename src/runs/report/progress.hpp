@@ -19,51 +19,51 @@
 
 namespace rubato {
 
-/// What progress looks like. All of them have lines for epochs and faults.
+/// The ways to show progress. All of them print lines for epochs and faults.
 enum class ProgressStyle {
-  /// Nothing is drawn over.
+  /// Nothing is redrawn.
   lines,
-  /// A line that is drawn over shows the step under way.
+  /// A line that is redrawn shows the current step.
   bar,
-  /// Several lines that are drawn over show the run so far (RunView).
+  /// Several lines that are redrawn show the run so far (RunView).
   view,
 };
 
-/// Where progress is shown.
+/// The output that progress is shown on.
 struct ProgressOut {
-  /// Shows text as it is. Returns why it could not (errno), or 0.
+  /// Writes the text unchanged. Returns 0, or errno on failure.
   std::function<int(std::string_view text)> write;
-  /// Of the terminal that says how long lines may be; -1 where there is none.
+  /// Descriptor of the terminal that determines the length of lines; -1 for none.
   int descriptor = -1;
   ProgressStyle style = ProgressStyle::lines;
-  /// Whether epochs have lines of EpochDetails, too.
+  /// Whether EpochDetails are printed for each epoch.
   bool verbose = false;
-  /// Whether steps have lines, ProgressOptions::log_steps apart, where nothing is drawn over.
+  /// Whether every ProgressOptions::log_steps-th step has a line in the style `lines`.
   bool logs_steps = true;
-  /// How often something else has come onto the terminal, below which a view is then drawn anew;
-  /// empty where nothing ever does.
+  /// Counts how often something else has been written to the terminal; the view is then drawn again
+  /// below it. Empty if that never happens.
   std::function<int()> disturbances{};
 };
-/// On a file or a terminal.
+/// Progress on a file or a terminal.
 [[nodiscard]] ProgressOut progress_on(std::FILE* out, ProgressStyle style = ProgressStyle::lines);
 
-/// What a progress line is drawn with.
+/// The facts about a run that progress is computed from.
 struct ProgressOptions {
-  /// Epochs that will be trained at most, and samples in each at most.
+  /// Maximum number of epochs, and of samples in an epoch.
   std::int64_t epochs = 1;
   std::int64_t samples_per_epoch = 1;
-  /// Of lines: one every so many steps; 0 is none.
+  /// Number of steps from one line to the next in the style `lines`; 0 for no lines.
   std::int64_t log_steps = 0;
-  /// That train.
+  /// Number of training threads.
   int threads = 1;
-  /// TrainOptions::top_k and budget.
+  /// The same as in TrainOptions.
   std::int64_t top_k = 0;
   Budget budget{};
 };
 
-/// Shows how training goes on: the run or its current step where that can be drawn over, plain
-/// lines elsewhere, and a line for each epoch on both. Epochs and steps are those of the run,
-/// from 1.
+/// Shows the progress of training: the run or its current step if the output can be redrawn, plain
+/// lines otherwise, and a line for each epoch in both cases. Epochs and steps are those of the run,
+/// counted from 1.
 class Progress final : public Observer {
  public:
   Progress(ProgressOut out, const ProgressOptions& options);
@@ -71,9 +71,9 @@ class Progress final : public Observer {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Takes what is drawn over from the terminal, as the destructor does.
+  /// Removes the redrawn lines from the terminal, as the destructor does.
   void finish() { clear(); }
-  /// Why something could not be written (errno); 0 where all was. Training goes on without.
+  /// The first error of writing (errno), or 0. Training continues without the output.
   [[nodiscard]] int error() const { return error_; }
 
   void on_epoch_begin(Training& training, const EpochStart& epoch) override;
@@ -83,22 +83,23 @@ class Progress final : public Observer {
   void on_epoch(Training& training, const EpochRecord& epoch) override;
 
  private:
-  // As it is, and as lines that fit.
+  // send() writes text unchanged, print() writes it as lines that fit the terminal.
   void send(std::string_view text);
-  // What is sent from hold() on goes out at once: a view that makes room for a line does not blink.
+  // Text that is sent between hold() and release() is written at once, so that a view does not
+  // flicker when a line is printed above it.
   void hold();
   void release();
   void print(std::string_view line);
   void clear();
   void draw_bar(const StepRecord& step);
-  // Of the whole run.
+  // Samples of the whole run that are done, and that are still to come.
   [[nodiscard]] double samples_done() const;
   [[nodiscard]] double samples_ahead() const;
   [[nodiscard]] Pace pace() const;
   /// Samples per second of training in this epoch so far.
   [[nodiscard]] double rate() const;
   [[nodiscard]] double seconds_left() const;
-  // How much of the budget is spent with a step.
+  // Updates the share of the budget that is spent after a step.
   void note_spent(const Training& training, const StepRecord& step);
 
   ProgressOut out_;
@@ -109,37 +110,36 @@ class Progress final : public Observer {
   Stopwatch since_drawn_;
   EpochDetails details_;
   DrawnLine bar_;
-  // Where the style is a view.
+  // Set only in the style `view`.
   std::optional<RunViewer> viewer_;
-  // Empty where nothing is held.
+  // Text since hold(); empty if nothing is held.
   std::optional<std::string> held_;
   std::int64_t samples_before_epoch_ = 0;
   std::int64_t epochs_done_ = 0;
-  // Of this epoch: those done here, and all that are done.
+  // Samples of this epoch: those that this process has trained, and all that are done.
   std::int64_t epoch_samples_here_ = 0;
   std::int64_t epoch_samples_ = 0;
   std::int64_t epoch_samples_planned_ = 0;
   std::int64_t epoch_steps_ = 0;
   StepIndex first_step_;
   std::int64_t epoch_steps_planned_ = 0;
-  // Of a budget, with the first step seen here and with the last one.
+  // Share of the budget that is spent after this process's first step, and after its last one.
   std::optional<double> spent_at_first_;
   double spent_ = 0;
 };
 
-/// A column as people read it: "lr" and "0.01", "top-5 accuracy" and "97.25 %".
+/// A column as shown to people: "lr" and "0.01", "top-5 accuracy" and "97.25 %".
 struct ShownField {
   std::string label;
   std::string value;
-  /// The column's.
+  /// Layout of the column; points into its schema.
   const ProgressField* progress;
 };
 enum class Digits { few, many };
-/// Adds the value of a column that has a label, where it has a value. `top_k` is
-/// TrainOptions::top_k.
+/// Appends the column, which has a label, unless its cell is empty. `top_k` is TrainOptions::top_k.
 void add_shown(std::vector<ShownField>& fields, const ColumnInfo& column, const Cell& cell,
                std::int64_t top_k, Digits digits);
-/// What people read of a record.
+/// The fields of a record that are shown to people.
 template <class Record>
 [[nodiscard]] std::vector<ShownField> shown_fields(const RecordSchema<Record>& schema,
                                                    const Record& record, std::int64_t top_k = 0,
@@ -151,11 +151,11 @@ template <class Record>
   }
   return fields;
 }
-/// "843", "29.8k", "1.20M".
+/// A number in short form: "843", "29.8k", "1.20M".
 [[nodiscard]] std::string short_number(double value);
-/// "0:07", "12:30", "1:02:03".
+/// A duration: "0:07", "12:30", "1:02:03".
 [[nodiscard]] std::string clock_time(double seconds);
-/// A number with that many decimals. What is no number has no sign: "nan", never "-nan".
+/// A number with this many decimals. NaN has no sign: "nan", never "-nan".
 [[nodiscard]] std::string decimal(double value, int decimals);
 
 }  // namespace rubato

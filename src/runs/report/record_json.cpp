@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Null where the cell is empty.
+// The JSON value of a cell; null if the cell is empty.
 Json json_of(const Cell& cell) {
   return std::visit(
       [](const auto& value) -> Json {

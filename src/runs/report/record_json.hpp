@@ -8,15 +8,15 @@
 
 namespace rubato {
 
-/// Puts the value of a column into the JSON of its record. A number that is not finite is null.
+/// Adds the value of a column to the JSON of its record. A number that is not finite becomes null.
 void put_cell(nlohmann::ordered_json& json, const ColumnInfo& column, const Cell& cell);
 
-/// What the JSON of a record has for a column: its value, or the object with its numbers. Null
-/// where it has nothing there.
+/// The value of a column in the JSON of a record; for a column of several numbers, the object with
+/// them. Null if the record does not have it.
 [[nodiscard]] const nlohmann::json* value_in(const nlohmann::json& record,
                                              const ColumnInfo& column);
 
-/// A record as an object of JSON, its columns behind what is in `json` already.
+/// A record as a JSON object; its columns are appended to the members of `json`.
 template <class Record>
 [[nodiscard]] nlohmann::ordered_json json_of(
     const RecordSchema<Record>& schema, const Record& record,

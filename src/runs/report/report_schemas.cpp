@@ -22,7 +22,7 @@ RecordInfo info_of(const RecordSchema<Record>& schema, bool is_metrics_line) {
   return info;
 }
 
-// A number that is not finite is null.
+// Numbers may be null: that is how a number that is not finite is written.
 Json number_schema() {
   return {{"type", {"number", "null"}}};
 }

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The folder and those above it that are missing; the names of all reach the disk.
+// Creates the folder and its missing parents, and flushes their names to the disk.
 std::error_code make_folders(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return {};
@@ -65,7 +65,7 @@ RunFolder::~RunFolder() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-// The operating system gives the lock back, however the process ends.
+// The operating system releases the lock when the process ends, in whatever way.
 void RunFolder::lock(std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds kPause{5};
   descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -16,7 +16,7 @@ namespace rubato {
 
 namespace {
 
-// "OpenBLAS" is "openblas".
+// The JSON key of a library: its name in lower case.
 std::string key_of(std::string_view library) {
   std::string key(library);
   std::transform(key.begin(), key.end(), key.begin(),
@@ -48,7 +48,7 @@ std::optional<std::string> or_none(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-// An option of the training.
+// Reads a member of the training's options.
 template <class Value>
 auto option(Value TrainOptions::*member) {
   return [member](const RunSummary& summary) { return summary.options.*member; };

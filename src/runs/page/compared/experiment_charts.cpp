@@ -22,7 +22,7 @@ namespace {
 using Cell = Answer::Cell;
 
 constexpr const char* kValue = "value";
-// Of all runs together, and of one.
+// Limits of the points of all curves together, and of one curve.
 constexpr std::size_t kCurvePoints = 16'000;
 constexpr std::size_t kMostCurvePoints = 100;
 
@@ -44,7 +44,7 @@ Position position_of(const RunPoint& point) {
   return at;
 }
 
-// As many points as a page has room for with so many curves.
+// An empty curve with as many points as a page with this many curves has room for.
 Buckets curve_of(std::size_t curves) {
   return Buckets(std::clamp<std::size_t>(kCurvePoints / curves / 2 * 2, 2, kMostCurvePoints));
 }
@@ -64,8 +64,9 @@ Json run_json(const Answer& answer, const Answer::Run& run) {
   return {{"name", fmt::format("seed {}", run.seed)}, {"epochs", epochs_json(answer, curve)}};
 }
 
-// The mean curve of a cell's seeds, from the least to the greatest of them, as far as all have one:
-// those that are left would say too much good.
+// The mean curve of a cell's seeds, with the smallest and largest value at each epoch. It ends
+// where the first seed has no value: the mean of the survivors would be biased towards good
+// results.
 Json mean_json(const Answer& answer, const Cell& cell, std::size_t color) {
   std::size_t epochs = std::numeric_limits<std::size_t>::max();
   for (const std::size_t member : cell.members) {
@@ -93,13 +94,13 @@ Json mean_json(const Answer& answer, const Cell& cell, std::size_t color) {
           {"epochs", epochs_json(answer, means)}};
 }
 
-// What the table of results says of a cell, under that name of its column.
+// The text of a cell in the column of this name in the table of results.
 std::string words_of(const std::vector<AnswerColumn<Cell>>& columns, const std::string& name,
                      const Cell& cell) {
   return std::ranges::find(columns, name, &AnswerColumn<Cell>::name)->words(cell);
 }
 
-// Puts into the row `value` of each seed that has one, and these seeds.
+// Adds the values and the numbers of all seeds to the row for which `value` returns one.
 template <class Value>
 void put_seeds(const Answer& answer, const Cell& cell, const Value& value, Json& row) {
   row["points"] = Json::array();
@@ -112,7 +113,7 @@ void put_seeds(const Answer& answer, const Cell& cell, const Value& value, Json&
   }
 }
 
-// The final value of a cell's seed, in the order of the seeds.
+// The final value of the run with the given index of its seed.
 std::optional<double> final_of(const Answer& answer, const Cell& cell, std::size_t seed) {
   const auto& value = answer.runs[cell.members.at(seed)].result.final_value;
   return value ? std::optional(factor_of(answer) * *value) : std::nullopt;
@@ -140,7 +141,7 @@ bool is_baseline(std::span<const Cell* const> cells) {
   return std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
 }
 
-// The baseline that all cells of a condition are compared with; null where they have several.
+// The baseline that all cells of a condition are compared with; null if there are several.
 const Cell* common_baseline(const Answer& answer, std::size_t condition) {
   const Cell* common = nullptr;
   for (const Cell& other : answer.cells) {
@@ -221,8 +222,8 @@ Json differences_figure(const Answer& answer, const std::vector<AnswerColumn<Cel
   return figure;
 }
 
-// The figure shows the cost of reaching the target on each axis, for each seed and the median. It
-// is empty if no run reached the target.
+// The cost of reaching the target on each axis, for each seed and as the median. Empty if no run
+// reached the target.
 std::optional<Json> costs_figure(const Answer& answer, std::size_t condition) {
   if (!answer.target) return std::nullopt;
   bool any = false;
@@ -262,7 +263,7 @@ std::optional<Json> costs_figure(const Answer& answer, std::size_t condition) {
   return any ? std::optional(std::move(figure)) : std::nullopt;
 }
 
-// Of each condition but that of the baseline alone.
+// Intervals for each condition except one that only the baseline has.
 Json intervals_section(const Answer& answer) {
   const std::vector<AnswerColumn<Cell>> columns = cell_columns(answer);
   Json section{{"title", "Results with their intervals"}, {"figures", Json::array()}};
@@ -276,7 +277,7 @@ Json intervals_section(const Answer& answer) {
   return section;
 }
 
-// Empty of a comparison under one condition.
+// The section has no figures if there is only one condition.
 Json profile_section(const Answer& answer) {
   const PerformanceProfiles all = performance_profiles(answer);
   Json section{{"title", "Over all traces"}, {"figures", Json::array()}};
@@ -316,7 +317,7 @@ Json curve_figure(const Answer& answer, std::string title, std::size_t condition
           {"curves", {{{"of", "epochs"}, {"key", kValue}, {"label", value}}}}};
 }
 
-// The mean curves of all cells of each condition, with the baseline's among them, in one figure.
+// A figure for each condition with the mean curves of all its cells, including the baseline's.
 // Appends these curves to the runs of `charts`.
 Json means_section(const Answer& answer, Json& charts) {
   Json section{{"title", "Mean learning curves"},

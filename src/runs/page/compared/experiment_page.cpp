@@ -27,14 +27,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More tables would hide what comes behind them.
+// More tables than this are folded, because they would hide the rest of the page.
 constexpr std::size_t kMostOpenTables = 4;
 
 std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
   std::string html;
   for (AnswerDocument::Table one : document.tables) {
     if (one.kind != kind) continue;
-    // What stands at the top need not stand here again.
+    // Notes that repeat one of the findings at the top are left out.
     std::erase_if(one.notes, [&](const std::string& note) {
       return std::ranges::any_of(document.findings, [&](const std::string& finding) {
         return finding.starts_with(fmt::format("{}: {}", one.title, note));
@@ -59,7 +59,8 @@ std::string answer_html(const AnswerDocument& document) {
   return html + paragraph(document.limits);
 }
 
-// What the first run that has ended was computed with, and the hashes of what all are made of.
+// The engine, kernels and versions of the first run that has ended, and the hashes of the files
+// that all runs depend on.
 std::string made_with(const RecordedExperiment& experiment, const fs::path& folder) {
   Rows rows;
   for (const Answer::Run& run : experiment.answer.runs) {
@@ -85,7 +86,7 @@ std::string made_with(const RecordedExperiment& experiment, const fs::path& fold
   return facts("What it was computed with", 3, rows);
 }
 
-// The axis on which all runs have the same length; curves begin against it.
+// The axis on which all runs have the same length; curves are first drawn against it.
 std::string_view axis_of(const RunBudget& budget) {
   for (const AxisRow& axis : kAxisRows) {
     if (axis.key == budget.kind) return axis.key;

@@ -34,7 +34,7 @@ PerformanceProfiles performance_profiles(const Answer& answer) {
   for (const Answer::Cell& cell : answer.cells) {
     if (!cell.is_baseline) conditions.insert(cell.condition);
   }
-  // The larger the better; empty of a run without a result.
+  // Values for which larger is better; empty for a run without a result.
   std::map<Problem, std::vector<std::pair<std::string, std::optional<double>>>> problems;
   std::vector<std::string> labels;
   for (const Answer::Cell& cell : answer.cells) {

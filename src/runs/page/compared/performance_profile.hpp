@@ -8,25 +8,25 @@
 
 namespace rubato::page {
 
-/// How far the runs of one choice came behind the best run of the same problem.
+/// The distances of one choice's runs from the best run of the same problem.
 struct Profile {
-  /// What tells the choice apart: Answer::Cell::labels that are no condition's.
+  /// Labels that identify the choice: those of Answer::Cell::labels that are not a condition's.
   std::string label;
-  /// In points of accuracy, or in test loss; in ascending order. Runs that have no result are not
-  /// in it.
+  /// Distances in points of accuracy or in test loss, in ascending order. Runs without a result
+  /// have none.
   std::vector<double> behind{};
 };
 
-/// Performance profiles (Dolan and Moré, Mathematical Programming 91, 2002), with differences in
-/// the place of ratios: accuracies have none that say anything. A problem is a condition with one
-/// seed; its best is the best of all choices.
+/// Performance profiles (Dolan and Moré, Mathematical Programming 91, 2002), with differences
+/// instead of ratios, because ratios of accuracies are not meaningful. A problem is a condition
+/// with one seed; its best is the best of all choices.
 struct PerformanceProfiles {
   std::size_t problems = 0;
   std::vector<Profile> profiles{};
 };
 
-/// Over the conditions that have more than a baseline. Empty where these are fewer than two, for
-/// one condition's results say it all, or where there is one choice.
+/// Profiles over the conditions that have more than a baseline. Empty if there are fewer than two
+/// such conditions, because the results of one say it all, or if there is only one choice.
 [[nodiscard]] PerformanceProfiles performance_profiles(const Answer& answer);
 
 /// The labels that tell the cells of a condition apart.

@@ -19,7 +19,8 @@ namespace {
 
 using Texts = std::array<std::pair<std::string_view, std::string_view>, 9>;
 
-// The template with the text of each name in braces. What is put in is not looked at again.
+// The template with a text inserted for each name in double braces. Inserted texts are not searched
+// for names again.
 std::string filled(std::string_view form, const Texts& texts) {
   std::string page;
   while (!form.empty()) {
@@ -51,7 +52,8 @@ std::string read_chart_library(const std::filesystem::path& file) {
     throw Error(fmt::format("{}; the charts need it: apt-get install libjs-d3 (Debian's package)",
                             error.what()));
   }
-  // A script ends where HTML says so, and the browser hashes line ends as '\n'.
+  // HTML could end or hide the script at these texts, and browsers hash every line end as '\n', so
+  // a library with '\r' would not match its hash.
   if (text.find("</script") == std::string::npos && text.find("<!--") == std::string::npos &&
       text.find('\r') == std::string::npos) {
     return text;

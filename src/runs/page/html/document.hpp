@@ -7,24 +7,25 @@
 
 namespace rubato::page {
 
-/// What a page says.
+/// The contents of a page.
 struct Document {
   std::string title{};
-  /// HTML: the answer, which comes first.
+  /// HTML of the answer, which comes first.
   std::string answer{};
-  /// For the charts, which come next (web/main.js).
+  /// Data of the charts, which come next (web/main.js).
   nlohmann::ordered_json charts{};
-  /// HTML: what comes last.
+  /// HTML that follows the charts.
   std::string end{};
 };
 
-/// The file of the library that draws the charts, as it was found when rubato was built.
+/// Path of the library that draws the charts, as found when rubato was built.
 [[nodiscard]] std::filesystem::path chart_library_file();
-/// Its text. Throws Error, with the package, where it is not there.
+/// Reads the library. Throws Error, which names the package, if it is missing, and if it cannot be
+/// embedded in a page.
 [[nodiscard]] std::string read_chart_library(const std::filesystem::path& file);
 
-/// The whole file, which needs no other: styles, scripts and data are in it, and its policy lets a
-/// browser run these scripts alone and fetch nothing.
+/// The text of a self-contained HTML file with styles, scripts and data. Its policy allows only
+/// these scripts and no requests.
 [[nodiscard]] std::string to_html(const Document& document, const std::string& library);
 
 }  // namespace rubato::page

@@ -10,10 +10,10 @@ namespace rubato::page {
 
 namespace {
 
-// A cell with a longer text may have several lines.
+// A cell with a longer text can be wrapped into several lines.
 constexpr std::size_t kLong = 24;
 
-// Scrolls sideways, by keys as well, where its table is too wide.
+// Wraps a table that may be too wide, so that it can be scrolled horizontally, also by keyboard.
 std::string scrolling(std::string_view title, const std::string& table) {
   return fmt::format(
       "<div class=\"scroll\" role=\"group\" aria-label=\"{}\" tabindex=\"0\">\n{}</div>\n",
@@ -25,7 +25,7 @@ std::string header_of(const AnswerDocument::Table& table) {
   for (std::size_t i = 0; i < table.rows.front().size(); ++i) {
     const std::string& text = table.rows.front()[i];
     const char* const right = table.alignment[i] == Column::right ? " class=\"right\"" : "";
-    // A header cell without a text says nothing to whoever hears it.
+    // An empty header cell would tell users of a screen reader nothing.
     html += text.empty() ? "<td></td>"
                          : fmt::format("<th scope=\"col\"{}>{}</th>", right, escaped(text));
   }
@@ -78,7 +78,7 @@ std::string escaped(std::string_view text) {
 
 std::string script_json(const nlohmann::ordered_json& json) {
   std::string text = json_text(json);
-  // Outside of strings JSON has no '<'.
+  // JSON has '<' only within strings, so it can be replaced everywhere.
   std::string safe;
   safe.reserve(text.size());
   for (const char letter : text) {

@@ -11,28 +11,28 @@
 
 namespace rubato::page {
 
-/// Names and what they are.
+/// Pairs of a name and its value.
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-/// Text as it stands in an element, or in an attribute between quotes: nothing of it is markup.
+/// Text escaped for an element or for an attribute in quotes, so that none of it is markup.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-/// JSON as it stands in a <script>, which nothing in it can end. Bytes that are no UTF-8 are
-/// replaced.
+/// JSON as the contents of a <script> element, escaped so that it cannot end the element. Invalid
+/// UTF-8 is replaced.
 [[nodiscard]] std::string script_json(const nlohmann::ordered_json& json);
 
-/// <p>TEXT</p>; nothing where the text is empty.
+/// Makes <p>TEXT</p>; empty if the text is empty.
 [[nodiscard]] std::string paragraph(std::string_view text);
-/// The texts as a list; nothing where there are none.
+/// The texts as a list; empty if there are none.
 [[nodiscard]] std::string list(const std::vector<std::string>& texts);
-/// A text with lines of its own, such as a file, behind a heading that opens it.
+/// A preformatted text, such as a file, which unfolds when its heading is clicked.
 [[nodiscard]] std::string folded(std::string_view heading, std::string_view text);
-/// The same of what is HTML already.
+/// The same for HTML.
 [[nodiscard]] std::string folded_html(std::string_view heading, const std::string& html);
 
-/// A table with its title and its notes. What is too wide scrolls sideways by itself.
+/// A table with its title and its notes. A table that is too wide scrolls horizontally.
 [[nodiscard]] std::string table(const AnswerDocument::Table& table);
-/// Names and what they are, behind a heading of that level; nothing where there are none.
+/// Names and values below a heading of this level; empty if there are none.
 [[nodiscard]] std::string facts(std::string_view title, int level, const Rows& rows);
 
 }  // namespace rubato::page

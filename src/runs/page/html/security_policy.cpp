@@ -11,12 +11,12 @@ namespace rubato::page {
 
 namespace {
 
-// "'sha256-BASE64'" of each.
+// The source expressions 'sha256-BASE64' of the texts, each after a space.
 std::string sources_of(std::span<const std::string_view> texts) {
   std::string sources;
   for (const std::string_view text : texts) {
     const Sha256::Digest digest = Sha256::digest_of(text);
-    // Four letters for three bytes, and a zero at the end.
+    // Base64 has four letters for three bytes; EVP_EncodeBlock() adds a zero at the end.
     std::array<unsigned char, (digest.size() + 2) / 3 * 4 + 1> base64{};
     const int length =
         EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(digest.size()));

@@ -6,8 +6,8 @@
 
 namespace rubato::page {
 
-/// A Content-Security-Policy under which a page has these scripts and these styles, inside it and
-/// bit for bit, and nothing else: it loads nothing, and sends nothing.
+/// A Content-Security-Policy that allows a page exactly these inline scripts and styles, by their
+/// hashes: the page can load nothing and send nothing.
 [[nodiscard]] std::string security_policy(std::span<const std::string_view> scripts,
                                           std::span<const std::string_view> styles);
 

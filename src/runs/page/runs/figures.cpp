@@ -10,10 +10,10 @@ namespace rubato::page {
 
 namespace {
 
-// Figures for names that only a run knows: at most so many of each kind.
+// Maximum number of figures of each kind for names that the runs define.
 constexpr std::size_t kMostOfOwnNames = 24;
 
-// All that could be shown.
+// All figures that a page may show.
 std::vector<FigureSection> all_figures() {
   constexpr auto kSteps = CurveOf::steps;
   constexpr auto kEpochs = CurveOf::epochs;
@@ -51,7 +51,8 @@ std::vector<FigureSection> all_figures() {
          .marks = {kFault, kRestart, kCheckpoint}}}}};
 }
 
-// Curves under names of the runs' own: what stands before the name, and what figures are called.
+// Kinds of curves whose names the runs define, with the prefixes of their paths and of their
+// titles.
 struct OwnNames {
   CurveOf of;
   std::string_view prefix;

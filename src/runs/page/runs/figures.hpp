@@ -9,15 +9,15 @@
 
 namespace rubato::page {
 
-/// Whose lines of metrics.jsonl a curve is made of.
+/// The kind of lines of metrics.jsonl that a curve is made of.
 enum class CurveOf { steps, epochs };
 
-/// A curve of each run.
+/// A curve that is drawn for each run.
 struct Curve {
   CurveOf of = CurveOf::steps;
-  /// Its path in the schema of records: "seconds.wall".
+  /// Path in the schema of records: "seconds.wall".
   std::string path{};
-  /// What it is, where a figure has several.
+  /// Name of the curve in a figure with several.
   std::string label{};
 };
 
@@ -25,16 +25,16 @@ struct Curve {
 struct LineFigure {
   std::string title{};
   std::vector<Curve> curves{};
-  /// Whether values stay until the next one, and go to 0: sizes.
+  /// Whether the values are sizes: each one holds until the next, and the axis includes 0.
   bool is_size = false;
-  /// The values are counts, so numbers between them have no meaning.
+  /// Whether the values are counts, so that fractions between them have no meaning.
   bool is_whole = false;
-  /// The kinds of marks that belong to it.
+  /// Kinds of marks that are drawn in it.
   std::vector<std::string_view> marks{};
-  /// Of its first curve, from the schema.
+  /// Unit and help of its first curve, from the schema.
   std::string unit{};
   std::string help{};
-  /// By what its values are multiplied: shares are shown in percent.
+  /// Factor of all values; shares are shown in percent.
   double factor = 1;
 };
 
@@ -43,11 +43,11 @@ struct FigureSection {
   std::vector<LineFigure> figures{};
 };
 
-/// The figures for which one of the runs has a number, in the order of the page. What the runs
-/// report under names of their own (policies, metrics, tensors) has a figure each.
+/// The figures for which at least one run has a number, in the order of the page. Numbers that runs
+/// report under their own names (policies, metrics, tensors) have a figure each.
 [[nodiscard]] std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs);
 
-/// The numbers that a run has for its curves of steps or of epochs.
+/// The numbers of a run's steps or epochs.
 [[nodiscard]] inline const Buckets& numbers_of(const ThinnedRun& run, CurveOf of) {
   return of == CurveOf::steps ? run.steps : run.epochs;
 }

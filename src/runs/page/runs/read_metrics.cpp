@@ -20,10 +20,11 @@ namespace {
 
 using Line = nlohmann::json;
 
-// A column of the schema that is a number, or several by name.
+// A column of the schema with a number, or with several named numbers.
 struct NumberColumn {
   ColumnInfo info;
-  // "seconds.wall"; of several what stands before their names, "decision.".
+  // Path such as "seconds.wall"; for several numbers the prefix of their names, such as
+  // "decision.".
   std::string path;
 
   [[nodiscard]] bool several() const { return info.type == ColumnType::numbers; }
@@ -46,7 +47,7 @@ std::vector<NumberColumn> number_columns(std::string_view record) {
   return columns;
 }
 
-// What is at `key` in an object; null where it is none, or has no such key.
+// The member `key` of an object; null if `json` is not an object or has no such key.
 const Line& at(const Line& json, const std::string& key) {
   static const Line none;
   if (!json.is_object()) return none;
@@ -58,7 +59,7 @@ double number_or_zero(const Line& json) {
   return json.is_number() ? json.get<double>() : 0;
 }
 
-// Empty of what no run counts up to.
+// Empty for anything that is not a plausible count.
 std::optional<std::int64_t> whole_or_none(const Line& json) {
   constexpr std::int64_t kMost = 1'000'000'000'000;
   if (!json.is_number_integer()) return std::nullopt;
@@ -98,7 +99,7 @@ class MetricsReader {
   }
 
   void take_step(const Line& line) {
-    // People count from 1.
+    // Steps count from 1 on the page.
     step_ = whole_or_none(at(line, "step")).value_or(step_) + 1;
     const Line& seconds = at(line, "seconds");
     const Line& clock = at(line, "clock");
@@ -128,7 +129,7 @@ class MetricsReader {
     run_.times.update += number_or_zero(at(seconds, "update"));
     run_.times.wall += number_or_zero(at(seconds, "wall"));
 
-    // An attempt at a step may be lost several times.
+    // A step may be restarted several times.
     const auto restarts = static_cast<std::int64_t>(run_.clock.restarts - restarts_before);
     const bool restarted = restarts > 0;
     if (cores < cores_ && faults_.empty() && !restarted) {
@@ -168,7 +169,7 @@ class MetricsReader {
     run_.last_epoch = line;
   }
 
-  // Before the line of its step.
+  // A fault's line precedes that of its step.
   void take_fault(const Line& line) {
     faults_.push_back(fmt::format("core {} in its substep {}; the step was redone on {} cores",
                                   number_or_zero(at(line, "core")),
@@ -186,7 +187,7 @@ class MetricsReader {
         norm.get<double>());
   }
 
-  // Behind the line of its step or epoch.
+  // The line of own metrics follows that of its step or epoch.
   void take_own(const Line& line) {
     Buckets& to = at(line, "epoch").is_null() ? run_.steps : run_.epochs;
     const Line& metrics = at(line, "metrics");
@@ -200,11 +201,11 @@ class MetricsReader {
   const std::vector<std::int64_t>& checkpoints_;
   const std::vector<NumberColumn> step_columns_ = number_columns("step");
   const std::vector<NumberColumn> epoch_columns_ = number_columns("epoch");
-  // Those that were known before: of hosts, at the beginning of the marks.
+  // Number of marks of hosts, which were added before the metrics are read and come first.
   const std::size_t host_marks_ = run_.marks.size();
   std::int64_t step_ = 0;
   double cores_ = 0;
-  // Of the step whose line comes next.
+  // Faults, and norms of tensors, of the step whose line comes next.
   std::vector<std::string> faults_;
   std::vector<std::pair<std::string, double>> pending_;
   std::vector<std::int64_t> substeps_;
@@ -221,7 +222,8 @@ void read_metrics(const std::filesystem::path& file, const std::vector<std::int6
   std::int64_t number = 0;
   for (std::string text; std::getline(lines, text);) {
     ++number;
-    // There may be a thousand for each step, and no chart has them.
+    // Lines of minibatches are skipped unparsed: a step may have a thousand, and no chart shows
+    // them.
     if (text.find(R"("kind":"minibatch")") != std::string::npos) continue;
     const Line line = Line::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_discarded()) {

@@ -17,9 +17,9 @@ namespace {
 
 using Paths = std::set<std::pair<CurveOf, std::string>>;
 
-// With more runs the maps of their cores would be most of the page.
+// With more runs, the maps of their cores would take most of the page.
 constexpr std::size_t kMostMaps = 6;
-// Of all together.
+// Maximum number of marks of all runs together.
 constexpr std::size_t kMostMarksOfRuns = 2000;
 
 Json buckets_json(const ThinnedRun& run, CurveOf of, const std::vector<FigureSection>& sections) {
@@ -97,7 +97,7 @@ Json section_json(const FigureSection& section) {
   return json;
 }
 
-// Returns the axis of a budget that all runs have, or steps; curves are first drawn against it.
+// The axis of a budget that all runs have, or steps; curves are first drawn against it.
 std::string_view axis_of_budgets(std::span<const ThinnedRun> runs) {
   for (const Axis axis : {Axis::hours, Axis::money, Axis::samples}) {
     const std::string_view key = kAxisRows.at(static_cast<std::size_t>(axis)).key;

@@ -8,8 +8,8 @@
 
 namespace rubato::page {
 
-/// The charts of runs, as web/main.js draws them: their curves, and sections of figures. A figure
-/// is there only where a run has something to show in it.
+/// The charts of runs in the form that web/main.js reads: their curves, and sections of figures. A
+/// figure is included only if at least one run has data for it.
 [[nodiscard]] nlohmann::ordered_json charts_of(std::span<const ThinnedRun> runs);
 
 }  // namespace rubato::page

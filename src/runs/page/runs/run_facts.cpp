@@ -28,7 +28,7 @@ std::optional<double> number_in(const nlohmann::json& json, const std::string& k
                                                 : std::nullopt;
 }
 
-// Of the option that stands at the place of the name.
+// The value of the option `name`; a template, so that it can be a plain function pointer.
 template <const char* name>
 std::string option(const ThinnedRun& run) {
   return option_of(run, name);
@@ -64,7 +64,7 @@ bool used_up_budget(const ThinnedRun& run, const std::string& stopped) {
                   .samples = std::numeric_limits<std::int64_t>::max(),
                   .time = ClockTime{.seconds = std::numeric_limits<double>::infinity(),
                                     .money = std::numeric_limits<double>::infinity()}};
-  // Under these names the summary has what was spent.
+  // The value of a budget option in the configuration; empty if it is not set.
   const auto number = [&](const char* option) -> std::optional<double> {
     const auto found = run.options.find(option);
     if (found == run.options.end()) return std::nullopt;

@@ -8,28 +8,30 @@
 
 namespace rubato::page {
 
-/// What the summary of a run says of an option, or its configuration; empty where neither does.
+/// The value of an option according to a run's summary or else its configuration; empty if neither
+/// has it.
 [[nodiscard]] std::string option_of(const ThinnedRun& run, const std::string& option);
 
-/// How far it has come, as its summary says, or its metrics.
+/// The run's position on an axis, according to its summary or else its metrics.
 [[nodiscard]] double progress_of(const ThinnedRun& run, Axis axis);
 
-/// The result of a run: that of its summary, or of its last epoch so far.
+/// The final value of `test`, such as "test_loss": from the summary, or from the last epoch so far
+/// if there is no summary.
 [[nodiscard]] std::optional<double> final_value(const ThinnedRun& run, const std::string& test);
-/// The best test accuracy of all epochs, as a share.
+/// The best test accuracy over all epochs, as a share.
 [[nodiscard]] std::optional<double> best_accuracy(const ThinnedRun& run);
 
-/// "complete", which a run is that used up its budget, "diverged", "not ended", or why it ended
-/// early.
+/// One of "complete" (which includes a run that used up its budget), "diverged" and "not ended", or
+/// the reason why it ended early.
 [[nodiscard]] std::string end_of(const ThinnedRun& run);
 
 /// A column of the table of runs.
 struct RunFact {
   std::string heading{};
   std::string (*value)(const ThinnedRun& run) = nullptr;
-  /// Whether it is a number.
+  /// Whether its values are numbers.
   bool is_number = false;
-  /// Whether it says what was trained: of several runs that have the same it is said once.
+  /// Whether it describes what was trained; an option that all runs share is stated once.
   bool is_option = false;
 };
 [[nodiscard]] const std::vector<RunFact>& run_facts();

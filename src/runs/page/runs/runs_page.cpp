@@ -20,10 +20,10 @@ namespace rubato::page {
 
 namespace {
 
-// The lists of more runs than this are folded: they would hide what comes behind them.
+// Lists of more runs than this are folded, because they would hide the rest of the page.
 constexpr std::size_t kMostOpenRuns = 20;
 
-// What the metrics alone cannot say of a run that has no summary.
+// A sentence on how the run ended, or on its state if it has no summary.
 std::string ending_of(const ThinnedRun& run) {
   const std::string end = end_of(run);
   if (end == "complete") return "Training came to its end as planned.";
@@ -53,7 +53,8 @@ std::string sentence_of(const ThinnedRun& run) {
                      ending_of(run));
 }
 
-// The best by the last test accuracy, or the last test loss where there is none.
+// Names the best run by the final test accuracy, or by the final test loss if no run has an
+// accuracy.
 std::string sentence_of(std::span<const ThinnedRun> runs) {
   const auto best_by = [&](const std::string& test, bool greater) {
     const ThinnedRun* best = nullptr;
@@ -88,7 +89,8 @@ std::string facts_of_one(const ThinnedRun& run) {
   return facts("The run", 2, rows);
 }
 
-// What all runs have in common is said once, and what none has is left out.
+// A table of the runs. Options that all runs share are stated once below it, and facts that no run
+// has are left out.
 std::string facts_of_all(std::span<const ThinnedRun> runs) {
   AnswerDocument::Table table{.title = "The runs", .alignment = {Column::left}};
   table.rows.push_back({"run"});
@@ -157,7 +159,7 @@ std::string events_of(std::span<const ThinnedRun> runs) {
          (table.rows.size() > kMostOpenRows ? folded_html(table.title, html) : html);
 }
 
-// Of the files by which a run is repeated.
+// Hashes of the files that reproduce a run.
 void add_hashes(const ThinnedRun& run, Rows& rows) {
   for (const char* name : {"config.toml", "trace.csv", "availability.csv", "given-model.pt",
                            "given-loss.pt", "given-weights.pt"}) {

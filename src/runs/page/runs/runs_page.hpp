@@ -10,7 +10,7 @@ namespace rubato::page {
 /// The page of one run, or of several side by side.
 [[nodiscard]] Document document_of_runs(std::span<const ThinnedRun> runs);
 
-/// What reproduces a run and what it was computed with, as HTML.
+/// HTML that says how to reproduce a run, and what it was computed with.
 [[nodiscard]] std::string reproduction_of(const ThinnedRun& run);
 
 }  // namespace rubato::page

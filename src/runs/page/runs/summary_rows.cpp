@@ -13,7 +13,7 @@ namespace rubato::page {
 
 namespace {
 
-// A damaged file may have anything there, however deep.
+// A damaged file may have any value here, with any depth of nesting.
 std::string text_of(const nlohmann::json& value) {
   if (value.is_null()) return "unknown";
   if (value.is_string()) return value.get<std::string>();

@@ -6,8 +6,8 @@
 
 namespace rubato::page {
 
-/// What a summary.json says, under the names of its schema and in their order; nothing where it is
-/// none.
+/// The contents of a summary.json, with the names of its schema and in their order; empty if
+/// `summary` is not an object.
 [[nodiscard]] Rows summary_rows(const nlohmann::json& summary);
 
 }  // namespace rubato::page

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Text as it is: a page needs no plug-in to show the name of its rule.
+// Options are kept as text, so that a page can show the name of a rule without loading its plug-in.
 void read_options(const fs::path& file, ThinnedRun& run) {
   if (!is_there(file)) return;
   try {
@@ -51,7 +51,7 @@ void read_summary(const fs::path& file, ThinnedRun& run) {
   run.warnings.push_back(fmt::format("{} cannot be read.", file.string()));
 }
 
-// "2026-11-24T03:36:09Z after 20 steps, ..."
+// Example of a line: "2026-11-24T03:36:09Z after 20 steps, ...".
 void take_hosts_line(const std::string& line, ThinnedRun& run) {
   if (line.empty()) return;
   run.hosts.push_back(line);
@@ -83,7 +83,7 @@ void ThinnedRun::add_mark(Mark mark) {
 
 ThinnedRun read_run(const std::string& given, std::size_t columns) {
   const fs::path folder(given);
-  // As shells complete it, the name of a folder ends with a slash.
+  // Shells complete the name of a folder with a slash, which is removed.
   std::string name = given;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   ThinnedRun run(name, columns);

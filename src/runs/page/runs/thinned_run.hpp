@@ -18,21 +18,21 @@
 
 namespace rubato::page {
 
-/// Something that happened in a run: a mark in its charts.
+/// An event of a run, which is a mark in its charts.
 struct Mark {
   /// One of kMarks.
   std::string_view kind;
   /// The step that it belongs to, counted from 1.
   std::int64_t step = 0;
-  /// What of it is to be known; may be empty.
+  /// Details of the event; may be empty.
   std::string text{};
-  /// After that step; zeros where the metrics do not have it.
+  /// Position after that step; zeros if the metrics do not have the step.
   Position at{};
-  /// How often it happened there.
+  /// Number of times that it happened in that step.
   std::int64_t count = 1;
 };
 
-/// What marks there are, and how many of each a run keeps.
+/// The kinds of marks, and the maximum number of each that a run keeps.
 inline constexpr std::string_view kFault = "core died";
 inline constexpr std::string_view kRestart = "restart";
 inline constexpr std::string_view kFewerCores = "fewer cores";
@@ -43,20 +43,20 @@ inline constexpr std::array<std::string_view, 6> kMarks{kFault,    kRestart,    
                                                         kDiverged, kCheckpoint, kHosts};
 inline constexpr std::int64_t kMostMarks = 200;
 
-/// Where the time of a run went, in seconds.
+/// The time of a run by activity, in seconds.
 struct RunTimes {
-  // Of all threads together.
+  // Sums over all threads.
   double data = 0;
   double compute = 0;
   double reduce = 0;
-  // Of the clock on the wall.
+  // Wall-clock times.
   double exchange = 0;
   double update = 0;
   double wall = 0;
   double test = 0;
 };
 
-/// The same on the modelled clock.
+/// The time of a run on the modelled clock that was not spent in steps.
 struct ModelledTimes {
   double idle_hours = 0;
   double lost_hours = 0;
@@ -64,18 +64,19 @@ struct ModelledTimes {
   double restarts = 0;
 };
 
-/// What the folder of a run says, as far as a page has room for it. A run that was killed, or that
-/// is still being trained, has no summary, and perhaps half a line at the end of its metrics.
+/// The contents of a run's folder, as far as a page has room for them. A run that was killed or is
+/// still training has no summary, and its metrics may end with an incomplete line.
 struct ThinnedRun {
-  /// `columns` of the steps at most.
+  /// `columns` is the maximum number of buckets of steps and of epochs.
   ThinnedRun(std::string called, std::size_t columns)
       : name(std::move(called)), steps(columns), epochs(columns) {}
 
-  /// As the user named it.
+  /// Folder as the user named it.
   std::string name;
-  /// summary.json; null where there is none that can be read.
+  /// Contents of summary.json; null if it is missing or cannot be read.
   nlohmann::json summary{};
-  /// config.toml, and what it says of each option; empty where it is not there or cannot be read.
+  /// Contents of config.toml, and the values of its options; empty if it is missing or cannot be
+  /// read.
   std::string configuration{};
   std::map<std::string, std::string, std::less<>> options{};
 
@@ -84,32 +85,32 @@ struct ThinnedRun {
   static constexpr std::size_t kMapColumns = 96;
   static constexpr std::size_t kMapRows = 48;
   SubstepMap substeps{kMapColumns, kMapRows};
-  /// In the order of the steps; of each kind the first kMostMarks.
+  /// Marks in the order of their steps; the first kMostMarks of each kind.
   std::vector<Mark> marks{};
-  /// Each entry counts how often that kind of kMarks occurred.
+  /// Number of events of each kind of kMarks.
   std::array<std::int64_t, kMarks.size()> mark_counts{};
-  /// After the last step.
+  /// Position after the last step.
   Position last{};
-  /// The line of the last epoch; null where there is none.
+  /// Line of the last epoch; null if there is none.
   nlohmann::json last_epoch{};
   bool has_clock = false;
   RunTimes times{};
   ModelledTimes clock{};
-  /// Of a step of its timeline, where it has one.
+  /// Figures of a step, if the run has a timeline.
   std::vector<Json> step_figures{};
   /// Lines of hosts.log.
   std::vector<std::string> hosts{};
-  /// What could not be read, and what else a reader has to know, in sentences.
+  /// Sentences on files that could not be read, and on anything else that a reader must know.
   std::vector<std::string> warnings{};
 
   void add_mark(Mark mark);
 };
 
-/// Reads the folder of a run. Throws Error where it has no metrics.
+/// Reads the folder of a run. Throws Error if it has no metrics.
 [[nodiscard]] ThinnedRun read_run(const std::string& given, std::size_t columns);
 
-/// Reads metrics.jsonl as far as it goes into `run`; `checkpoints` are the steps after which there
-/// is one, in ascending order. Throws Error where the file is not there.
+/// Reads the valid part of metrics.jsonl into `run`; `checkpoints` are the steps after which there
+/// is a checkpoint, in ascending order. Throws Error if the file does not exist.
 void read_metrics(const std::filesystem::path& file, const std::vector<std::int64_t>& checkpoints,
                   ThinnedRun& run);
 

@@ -24,7 +24,8 @@ double number_at(const nlohmann::json& json, const char* key) {
 
 Parts wall_parts(const ThinnedRun& run) {
   const RunTimes& times = run.times;
-  // What observers, checkpoints and the beginning took; only a run that has ended knows.
+  // The time of observers, checkpoints and the start of the program; known only after the run has
+  // ended.
   const double rest = number_at(run.summary, "wall_seconds") - times.wall - times.test;
   return {{"gradients", std::max(0.0, times.wall - times.exchange - times.update)},
           {"exchange between hosts", times.exchange},

@@ -9,8 +9,8 @@
 
 namespace rubato::page {
 
-/// Where the time of the runs went, as bars: on the wall, of the threads, and on the modelled clock
-/// where there is one.
+/// The times of the runs by activity, as bars: wall-clock time, thread time, and modelled time if
+/// there is any.
 [[nodiscard]] std::vector<nlohmann::ordered_json> time_figures(std::span<const ThinnedRun> runs);
 
 }  // namespace rubato::page

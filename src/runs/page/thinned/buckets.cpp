@@ -48,7 +48,7 @@ Buckets::Range Buckets::range_of(const Bucket& bucket, std::string_view name) co
   return bucket.ranges[found->second];
 }
 
-// All buckets are full, and their number is even.
+// Merges pairs of buckets. All buckets are full, and their number is even.
 void Buckets::halve() {
   for (std::size_t i = 0; 2 * i < buckets_.size(); ++i) {
     Bucket merged = std::move(buckets_[2 * i]);

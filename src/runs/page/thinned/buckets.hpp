@@ -11,16 +11,16 @@
 
 namespace rubato::page {
 
-/// What a curve can be drawn against.
+/// The quantities that a curve can be drawn against.
 enum class Axis : std::size_t { steps, samples, seconds, hours, money };
 inline constexpr std::size_t kAxes = 5;
 
 struct AxisRow {
-  /// In JSON.
+  /// Key in JSON.
   std::string_view key;
-  /// On the page.
+  /// Label on the page.
   std::string_view label;
-  /// The axis counts something, so that its values are whole numbers.
+  /// Whether the axis counts something, so that its values are whole numbers.
   bool is_whole = false;
 };
 inline constexpr std::array<AxisRow, kAxes> kAxisRows{{{"steps", "steps", true},
@@ -29,7 +29,7 @@ inline constexpr std::array<AxisRow, kAxes> kAxisRows{{{"steps", "steps", true},
                                                        {"hours", "modelled hours"},
                                                        {"money", "money"}}};
 
-/// How far a run has come, on each axis.
+/// The position of a run on each axis.
 struct Position {
   std::array<double, kAxes> values{};
 
@@ -39,9 +39,9 @@ struct Position {
   }
 };
 
-/// The numbers of a run's steps, thinned while they are read: neighbours share a bucket, which
-/// keeps the least, the greatest and the mean of each number, so that no extreme is lost. However
-/// many steps there are, between half of `most` and `most` buckets hold them.
+/// The numbers of a run's steps, thinned while they are read: neighbouring steps share a bucket,
+/// which keeps the smallest, the largest and the mean of each number, so that no extreme is lost.
+/// As soon as there are enough steps, between half of `most` and `most` buckets hold them.
 class Buckets {
  public:
   struct Range {
@@ -55,31 +55,31 @@ class Buckets {
     void add(const Range& other);
   };
   struct Bucket {
-    /// After its last step.
+    /// Position after its last step.
     Position at{};
     std::int64_t steps = 0;
-    /// By the number of the name; shorter where the last names have no value.
+    /// Ranges indexed like names(); shorter if the last names have no value.
     std::vector<Range> ranges{};
   };
 
   static constexpr std::size_t kMostNames = 200;
 
-  /// `most` is even.
+  /// `most` is the maximum number of buckets; must be even.
   explicit Buckets(std::size_t most) : most_(most) {}
 
-  /// The next step, after which the run stands at `at`.
+  /// Begins the next step, after which the run is at position `at`.
   void begin_step(const Position& at);
-  /// A number of that step. One that is not finite is left out, and so are names beyond kMostNames,
-  /// of which a damaged file may have any number.
+  /// Adds a number of this step. Numbers that are not finite are left out, and so are names beyond
+  /// kMostNames, because a damaged file may have any number of them.
   void add(std::string_view name, double value);
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// The number of a name; empty Range where the bucket has none.
+  /// The range of a name in a bucket; its count is 0 if the bucket has no value.
   [[nodiscard]] Range range_of(const Bucket& bucket, std::string_view name) const;
-  /// That have a value, in the order in which they came.
+  /// Names that have a value, in the order of their first one.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool has(std::string_view name) const { return numbers_.contains(name); }
-  /// The steps of a full bucket.
+  /// Number of steps in a full bucket.
   [[nodiscard]] std::int64_t width() const { return width_; }
 
  private:

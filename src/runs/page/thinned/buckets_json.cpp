@@ -15,7 +15,7 @@ Json chart_number(double value) {
   if (value == std::floor(value) && std::abs(value) < kExact) {
     return static_cast<std::int64_t>(value);
   }
-  // More digits than a screen has points.
+  // Five digits distinguish more values than a screen has pixels.
   return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
 }
 

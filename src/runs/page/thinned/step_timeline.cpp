@@ -23,11 +23,11 @@ namespace rubato::page {
 
 namespace {
 
-// What a chart has room for.
+// Limits of a chart.
 constexpr std::size_t kMostLanes = 48;
 constexpr std::size_t kMostSpans = 3000;
 
-// A step by name, and from when to when.
+// A step with its number, its begin and its duration in microseconds.
 struct TimedStep {
   std::int64_t step = 0;
   double begin = 0;
@@ -38,7 +38,7 @@ struct TimedStep {
 
 // The lanes of threads or of cores.
 struct Lanes {
-  // "threads"; "threads of host 0" where there are several hosts.
+  // Name of the process: "threads", or "threads of host 0" if there are several hosts.
   std::string of{};
   std::map<std::int64_t, std::string> names{};
   std::map<std::int64_t, Json> spans{};
@@ -55,7 +55,7 @@ std::string text_at(const nlohmann::json& event, const char* key) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Each event has a line of its own: a file of any size is read without keeping it.
+// Each event has a line of its own, so a file of any size is read without holding it in memory.
 void for_each_event(const std::filesystem::path& file,
                     const std::function<void(const nlohmann::json& event)>& take) {
   std::ifstream in(file, std::ios::binary);
@@ -86,7 +86,7 @@ std::optional<TimedStep> median_step(const std::filesystem::path& file) {
   return *middle;
 }
 
-// An activity by its place in kActivities.
+// Index of an activity in kActivities.
 std::optional<std::size_t> activity_of(const std::string& name) {
   const auto found =
       std::ranges::find(kActivities, name, [](const auto& choice) { return choice.name; });
@@ -94,7 +94,7 @@ std::optional<std::size_t> activity_of(const std::string& name) {
   return static_cast<std::size_t>(found - kActivities.begin());
 }
 
-// One step of a timeline.
+// Reads one step of a timeline.
 class StepReader {
  public:
   explicit StepReader(const TimedStep& step) : step_(step) {}
@@ -108,7 +108,7 @@ class StepReader {
     if (kind == "M" && text_at(event, "name") == "process_name") {
       lanes.of = text_at(event.value("args", nlohmann::json::object()), "name");
     }
-    // What a cast would make nonsense of is no lane.
+    // A number outside of this range cannot be converted to a lane.
     if (number < 0 || number > kMostLaneNumber) return;
     const auto lane = static_cast<std::int64_t>(number);
     if (kind == "M" && text_at(event, "name") == "thread_name") {
@@ -138,12 +138,12 @@ class StepReader {
   void take_span(const nlohmann::json& event, double at, std::int64_t lane, Lanes& lanes) {
     const auto activity = activity_of(text_at(event, "name"));
     const nlohmann::json args = event.value("args", nlohmann::json::object());
-    // A test of the epoch before may end where the step begins.
+    // A test of the previous epoch may end just where the step begins.
     if (!activity || number_at(args, "step") != static_cast<double>(step_.step)) return;
     if (kActivities.at(*activity).value == Activity::test || ++lanes.count > kMostSpans) return;
     Json& spans = lanes.spans.try_emplace(lane, Json::array()).first->second;
     Json span{*activity, milliseconds(at), milliseconds(at + number_at(event, "dur"))};
-    // The first and the last minibatch.
+    // The span ends with its first and its last minibatch.
     const double minibatch = number_at(args, "minibatch");
     if (minibatch >= 0) {
       span.push_back(chart_number(minibatch));
@@ -180,7 +180,7 @@ class StepReader {
           {{"name", name == lanes.names.end() ? fmt::to_string(lane) : name->second},
            {"spans", spans}});
     }
-    // By the place of a lane.
+    // Meetings refer to lanes by their index in "lanes".
     for (const Json& meeting : meetings) {
       const auto from = places.find(meeting[0].get<std::int64_t>());
       const auto to = places.find(meeting[2].get<std::int64_t>());

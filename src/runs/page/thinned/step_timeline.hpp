@@ -7,9 +7,9 @@
 
 namespace rubato::page {
 
-/// Of a timeline (runs/report/timeline/timeline_json.hpp) the step that took the median time, as
-/// figures: what its threads did, and its cores, with the meetings of their sums. Empty where the
-/// file is not there or has no whole step; what is not a timeline's is passed over.
+/// The step with the median duration of a timeline (runs/report/timeline/timeline_json.hpp) as
+/// figures: the activities of its threads and of its cores, with the meetings of their sums. Empty
+/// if the file does not exist or has no complete step; invalid events are skipped.
 [[nodiscard]] std::vector<Json> step_figures(const std::filesystem::path& timeline);
 
 }  // namespace rubato::page

@@ -7,18 +7,18 @@
 
 namespace rubato::page {
 
-/// How many substeps each core had in each step, thinned while it is read: neighbouring steps share
-/// a column and neighbouring cores a row, with the mean of those that took part.
+/// The number of substeps of each core in each step, thinned while it is read: neighbouring steps
+/// share a column and neighbouring cores a row, which has the mean over the cores that took part.
 class SubstepMap {
  public:
-  /// `columns` is even.
+  /// Limits of the map; `columns` must be even.
   SubstepMap(std::size_t columns, std::size_t rows) : most_columns_(columns), most_rows_(rows) {}
 
   void add(const std::vector<std::int64_t>& substeps);
 
-  /// Whether there is anything to see: two cores or steps with different numbers.
+  /// Whether any two cores or steps have different numbers, so that there is something to see.
   [[nodiscard]] bool has_differences() const { return differs_; }
-  /// By row and column; empty where no core of the row took part.
+  /// Means indexed by row and column; empty where no core of the row took part.
   [[nodiscard]] std::vector<std::vector<std::optional<double>>> means() const;
   [[nodiscard]] std::int64_t steps_of_column() const { return width_; }
   [[nodiscard]] std::size_t cores_of_row() const { return (cores_ + most_rows_ - 1) / most_rows_; }
@@ -38,7 +38,7 @@ class SubstepMap {
   std::size_t cores_ = 0;
   bool differs_ = false;
   std::optional<std::int64_t> first_{};
-  // By column and core.
+  // Sums indexed by column and core.
   std::vector<std::vector<Sum>> columns_{};
 };
 

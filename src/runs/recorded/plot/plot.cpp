@@ -24,7 +24,8 @@ struct Range {
   }
 };
 
-// The least of 1, 2 and 5 times a power of ten of which `count` are at least `length`.
+// The smallest number that is 1, 2 or 5 times a power of ten, and of which `count` add up to at
+// least `length`.
 double round_step(double length, int count) {
   const double least = length / std::max(count, 1);
   const double power = std::pow(10, std::floor(std::log10(least)));
@@ -40,12 +41,13 @@ void add_ticks(PlotAxis& axis, double step) {
   for (auto i = first; i <= last; ++i) axis.ticks.push_back(static_cast<double>(i) * step);
 }
 
-// Returns whether so many parts cannot show each point.
+// Returns whether there are more points than this many parts can show individually.
 bool is_dense(std::span<const PlotPoint> points, std::size_t parts) {
   return points.size() > 4 * parts && !points.empty();
 }
 
-// Hands over the points of each of `parts` equal parts of the curve's breadth that has any.
+// Divides the width of the curve into `parts` equal parts, and passes the points of each part that
+// has any to `take`.
 template <class Take>
 void for_each_part(std::span<const PlotPoint> points, std::size_t parts, const Take& take) {
   const double begin = points.front().x;
@@ -84,7 +86,7 @@ PlotAxis axis_up(const Plot& plot, int ticks) {
     }
   }
   if (range.least > range.most) range = {.least = 0, .most = 1};
-  // So far from one another that they can be told apart.
+  // The smallest difference that can be distinguished.
   const double apart = std::max(std::fabs(range.least), std::fabs(range.most)) * 1e-9;
   if (range.most - range.least <= apart) {
     const double around = range.most == 0 ? 1 : std::fabs(range.most) * 0.1;
@@ -112,7 +114,7 @@ std::vector<PlotPoint> decimated(std::span<const PlotPoint> points, std::size_t 
   if (!is_dense(points, parts)) return {points.begin(), points.end()};
   std::vector<PlotPoint> kept;
   for_each_part(points, parts, [&](std::span<const PlotPoint> part) {
-    // A gap is one of its points.
+    // Indices of the first, the lowest and the highest point, of a gap, and of the last point.
     std::array<std::size_t, 5> of_part{0, 0, 0, 0, part.size() - 1};
     for (std::size_t i = 0; i < part.size(); ++i) {
       const auto beats = [&](std::size_t other, bool better) {

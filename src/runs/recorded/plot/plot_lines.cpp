@@ -19,13 +19,13 @@ namespace {
 
 constexpr int kWidestPlot = 120;
 constexpr int kNarrowestPlot = 24;
-// So many rows and columns for a number on an axis.
+// Rows and columns per number on an axis.
 constexpr int kRowsOfTick = 3;
 constexpr int kColumnsOfTick = 12;
 
 constexpr std::array<Ink, 6> kInks{Ink::cyan,  Ink::yellow, Ink::magenta,
                                    Ink::green, Ink::blue,   Ink::red};
-// Characters tell curves apart where colours do not.
+// Characters that distinguish curves if colours do not.
 constexpr std::string_view kMarks = "*+ox#@%&=^~vwszkniucab";
 
 Pen pen_of(std::size_t curve) {
@@ -43,8 +43,8 @@ struct Frame {
 constexpr Frame kAsciiFrame{"|", "+", "+", "-", "+"};
 constexpr Frame kUtf8Frame{"│", "┤", "└", "─", "┬"};
 
-// As far as cells can show it: of a curve with many points the mean, which a cloud would hide, and
-// of a mean without its band.
+// The plot reduced to what cells can show: curves with many points as means, because a cloud of
+// points would hide their course, and means without their bands.
 Plot for_cells(const Plot& plot, const ViewStyle& style) {
   const auto columns =
       static_cast<std::size_t>(std::clamp(style.columns, kNarrowestPlot, kWidestPlot));
@@ -116,7 +116,7 @@ Canvas PlotPainter::drawn() const {
   return canvas;
 }
 
-// A point alone is a cross: a dot of it would hardly be seen.
+// Draws an isolated point as a cross, because a single dot would hardly be visible.
 void PlotPainter::draw_mark(Canvas& canvas, double x, double y, const Pen& pen) const {
   if (cells() == Canvas::Cells::marks) return;
   const double beside = 1.0 / columns_;
@@ -135,7 +135,7 @@ std::string PlotPainter::floor() const {
   return text;
 }
 
-// Each below its tick, but for those without room; at their end what they are.
+// Numbers below their ticks, except those without room.
 std::string PlotPainter::numbers_below() const {
   std::string text(margin_ + 1, ' ');
   for (const double tick : across_.ticks) {

@@ -8,10 +8,10 @@
 
 namespace rubato {
 
-/// A plot for the terminal, as wide as it is, with so many rows for the curves: axes with numbers,
-/// and a line for each of several curves that says which it is. Curves are braille where there is
-/// UTF-8 and they can be told apart, by colours or as there is one alone; else characters, which
-/// are different for up to 22 of them.
+/// A plot as lines for a terminal, with `rows` rows for the curves: axes with numbers, and a legend
+/// if there are several curves. Curves consist of braille dots if the terminal has UTF-8 and they
+/// can be distinguished, by colour or because there is only one; otherwise of characters, which
+/// differ for up to 22 curves.
 [[nodiscard]] std::vector<std::string> plot_lines(const Plot& plot, const ViewStyle& style,
                                                   int rows);
 

@@ -24,7 +24,7 @@ namespace rubato {
 
 namespace {
 
-// The whole lines of a file, one after the other.
+// Reads the complete lines of a file one by one.
 class MetricsLines {
  public:
   explicit MetricsLines(const std::filesystem::path& file) : file_(file), in_(file) {
@@ -33,10 +33,10 @@ class MetricsLines {
                             std::generic_category().message(errno)));
   }
 
-  // The next one of that kind; empty at the end.
+  // The next line of this kind; empty at the end of the file.
   [[nodiscard]] std::optional<nlohmann::json> next(std::string_view kind) {
     for (std::string text; std::getline(in_, text);) {
-      // Its end has not been written yet.
+      // The end of this line has not been written yet.
       if (in_.eof()) break;
       ++number_;
       nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -71,10 +71,10 @@ bool has_type(const nlohmann::json& value, ColumnType type) {
   }
 }
 
-// A field of a row: a column of the schema, or one of the numbers in it.
+// A column of the CSV: a column of the schema, or one number of a column of several.
 struct CsvColumn {
   ColumnInfo info{};
-  // Of one of several numbers: which.
+  // Name of the number, in a column of several.
   std::optional<std::string> number{};
 
   [[nodiscard]] std::string name() const {
@@ -88,7 +88,7 @@ struct CsvColumn {
       value = found == value->end() ? nullptr : &*found;
     }
     if (value == nullptr) return info.usual ? (*info.usual ? "true" : "false") : "";
-    // A number that is not finite.
+    // Null stands for a number that is not finite.
     if (value->is_null()) return "";
     if (!has_type(*value, info.type)) {
       lines.reject(fmt::format("{} is {}", json_path(info), value->dump()));

@@ -22,7 +22,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSecondsBetween = 1;
 
-// Escapes the text for its place between quotes. Parsers refuse a file that is not in UTF-8.
+// Escapes text for use between quotes. Invalid UTF-8 is replaced, because parsers would reject the
+// whole file.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : Json::parse(json_text(Json(text))).get<std::string>()) {
@@ -36,7 +37,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// Behind # HELP, where OpenMetrics wants a quote escaped and the node exporter does not.
+// Replaces quotes in the text of # HELP: OpenMetrics requires them to be escaped, but the node
+// exporter does not accept that.
 std::string without_quotes(std::string_view text) {
   std::string out(text);
   std::ranges::replace(out, '"', '\'');
@@ -81,8 +83,8 @@ std::string unit_of(const ColumnInfo& column) {
   return unit;
 }
 
-// "rubato_step_wall_seconds". What stands for each of several numbers, which become a label, is
-// left out, and the index of a record is called like the record.
+// Example: "rubato_step_wall_seconds". The names of several numbers become a label and are not part
+// of the metric's name; the index of a record is named like the record.
 std::string metric_name(std::string_view record, const ColumnInfo& column) {
   std::string of = column.name;
   if (of.ends_with('*')) of = column.json_key();
@@ -126,7 +128,7 @@ OpenMetrics::~OpenMetrics() {
   try {
     write(/*running=*/false);
   } catch (...) {
-    // What matters has been written after the last epoch.
+    // The final values have been written after the last epoch, so an error here is ignored.
     return;
   }
 }

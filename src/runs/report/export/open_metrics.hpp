@@ -13,24 +13,25 @@
 
 namespace rubato {
 
-/// Keeps a file in the text format of OpenMetrics, which Prometheus reads, too, through the
+/// Maintains a file in the OpenMetrics text format, which Prometheus can also read through the
 /// textfile collector of its node exporter: the numbers of the newest step, of the newest epoch and
-/// of the training as a whole, and whether it is running. The file is always whole: it is replaced,
-/// at most once a second, and after each epoch.
+/// of the training as a whole, and whether it is running. The file is replaced as a whole, at most
+/// once a second and after each epoch, so readers never see a partial one.
 ///
-/// A metric is called rubato_ and the record and the column (docs/records.md), with the unit at the
-/// end: rubato_step_wall_seconds, rubato_epoch_test_accuracy_ratio. All are gauges, and all have
-/// the label `run`. What was not measured is left out.
+/// The name of a metric is rubato_ followed by the record and the column (docs/records.md), with
+/// the unit at the end: rubato_step_wall_seconds, rubato_epoch_test_accuracy_ratio. All metrics are
+/// gauges with the label `run`. Values that were not measured are left out.
 class OpenMetrics final : public Observer {
  public:
-  /// `run` tells runs apart whose files are read by one collector.
+  /// `run` is the label that tells runs apart if one collector reads the files of several.
   OpenMetrics(std::filesystem::path file, std::string run);
-  /// Says in the file that the training is not running any more. Errors are ignored.
+  /// Records in the file that the training is no longer running. Errors are ignored.
   ~OpenMetrics() override;
   OpenMetrics(const OpenMetrics&) = delete;
   OpenMetrics& operator=(const OpenMetrics&) = delete;
 
-  // All throw OutputError when the file cannot be written; on_added() before anything is trained.
+  // These functions throw OutputError when the file cannot be written; on_added() does so before
+  // training starts.
   void on_added(Training& training) override;
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
@@ -43,7 +44,7 @@ class OpenMetrics final : public Observer {
   std::optional<StepRecord> step_;
   std::optional<EpochRecord> epoch_;
   TrainResult result_;
-  // Since it was written last.
+  // Time since the file was last written.
   Stopwatch since_;
 };
 

@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-// Of cores that die again and again.
+// Limit of notes, for runs in which cores die again and again.
 constexpr std::size_t kMostNotes = 10'000;
 
 std::filesystem::path free_file(const std::filesystem::path& folder) {
@@ -52,7 +52,8 @@ void Timeline::take(const Span& span) {
 
 void Timeline::take(StepIndex step, const Meeting& meeting) {
   if (!wants(step)) return;
-  // Relaxed: each number is given once, and who reads the meetings comes after the tasks.
+  // Relaxed suffices: fetch_add() gives each number to one thread only, and the meetings are read
+  // after the tasks have ended, which orders these reads after all writes.
   const std::size_t number = meetings_told_.fetch_add(1, std::memory_order_relaxed);
   if (number < meetings_.size()) meetings_[number] = {.step = step, .meeting = meeting};
 }
@@ -97,7 +98,7 @@ RecordedTimeline Timeline::recorded() const {
   std::copy_if(meetings_.begin(), meetings_.begin() + static_cast<std::ptrdiff_t>(meetings),
                std::back_inserter(timeline.meetings),
                [cut](const MeetingOfStep& of) { return of.step < cut; });
-  // What belongs to steps that are left out.
+  // Notes about steps that are left out are removed.
   if (!timeline.whole) {
     std::erase_if(timeline.notes, [end](const TimelineNote& note) { return note.begin > end; });
   }
@@ -113,7 +114,7 @@ void Timeline::write() {
   });
   if (has_steps) write_file(free_file(folder_), timeline_json(timeline));
   written_ = true;
-  // It may be much, and the run may go on for long.
+  // The memory is released, since it may be large and the run may continue for long.
   lanes_ = std::vector<Lane>(lanes_.size());
   meetings_ = {};
 }

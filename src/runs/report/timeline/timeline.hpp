@@ -17,72 +17,76 @@
 
 namespace rubato {
 
-/// A meeting and the step that it was in.
+/// A meeting of two sums, and the step in which it happened.
 struct MeetingOfStep {
   StepIndex step{};
   Meeting meeting{};
 };
 
-/// Something besides the steps that happened in training: a checkpoint; where `begin` is `end`, the
-/// death of a core.
+/// An event between the activities of steps: a checkpoint, or the death of a core if `begin` equals
+/// `end`.
 struct TimelineNote {
   std::string text{};
   Span::Moment begin{};
   Span::Moment end{};
 };
 
-/// What a Timeline has recorded.
+/// The contents of a Timeline.
 struct RecordedTimeline {
-  /// By thread, in the order in which they ended.
+  /// Spans of each thread, in the order in which they ended.
   std::vector<std::vector<Span>> spans{};
   std::vector<MeetingOfStep> meetings{};
   std::vector<TimelineNote> notes{};
-  /// Whether there was room for all that was wanted.
+  /// Whether there was room for all steps that were requested.
   bool whole = true;
-  /// The host whose threads these are, from 0, and how many there were.
+  /// Index of the host whose threads these are, and the number of hosts.
   int host = 0;
   int hosts = 1;
 };
 
-/// Records what the threads do in some of a run's steps, and writes it to the run folder as trace
-/// events (timeline_json()).
+/// Records the activities of the threads in some of a run's steps, and writes them to the run
+/// folder as trace events (timeline_json()).
 ///
-/// Its listeners take no lock and allocate nothing in training: there is room for a fixed number of
-/// spans. Where they are more, the last steps are left out, each as a whole.
+/// The listeners take no locks and do not allocate during training: there is room for a fixed
+/// number of spans. If there are more, the last steps are left out, each as a whole.
 ///
-/// Thread safety: that of OnSpan and OnMeeting. Each thread writes what is its own; all of it is
-/// read when the tasks of a step are done.
+/// Thread safety: as required by OnSpan and OnMeeting. Each thread writes only to its own lane and
+/// to the elements of meetings_ whose numbers it has drawn; both are read only after the tasks of a
+/// step have ended.
 class Timeline final : public Observer {
  public:
-  /// About 25 MB of trace events.
+  /// Default limit of spans: about 25 MB of trace events.
   static constexpr std::size_t kMostSpans = 100'000;
 
-  /// Of the steps from `first` to `last`, which may come later than the run ends.
+  /// Records the steps from `first` to `last`; the run may end before `last`.
   Timeline(std::filesystem::path folder, StepIndex first, StepIndex last,
            std::size_t most_spans = kMostSpans);
 
-  // TrainOptions::on_span and on_meeting.
+  // Listeners for TrainOptions::on_span and on_meeting.
   void take(const Span& span);
   void take(StepIndex step, const Meeting& meeting);
 
-  /// Something that the run itself did; where the steps next to it are not wanted, nothing.
+  /// Records an event of the run, unless no step has been recorded before it or the file has been
+  /// written.
   void note(std::string_view text, Span::Moment begin, Span::Moment end);
 
   void on_added(Training& training) override;
   void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
-  /// Writes the file when the last wanted step is over, and what came after it. Throws OutputError.
+  /// Writes the file in the first step after the last requested one, so that events after that step
+  /// are included. Throws OutputError.
   void on_step(Training& training, const StepRecord& step) override;
 
-  /// Writes the file unless that has been done or nothing was recorded: `timeline.json`, or where a
-  /// process before this one has left that, `timeline-2.json` and so on. Throws OutputError.
+  /// Writes the file unless it has been written or no step was recorded. Its name is
+  /// `timeline.json`, or `timeline-2.json` and so on if earlier processes of the run have left such
+  /// files. Throws OutputError.
   void write();
 
  private:
-  // One for each thread, on lines of its own.
+  // Each thread has a lane, aligned so that lanes share no cache lines.
   struct alignas(128) Lane {
     std::vector<Span> spans{};
-    // Of the first span that there was no room for.
+    // Step of the first span that there was no room for.
     StepIndex cut{std::numeric_limits<std::int64_t>::max()};
   };
 
@@ -94,11 +98,11 @@ class Timeline final : public Observer {
   StepIndex last_;
   std::size_t most_spans_;
   std::vector<Lane> lanes_{};
-  // Of those that were told, which may be more than there is room for.
+  // Number of meetings reported so far; may exceed the room in meetings_.
   std::atomic<std::size_t> meetings_told_{0};
   std::vector<MeetingOfStep> meetings_{};
   std::vector<TimelineNote> notes_{};
-  // RecordedTimeline uses these.
+  // Values of RecordedTimeline::host and hosts.
   int host_ = 0;
   int hosts_ = 1;
   bool written_ = false;

@@ -18,19 +18,19 @@ namespace {
 
 using Moment = Span::Moment;
 
-// Lanes count from 1, as processes do: a 0 has a meaning of its own in viewers.
+// Lanes and processes count from 1, because 0 has a special meaning in viewers.
 constexpr std::int64_t kStepLane = 1;
 constexpr std::int64_t kOtherLane = 2;
 constexpr std::string_view kWait = "wait";
-// Shorter gaps are the listener's own.
+// Shorter gaps are caused by the listener itself.
 constexpr std::chrono::microseconds kShortestWait{2};
 
-// From the first activity of the step to the last.
+// The time from the first activity of a step to the last.
 struct StepExtent {
   EpochIndex epoch{};
   Moment begin = Moment::max();
   Moment end = Moment::min();
-  // When the cores' tasks were done.
+  // The time at which the tasks of the cores had ended.
   Moment cores_end = Moment::min();
 };
 
@@ -51,12 +51,12 @@ StepExtents extents_of(const RecordedTimeline& timeline) {
   return steps;
 }
 
-// The text of all events.
+// Builds the text of all events.
 class TraceEvents {
  public:
   explicit TraceEvents(Moment zero) : zero_(zero) {}
 
-  // `args` are the members of an object.
+  // Texts in `args` are the members of a JSON object, without its braces.
   void lane(int process, std::int64_t lane, std::string_view name) {
     add(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", process,
         lane, name);
@@ -77,7 +77,7 @@ class TraceEvents {
     add(R"({{"ph":"i","s":"g","pid":{},"tid":{},"ts":{:.3f},"name":"{}"}})", kTrainingProcess,
         kOtherLane, microseconds(at - zero_), name);
   }
-  // Between cores.
+  // A flow leads from one core to another.
   void flow(std::size_t id, const Meeting& meeting) {
     add(R"({{"ph":"s","id":{},"cat":"tree","pid":{},"tid":{},"ts":{:.3f},"name":"sum"}})", id,
         kCoresProcess, meeting.first.value() + 1, microseconds(meeting.left - zero_));
@@ -100,7 +100,7 @@ class TraceEvents {
   std::string text_;
 };
 
-// People count steps from 1, as --timeline does. Other indices are those of metrics.jsonl.
+// Steps count from 1 for people, as in --timeline. Other indices are those of metrics.jsonl.
 std::int64_t number_of(StepIndex step) {
   return step.value() + 1;
 }
@@ -133,7 +133,8 @@ void add_thread(TraceEvents& events, std::int64_t thread, std::vector<Span> span
                      span.end, args_of(span));
       done = span.end;
     }
-    // What follows when the cores are done is the calling thread's.
+    // Only the calling thread works after the cores' tasks have ended, so the others' idle time
+    // ends there.
     wait(index, done, step.cores_end);
   }
 }
@@ -190,7 +191,7 @@ std::string timeline_json(const RecordedTimeline& timeline) {
   Moment zero = Moment::max();
   for (const auto& [index, step] : steps) zero = std::min(zero, step.begin);
   TraceEvents events(zero);
-  // Lanes of one host must not pass for those of all.
+  // The host is named if there are several, so that its lanes are not taken for those of all hosts.
   const std::string of_host =
       timeline.hosts > 1 ? fmt::format(" of host {}", timeline.host) : std::string();
   events.process(kTrainingProcess, "training" + of_host);

@@ -19,7 +19,7 @@ namespace rubato {
 
 namespace {
 
-// Nobody looks at a longer line as a whole.
+// A longer line cannot be taken in at a glance.
 constexpr int kWidest = 120;
 constexpr int kLabelColumns = 9;
 constexpr int kValueColumns = 9;
@@ -31,7 +31,7 @@ std::string loss_text(double loss) {
   return std::fabs(loss) < kLong ? decimal(loss, 4) : fmt::format("{:.3e}", loss);
 }
 
-// For how long it goes on, has been silent, or took.
+// The time that a run still takes, has been silent, or took, with its label.
 struct Standing {
   std::string_view label;
   std::string time;
@@ -74,7 +74,7 @@ class ViewPainter {
   [[nodiscard]] std::string paint(std::string_view text, Ink ink) const {
     return painted(text, ink, style_.colours);
   }
-  // Its label and value, and the room that is left of the line for `graph`.
+  // A line of label, value, and `graph`, which is given the number of columns that remain.
   template <class Graph>
   [[nodiscard]] std::string row(std::string_view label, std::string_view value,
                                 const Graph& graph) const;
@@ -83,7 +83,7 @@ class ViewPainter {
   [[nodiscard]] std::string cores(int width) const;
   [[nodiscard]] std::string pace_row() const;
   [[nodiscard]] std::string rate_row() const;
-  // Where the curves end: below the end of the bar.
+  // Number of samples at the right end of the curves, which is below the right end of the bar.
   [[nodiscard]] double end() const {
     const double done = run_.done.value_or(1);
     return static_cast<double>(run_.samples) / (done > 0 ? std::min(done, 1.0) : 1);
@@ -97,7 +97,7 @@ class ViewPainter {
 };
 
 std::vector<double> logarithms(std::vector<double> values) {
-  // Zero is as good as missing: it has no place on the scale.
+  // The logarithm of zero is infinite and counts as missing.
   for (double& value : values) value = std::log(value);
   return values;
 }
@@ -182,8 +182,8 @@ std::vector<std::string> ViewPainter::lines() const {
   return lines;
 }
 
-// The parts that are worth most, as many as fit, each in columns of its own; the curve of the loss
-// takes what is left.
+// The most important parts, as many as fit, each in columns of its own; the curve of the loss takes
+// the rest.
 std::string ViewPainter::line(std::string_view name, int name_columns) const {
   constexpr int kBar = 12;
   constexpr int kCurve = 40;

@@ -10,67 +10,68 @@
 
 namespace rubato {
 
-/// A run as people see it at one moment: what is known of it, as a value.
+/// The state of a run at one moment, as shown to people.
 struct RunView {
   enum class Phase {
     training,
-    /// Nothing was heard of it for some time: it does something long, or nobody trains it.
+    /// No record has been written for some time: the run does something long, or no process trains
+    /// it.
     silent,
     ended,
   };
   Phase phase = Phase::training;
-  /// For how long it has been silent, or how long it took.
+  /// Seconds for which it has been silent, or that the whole run took.
   double phase_seconds = 0;
-  /// Why it ended, where that was before its epochs did.
+  /// The reason why it ended before its last epoch; empty otherwise.
   std::string stopped{};
 
-  /// The epoch that is trained, from 1, and how many there will be at most.
+  /// The current epoch, from 1, and the maximum number of epochs.
   std::int64_t epoch = 1;
   std::int64_t epochs = 1;
   /// Steps and samples so far.
   std::int64_t step = 0;
   std::int64_t samples = 0;
-  /// Which share of the run is done, and for how long it will go on; empty while that is not known.
+  /// Share of the run that is done, and the remaining time; empty if unknown.
   std::optional<double> done{};
   std::optional<double> seconds_left{};
 
-  // Of the last step; curves are over samples.
+  // Values of the last step, and their curves over samples.
   double loss = 0;
   Series losses{};
   std::int64_t batch = 0;
   Series batches{};
   double learning_rate = 0;
   double gain = 1;
-  /// Cores with something to do, all cores, and the most that a step has had.
+  /// Cores that have work, all cores, and the maximum over all steps.
   std::int64_t busy = 0;
   std::int64_t cores = 0;
   std::int64_t most_cores = 0;
   /// Samples per second.
   std::optional<double> rate{};
-  /// Of modelled time.
+  /// Modelled time and cost; empty without a modelled clock.
   std::optional<double> hours{};
   std::optional<double> money{};
 
-  /// The result of the last test: its accuracy where there is one, else its loss.
+  /// Result of the last test: its accuracy if there is one, otherwise its loss.
   std::optional<double> test{};
   bool test_is_accuracy = true;
   Series tests{};
 };
 
-/// What there is to draw with.
+/// The capabilities of the terminal.
 struct ViewStyle {
   int columns = 80;
   bool utf8 = true;
   bool colours = true;
 };
 
-/// The view of a run: lines for the bar, each curve, the cores, and the other numbers, none of them
-/// longer than `columns`. The curves stand below the bar, so that what is below its end is
-/// now.
+/// The view of a run: lines for the bar, each curve, the cores, and the other numbers, none longer
+/// than `columns`. The curves stand below the bar and share its time axis, so the end of the bar is
+/// the current time.
 [[nodiscard]] std::vector<std::string> view_lines(const RunView& run, const ViewStyle& style);
 
-/// The view in one line behind the run's name, which takes up `name_columns`: for several runs,
-/// below each other.
+/// The view of a run as one line after its name, which takes `name_columns` columns; for lists of
+/// several runs.
 [[nodiscard]] std::string view_line(std::string_view name, int name_columns, const RunView& run,
                                     const ViewStyle& style);
 

@@ -13,7 +13,7 @@ namespace rubato {
 
 namespace {
 
-// Seconds between two drawings: smooth for the eye, nothing for the run.
+// Seconds between two drawings: smooth for the eye, at negligible cost.
 constexpr double kViewRedraw = 0.1;
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace rubato {
 
-/// How far a training is, and how fast.
+/// Progress and speed of a training.
 struct Pace {
   std::int64_t epoch = 1;
   std::int64_t epochs = 1;
@@ -22,26 +22,26 @@ struct Pace {
   double samples_per_second = 0;
 };
 
-/// Draws the view of a run that trains in this process, from what its observers hear. A step costs
-/// it a few additions, and about ten times a second a drawing.
+/// Draws the view of a run that trains in this process, from the records that observers receive. A
+/// step costs a few additions, and a drawing takes place about ten times a second.
 class RunViewer {
  public:
-  /// `write` is sent what is drawn on the terminal behind `descriptor`; `disturbances` counts how
-  /// often something else has come there, below which the view is then drawn anew; it may be empty.
+  /// `write` receives the text for the terminal of `descriptor`. `disturbances` counts how often
+  /// something else has been written there, below which the view is then drawn again; may be empty.
   RunViewer(std::function<void(std::string_view)> write, int descriptor,
             std::function<int()> disturbances);
 
-  /// `samples` are all that the run has trained on with this step.
+  /// `samples` is the total of the run after this step.
   void note(const StepRecord& step, std::int64_t samples);
   void note(const EpochRecord& epoch);
   /// Whether it is time to draw.
   [[nodiscard]] bool due() const;
   void draw(const Pace& pace);
-  /// Takes the view from the terminal.
+  /// Removes the view from the terminal.
   void clear();
 
  private:
-  // Whether what was drawn is still where it was.
+  // Leaves the old drawing alone if something else has been written to the terminal since.
   void look_for_disturbances();
 
   int descriptor_;

@@ -8,7 +8,8 @@ namespace rubato {
 
 namespace {
 
-// More than a terminal has columns, twice: they are at least half of these when there are many.
+// Maximum number of stretches. A long run has at least half as many, which is still more than the
+// columns of a terminal.
 constexpr std::size_t kMost = 1024;
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 

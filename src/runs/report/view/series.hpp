@@ -6,16 +6,16 @@
 
 namespace rubato {
 
-/// Numbers in the course of a run, for a curve that is narrower than they are many: their means
-/// over equally long stretches, in memory that does not grow with the run.
+/// Numbers over the course of a run, for a curve with fewer columns than there are numbers: it
+/// keeps their means over stretches of equal length, in memory that does not grow with the run.
 class Series {
  public:
-  /// Takes the next number: it is that of the run when it has come to `at`, which is not negative
-  /// and never falls. What is not finite counts as missing.
+  /// Adds the number at position `at` of the run, which is not negative and never decreases. A
+  /// number that is not finite counts as missing.
   void add(double at, double value);
-  /// The curve of `cells` cells from 0 to `end`, up to where the run has come: the mean of each
-  /// cell's numbers; where it has none, that of the cell before it; NaN where there is none before
-  /// it, or all are missing.
+  /// The curve in `cells` equal cells from 0 to `end`, up to the current position. The value of a
+  /// cell is the mean of its finite numbers; a cell without numbers repeats the one before it. It
+  /// is NaN if there is none before it, or if none of its numbers is finite.
   [[nodiscard]] std::vector<double> curve(std::size_t cells, double end) const;
   [[nodiscard]] bool empty() const { return stretches_.empty(); }
 
@@ -30,7 +30,7 @@ class Series {
 
   void halve();
 
-  // From 0 on, of length_ each.
+  // Consecutive stretches from 0 on, each length_ long.
   std::vector<Stretch> stretches_;
   double length_ = 1;
   double last_ = 0;
