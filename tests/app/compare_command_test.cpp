@@ -306,9 +306,10 @@ TEST_F(CompareCommand, DoesRunsAgainThatSomebodyHasChanged) {
   folder_.write("e/runs/elastic_root_seed-42/summary.json", "{");
   const ProgramResult again = compare(arguments);
   EXPECT_EQ(again.code, 0);
-  EXPECT_THAT(again.err, AllOf(HasSubstr("metrics.jsonl: is not what it was when the run ended"),
-                               HasSubstr("summary.json: it or its metrics are none of a run"),
-                               HasSubstr("it is done again, and what was there is in ")));
+  EXPECT_THAT(again.err,
+              AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
+                    HasSubstr("summary.json: not a run's summary, or its metrics are damaged"),
+                    HasSubstr("it is done again, and what was there is in ")));
   for (const char* name : kAnswers) EXPECT_EQ(file(std::string("e/") + name), answers[name]);
   EXPECT_EQ(file("e/damaged/elastic_root_seed-42/summary.json"), "{");
   EXPECT_EQ(compare(arguments).err, "");
@@ -348,7 +349,7 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
     return result.err;
   };
   EXPECT_THAT(error({"--rule", "linear,rot"}), HasSubstr("--rule: unknown rule 'rot'"));
-  EXPECT_THAT(error({"--rule", "linear,linear"}), HasSubstr("--rule: linear stands there twice"));
+  EXPECT_THAT(error({"--rule", "linear,linear"}), HasSubstr("--rule: linear is listed twice"));
   EXPECT_THAT(error({"--trace", "none.csv"}), HasSubstr("no such file as 'none.csv'"));
   EXPECT_THAT(error({"--model", "softmax,quadratic"}), HasSubstr("and quadratic has none"));
   EXPECT_THAT(error({"--budget", "hours=1", "--budget", "epochs=1", "--epochs", "2"}),
@@ -356,7 +357,7 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
   EXPECT_THAT(error({"--budget", "money=1"}), HasSubstr("--price"));
   // Nothing says how long a step takes, and so nothing would say when the runs end.
   EXPECT_THAT(error({"--budget", "hours=1"}),
-              HasSubstr("--budget hours=1: how long a step takes is not said; accepted: with "
+              HasSubstr("--budget hours=1: the time of a step is not known; accepted: with "
                         "--cluster substep=SECONDS"));
   EXPECT_THAT(error({"--tune-seeds", "3"}), HasSubstr("--tune-seeds: nothing is tuned"));
   EXPECT_THAT(error({"--rul", "linear"}), HasSubstr("did you mean '--rule'?"));

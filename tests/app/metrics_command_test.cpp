@@ -62,7 +62,8 @@ TEST(MetricsCommand, SaysWhatIsWrong) {
             "rubato metrics: no RUN is given; accepted: rubato metrics RUN [OPTIONS]\n");
   EXPECT_EQ(error({"metrics", "a", "b"}), "rubato metrics: 'a' and 'b'; accepted: one RUN\n");
   EXPECT_THAT(error({"metrics", "none"}), HasSubstr("none/metrics.jsonl: cannot be read"));
-  EXPECT_THAT(error({"metrics", "run"}), HasSubstr("run/metrics.jsonl:1: is no line of metrics"));
+  EXPECT_THAT(error({"metrics", "run"}),
+              HasSubstr("run/metrics.jsonl:1: is not a line of metrics"));
   EXPECT_THAT(error({"metrics", "run", "--kind", "epohc"}),
               HasSubstr("--kind: unknown kind of line 'epohc'; did you mean 'epoch'?"));
 }

@@ -123,8 +123,8 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
   says({"report"}, 2,
        "no RUN|EXPERIMENT is given; accepted: rubato report RUN|EXPERIMENT... [OPTIONS]");
   says({"report", "none"}, 2, "none: no such folder");
-  says({"report", "empty"}, 2, "empty: there is no run in it");
-  says({"report", "run", "exp"}, 2, "exp: is an experiment, beside other folders");
+  says({"report", "empty"}, 2, "empty: contains no runs");
+  says({"report", "run", "exp"}, 2, "exp: is an experiment among other folders");
   says({"report", "run", "-o"}, 2, "--out");
   says({"report", "run", "--out="}, 2, "accepted: --out FILE");
   says({"report", "run", "-o", "none/report.html"}, 24, "cannot write");

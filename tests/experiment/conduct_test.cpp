@@ -108,12 +108,13 @@ TEST_F(Conducting, DoesDamagedRunsAgain) {
                                    testing::HasSubstr("baseline")));
   EXPECT_THAT(notes_->started, UnorderedElementsAre("64_linear_seed-42", "64_constant_seed-42"));
   const std::string aside = (path_ / "damaged/64_").string();
-  EXPECT_THAT(notes_->damaged,
-              UnorderedElementsAre(
-                  testing::AllOf(HasSubstr("metrics.jsonl: is not what it was when the run ended"),
-                                 HasSubstr(": " + aside + "linear_seed-42")),
-                  testing::AllOf(HasSubstr("summary.json: it or its metrics are none of a run"),
-                                 HasSubstr(": " + aside + "constant_seed-42"))));
+  EXPECT_THAT(
+      notes_->damaged,
+      UnorderedElementsAre(
+          testing::AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
+                         HasSubstr(": " + aside + "linear_seed-42")),
+          testing::AllOf(HasSubstr("summary.json: not a run's summary, or its metrics are damaged"),
+                         HasSubstr(": " + aside + "constant_seed-42"))));
 }
 
 // Its results cannot be read though it has just ended: it is missing, and tried again.

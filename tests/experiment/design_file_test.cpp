@@ -77,7 +77,7 @@ TEST(DesignFile, NamesWhatIsWrong) {
   EXPECT_THAT(error_in("[axis]\n"),
               HasSubstr("d.toml:1: unknown table 'axis'; did you mean 'axes'"));
   EXPECT_THAT(error_in("[axes]\nrul = [\"root\"]\n"), HasSubstr("d.toml:2: unknown option 'rul'"));
-  EXPECT_THAT(error_in("[axes]\nseed = [1, 1]\n"), HasSubstr("1 stands there twice"));
+  EXPECT_THAT(error_in("[axes]\nseed = [1, 1]\n"), HasSubstr("1 is listed twice"));
   EXPECT_THAT(error_in("[axes]\nseed = []\n"), HasSubstr("'seed' is an empty list"));
   EXPECT_THAT(error_in("[axes]\nseed = [[1]]\n"), HasSubstr("an array, which no option accepts"));
   EXPECT_THAT(error_in("[axes]\nseed = [1, \"x\"]\n"), HasSubstr("d.toml:2: seed: \"x\""));
@@ -117,9 +117,8 @@ TEST(RequireConsistent, RefusesContradictions) {
        {std::pair("hours=2", "--cluster substep=SECONDS"), {"money=9", "and --price"}}) {
     Design timed;
     timed.budget = parse_budget(amount);
-    EXPECT_THAT(
-        error_of([&] { require_consistent(timed); }),
-        testing::AllOf(HasSubstr("how long a step takes is not said"), HasSubstr(accepted)));
+    EXPECT_THAT(error_of([&] { require_consistent(timed); }),
+                testing::AllOf(HasSubstr("the time of a step is not known"), HasSubstr(accepted)));
     set_values(timed, "cluster", {"substep=1", "substep=2"});
     EXPECT_EQ(error_of([&] { require_consistent(timed); }), "no error");
   }

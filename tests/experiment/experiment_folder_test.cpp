@@ -52,7 +52,7 @@ TEST_F(ExperimentFolders, RefuseAnotherTraceOfTheSameName) {
   static_cast<void>(folder.adopt(design_with(trace)));
   folder_.write("a.csv", "step,batchsize\n0,64\n");
   EXPECT_THAT(error_of([&] { return folder.adopt(design_with(trace)); }),
-              HasSubstr("is not the trace of that name"));
+              HasSubstr("differs from the trace of that name"));
   EXPECT_THAT(error_of([&] { return folder.adopt(design_with("none.csv")); }),
               HasSubstr("none.csv"));
 }
@@ -84,11 +84,10 @@ TEST_F(ExperimentFolders, RefuseRunsWithOtherOptions) {
   run.configuration.threads = 7;
   folder.prepare(run, files);
   run.configuration.learning_rate = 0.5;
-  EXPECT_THAT(
-      error_of([&] { folder.prepare(run, files); }),
-      testing::AllOf(HasSubstr("the run 256_linear_seed-42 is there with other options: --lr "
-                               "was 0.01, is 0.5"),
-                     HasSubstr("accepted: ")));
+  EXPECT_THAT(error_of([&] { folder.prepare(run, files); }),
+              testing::AllOf(HasSubstr("the run 256_linear_seed-42 exists with other options: --lr "
+                                       "was 0.01, is 0.5"),
+                             HasSubstr("accepted: ")));
 }
 
 TEST_F(ExperimentFolders, AreLocked) {
@@ -101,7 +100,7 @@ TEST_F(ExperimentFolders, AreLocked) {
 TEST_F(ExperimentFolders, AreNobodyElses) {
   folder_.write("other/file", "");
   EXPECT_THAT(error_of([&] { const ExperimentFolder other(folder_.path() / "other"); }),
-              HasSubstr("is no folder of an experiment"));
+              HasSubstr("is not the folder of an experiment"));
   std::filesystem::create_directory(folder_.path() / "empty");
   EXPECT_EQ(error_of([&] { const ExperimentFolder other(folder_.path() / "empty"); }), "no error");
 }

@@ -119,7 +119,7 @@ TEST_F(RunResults, KnowRunsWithoutAnEvaluation) {
 TEST_F(RunResults, AreNotMadeOfOtherFiles) {
   folder_.write("a/summary.json", "{\"epochs\": 1}");
   EXPECT_THAT(test::error_of([&] { return read_result(folder_.path() / "a", kAccuracy); }),
-              HasSubstr("a/summary.json: it or its metrics are none of a run"));
+              HasSubstr("a/summary.json: not a run's summary, or its metrics are damaged"));
 }
 
 // {"metrics_sha256": the digest of what write_run() has written}.
@@ -136,7 +136,7 @@ TEST_F(RunResults, AreNotMadeOfMetricsThatSomebodyHasChanged) {
        {std::string(), metrics.substr(0, metrics.size() / 2), metrics + "{}\n"}) {
     folder_.write("a/metrics.jsonl", damaged);
     EXPECT_THAT(test::error_of([&] { return read_result(run, kAccuracy); }),
-                HasSubstr("a/metrics.jsonl: is not what it was when the run ended"));
+                HasSubstr("a/metrics.jsonl: has changed since the run ended"));
   }
   std::filesystem::remove(run / "metrics.jsonl");
   EXPECT_THAT(test::error_of([&] { return read_result(run, kAccuracy); }),

@@ -43,7 +43,7 @@ TEST(ListValues, ReadsRangesOfWholeNumbers) {
   EXPECT_THAT(values("seed", "1..5"), ElementsAre("1", "2", "3", "4", "5"));
   EXPECT_THAT(values("seed", "7,1..2"), ElementsAre("7", "1", "2"));
   EXPECT_THAT(values("ref-batch", "64..64"), ElementsAre("64"));
-  EXPECT_THAT(error_of([] { return values("seed", "5..1"); }), HasSubstr("'5..1' is no range"));
+  EXPECT_THAT(error_of([] { return values("seed", "5..1"); }), HasSubstr("'5..1' is not a range"));
   EXPECT_THAT(error_of([] { return values("seed", "1.."); }),
               HasSubstr("accepted: a whole number"));
   EXPECT_THAT(error_of([] { return values("seed", "0..99999999"); }), HasSubstr("no range"));

@@ -47,8 +47,8 @@ TEST(RunsPage, BeginsWithTheResult) {
   const Document document = document_of_runs(runs);
   EXPECT_THAT(document.answer,
               HasSubstr("Trained softmax on digits with the rule linear under the trace 128: test "
-                        "accuracy 87.50 % after 10 steps and 1280 samples. Training came to its "
-                        "end as planned."));
+                        "accuracy 87.50 % after 10 steps and 1280 samples. Training was "
+                        "completed as planned."));
   EXPECT_THAT(document.end, HasSubstr("rubato train --config one/config.toml"));
 }
 
@@ -71,7 +71,7 @@ TEST(RunsPage, CallsARunCompleteThatUsedUpItsBudget) {
     return document_of_runs(runs).answer;
   };
   EXPECT_THAT(end_with("samples", "20000", "20000 samples reached"),
-              HasSubstr("Training came to its end as planned."));
+              HasSubstr("Training was completed as planned."));
   EXPECT_THAT(end_with("hours", "2.5", "2.5 hours of the clock reached"), HasSubstr("as planned."));
   EXPECT_THAT(end_with("iterations", "100.0", "100 iterations reached"), HasSubstr("as planned."));
   EXPECT_THAT(end_with("money", "3", "3 of money reached"), HasSubstr("as planned."));
@@ -100,7 +100,7 @@ TEST(RunsPage, SaysHowManyHostsTrainedAndReproducesOnAsMany) {
   const Document document = document_of_runs(runs);
   EXPECT_THAT(document.answer, HasSubstr("<dt>hosts</dt><dd>3</dd>"));
   EXPECT_THAT(document.end, HasSubstr("rubato launch --hosts 3 -- train --config one/config.toml"));
-  EXPECT_THAT(document.end, HasSubstr("comes to the same weights, bit by bit."));
+  EXPECT_THAT(document.end, HasSubstr("gives the same weights, bit for bit."));
 }
 
 TEST(RunsPage, NamesTheBestOfSeveralAndWhatTheyHaveInCommon) {
@@ -108,7 +108,7 @@ TEST(RunsPage, NamesTheBestOfSeveralAndWhatTheyHaveInCommon) {
   runs[1].options["rule"] = "<b>";
   const std::string answer = document_of_runs(runs).answer;
   EXPECT_THAT(answer, HasSubstr("The highest final test accuracy is 75.00 %, of two."));
-  EXPECT_THAT(answer, HasSubstr("The same in all: model softmax, data digits, trace 128."));
+  EXPECT_THAT(answer, HasSubstr("The same for all: model softmax, data digits, trace 128."));
   EXPECT_THAT(answer, HasSubstr("<td>&lt;b&gt;</td>"));
   EXPECT_THAT(answer, Not(HasSubstr("modelled hours")));
 }

@@ -87,8 +87,9 @@ TEST_F(StepFigures, SayWhichHostTheyAreOf) {
   const std::vector<Json> figures = figures_of(timeline_json(timeline));
   ASSERT_EQ(figures.size(), 2U);
   EXPECT_EQ(figures[0]["title"], "A step: what the threads of host 0 did");
-  EXPECT_EQ(figures[0]["help"],
-            "step 1, which took the median time of those in the timeline; it has this host alone");
+  EXPECT_EQ(
+      figures[0]["help"],
+      "step 1, which took the median time of those in the timeline; it covers this host only");
 }
 
 TEST_F(StepFigures, AreNoneOfWhatIsNoTimeline) {

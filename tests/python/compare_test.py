@@ -164,7 +164,7 @@ class Compare(TestCase):
             rubato.compare(model=object())
         with self.assertRaisesRegex(TypeError, "compare.*ruel.*rule"):
             rubato.compare(ruel=1)
-        with self.assertRaisesRegex(rubato.Error, "--model own: runs that are processes"):
+        with self.assertRaisesRegex(rubato.Error, "--model own: each run is a process"):
             rubato.compare(model="own", rule=["root", "linear"])
 
 

@@ -162,13 +162,13 @@ TEST_F(RecordedRunTest, LoadsNoPlugin) {
 TEST_F(RecordedRunTest, SaysWhereItIsNone) {
   append(step_line(0, 0) + "no JSON\n");
   EXPECT_THAT([&] { run_.update(); },
-              ThrowsMessage<Error>(HasSubstr("metrics.jsonl:2: no record of a run (")));
+              ThrowsMessage<Error>(HasSubstr("metrics.jsonl:2: not a record of a run (")));
 }
 
 TEST_F(RecordedRunTest, SaysWhichSummaryIsNone) {
   folder_.write("summary.json", "{");
   EXPECT_THAT([&] { run_.update(); },
-              ThrowsMessage<Error>(HasSubstr("summary.json: no summary of a run (")));
+              ThrowsMessage<Error>(HasSubstr("summary.json: not a summary of a run (")));
 }
 
 TEST_F(RecordedRunTest, SaysWhichConfigurationIsNone) {

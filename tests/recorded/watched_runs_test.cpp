@@ -111,7 +111,7 @@ TEST_F(WatchedRunsTest, SayWhichCannotBeRead) {
   folder_.write("runs/a/metrics.jsonl", "{}\n");
   WatchedRuns runs({path("runs")});
   runs.update();
-  EXPECT_THAT(runs.runs()[0].failure, HasSubstr("metrics.jsonl:1: no record of a run"));
+  EXPECT_THAT(runs.runs()[0].failure, HasSubstr("metrics.jsonl:1: not a record of a run"));
   EXPECT_EQ(runs.runs()[1].failure, "");
   WatchedRuns alone({path("runs/a")});
   EXPECT_THROW(alone.update(), Error);
@@ -126,7 +126,7 @@ TEST_F(WatchedRunsTest, HaveToBeThere) {
       [&] {
         WatchedRuns({path("runs-of-old"), path("runs")});
       },
-      ThrowsMessage<Error>(HasSubstr("runs: there is no run in it; accepted: ")));
+      ThrowsMessage<Error>(HasSubstr("runs: contains no runs; accepted: ")));
 }
 
 }  // namespace

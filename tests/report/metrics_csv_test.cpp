@@ -128,10 +128,10 @@ TEST_F(MetricsCsv, SaysWhichLineIsDamaged) {
     return test::error_of([&] { static_cast<void>(csv("own")); });
   };
   EXPECT_EQ(error("garbage"), file_.string() +
-                                  ":2: is no line of metrics; accepted: what a run has "
+                                  ":2: is not a line of metrics; accepted: what a run has "
                                   "written (docs/records.md)");
-  EXPECT_THAT(error("[]"), HasSubstr(":2: is no line of metrics"));
-  EXPECT_THAT(error(R"({"kind":3})"), HasSubstr(":2: is no line of metrics"));
+  EXPECT_THAT(error("[]"), HasSubstr(":2: is not a line of metrics"));
+  EXPECT_THAT(error(R"({"kind":3})"), HasSubstr(":2: is not a line of metrics"));
   EXPECT_THAT(error(R"({"kind":"own","step":"x"})"), HasSubstr(":2: step is \"x\";"));
   EXPECT_THAT(error(R"({"kind":"own","metrics":7})"), HasSubstr(":2: metrics is 7;"));
   EXPECT_THAT(error(R"({"kind":"own","metrics":{"a":[1]}})"), HasSubstr(":2: metrics.* is [1];"));

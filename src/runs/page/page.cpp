@@ -32,7 +32,7 @@ Document document_of_folders(const std::vector<std::string>& folders) {
     if (is_experiment(folder)) {
       if (folders.size() == 1) return document_of_experiment(read_experiment(folder), folder);
       throw Error(fmt::format(
-          "{}: is an experiment, beside other folders; accepted: one experiment alone, or runs",
+          "{}: is an experiment among other folders; accepted: one experiment alone, or runs",
           folder));
     }
     const std::vector<FoundRun> in_it = found_runs(folder);

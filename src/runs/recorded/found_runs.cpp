@@ -58,7 +58,7 @@ void refuse_without_runs(const fs::path& folder) {
     require_readable_folder(entry.path());
   }
   throw Error(
-      fmt::format("{}: there is no run in it; accepted: the folder of a run, or one with runs in "
+      fmt::format("{}: contains no runs; accepted: the folder of a run, or one with runs in "
                   "it, such as an experiment",
                   folder.string()));
 }

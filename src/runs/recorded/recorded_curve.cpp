@@ -125,8 +125,8 @@ std::vector<PlotPoint> recorded_curve(const std::filesystem::path& run, const Cu
     // The first read() never calls `begin_anew`.
     lines.read([] {}, [&](std::string_view line) { reader.take(line); });
   } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}:{}: no record of a run ({})", lines.file().string(), lines.line(),
-                            error.what()));
+    throw Error(fmt::format("{}:{}: not a record of a run ({})", lines.file().string(),
+                            lines.line(), error.what()));
   }
   return std::move(reader).points();
 }

@@ -110,8 +110,8 @@ void RecordedRun::take_line(std::string_view text) {
     if (kind == "step") take_step(line);
     if (kind == "epoch") take_epoch(line);
   } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}:{}: no record of a run ({})", lines_.file().string(), lines_.line(),
-                            error.what()));
+    throw Error(fmt::format("{}:{}: not a record of a run ({})", lines_.file().string(),
+                            lines_.line(), error.what()));
   }
 }
 
@@ -174,7 +174,7 @@ void RecordedRun::read_summary() {
     const std::string reason = printable(stopped->get<std::string>());
     view_.stopped = reason.substr(0, reason.find('\n'));
   } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}: no summary of a run ({})", file.string(), error.what()));
+    throw Error(fmt::format("{}: not a summary of a run ({})", file.string(), error.what()));
   }
 }
 

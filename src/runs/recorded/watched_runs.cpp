@@ -69,7 +69,7 @@ void WatchedRuns::look_for_runs() {
 std::size_t WatchedRuns::expected() const {
   std::size_t all = 0;
   for (const Folder& folder : folders_) all += std::max(folder.planned, folder.found);
-  // A run that is named twice is watched once, and one that has gone is still shown.
+  // A run that is named twice is watched once, and one whose folder has disappeared is still shown.
   const bool planned =
       std::ranges::any_of(folders_, [](const Folder& folder) { return folder.planned > 0; });
   return planned ? std::max(all, runs_.size()) : runs_.size();

@@ -26,7 +26,7 @@ constexpr std::string_view kBytes = "bytes";
       fmt::format("{}: cannot write: {}", path.string(), std::generic_category().message(errno)));
 }
 
-// A line of metrics.jsonl.
+// The line of metrics.jsonl for a record, without its end.
 template <class Record>
 std::string line_of(const RecordSchema<Record>& schema, const Record& record) {
   return json_text(json_of(schema, record, {{"kind", schema.name}}));
@@ -56,7 +56,7 @@ void MetricsWriter::cut_off() {
   const std::uintmax_t size = std::filesystem::file_size(path_, error);
   if (error || std::cmp_less(size, bytes_)) {
     throw Error(fmt::format(
-        "{}: has {} bytes, less than the {} that the checkpoint has seen; lines were lost",
+        "{}: has {} bytes, less than the {} at the time of the checkpoint; lines were lost",
         path_.string(), error ? 0 : size, bytes_));
   }
   std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(bytes_), error);
@@ -69,8 +69,7 @@ void MetricsWriter::flush() {
   static_cast<void>(size_on_disk());
   flush_to_disk(path_);
   if (std::cmp_not_equal(size_on_disk(), bytes_)) {
-    throw OutputError(
-        fmt::format("{}: is not the file that was written to any more", path_.string()));
+    throw OutputError(fmt::format("{}: is no longer the file that was written to", path_.string()));
   }
 }
 

@@ -102,7 +102,9 @@ Json record_schema(const RecordInfo& record) {
 const RecordSchema<OwnMetrics>& own_schema() {
   static const RecordSchema<OwnMetrics> schema{
       .name = "own",
-      .help = "What a callback in Python returned, behind the line of the step or the epoch.",
+      .help =
+          "Values that a callback in Python returned; the line follows that of the step or the "
+          "epoch.",
       .columns = {{{.name = "step", .help = "index of the step"},
                    [](const OwnMetrics& own) {
                      return own.of == "step" ? std::optional(own.index) : std::nullopt;

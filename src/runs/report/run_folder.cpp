@@ -36,7 +36,7 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   if (fs::exists(path_, error)) {
     throw Error(
-        fmt::format("{}: the run folder exists; accepted is a path that does not", path_.string()));
+        fmt::format("{}: the run folder exists; accepted: a path that does not", path_.string()));
   }
   error = make_folders(path_);
   if (error) {

@@ -85,7 +85,7 @@ std::vector<RecordColumn<RunSummary>> summary_columns() {
         option(&TrainOptions::minibatch_size)},
        {{.name = "cores", .help = "`--cores`"}, option(&TrainOptions::cores)},
        {{.name = "threads", .help = "`--threads`"}, option(&TrainOptions::threads)},
-       {{.name = "hosts", .help = "hosts that trained it in the end, where there were several"},
+       {{.name = "hosts", .help = "hosts that trained it in the end, if there were several"},
         &RunSummary::hosts},
        {{.name = "gradient_buffers", .help = "buffers for gradients that the run allocated"},
         &RunSummary::gradient_buffers},

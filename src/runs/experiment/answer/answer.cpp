@@ -303,7 +303,7 @@ void choose_best(TuningAnswer& answer, const Measure& measure) {
   if (!best) {
     throw Error(
         fmt::format("--tune: no value of {} brought its runs to an end{}{}; accepted: "
-                    "others",
+                    "other values",
                     answer.option, answer.setting.empty() ? "" : " with ", answer.setting));
   }
   answer.best = *best;

@@ -86,7 +86,8 @@ struct Answer {
   std::vector<std::string> settings;
   std::vector<std::string> seeds;
   std::optional<double> target{};
-  /// The share of the largest class, in percent: the largest, where data differ.
+  /// Share of the largest class, in percent; the largest such share if the data differ between
+  /// runs.
   double chance = 0;
   std::vector<Cell> cells;
   std::vector<Run> runs;

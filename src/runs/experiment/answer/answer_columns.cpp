@@ -113,7 +113,7 @@ void append_ends(std::vector<AnswerColumn<Cell>>& columns, const Answer& answer)
     const auto count = [&answer, end = row.value](const Cell& cell) {
       return Json(count_of(answer, cell, end));
     };
-    const char* const help = row.value == kRunEnds.front().value ? "runs that ended so" : "";
+    const char* const help = row.value == kRunEnds.front().value ? "runs that ended this way" : "";
     append<Cell>(columns, {{name, fmt::format("/ends/{}", row.name), help, count}});
   }
 }
@@ -141,12 +141,12 @@ std::vector<AnswerColumn<Cell>> cell_columns(const Answer& answer) {
 
   std::vector<AnswerColumn<Cell>> columns;
   append_labels(columns, answer);
-  append<Cell>(
-      columns,
-      {{"condition", "/condition", "what is given and not chosen; each condition has a best cell",
-        [&](const Cell& cell) { return Json(answer.conditions[cell.condition]); }},
-       {"baseline", "/baseline", "whether it is a baseline", at(&Cell::is_baseline)},
-       {"runs", "/runs", "how many runs it has, one for each seed", at(&Cell::runs)}});
+  append<Cell>(columns,
+               {{"condition", "/condition",
+                 "what a user is given and does not choose; each condition has a best cell",
+                 [&](const Cell& cell) { return Json(answer.conditions[cell.condition]); }},
+                {"baseline", "/baseline", "whether it is a baseline", at(&Cell::is_baseline)},
+                {"runs", "/runs", "how many runs it has, one for each seed", at(&Cell::runs)}});
   append_ends(columns, answer);
   append<Cell>(
       columns,
@@ -159,8 +159,8 @@ std::vector<AnswerColumn<Cell>> cell_columns(const Answer& answer) {
         "their standard deviation, and half of the 95 % interval of the mean",
         at(&Cell::value, &Estimate::deviation)},
        {"half_width", "/value/half_width", "", at(&Cell::value, &Estimate::half_width)},
-       {"rank", "/rank", "verdict beside the best cell of the condition", at(&Cell::rank), kResults,
-        "rank", verdict_in_words<&Cell::rank>},
+       {"rank", "/rank", "verdict against the best cell of the condition", at(&Cell::rank),
+        kResults, "rank", verdict_in_words<&Cell::rank>},
        {"difference", "/to_baseline/mean", "mean of the differences to the baseline, seed by seed",
         at(&Cell::to_baseline, &Comparison::difference, &Estimate::mean), kResults,
         "to the baseline", [&](const Cell& cell) { return difference_in_words(answer, cell); }},
@@ -174,10 +174,10 @@ std::vector<AnswerColumn<Cell>> cell_columns(const Answer& answer) {
        {"p_holm", "/to_baseline/p_holm",
         "the same after Holm's correction for all comparisons of the answer",
         at(&Cell::to_baseline, &Comparison::adjusted), kResults, "p (Holm)", p_in_words},
-       {"verdict", "/verdict", "verdict beside the baseline", at(&Cell::verdict), kResults,
+       {"verdict", "/verdict", "verdict against the baseline", at(&Cell::verdict), kResults,
         "verdict", verdict_in_words<&Cell::verdict>},
        {"best_difference", "/to_best/mean",
-        "the same of the differences to the best cell of the condition, corrected within the "
+        "the same for the differences to the best cell of the condition, corrected within the "
         "condition",
         at(&Cell::to_best, &Comparison::difference, &Estimate::mean)},
        {"best_difference_deviation", "/to_best/deviation", "",
@@ -194,12 +194,13 @@ std::vector<AnswerColumn<Cell>> cell_columns(const Answer& answer) {
        {"iterations", "/spent/iterations", "the same, scale-invariant, as the rule counts them",
         at(&Cell::spent, &Answer::Spent::iterations), kCosts, "iterations"},
        {"batch_sizes", "/elasticity/batch_sizes",
-        "how many different ones a run met, at most; the last step of an epoch does not count",
+        "how many different batch sizes a run had, at most; the last step of an epoch does not "
+        "count",
         at(&Cell::elasticity, &Elasticity::batch_sizes), kCosts, "batch sizes"},
        {"least_batch", "/elasticity/least_batch", "the smallest and the largest of them",
         at(&Cell::elasticity, &Elasticity::least_batch)},
        {"most_batch", "/elasticity/most_batch", "", at(&Cell::elasticity, &Elasticity::most_batch)},
-       {"fewest_cores", "/elasticity/fewest_cores", "the fewest and the most of a step",
+       {"fewest_cores", "/elasticity/fewest_cores", "the fewest and the most cores of a step",
         at(&Cell::elasticity, &Elasticity::fewest_cores)},
        {"most_cores", "/elasticity/most_cores", "", at(&Cell::elasticity, &Elasticity::most_cores)},
        {"hours", "/spent/hours", "spent on average on the virtual clock",
@@ -211,7 +212,7 @@ std::vector<AnswerColumn<Cell>> cell_columns(const Answer& answer) {
           return fmt::format("{} of {}", cell.to_target->reached, cell.runs);
         }},
        {"target_steps", "/to_target/median_steps",
-        "median of what it took until then; a run that never reached it counts as more than any",
+        "median of the cost of reaching it; a run that never did counts as more than any",
         at(&Cell::to_target, &Answer::ToTarget::steps), target, "after steps"},
        {"target_samples", "/to_target/median_samples", "",
         at(&Cell::to_target, &Answer::ToTarget::samples)},
@@ -231,7 +232,7 @@ std::vector<AnswerColumn<Run>> run_columns(const Answer& answer) {
       {{"seed", "/seed", "its seed", at(&Run::seed)},
        {"baseline", "/baseline", "whether it is a run of a baseline", at(&Run::is_baseline)},
        {"end", "/end", "how it ended", at(&Run::result, &RunResult::end)},
-       {"", "/reason", "what it said of that, where it did not end well",
+       {"", "/reason", "why, in its own words, if it did not end well",
         [](const Run& run) { return or_null(run.result.reason); }},
        {"final", "/final", "the last test accuracy, as a share, or test loss",
         at(&Run::result, &RunResult::final_value)},

@@ -76,7 +76,7 @@ std::string best_in_words(std::span<const Cell* const> cells, std::span<const st
   if (best.empty()) return {};
   const std::string begin = fmt::format("Best: {}.", best.front());
   if (!named(cells, keys, Verdict::untested).empty()) {
-    return begin + " One seed tells it from no other.";
+    return begin + " One seed cannot tell it from the others.";
   }
   const Row tied = named(cells, keys, Verdict::tied);
   if (!tied.empty()) return fmt::format("{} Tied with it: {}.", begin, fmt::join(tied, ", "));

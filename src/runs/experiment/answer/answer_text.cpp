@@ -69,7 +69,7 @@ std::string to_markdown(const AnswerDocument& document) {
   std::string text = "# What `rubato compare` found\n";
   for (const std::string& fact : document.facts) text += fmt::format("- {}\n", fact);
   for (const AnswerDocument::Table& table : document.tables) text += markdown_table(table);
-  if (!document.notes.empty()) text += "\n## Runs to know of\n";
+  if (!document.notes.empty()) text += "\n## Remarks on runs\n";
   for (const std::string& note : document.notes) text += fmt::format("- {}\n", note);
   return text + fmt::format("\n## Limits\n{}\n", document.limits);
 }

@@ -41,8 +41,8 @@ std::string data_key(const RunConfiguration& configuration) {
 const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuration) {
   if (configuration.model->is_own()) {
     throw Error(
-        "--model own: runs that are processes have no model of another program's; accepted: the "
-        "name of a model (rubato list models)");
+        "--model own: each run is a process of its own, without the model of another program; "
+        "accepted: the name of a model (rubato list models)");
   }
   const bool classifies = configuration.model->classifies;
   const std::string key = classifies ? data_key(configuration) : configuration.model.text();

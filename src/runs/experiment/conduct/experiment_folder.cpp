@@ -53,7 +53,7 @@ void require_own(const fs::path& path) {
   if (!fs::exists(path, ignored) || fs::exists(path / kDesignFile, ignored)) return;
   if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return;
   throw Error(
-      fmt::format("{}: is no folder of an experiment; accepted: one with a {}, or a folder "
+      fmt::format("{}: is not the folder of an experiment; accepted: one with a {}, or a folder "
                   "that does not exist yet",
                   path.string(), kDesignFile));
 }
@@ -172,8 +172,8 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
     write_file(copy, content);
   } else if (read_file(copy) != content) {
     throw Error(
-        fmt::format("--trace: {} is not the trace of that name in the experiment, {}; "
-                    "accepted: the same, or one with another name",
+        fmt::format("--trace: {} differs from the trace of that name in the experiment, {}; "
+                    "accepted: that trace, or one with another name",
                     file->string(), copy.string()));
   }
   return map_trace(choice, [&](const fs::path&) -> const fs::path& { return copy; });
@@ -227,7 +227,7 @@ void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) con
   }
   if (differences.empty()) return;
   throw Error(
-      fmt::format("{}: the run {} is there with other options: {}\naccepted: the same "
+      fmt::format("{}: the run {} exists with other options: {}\naccepted: the same "
                   "options with as many values as you like, or another --out",
                   path_.string(), run.name, fmt::join(differences, ", ")));
 }

@@ -120,7 +120,7 @@ void require_unchanged(const std::filesystem::path& metrics, const nlohmann::jso
   if (digest == summary.end() || !digest->is_string()) return;
   if (Sha256::hex_of_file(metrics) == digest->get<std::string>()) return;
   throw Error(
-      fmt::format("{}: is not what it was when the run ended (its SHA-256 is not that in "
+      fmt::format("{}: has changed since the run ended (its SHA-256 differs from that in "
                   "summary.json)",
                   metrics.string()));
 }
@@ -168,8 +168,8 @@ RunResult read_result(const std::filesystem::path& run, const Measure& measure) 
     result.end = end_of(result, measure);
     return result;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(
-        fmt::format("{}: it or its metrics are none of a run ({})", file.string(), error.what()));
+    throw Error(fmt::format("{}: not a run's summary, or its metrics are damaged ({})",
+                            file.string(), error.what()));
   }
 }
 

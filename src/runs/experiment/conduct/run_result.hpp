@@ -48,7 +48,7 @@ struct RunEndRow {
   std::string_view help;
 };
 inline constexpr std::array<RunEndRow, 7> kRunEnds{
-    {{RunEnd::finished, "finished", "it has a result like any other"},
+    {{RunEnd::finished, "finished", "it ended with a result"},
      {RunEnd::diverged, "diverged", "the loss or the gradient became infinite or NaN"},
      {RunEnd::out_of_devices, kOutOfDevices,
       "the availability had no devices for the rest of the training"},
@@ -56,7 +56,7 @@ inline constexpr std::array<RunEndRow, 7> kRunEnds{
       "all numbers are finite, but the test accuracy of no epoch exceeds the share of the test "
       "set's largest class by more than 2 points"},
      {RunEnd::unlearned, "unlearned",
-      "it had exceeded that share by more than 2 points, and in the end does not any more"},
+      "it had exceeded that share by more than 2 points, but no longer does in the end"},
      {RunEnd::failed, "failed", "it ended with an error"},
      {RunEnd::missing, "missing",
       "it was killed, or its memory or disk was exhausted: rubato compare --resume goes on"}}};

@@ -40,7 +40,7 @@ void require_different(const std::vector<std::string>& values) {
   std::set<std::string_view> seen;
   for (const std::string& value : values) {
     if (seen.insert(value).second) continue;
-    throw Error(fmt::format("{} stands there twice; accepted: values that differ", value));
+    throw Error(fmt::format("{} is listed twice; accepted: distinct values", value));
   }
 }
 
@@ -132,7 +132,8 @@ std::vector<Assigned> parse_baseline(const std::string& text, const Extensions& 
     const RunOption& option = run_option(name);
     if (name == kSeedOption) {
       throw Error(
-          "the baseline has the seeds of what it is compared with; accepted: other options");
+          "the baseline has the seeds of the runs that it is compared with; accepted: other "
+          "options");
     }
     option.set(read, value);
     value = option.text(read).value_or(value);
@@ -157,7 +158,7 @@ void require_consistent(const Design& design) {
   const std::string_view option = kind.option;
   if (!kind.needs.empty() && design.base.cluster.empty() && !is_axis(design, "cluster")) {
     throw Error(fmt::format(
-        "--budget {}={}: how long a step takes is not said; accepted: with --cluster "
+        "--budget {}={}: the time of a step is not known; accepted: with --cluster "
         "substep=SECONDS (rubato calibrate measures them here){}",
         design.budget.kind, design.budget.amount, option == "money" ? " and --price" : ""));
   }

@@ -32,7 +32,7 @@ std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
   const std::int64_t last = parse_whole(text.substr(dots + kDots.size()), 0, kLargest);
   if (last < first || last - first >= kMostValues) {
     throw Error(
-        fmt::format("'{}' is no range; accepted: such as 1..5, ascending, of up to {} "
+        fmt::format("'{}' is not a range; accepted: such as 1..5, ascending, of up to {} "
                     "numbers",
                     text, kMostValues));
   }

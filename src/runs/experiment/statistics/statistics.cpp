@@ -11,7 +11,7 @@
 namespace rubato {
 
 Estimate estimate(std::span<const double> numbers) {
-  RUBATO_CHECK(!numbers.empty(), "nothing has no mean");
+  RUBATO_CHECK(!numbers.empty(), "the mean of no numbers is undefined");
   Estimate result{.count = std::ssize(numbers)};
   const auto count = static_cast<double>(numbers.size());
   result.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count;
@@ -31,7 +31,7 @@ Estimate estimate(std::span<const double> numbers) {
 }
 
 PairedDifference paired_difference(std::span<const double> one, std::span<const double> other) {
-  RUBATO_CHECK(one.size() == other.size(), "pairs have two numbers each");
+  RUBATO_CHECK(one.size() == other.size(), "paired samples have the same length");
   std::vector<double> differences(one.size());
   std::transform(one.begin(), one.end(), other.begin(), differences.begin(), std::minus<>());
   PairedDifference result{.difference = estimate(differences)};

@@ -18,7 +18,7 @@ namespace rubato {
 namespace {
 
 boost::math::students_t distribution_of(std::int64_t degrees) {
-  RUBATO_CHECK(degrees >= 1, "a distribution of Student's has a degree of freedom");
+  RUBATO_CHECK(degrees >= 1, "Student's distribution has at least one degree of freedom");
   return boost::math::students_t(static_cast<double>(degrees));
 }
 
@@ -33,7 +33,7 @@ double student_critical(double level, std::int64_t degrees) {
 }
 
 double t_test_power(double effect, std::int64_t pairs, double level) {
-  RUBATO_CHECK(pairs >= 2, "one difference has no deviation");
+  RUBATO_CHECK(pairs >= 2, "a t-test needs at least two pairs");
   const auto count = static_cast<double>(pairs);
   const boost::math::non_central_t found(count - 1, effect * std::sqrt(count));
   const double critical = student_critical(level, pairs - 1);
@@ -41,7 +41,7 @@ double t_test_power(double effect, std::int64_t pairs, double level) {
 }
 
 double detectable_effect(std::int64_t pairs, double level, double power) {
-  RUBATO_CHECK(power > level && power < 1, "an effect of 0 is found with the level's probability");
+  RUBATO_CHECK(power > level && power < 1, "the power is above the level and below 1");
   std::uintmax_t steps = 1000;
   const auto [low, high] = boost::math::tools::bracket_and_solve_root(
       [&](double effect) { return t_test_power(effect, pairs, level) - power; }, 1.0, 2.0, true,

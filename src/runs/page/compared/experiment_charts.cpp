@@ -178,7 +178,7 @@ Json values_figure(const Answer& answer, const std::vector<AnswerColumn<Cell>>& 
                    std::size_t condition) {
   Json figure = interval_figure(answer.is_accuracy ? "Final test accuracy" : "Final test loss",
                                 answer.conditions[condition], unit_of(answer),
-                                "mean, 95 % interval, each seed, and the verdict beside the best");
+                                "mean, 95 % interval, each seed, and the verdict against the best");
   const Cell* const baseline = common_baseline(answer, condition);
   if (baseline != nullptr && baseline->value) {
     figure["reference"] = chart_number(baseline->value->mean);
@@ -292,8 +292,8 @@ Json profile_section(const Answer& answer) {
       {{"type", "profile"},
        {"title", "How often a choice comes close to the best"},
        {"unit", "% of conditions and seeds"},
-       {"help", fmt::format("performance profiles: on how many of the {} pairs of condition and "
-                            "seed a choice ends at most so far behind the best of that pair",
+       {"help", fmt::format("performance profiles: the share of the {} pairs of condition and "
+                            "seed for which a choice ends at most this far behind the best",
                             all.problems)},
        {"across", answer.is_accuracy ? "points behind the best" : "test loss above the best"},
        {"problems", all.problems},
@@ -349,7 +349,7 @@ Json means_section(const Answer& answer, Json& charts) {
   return section;
 }
 
-// A small figure for each cell, with the baseline behind it.
+// A small figure for each cell, with the baseline's curves in the background.
 Json curves_section(const Answer& answer) {
   Json section{{"title", "Learning curves"},
                {"help", "A curve for each seed; those of the baseline are grey."},

@@ -55,7 +55,7 @@ std::string answer_html(const AnswerDocument& document) {
               ? folded_html("The results of each trace", tables)
               : tables;
   html += "<h2>What was compared</h2>\n" + list(document.facts);
-  if (!document.notes.empty()) html += "<h2>Runs to know of</h2>\n" + list(document.notes);
+  if (!document.notes.empty()) html += "<h2>Remarks on runs</h2>\n" + list(document.notes);
   return html + paragraph(document.limits);
 }
 

@@ -52,7 +52,7 @@ PerformanceProfiles performance_profiles(const Answer& answer) {
   PerformanceProfiles all{.problems = problems.size()};
   for (const std::string& label : labels) all.profiles.push_back({.label = label});
   for (const auto& [problem, values] : problems) {
-    // An empty value is less than any.
+    // An empty value compares less than any other.
     const std::optional<double> best =
         std::ranges::max(values, {}, [](const auto& value) { return value.second; }).second;
     for (const auto& [label, value] : values) {

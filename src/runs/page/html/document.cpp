@@ -58,8 +58,8 @@ std::string read_chart_library(const std::filesystem::path& file) {
       text.find('\r') == std::string::npos) {
     return text;
   }
-  throw Error(
-      fmt::format("{}: cannot stand in a page; accepted: d3.min.js of libjs-d3", file.string()));
+  throw Error(fmt::format("{}: cannot be embedded in a page; accepted: d3.min.js of libjs-d3",
+                          file.string()));
 }
 
 std::string to_html(const Document& document, const std::string& library) {

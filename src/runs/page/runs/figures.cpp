@@ -40,7 +40,7 @@ std::vector<FigureSection> all_figures() {
       {"Rate, gain and noise",
        {{.title = "Learning rate", .curves = {{kSteps, "lr"}}},
         {.title = "Gain",
-         .curves = {{kSteps, "gain", "of the rule"}, {kSteps, "measured_gain", "as of AdaScale"}}},
+         .curves = {{kSteps, "gain", "of the rule"}, {kSteps, "measured_gain", "as in AdaScale"}}},
         {.title = "Gradient noise scale", .curves = {{kSteps, "noise_scale"}}},
         {.title = "Gradient norm", .curves = {{kSteps, "gradient_norm"}}},
         {.title = "Loss scale", .curves = {{kSteps, "loss_scale"}}}}},

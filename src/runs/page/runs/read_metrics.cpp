@@ -233,7 +233,7 @@ void read_metrics(const std::filesystem::path& file, const std::vector<std::int6
     run.warnings.push_back(
         lines.eof() ? fmt::format("{}: the last line, {}, is half written and left out.",
                                   file.string(), number)
-                    : fmt::format("{}: line {} is damaged; it and what is behind it are left out.",
+                    : fmt::format("{}: line {} is damaged; it and all lines after it are left out.",
                                   file.string(), number));
     return;
   }

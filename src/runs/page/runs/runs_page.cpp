@@ -26,7 +26,7 @@ constexpr std::size_t kMostOpenRuns = 20;
 // A sentence on how the run ended, or on its state if it has no summary.
 std::string ending_of(const ThinnedRun& run) {
   const std::string end = end_of(run);
-  if (end == "complete") return "Training came to its end as planned.";
+  if (end == "complete") return "Training was completed as planned.";
   if (end == "diverged") return "It diverged: a loss or a gradient was not finite.";
   if (end == "not ended") {
     return fmt::format(
@@ -112,7 +112,7 @@ std::string facts_of_all(std::span<const ThinnedRun> runs) {
     for (std::size_t i = 0; i < values.size(); ++i) table.rows[i + 1].push_back(values[i]);
   }
   if (!common.empty()) {
-    table.notes.push_back(fmt::format("The same in all: {}.", fmt::join(common, ", ")));
+    table.notes.push_back(fmt::format("The same for all: {}.", fmt::join(common, ", ")));
   }
   const std::string html = page::table(table);
   return runs.size() > kMostOpenRuns ? folded_html(table.title, html) : html;
@@ -180,12 +180,12 @@ std::string reproduction_of(const ThinnedRun& run) {
                   escaped(shell_quoted(config)));
   if (!hosts.empty()) {
     html += paragraph(
-        "rubato launch starts the hosts on one machine. One host, or any other number, comes to "
-        "the same weights, bit by bit.");
+        "rubato launch starts the hosts on one machine. Any other number of hosts gives the "
+        "same weights, bit for bit.");
   }
   Rows rows = summary_rows(run.summary);
   add_hashes(run, rows);
-  html += facts("What it was computed with, and what it came to", 3, rows);
+  html += facts("What it was computed with, and its results", 3, rows);
   if (!run.configuration.empty()) html += folded("config.toml", run.configuration);
   if (!run.hosts.empty()) {
     html += folded("hosts.log", fmt::to_string(fmt::join(run.hosts, "\n")));
@@ -210,7 +210,7 @@ Document document_of_runs(std::span<const ThinnedRun> runs) {
   for (const ThinnedRun& run : runs) {
     how += one ? reproduction_of(run) : folded_html(run.name, reproduction_of(run));
   }
-  document.end += runs.size() > kMostOpenRuns ? folded_html("Of each run", how) : how;
+  document.end += runs.size() > kMostOpenRuns ? folded_html("For each run", how) : how;
   return document;
 }
 

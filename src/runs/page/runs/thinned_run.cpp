@@ -94,7 +94,7 @@ ThinnedRun read_run(const std::string& given, std::size_t columns) {
   read_metrics(folder / "metrics.jsonl", checkpoints_of(folder), run);
   if (is_there(folder / "moved.txt")) {
     run.warnings.push_back(
-        fmt::format("The run went on in another folder: {}", read_file(folder / "moved.txt")));
+        fmt::format("The run continued in another folder: {}", read_file(folder / "moved.txt")));
   }
   std::ranges::stable_sort(run.marks, {}, &Mark::step);
   return run;

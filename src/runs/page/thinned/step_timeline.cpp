@@ -164,7 +164,7 @@ class StepReader {
               {"title", fmt::format("A step: what the {} did", lanes.of)},
               {"unit", "ms"},
               {"help", fmt::format("step {}, which took the median time of those in the timeline{}",
-                                   step_.step, of_one_host ? "; it has this host alone" : "")},
+                                   step_.step, of_one_host ? "; it covers this host only" : "")},
               {"activities", Json::array()},
               {"duration", milliseconds(step_.end())},
               {"lanes", Json::array()},

@@ -41,7 +41,7 @@ class MetricsLines {
       ++number_;
       nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
       const bool has_kind = line.is_object() && line.contains("kind") && line["kind"].is_string();
-      if (!has_kind) reject("is no line of metrics");
+      if (!has_kind) reject("is not a line of metrics");
       if (line["kind"] == kind) return line;
     }
     return std::nullopt;
