@@ -70,8 +70,8 @@ const Measure& DataFacts::measure_of(const RunConfiguration& configuration) {
 }
 
 void DataFacts::require_steps(const RunConfiguration& configuration) {
-  // The steps depend on neither the seed nor the rule nor the learning rate, so configurations that
-  // differ only in these are checked once.
+  // This check depends on neither the seed nor the rule nor the learning rate, so configurations
+  // that differ only in these are checked once.
   RunConfiguration same = configuration;
   same.seed = 0;
   same.rule = "constant";
