@@ -34,8 +34,8 @@ namespace rubato::app {
 
 namespace {
 
-// This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
-// program of its own.
+// This program never loads libtorch, so it answers at once; commands that need libtorch are run by
+// another program, rubato-train.
 constexpr std::array kCommands{
     Command{"train", "train a model under a trace", train_front},
     Command{"launch", "train on several hosts, as processes of this machine", launch_command},

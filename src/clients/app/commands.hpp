@@ -4,7 +4,7 @@
 
 namespace rubato::app {
 
-/// The program itself, as the command that has all others.
+/// The program itself, as the command that contains all others.
 [[nodiscard]] const Command& program();
 
 }  // namespace rubato::app

@@ -15,7 +15,7 @@ namespace {
 
 using namespace rubato::app;
 
-// How errors are signed: with the command, and a command of its own, where there is one.
+// The name that precedes error messages: that of the command, such as "rubato trace show".
 std::string signature(std::span<const std::string> arguments) {
   const Command* command = &rubato::app::program();
   std::string name(command->name);

@@ -1,5 +1,5 @@
-// rubato-train COMMAND: what `rubato train` and its like become once their options are checked,
-// where libtorch computes the model.
+// The program rubato-train COMMAND, which `rubato train` and similar commands become once they have
+// checked their options, if libtorch computes the model.
 
 #include <string>
 #include <vector>
@@ -88,7 +88,7 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
       }
     };
     if (!options.hosts.several() || options.hosts.elastic()) return execute();
-    // Which of them it was is the first thing to know.
+    // The message of an error begins with the host on which it occurred.
     return run_reporting_errors(fmt::format("rubato {}: host {}", name, options.hosts.rank),
                                 execute);
   });

@@ -34,11 +34,11 @@ constexpr std::int64_t kMostThreads = 4096;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 31;
 constexpr RealRange kSeconds{0, 3600, false, true, "a number above 0 and up to 3600"};
 
-// The parameters of the MNIST network.
+// The number of parameters of the MNIST network.
 constexpr std::int64_t kMnistValues = 22'000;
 
 struct BenchOptions {
-  /// Empty: all.
+  /// All strategies if empty.
   std::vector<std::string> strategies;
   std::vector<std::int64_t> cores{8};
   std::vector<std::int64_t> sizes{kMnistValues};
@@ -50,7 +50,7 @@ struct BenchOptions {
   bool csv = false;
 };
 
-// A part that only has NAME=VALUE is one more argument of the strategy before it.
+// A part that consists of NAME=VALUE alone is another argument of the strategy before it.
 std::vector<std::string> split_strategies(const std::string& text) {
   std::vector<std::string> strategies;
   for (const std::string_view part : split_at(text, ',')) {
@@ -113,7 +113,7 @@ void define_conditions(CommandLine& line, BenchOptions& options) {
       [&](const std::string& text) { options.measure.seconds = parse_real(text, kSeconds); });
 }
 
-// Which strategy is at work, while nobody would know otherwise.
+// Shows on a terminal what is being measured, as the table comes only at the end.
 void say_progress(DrawnLine& line, std::vector<LineField> fields) {
   if (!can_redraw(STDERR_FILENO)) return;
   line.draw(fitting_line(std::move(fields), drawable_columns(STDERR_FILENO)));
@@ -131,7 +131,8 @@ std::vector<std::string_view> strategies_of(const BenchOptions& options, std::in
   return {options.strategies.begin(), options.strategies.end()};
 }
 
-// Their buffers, and as much again for what their ranks receive.
+// Returns whether the buffers of a peer fit into memory, and as much again for what its ranks
+// receive. Prints why if they do not.
 bool has_memory(const lab::Peer& peer, const lab::ReduceTask& task) {
   constexpr double kCopies = 2;
   try {
@@ -146,7 +147,7 @@ bool has_memory(const lab::Peer& peer, const lab::ReduceTask& task) {
   }
 }
 
-// Who is to be measured, and what is known of it before.
+// The entrants of one measurement, and a row for each, in which only the results are missing.
 struct Field {
   std::vector<lab::Entrant> entrants;
   std::vector<BenchRow> rows;
@@ -216,7 +217,8 @@ void check_strategies(const BenchOptions& options) {
   }
 }
 
-// Whether each measurement can have its memory, as well: one strategy at a time has its arrays.
+// Throws MemoryError before the first measurement if one of them would not fit into memory.
+// Strategies are measured one at a time, so only one has its arrays.
 void check_memory(const BenchOptions& options) {
   const MemoryLimit limit = memory_limit();
   const auto flushed = static_cast<double>(lab::Flusher::bytes_of(options.measure.cache));
@@ -273,7 +275,7 @@ int bench_reduce(std::span<const std::string> arguments) {
         const std::vector<BenchRow> rows = measure_task(options, task, workers, triad, progress);
         if (table) {
           print_text(bench_table(rows, output_width()));
-          // Nobody waits for the rest.
+          // A closed pipe ends the program here: nobody would read the remaining measurements.
           require_output();
         }
         all.insert(all.end(), rows.begin(), rows.end());

@@ -7,10 +7,11 @@
 
 namespace rubato::app {
 
-/// `rubato bench`; `arguments` begin after that word. Returns the exit code.
+/// `rubato bench`: measures parts of training. `arguments` begin after the name of the command.
+/// Returns the exit code; throws Error for a mistake of the user.
 int bench_command(std::span<const std::string> arguments);
 
-/// What can be measured.
+/// The benchmarks, as commands.
 [[nodiscard]] std::span<const Command> bench_commands();
 
 }  // namespace rubato::app

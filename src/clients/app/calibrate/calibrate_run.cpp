@@ -12,7 +12,7 @@ namespace rubato::app {
 ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load) {
   const RunConfiguration& run = arguments.run;
   const std::shared_ptr<const Workload> workload = load(run);
-  // To stderr, so that stdout can be put into --cluster.
+  // All but the result goes to stderr, so that stdout can be the value of --cluster.
   if (const std::string slow = workload->warning(); !slow.empty()) {
     print_error(fmt::format("rubato calibrate: {}\n", slow));
   }

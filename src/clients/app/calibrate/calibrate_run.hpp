@@ -7,8 +7,9 @@
 
 namespace rubato::app {
 
-/// `rubato calibrate`: measures what a substep and an update of the workload take on one thread of
-/// this machine, and prints it as --cluster takes it. Throws as calibrate() does.
+/// `rubato calibrate`: measures how long a substep and an update of the workload take on one thread
+/// of this machine, and prints the times in the form that --cluster takes. Throws as calibrate()
+/// does.
 ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load);
 
 }  // namespace rubato::app

@@ -31,7 +31,7 @@ using std::filesystem::path;
 
 constexpr std::int64_t kMostJobs = 4096;
 
-// What the arguments say, before it overrides what a file says.
+// The values of the arguments, before they override those of a file.
 struct Given {
   DesignFile file;
   std::map<std::string, std::vector<std::string>, std::less<>> values;
@@ -125,7 +125,8 @@ path default_folder() {
   return unused_path(name);
 }
 
-// A budget of epochs is that of --epochs; any other ends a run before they do.
+// Makes --epochs agree with the budget: a budget of epochs sets it, and any other budget lifts it
+// unless the user has set it, so that the budget ends the runs.
 void bound_epochs(Design& design, bool says_epochs) {
   const RunBudget& budget = design.budget;
   if (budget.amount.empty()) return;

@@ -9,19 +9,19 @@
 
 namespace rubato::app {
 
-/// What `rubato compare` was asked for.
+/// The arguments of `rubato compare`.
 struct CompareArguments {
   Design design;
-  /// Of the experiment.
+  /// The folder of the experiment.
   std::filesystem::path folder;
-  /// Runs at the same time.
+  /// The number of runs at the same time.
   std::int64_t jobs = 1;
   bool quiet = false;
 };
 
-/// Reads the arguments behind `rubato compare`, with the design that --config names, or that of the
-/// experiment that --resume names. Throws HelpAsked, and Error for what the user got wrong, without
-/// looking into traces or data.
+/// Reads the arguments after `rubato compare`, with the design that --config names or that of the
+/// experiment that --resume names. Throws HelpAsked, and Error for a mistake of the user; traces
+/// and data are not read.
 [[nodiscard]] CompareArguments parse_compare_arguments(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

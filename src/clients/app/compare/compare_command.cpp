@@ -29,7 +29,7 @@ constexpr const char* kStopping =
     "\nrubato compare: the runs finish their steps and write checkpoints; again after a second "
     "ends at once\n";
 
-// The file that this process runs, even where another has taken its name since.
+// The file that this process runs, even if its name has been given to another file since.
 constexpr const char* kThisProgram = "/proc/self/exe";
 
 void warn(const std::string& text) {
@@ -72,7 +72,7 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
 
 int compare_command(std::span<const std::string> arguments) {
   const auto options = parse_compare_arguments(arguments);
-  // All that can be wrong is found before there is a folder.
+  // Every mistake of the user is found before the folder is made.
   DataFacts facts;
   const ExperimentPlan plan = plan_of(options.design);
   facts.require_runnable(plan.runs);

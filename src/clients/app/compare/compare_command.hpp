@@ -5,8 +5,8 @@
 
 namespace rubato::app {
 
-/// `rubato compare`: runs an experiment and prints what it shows. Returns the exit code; throws
-/// Error for what the user got wrong.
+/// `rubato compare`: runs an experiment and prints its result. Returns the exit code; throws Error
+/// for a mistake of the user.
 [[nodiscard]] int compare_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

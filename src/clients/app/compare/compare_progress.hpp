@@ -12,11 +12,11 @@
 
 namespace rubato::app {
 
-/// Shows on stdout how an experiment goes on: a line that is drawn over on a terminal, a line for
-/// each run that has ended elsewhere. Runs that came to no good end have a line on both.
+/// Shows the progress of an experiment on stdout: on a terminal a line that is redrawn, elsewhere a
+/// line for each run that has ended. A run that failed has a line of its own on both.
 class CompareProgress final : public ExperimentView {
  public:
-  /// `jobs` runs go on at the same time.
+  /// `jobs` is the number of runs at the same time; `terminal` is true if stdout can be redrawn.
   CompareProgress(std::int64_t jobs, bool terminal);
 
   void on_stage(const std::string& name, std::int64_t runs,
@@ -31,7 +31,7 @@ class CompareProgress final : public ExperimentView {
 
  private:
   [[nodiscard]] std::string line() const;
-  /// By the mean of the runs that have ended; empty while none has.
+  /// The time left, estimated from the mean time of the runs that have ended; empty until one has.
   [[nodiscard]] std::string time_left() const;
   void print_line(const std::string& text);
   void draw();
@@ -49,7 +49,7 @@ class CompareProgress final : public ExperimentView {
   std::map<std::string, Stopwatch> running_;
 };
 
-/// What shows nothing but, on stderr, damage.
+/// A view that reports damaged runs on stderr, and nothing else.
 class NoProgress final : public ExperimentView {
  public:
   void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,

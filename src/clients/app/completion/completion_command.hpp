@@ -5,8 +5,9 @@
 
 namespace rubato::app {
 
-/// `rubato completion`: prints the script of a shell, or, behind "--", what completes the last
-/// word. Returns the exit code; throws Error for what the user got wrong.
+/// `rubato completion`: prints the script of a shell or, if the arguments contain "--", the
+/// completions of the last word after it. Returns the exit code; throws Error for a mistake of the
+/// user.
 [[nodiscard]] int completion_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

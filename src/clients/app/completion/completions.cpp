@@ -25,7 +25,7 @@ class Completing {
     }
   }
 
-  // Of the value that begins at `begin`.
+  // Adds the completions of the option's value, which begins at `begin` in the word.
   void add_value(const OptionHelp& option, std::size_t begin) {
     const std::vector<ValueForm> forms = value_forms(option);
     add_arguments(forms, begin);
@@ -46,8 +46,8 @@ class Completing {
   [[nodiscard]] Completions found() && { return std::move(found_); }
 
  private:
-  // Adds the arguments of the name before the last ':' ("adascale:sm"), or the names that the last
-  // of them takes.
+  // Adds the arguments of the name before the last ':', as in "adascale:sm", or the values of the
+  // last of these arguments.
   void add_arguments(const std::vector<ValueForm>& forms, std::size_t begin) {
     const std::size_t colon = word_.rfind(':');
     if (colon == std::string::npos || colon < begin) return;
@@ -78,8 +78,8 @@ class Completing {
     if (argument.kind == ArgumentKind::flag) return {"true", "false"};
     return argument.choices;
   }
-  // Where the last value begins: behind a comma where there may be several, and behind a '+', by
-  // which names are joined.
+  // Returns where the last value begins: after a comma if the option takes several values, or after
+  // a '+', which joins names.
   [[nodiscard]] std::size_t last_of_several(const OptionHelp& option,
                                             const std::vector<ValueForm>& forms,
                                             std::size_t begin) const {
@@ -106,7 +106,7 @@ bool is_operand(const OptionHelp& option) {
   return option.operands.has_value();
 }
 
-// The option whose value the last of the words is, as it stands before it.
+// Returns the option in front of the last word if that word is its value, else null.
 const OptionHelp* option_before(const CommandHelp& help, Words words) {
   if (words.size() == 1) return nullptr;
   const std::string& before = words[words.size() - 2];
@@ -146,7 +146,8 @@ Completions commands_and_options(const Command& command, const std::string& word
   return std::move(completing).found();
 }
 
-// What stands behind "--": the arguments of the program itself, the first of which is known.
+// Completes the arguments after "--", which are a command of this program. Its name is the first
+// word of `help.rest`.
 Completions passed_on(const CommandHelp& help, Words words) {
   if (words.size() > 1) return completions(program(), words);
   Completing completing(words.front());

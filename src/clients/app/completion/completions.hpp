@@ -8,32 +8,33 @@
 
 namespace rubato::app {
 
-/// Names of files that may stand in a place.
+/// The kind of file names that complete a word.
 enum class Paths { none, folders, files };
 
-/// What may stand in the place of a word that is not complete yet.
+/// The completions of a word.
 struct Completions {
   struct Candidate {
-    /// The whole word. Where it ends with ':' or '=', more has to follow it.
+    /// The whole word. If it ends in ':' or '=', more has to follow.
     std::string word{};
     std::string help{};
 
     friend bool operator==(const Candidate&, const Candidate&) = default;
   };
 
-  /// Those that begin as the word does.
+  /// The candidates that begin with the word.
   std::vector<Candidate> candidates{};
-  /// Which files may stand there as well: behind `before`, the part of the word that is no path.
+  /// The file names that complete the word as well. They follow `before`, the part of the word that
+  /// is not a path.
   Paths paths = Paths::none;
   std::string before{};
 };
 
-/// What completes the last of `words`, which stand behind the name of `command`: all follows from
-/// what its commands say of themselves (help_of()), and from the names that `rubato list` prints.
+/// Completes the last of `words`, which follow the name of `command`. Everything is derived from
+/// the help of the commands (help_of()) and from the names that `rubato list` prints.
 [[nodiscard]] Completions completions(const Command& command, std::span<const std::string> words);
 
-/// A line for each, as the scripts of the shells read them: a word, a tab and its help; or ":files
-/// " or ":folders ", and what stands before the path.
+/// Formats completions for the scripts of the shells. Each candidate is a line of a word, a tab and
+/// its help; paths are a line ":files " or ":folders ", followed by the text before the path.
 [[nodiscard]] std::string lines_of(const Completions& completions);
 
 }  // namespace rubato::app

@@ -6,10 +6,10 @@ namespace rubato::app {
 
 namespace {
 
-// The words are put together again first: bash divides them at the characters of COMP_WORDBREAKS,
-// too. It then replaces only what stands behind the last of these characters.
+// The script first joins words that bash has split: bash also splits at the characters of
+// COMP_WORDBREAKS, and then replaces only the part after the last of these.
 constexpr std::string_view kBash =
-    R"(# Makes bash complete commands, options and names of rubato, which says itself what there are.
+    R"(# Completes the commands, options and names of rubato in bash; rubato itself lists them.
 _rubato() {
   local line=${COMP_LINE:0:COMP_POINT} words=() word i
   for ((i = 0; i <= COMP_CWORD; i++)); do
@@ -45,7 +45,7 @@ complete -F _rubato rubato
 )";
 
 constexpr std::string_view kZsh = R"(#compdef rubato
-# Makes zsh complete commands, options and names of rubato, which says itself what there are.
+# Completes the commands, options and names of rubato in zsh; rubato itself lists them.
 _rubato() {
   local reply word before
   local -a whole open
@@ -71,7 +71,7 @@ if [[ $funcstack[1] == _rubato ]]; then _rubato "$@"; else compdef _rubato rubat
 )";
 
 constexpr std::string_view kFish =
-    R"(# Makes fish complete commands, options and names of rubato, which says itself what there are.
+    R"(# Completes the commands, options and names of rubato in fish; rubato itself lists them.
 function __rubato_completions
     set -l words (commandline --tokenize --cut-at-cursor --current-process)
     set -l last (commandline --current-token --cut-at-cursor)

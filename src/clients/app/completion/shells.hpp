@@ -8,9 +8,9 @@ namespace rubato::app {
 /// A shell that can complete the arguments of programs.
 struct Shell {
   std::string_view name{};
-  /// The script that makes it do so for rubato: it asks `rubato completion -- WORDS`.
+  /// The script that makes the shell complete rubato; it calls `rubato completion -- WORDS`.
   std::string_view script{};
-  /// Where the script is installed, below the folder `share`.
+  /// The file in which the script is installed, relative to the folder `share`.
   std::string_view installed{};
 };
 

@@ -24,13 +24,13 @@ bool is_word(std::string_view text) {
   });
 }
 
-// Of what stands in capitals, which is the user's to fill in.
+// Returns the kind of path that a placeholder in capitals ("FILE", "DIR") stands for.
 Paths paths_of(std::string_view capitals) {
   if (capitals.find("FILE") != std::string_view::npos) return Paths::files;
   return capitals == "DIR" || capitals == "RUN" ? Paths::folders : Paths::none;
 }
 
-// "digits", "csv:FILE", "FILE"; nothing where it says nothing that can be completed.
+// Reads one form of a value: "digits", "csv:FILE", "FILE". Empty if there is nothing to complete.
 std::optional<ValueForm> form_of(std::string_view text) {
   if (is_word(text)) return ValueForm{.word = std::string(text)};
   const std::size_t capitals =
@@ -48,7 +48,7 @@ std::optional<ValueForm> form_of(std::string_view text) {
   return form;
 }
 
-// A name whose arguments have to be given is not complete without them.
+// The word ends in ':' if the strategy has arguments that must be given.
 std::optional<ValueForm> form_of(const Strategy& strategy) {
   auto form = form_of(strategy.name);
   if (!form) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<ValueForm> form_of(const Strategy& strategy) {
 
 class Forms {
  public:
-  // The first that is said of a word counts.
+  // Adds a form unless there is one of the same word and kind of path: the first counts.
   void add(std::optional<ValueForm> form) {
     if (!form) return;
     const auto same = [&](const ValueForm& known) {
@@ -80,7 +80,8 @@ class Forms {
   std::vector<ValueForm> forms_;
 };
 
-// "GENERATOR" stands for one of the family of generators.
+// Returns whether a placeholder stands for a name of the family, as "GENERATOR" does for
+// generators.
 bool stands_for(std::string_view capitals, const Family& family) {
   std::string lower;
   for (const char c : capitals) {
@@ -93,7 +94,7 @@ bool stands_for(std::string_view capitals, const Family& family) {
 
 std::vector<ValueForm> value_forms(const OptionHelp& option) {
   Forms forms;
-  // A flag may be given one all the same.
+  // A flag takes an optional value.
   const std::string value = option.value.empty() ? "true|false" : option.value;
   const std::vector<std::string_view> parts = split_at(value, '|');
   for (const Family& family : families()) {

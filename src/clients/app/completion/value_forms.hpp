@@ -16,14 +16,14 @@ struct ValueForm {
   std::string word{};
   std::string help{};
   Paths paths = Paths::none;
-  /// Files are meant only where the value has this text in it ("/checkpoints/"), else folders.
+  /// Files complete the value only if it contains this text ("/checkpoints/"), else folders do.
   std::string within{};
-  /// These may follow the word and a ':', separated by commas.
+  /// The arguments that may follow the word and a ':', separated by commas.
   std::vector<Argument> arguments{};
 };
 
-/// The ways to write the value of an option, or one of several: those that the help lists
-/// ("shuffle|in-order", "FILE|RUN"), and the names that the option takes (`rubato list`).
+/// The ways to write a value of an option: those that its help lists ("shuffle|in-order",
+/// "FILE|RUN"), and the names that it takes (`rubato list`).
 [[nodiscard]] std::vector<ValueForm> value_forms(const OptionHelp& option);
 
 }  // namespace rubato::app

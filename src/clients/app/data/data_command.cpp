@@ -33,7 +33,7 @@ std::vector<std::string> known_names() {
   return names;
 }
 
-// A bar on a terminal where somebody may look, and nothing elsewhere.
+// A progress bar on stderr if that is a terminal; nothing elsewhere.
 class FetchLine {
  public:
   void show(std::string_view file, std::int64_t bytes, std::int64_t size) {

@@ -7,11 +7,11 @@
 
 namespace rubato::app {
 
-/// `rubato data get`: fetches a known data set. Returns the exit code; throws Error for what the
-/// user got wrong.
+/// `rubato data get`: fetches a known data set. Returns the exit code; throws Error for a mistake
+/// of the user.
 [[nodiscard]] int data_command(std::span<const std::string> arguments);
 
-/// get.
+/// The commands of `rubato data`: get.
 [[nodiscard]] std::span<const Command> data_commands();
 
 }  // namespace rubato::app

@@ -16,10 +16,10 @@ namespace rubato::app {
 namespace {
 
 constexpr long kConnectSeconds = 30;
-// A connection that brings nothing for so long is given up.
+// A connection that brings no byte for this long is given up.
 constexpr long kSilentSeconds = 30;
 
-// One answer, which is appended to the file.
+// One answer of a server, which is appended to the file.
 struct Answer {
   std::ofstream file{};
   std::int64_t bytes = 0;
@@ -29,7 +29,7 @@ struct Answer {
   int write_error = 0;
 };
 
-// As libcurl calls it; what it returns short of `count` ends the transfer.
+// Called by libcurl. A result below `count` ends the transfer.
 std::size_t take_bytes(char* bytes, std::size_t /*one*/, std::size_t count, void* to) {
   Answer& answer = *static_cast<Answer*>(to);
   if (std::cmp_greater(count, answer.size - answer.bytes)) {
@@ -94,7 +94,8 @@ std::int64_t size_of(const std::filesystem::path& file) {
                                curl_easy_strerror(code), answer.bytes, answer.size));
 }
 
-// False where the server gives no parts, or has no more than what is there.
+// Appends the rest of the file to `part`. Returns false if the server cannot send a part of the
+// file, or the file is already longer than it should be.
 bool ask_for_rest(const std::string& url, const std::filesystem::path& part, Answer& answer) {
   answer.bytes = size_of(part);
   if (answer.bytes >= answer.size) return answer.bytes == answer.size;
@@ -128,9 +129,9 @@ bool ask_for_rest(const std::string& url, const std::filesystem::path& part, Ans
   if (resumes && (code == CURLE_RANGE_ERROR || curl.status() == kNoSuchRange)) return false;
   if (code != CURLE_OK) fail(url, answer, code, curl.status());
   if (answer.bytes == answer.size) return true;
-  // A server that does not say how long its answer is may end it too early.
+  // An answer without an announced length may have been cut off.
   if (resumes || !curl.has_length()) fail(url, answer, CURLE_PARTIAL_FILE, 0);
-  // All of something else, such as the page of a network that asks for a password first.
+  // The answer is complete and is another file, such as the login page of a network.
   std::error_code ignored;
   std::filesystem::remove(part, ignored);
   throw FetchError(

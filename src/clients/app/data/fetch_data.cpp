@@ -28,11 +28,11 @@ bool is_published(const fs::path& file, const PublishedFile& published) {
   return has_size(file, published.size) && Sha256::hex_of_file(file) == published.sha256;
 }
 
-// Brings a file, and compares it before it is used for anything. What is wrong is removed.
+// Downloads a file and compares it with the published one; a wrong file is removed.
 void bring(const std::string& url, const fs::path& part, const PublishedFile& published,
            const FetchProgress& progress) {
   std::error_code ignored;
-  // The beginning that is there may be of something else.
+  // A beginning that was there already may belong to another file; the download is then repeated.
   bool continues = fs::exists(part, ignored);
   while (true) {
     download(url, part, published.size, progress);
@@ -54,7 +54,7 @@ void rename_to(const fs::path& part, const fs::path& file) {
   }
 }
 
-// By tar, which every Debian has, and which says itself what keeps it from doing so.
+// Unpacks with tar, which every Debian has and which prints its own errors.
 void unpack(const PublishedData& data, const fs::path& archive, const fs::path& folder) {
   std::vector<std::string> command{"env",
                                    "tar",

@@ -11,18 +11,18 @@
 
 namespace rubato::app {
 
-/// Called now and then with the file that is coming, how much of it there is, and its size.
+/// Called now and then with the file that is being downloaded, its bytes so far, and its size.
 using DataProgress =
     std::function<void(std::string_view file, std::int64_t bytes, std::int64_t size)>;
 
-/// Whether all files of a data set are in a folder, as they were published.
+/// Returns whether all files of a data set are in the folder, as they were published.
 [[nodiscard]] bool has_data(const PublishedData& data, const std::filesystem::path& folder);
 
-/// Brings the files of a data set into a folder, from behind the address `from`; those that are
-/// there already stay. A file comes as NAME.part, goes on where an earlier call was cut off, and
-/// gets its name, or is unpacked, only once its size and its SHA-256 are right; what was continued
-/// and is wrong is fetched once more from its beginning. Throws FetchError
-/// where something else comes or nothing, and OutputError where the folder cannot be written.
+/// Downloads the files of a data set from below the address `from` into a folder; files that are
+/// there already stay. A file is downloaded as NAME.part, continued where an earlier call was cut
+/// off, and renamed or unpacked only once its size and SHA-256 are right; if a continued file is
+/// wrong, it is downloaded once more from its beginning. Throws FetchError if a file cannot be
+/// downloaded or is not the published one, and OutputError if the folder cannot be written.
 void fetch_data(const PublishedData& data, const std::string& from,
                 const std::filesystem::path& folder, const DataProgress& progress);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kMaxThreads = 4096;
 
-// Asks the program that trains: only a process with libtorch knows what it gets.
+// Asks rubato-train, because only a process with libtorch knows which kernels it gets.
 void ask_training(doctor::Facts& facts) {
   try {
     facts.training = doctor::parse_probe(doctor::output_of(train_program(), "doctor-probe"));

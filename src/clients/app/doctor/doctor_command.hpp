@@ -5,8 +5,8 @@
 
 namespace rubato::app {
 
-/// `rubato doctor`: says what would make training on this machine slow or wrong. Returns an
-/// ExitCode; throws Error for what the user got wrong.
+/// `rubato doctor`: reports what would make training on this machine slow or wrong. Returns an
+/// ExitCode; throws Error for a mistake of the user.
 [[nodiscard]] int doctor_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

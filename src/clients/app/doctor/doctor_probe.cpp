@@ -13,7 +13,7 @@ namespace rubato::app {
 
 namespace {
 
-// What follows `key` in what libtorch says of itself, up to one of `ends`.
+// Returns the text between `key` and one of `ends` in libtorch's description of its build.
 std::string said_by_libtorch(std::string_view key, const char* ends) {
   static const std::string text = at::show_config();
   const std::size_t found = text.find(key);

@@ -4,8 +4,8 @@
 
 namespace rubato::app {
 
-/// What `rubato doctor` asks of the program that trains: probe_this_process() and what libtorch
-/// knows, as JSON.
+/// The answer of rubato-train to `rubato doctor`: probe_this_process() and the versions and kernels
+/// of libtorch, as JSON.
 [[nodiscard]] std::string doctor_probe();
 
 }  // namespace rubato::app

@@ -30,7 +30,7 @@ constexpr std::array<Choice<Prediction>, 2> kPredictions{
 
 constexpr std::array<std::string_view, 3> kFileTypes{".csv", ".pt", ".safetensors"};
 
-// What --help says around the options, in the order of EvaluateCommand.
+// The texts of --help around the options, in the order of EvaluateCommand.
 struct EvaluateTexts {
   const char* name;
   const char* description;
@@ -132,7 +132,8 @@ EvaluateArguments parse_evaluate_arguments(std::span<const std::string> argument
   const auto& given = line.given();
   read.other_data = !read.folder.empty() && given.contains("data") && !given.contains("validation");
   require_something_to_evaluate(read.run);
-  // Those of a run were of its training.
+  // The metrics of plug-ins that a run has recorded belong to its training; only a given --metric
+  // is refused.
   if (given.contains("metric") && !own_metrics(read.run).empty()) {
     throw Error(
         fmt::format("--metric {}: there is one of a plug-in's, which goes by epochs of a "

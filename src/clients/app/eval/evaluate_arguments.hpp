@@ -16,30 +16,30 @@ namespace rubato::app {
 /// `rubato eval` and `rubato predict`.
 enum class EvaluateCommand { evaluate, predict };
 
-/// What they were asked for.
+/// The arguments of both commands.
 struct EvaluateArguments {
-  /// As evaluation_configuration() has it.
+  /// The configuration as evaluation_configuration() returns it.
   RunConfiguration run;
-  /// The folder of the run in the first place; empty without one.
+  /// The folder of the run that is evaluated; empty without one.
   std::filesystem::path folder;
-  /// Whether other data are named than those of the run.
+  /// True if the user has named other data than those of the run.
   bool other_data = false;
-  /// Of `rubato eval`.
+  /// Used by `rubato eval` alone.
   bool json = false;
-  /// Of `rubato predict`, whose output is CSV on stdout without a file.
+  /// Used by `rubato predict` alone, which writes CSV to stdout if `out` is empty.
   Prediction what = Prediction::outputs;
   std::optional<std::filesystem::path> out;
 
   friend bool operator==(const EvaluateArguments&, const EvaluateArguments&) = default;
 };
 
-/// Reads the arguments behind such a command, with what the folder of a run says that stands in
-/// their first place. Throws HelpAsked, and Error for what the user got wrong, without
-/// looking into the data, the model or the weights.
+/// Reads the arguments after the name of the command. If the first of them is the folder of a run,
+/// its configuration gives the defaults. Throws HelpAsked, and Error for a mistake of the user;
+/// data, model and weights are not read.
 [[nodiscard]] EvaluateArguments parse_evaluate_arguments(std::span<const std::string> arguments,
                                                          EvaluateCommand command);
 
-/// What a command takes beside the options of a run and --config, by name.
+/// The options of a command other than those of a run and --config, by name.
 [[nodiscard]] std::vector<OptionHelp> own_options(EvaluateCommand command);
 
 }  // namespace rubato::app

@@ -49,7 +49,7 @@ void add_rows(std::string& csv, const NamedArray& array, std::size_t columns) {
   }
 }
 
-// A header, and a row for each sample: its number, and what there is of it in row-major order.
+// Writes a header and a row for each sample: its number, then its elements in row-major order.
 std::string csv_of(const NamedArray& array) {
   const auto samples = static_cast<std::size_t>(array.shape.front());
   const std::size_t columns = array.size() / samples;

@@ -8,52 +8,52 @@
 
 namespace rubato::app {
 
-/// How many arguments that are no options a command takes.
+/// The number of operands that a command takes, which are arguments other than options: at most
+/// one, one, any number, or at least one.
 enum class OperandCount { optional, one, any, some };
 
-/// What a command says of one of its options, or of its arguments that are no options.
+/// The help for an option, or for the operands of a command.
 struct OptionHelp {
-  /// The heading that it stands under.
+  /// The heading above the option.
   std::string group{};
-  /// Without dashes; empty for what is no option.
+  /// The name without dashes; empty for operands.
   std::string name{};
-  /// "h" for -h; empty without one.
+  /// The short form, "h" for -h; empty if there is none.
   std::string letter{};
-  /// Stands for the value; empty for a flag.
+  /// The placeholder of the value; empty for a flag.
   std::string value{};
   std::string help{};
   std::string shown_default{};
-  /// Whether the value may be several, with commas between them.
+  /// True if the option takes several values, separated by commas.
   bool takes_several = false;
-  /// How many there are of what is no option; of an option, that it may be given without its name.
+  /// The number of operands; set for an option if it may also be given without its name.
   std::optional<OperandCount> operands{};
-  /// Names that can be given in place of `value`, where it does not list them itself.
+  /// The names that can be given as a value, if `value` does not list them.
   std::vector<std::string> names{};
 };
 
-/// What a command says of itself: what --help prints, a manual page shows and a shell completes.
+/// The help of a command: --help prints it, the manual page shows it, and shells complete from it.
 struct CommandHelp {
   struct Command {
     std::string name{};
     std::string summary{};
   };
 
-  /// As it is typed: "rubato train".
+  /// The command as it is typed: "rubato train".
   std::string name{};
   std::string description{};
-  /// Where it has commands of its own.
+  /// The commands within this one, if it has any.
   std::vector<Command> commands{};
-  /// In the order in which they are shown, those of a group together.
+  /// The options in the order in which they are shown; those of a group follow each other.
   std::vector<OptionHelp> options{};
-  /// This text describes the arguments of another command that follow "--", in brackets if they are
-  /// optional. It is empty if there are none.
+  /// The arguments of another command that follow "--", in brackets if they are optional; empty if
+  /// the command takes none.
   std::string rest{};
-  /// Running text, and examples, which are indented.
+  /// Prose and examples; the examples are indented.
   std::string footer{};
 };
 
-/// Thrown by a command whose arguments ask for what it says of itself. run_reporting_errors()
-/// prints it.
+/// Thrown by a command whose arguments ask for its help; run_reporting_errors() prints it.
 class HelpAsked : public std::exception {
  public:
   explicit HelpAsked(CommandHelp help) : help_(std::move(help)) {}

@@ -9,28 +9,28 @@
 
 namespace rubato::app {
 
-/// A command, as a row of a table of them.
+/// A command, as a row of a table.
 struct Command {
   std::string_view name{};
-  /// What it does, in a line.
+  /// One line about what the command does.
   std::string_view summary{};
-  /// Returns the exit code. Throws HelpAsked where the arguments ask for the help.
+  /// Runs the command and returns its exit code. Throws HelpAsked if the arguments ask for help.
   int (*run)(std::span<const std::string> arguments) = nullptr;
-  /// Those that it has; null for a command without.
+  /// The commands within this one; null if it has none.
   std::span<const Command> (*commands)() = nullptr;
 };
 
-/// The one of that name. Throws Error where there is none, naming the nearest; `kind` says what it
-/// was to be ("command").
+/// Returns the command of that name. Throws Error if there is none, naming the nearest; `kind` is
+/// what to call a command in that message ("command").
 [[nodiscard]] const Command& find_command(std::string_view kind, std::string_view name,
                                           std::span<const Command> commands);
 
-/// What a command with commands says of itself.
+/// A command that consists of commands.
 struct CommandGroup {
-  /// As it is typed: "rubato trace".
+  /// The group as it is typed: "rubato trace".
   std::string_view name{};
   std::string_view description{};
-  /// What one of them is called in messages: "command".
+  /// The word for one of them in messages: "command".
   std::string_view kind{};
   std::span<const Command> commands{};
   std::string_view footer{};
@@ -38,14 +38,14 @@ struct CommandGroup {
 
 [[nodiscard]] std::vector<std::string_view> names_of(std::span<const Command> commands);
 
-/// Its help.
+/// The help of a group.
 [[nodiscard]] CommandHelp help_of_group(const CommandGroup& group);
 
-/// Runs the one that the first argument names. Throws Error for an unknown one, and without one,
-/// and HelpAsked.
+/// Runs the command that the first argument names. Throws Error if that is missing or unknown, and
+/// HelpAsked.
 [[nodiscard]] int run_group(const CommandGroup& group, std::span<const std::string> arguments);
 
-/// What the command says of itself.
+/// The help of a command.
 [[nodiscard]] CommandHelp help_of(const Command& command);
 
 }  // namespace rubato::app

@@ -11,7 +11,8 @@ namespace rubato::app {
 
 namespace {
 
-// Where the text of an option begins; on a terminal that is narrower than kWide, further left.
+// The column in which the text of an option begins; narrower terminals than kWide have it further
+// left.
 constexpr std::size_t kTextColumn = 26;
 constexpr std::size_t kNarrowTextColumn = 6;
 constexpr std::size_t kWide = 66;
@@ -34,7 +35,7 @@ std::string option_text(const OptionHelp& option, LineWidth width) {
   name += option.value;
   std::string text = option.help;
   if (!option.shown_default.empty()) text += fmt::format(" [{}]", option.shown_default);
-  // A long name has its text on the next line.
+  // The text of a long name begins on the next line.
   const std::string gap = name.size() + 2 <= column ? std::string(column - name.size(), ' ')
                                                     : '\n' + std::string(column, ' ');
   return fitted(name, width) + gap + wrapped(text, column, width) + '\n';
@@ -87,7 +88,7 @@ std::string help_text(const CommandHelp& help, LineWidth width) {
   std::string text = fmt::format("{}\n\nUsage: {} {}\n", wrapped(help.description, 0, width),
                                  help.name, usage_of(help));
   text += commands_text(help, width);
-  // Those of a group follow each other.
+  // The options of a group follow each other, so a new name is a new heading.
   const std::string* group = nullptr;
   for (const OptionHelp& option : help.options) {
     if (group == nullptr || *group != option.group) text += fmt::format("\n{}:\n", option.group);

@@ -7,14 +7,16 @@
 
 namespace rubato::app {
 
-/// What `rubato hosts` is asked for.
+/// The arguments of `rubato hosts`.
 struct HostsArguments {
-  /// Where the hosts meet, and the name of their run; the rest is not asked for.
+  /// The rendezvous of the hosts, the name of their run and their token; the other members are
+  /// unused.
   HostArguments meeting{};
   bool json = false;
 };
 
-/// Reads the arguments behind the command. Throws HelpAsked, and Error for what the user got wrong.
+/// Reads the arguments after the name of the command. Throws HelpAsked, and Error for a mistake of
+/// the user.
 [[nodiscard]] HostsArguments parse_hosts_arguments(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

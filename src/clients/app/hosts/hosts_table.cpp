@@ -155,7 +155,7 @@ std::string hosts_json(const RunStatus& status) {
                   {"last_step", or_null(status.steps)},
                   {"writer", std::move(writer)},
                   {"hosts", std::move(hosts)}};
-  // Folders and names of machines may be no UTF-8.
+  // json_text() also accepts folders and names of machines that are not valid UTF-8.
   return json_text(json, 2) + '\n';
 }
 

@@ -7,7 +7,7 @@
 
 namespace rubato::app {
 
-/// How a run stands, for people: what is known of all of it, and a row for each host.
+/// The state of a run as text: what is known about the run as a whole, and a row for each host.
 [[nodiscard]] std::string hosts_text(const c10d_hosts_detail::RunStatus& status, LineWidth width);
 /// The same as JSON.
 [[nodiscard]] std::string hosts_json(const c10d_hosts_detail::RunStatus& status);

@@ -41,17 +41,17 @@ namespace {
 
 constexpr std::int64_t kMaxHosts = 1024;
 constexpr std::int64_t kMaxRestarts = 1'000'000;
-// How long a host may take to write its checkpoint, once another one has failed.
+// The time that hosts have to write their checkpoints after another host has failed.
 constexpr std::chrono::seconds kGrace{30};
-// As a shell has it.
+// A shell adds this to the number of the signal that killed a process.
 constexpr int kKilled = 128;
 
 [[noreturn]] void fail(std::string_view what) {
   throw Error(fmt::format("cannot {}: {}", what, std::generic_category().message(errno)));
 }
 
-// A port that nobody listens at. It stays bound, so that the system gives it to no other process
-// that asks for any port before host 0 listens there, with SO_REUSEADDR.
+// A port at which nobody listens. It stays bound with SO_REUSEADDR: host 0 can still listen there,
+// but the system gives it to no other process that asks for a free port.
 class ReservedPort {
  public:
   ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -82,8 +82,9 @@ class ReservedPort {
   int number_ = 0;
 };
 
-// A file that has a name only as a descriptor of this process and its children: with a token that
-// no other user of this machine knows. Stays open to the end.
+// Makes a random token that no other user of this machine can know. Returns the name of an unlinked
+// file with it, which only this process and its children can open, and which stays open until they
+// end.
 std::string file_with_token() {
   std::array<std::uint8_t, 32> token{};
   if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
@@ -97,8 +98,8 @@ std::string file_with_token() {
   return fmt::format("/dev/fd/{}", file);
 }
 
-// The set has SIGCHLD and the signals that are passed on, except those that the program's caller
-// wanted to be ignored.
+// The set has SIGCHLD and the signals that are passed on, except those that the caller of the
+// program has set to be ignored.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -111,11 +112,11 @@ sigset_t watched_signals() {
   return set;
 }
 
-// The processes of the hosts, and of what serves them.
+// The processes of the hosts, and of the rendezvous that serves them.
 class LaunchedHosts {
  public:
-  // Hosts of a run that does not go on without one of them; with `restarts`, of one that does:
-  // those that are killed are started again, so often in all.
+  // Without `restarts`, the run ends when one of its hosts fails. With it, hosts are elastic: those
+  // that are killed are started again, up to that number in total.
   explicit LaunchedHosts(std::optional<std::int64_t> restarts) : restarts_(restarts) {
     sigprocmask(SIG_BLOCK, &watched_, nullptr);
   }
@@ -130,13 +131,13 @@ class LaunchedHosts {
     const pid_t process = started(arguments);
     running_.push_back({.process = process, .arguments = std::move(arguments)});
   }
-  // What runs for as long as the hosts do.
+  // Starts a server, and starts it again whenever it ends before the hosts do.
   void serve(std::vector<std::string> arguments) {
     server_arguments_ = std::move(arguments);
     serve_again();
   }
 
-  // Waits for all to end. Returns the exit code.
+  // Waits for all hosts to end. Returns the exit code.
   int wait() {
     std::optional<Clock::time_point> end;
     while (!running_.empty()) {
@@ -144,7 +145,7 @@ class LaunchedHosts {
       reap();
       if (server_ == 0 && !server_arguments_.empty()) serve_again();
       if (restarts_ || first_failure_ == 0 || running_.empty()) continue;
-      // One has failed: all are to end.
+      // One host has failed, so all have to end.
       if (!end) {
         end = Clock::now() + kGrace;
         tell(SIGTERM);
@@ -161,13 +162,14 @@ class LaunchedHosts {
   struct Host {
     pid_t process = 0;
     std::vector<std::string> arguments{};
-    // To end.
+    // True once the host has been asked to end.
     bool told = false;
   };
 
   [[nodiscard]] pid_t started(const std::vector<std::string>& arguments) const {
     const pid_t process = start_child("/proc/self/exe", arguments, [this](pid_t parent) {
-      // Whatever becomes of this process, no host is left behind; signals it passes on.
+      // No host outlives this process, however it ends. Signals are blocked here only, as this
+      // process passes them on.
       tie_to(parent);
       sigprocmask(SIG_UNBLOCK, &watched_, nullptr);
     });
@@ -194,7 +196,8 @@ class LaunchedHosts {
       for (const Host& host : running_) pass_on(host.process, number, again);
     }
   }
-  // All children that have ended: process 1 of a container is given those that others have left.
+  // Waits for every child that has ended, hosts or not: as process 1 of a container, this process
+  // also inherits orphans.
   void reap() {
     std::vector<Host> killed;
     int status = 0;
@@ -212,16 +215,18 @@ class LaunchedHosts {
       start(std::move(host.arguments));
     }
   }
-  // At its port; live hosts then restore what it knew. One that ends at once is not started more
-  // often than once a second.
+  // The server starts at the same port, and live hosts then restore its contents. It is started at
+  // most once a second, in case it always ends at once.
   void serve_again() {
     if (Clock::now() < next_service_) return;
     next_service_ = Clock::now() + std::chrono::seconds(1);
     server_ = started(server_arguments_);
   }
-  // A host that has lost another one may end before that one has.
+  // The exit code is that of the host that failed first. A host that has lost another one may end
+  // before it, so host_lost gives way to another failure.
   void note(int code) {
-    // One that was started again has come too late: what the run came to, another host has said.
+    // A restarted host may find the run ended; the result of the run is then the code of another
+    // host.
     if (code != static_cast<int>(ExitCode::run_ended) || last_code_ == 0) last_code_ = code;
     const int lost = static_cast<int>(ExitCode::host_lost);
     const bool asked = told_ && code > kKilled;
@@ -229,7 +234,7 @@ class LaunchedHosts {
       first_failure_ = code;
     }
   }
-  // A host that has been told has begun to end: it is not told again.
+  // Asks the hosts to end, except those that have been asked before.
   void tell(int number) {
     told_ = true;
     for (Host& host : running_) {
@@ -240,21 +245,21 @@ class LaunchedHosts {
   const sigset_t watched_ = watched_signals();
   std::optional<std::int64_t> restarts_;
   std::vector<Host> running_;
-  // 0 while it is not there.
+  // 0 while no server is running.
   pid_t server_ = 0;
   std::vector<std::string> server_arguments_;
   Clock::time_point next_service_{};
   int first_failure_ = 0;
   int last_code_ = 0;
   bool told_ = false;
-  // Signals have asked for this so far, and the first pressing one came at this time.
+  // The most that signals have asked for so far, and the time of the first pressing one.
   SignalAction asked_for_ = SignalAction::nothing;
   std::optional<Clock::time_point> first_pressing_;
 };
 
 struct LaunchArguments {
   int hosts = 2;
-  // Of hosts that come and go; 0 are hosts that do not.
+  // --min-hosts; 0 if the hosts are not elastic.
   int least = 0;
   std::int64_t restarts = 10;
   std::vector<std::string> command;
@@ -262,7 +267,7 @@ struct LaunchArguments {
 
 LaunchArguments parse(std::span<const std::string> arguments) {
   LaunchArguments read;
-  // What is behind the first -- is another command's.
+  // The arguments after the first -- belong to another command.
   const auto border = std::ranges::find(arguments, "--");
   CommandLine line("rubato launch",
                    "Trains on several hosts that are processes of this machine, to try it: `rubato "
@@ -303,7 +308,8 @@ LaunchArguments parse(std::span<const std::string> arguments) {
   return read;
 }
 
-// That of the user's own, which counts for the hosts; empty where the command names none.
+// Returns the --token-file in the hosts' command, which overrides the one of this command; empty if
+// there is none.
 std::optional<std::string> token_file_in(std::span<const std::string> command) {
   constexpr std::string_view kOption = "--token-file";
   std::optional<std::string> file;
@@ -333,12 +339,12 @@ int launch_command(std::span<const std::string> arguments) {
   for (int rank = 0; rank < launched.hosts; ++rank) {
     std::vector<std::string> command{"rubato", "train"};
     if (launched.hosts > 1 || elastic) {
-      // Before the user's: what is given twice counts as it was given last.
+      // The user's options come after these, because the last of several values counts.
       command.insert(command.end(),
                      {"--hosts", fmt::to_string(launched.hosts), "--token-file", token});
       const std::string rendezvous = "127.0.0.1:" + port;
       if (elastic) {
-        // A signal that is passed on comes to all of them.
+        // The launcher passes a signal on to all hosts, so it stops the run.
         command.insert(command.end(), {"--min-hosts", fmt::to_string(launched.least), "--on-term",
                                        "stop", "--rendezvous", rendezvous + "/launched"});
       } else {

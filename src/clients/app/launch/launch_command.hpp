@@ -5,8 +5,9 @@
 
 namespace rubato::app {
 
-/// `rubato launch --hosts N -- train ...`: starts the hosts of a training on this machine, and
-/// returns the exit code of the first that failed, or 0. Throws Error for what the user got wrong.
+/// `rubato launch --hosts N -- train ...`: starts the hosts of a training on this machine. Returns
+/// the exit code of the first host that failed, or 0; of elastic hosts, that of the last one that
+/// ended. Throws Error for a mistake of the user.
 [[nodiscard]] int launch_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

@@ -24,10 +24,10 @@ namespace rubato::app {
 
 namespace {
 
-// The argument behind which no other is an option.
+// No argument after this one is an option.
 constexpr std::string_view kBorder = "--";
 
-// Puts the place of a wrong value in front of what is wrong with it.
+// Puts the place of a wrong value in front of the message about it.
 void set_from(std::string_view place, const CommandLine::Setter& set, const std::string& text) {
   try {
     set(text);
@@ -76,7 +76,7 @@ void CommandLine::list(const std::string& name, const std::string& value, const 
 }
 
 void CommandLine::flag_list(const std::string& name, const std::string& help, Setter set) {
-  // Where there is no value, CLI11 gives the default's text, which is empty.
+  // CLI11 passes the empty default if there is no value.
   list(name, "true|false", help, "",
        [set = std::move(set)](const std::string& text) { set(text.empty() ? "true" : text); });
   entries_.at(name).option->expected(0, 1);
@@ -84,7 +84,8 @@ void CommandLine::flag_list(const std::string& name, const std::string& help, Se
 
 void CommandLine::operands(OperandCount count, const std::string& value, const std::string& help,
                            Setter take, std::vector<std::string> names) {
-  // Its own name, which is not shown, as not every CLI11 takes what a value is called.
+  // The option has a fixed name, which is never shown, because not every CLI11 accepts the
+  // placeholder of a value as a name.
   CLI::Option* const option = app_->add_option("operands", CLI::callback_t{}, help);
   option->type_name(value)->expected(CLI::detail::expected_max_vector_size)->group(group_);
   operands_ = {.option = option, .set = std::move(take)};
@@ -93,7 +94,7 @@ void CommandLine::operands(OperandCount count, const std::string& value, const s
 }
 
 void CommandLine::config(FileReader read) {
-  // Read before all others, by parse().
+  // parse() reads the file before all other options.
   option("config", "FILE",
          "read options from FILE, TOML with a line 'name = value' for each; the arguments override "
          "it",
@@ -105,7 +106,7 @@ void CommandLine::config_of(const std::string& name, const std::string& value,
                             const std::string& help,
                             std::function<std::filesystem::path(const std::string&)> file,
                             bool is_operand) {
-  // CLI11's way to say that the value may stand alone.
+  // A name without dashes tells CLI11 that the value may be given without the option's name.
   CLI::Option* const option =
       app_->add_option((is_operand ? name + ",--" : "--") + name, CLI::callback_t{}, help);
   option->type_name(value);
@@ -115,7 +116,7 @@ void CommandLine::config_of(const std::string& name, const std::string& value,
 }
 
 void CommandLine::parse(std::span<const std::string> arguments) {
-  // Options have no letters but this one, which everybody tries.
+  // -o is the only short form of an option, because everybody tries it.
   std::vector<std::string> spelled(arguments.begin(), arguments.end());
   if (entries_.contains("out")) {
     std::replace(spelled.begin(), std::ranges::find(spelled, kBorder), std::string("-o"),
@@ -167,15 +168,15 @@ void CommandLine::split(std::span<const std::string> arguments) {
   } catch (const CLI::CallForHelp&) {
     throw HelpAsked(help());
   } catch (const CLI::ExtrasError&) {
-    // An argument may be left over because the option before it took another option for its value.
+    // An argument may be left over because the option before it took another option as its value.
     reject_missing_values();
-    // The border itself is listed among them.
+    // The list may contain the border itself.
     const std::vector<std::string> extra = app_->remaining();
     const auto first = std::ranges::find_if(
         extra, [](const std::string& argument) { return argument != kBorder; });
     reject_extra(*first, std::ranges::find(extra.begin(), first, kBorder) != first);
   } catch (const CLI::ArgumentMismatch&) {
-    // Values are missing only where the arguments end.
+    // A value can be missing only at the end of the arguments.
     const std::string& last = arguments.back();
     reject_missing_value(entries_.find(last.substr(2, last.find('=') - 2))->first);
   } catch (const CLI::ParseError& error) {
@@ -186,7 +187,7 @@ void CommandLine::split(std::span<const std::string> arguments) {
   }
 }
 
-// Of options that were given an option in the place of their value.
+// Refuses options that were given another option as their value.
 void CommandLine::reject_missing_values() const {
   for (const auto& [name, entry] : entries_) {
     if (entry.option->count() > 0 && entry.option->results().back().starts_with("--")) {
@@ -285,7 +286,8 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
   };
   try {
     const int code = answered();
-    // Who says so itself has said why, and whoever a signal has ended may have lost its terminal.
+    // A command that returns output_lost has reported it, and after a signal the terminal may be
+    // gone.
     constexpr int kOfSignals = 128;
     if (code != static_cast<int>(ExitCode::output_lost) && code <= kOfSignals) require_output();
     return code;

@@ -12,7 +12,7 @@
 #include "clients/app/help/command_help.hpp"
 #include "runs/config/run_option.hpp"
 
-// Of CLI11, whose headers are large.
+// CLI11 is declared here only, as its headers are large.
 namespace CLI {  // NOLINT(readability-identifier-naming): its name
 class App;
 class Option;
@@ -20,13 +20,13 @@ class Option;
 
 namespace rubato::app {
 
-/// The options of one command: their names, what --help says of them, how their values are checked.
+/// The options of one command: their names, their help and the checks of their values.
 ///
-/// CLI11 splits the arguments; the values themselves are read here, so that a wrong one is answered
-/// in the same words whether it stands in the arguments or in a configuration file.
+/// CLI11 only splits the arguments. The values are read here, so that the message about a wrong one
+/// is the same for the arguments and for a configuration file.
 class CommandLine {
  public:
-  /// Takes the text of a value; throws Error, without the name of the option, when it is wrong.
+  /// Takes the text of a value. Throws Error, without the name of the option, if it is wrong.
   using Setter = std::function<void(const std::string& text)>;
   /// Reads a configuration file; throws Error with file and line.
   using FileReader = std::function<void(const std::filesystem::path& file)>;
@@ -37,64 +37,67 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// The options added from here on stand under this heading in --help.
+  /// Puts the options added from here on under this heading in --help.
   void group(std::string heading) { group_ = std::move(heading); }
-  /// Adds the option --`name`, which takes a value; `value` names it in --help. The default, as a
-  /// user would type it, is left out of --help where it is empty. Given twice, the last one counts.
+  /// Adds the option --`name`, whose value --help calls `value`. The default is shown as a user
+  /// would type it, and omitted if empty. The last of several values counts.
   void option(const std::string& name, const std::string& value, const std::string& help,
               const std::string& shown_default, Setter set);
-  /// Adds the flag --`name`, which may be given a value all the same: true or false.
+  /// Adds the flag --`name`, with an optional value, true or false.
   void flag(const std::string& name, const std::string& help, Setter set);
   void flag(const std::string& name, const std::string& help, bool& target);
-  /// Adds the option --`name`, which may be given several times: `set` is called for each value, in
+  /// Adds the option --`name`, which may be given several times. `set` is called for each value, in
   /// their order.
   void list(const std::string& name, const std::string& value, const std::string& help,
             const std::string& shown_default, Setter set);
-  /// The option `name`, which was added, is read before all others, those of a file included.
+  /// Makes parse() read the option `name`, which has been added, before all others, including those
+  /// in a file.
   void first(const std::string& name) { entries_.at(name).first = true; }
-  /// The same for a flag, whose values are texts such as "true,false"; without one it is "true".
+  /// The same for a flag, whose values are texts such as "true,false"; a flag without a value
+  /// passes "true".
   void flag_list(const std::string& name, const std::string& help, Setter set);
-  /// Takes as many arguments that are no options; `value` stands for one in --help, and `names` are
-  /// those that it may be. They stand among the options, or behind "--" where they begin with '-'.
+  /// Takes operands, which are arguments other than options; --help calls one of them `value`, and
+  /// `names` are the values it may have. They may stand among the options, or after "--" if they
+  /// begin with '-'.
   void operands(OperandCount count, const std::string& value, const std::string& help, Setter take,
                 std::vector<std::string> names = {});
-  /// Describes what follows the argument "--", which is not read here: "train OPTIONS". A value in
-  /// brackets may be left out.
+  /// Describes the arguments after "--", which are not read here, such as "train OPTIONS". Text in
+  /// brackets is optional.
   void rest(std::string value) { rest_ = std::move(value); }
-  /// Adds --config FILE, from which `read` takes options before the arguments override them.
+  /// Adds --config FILE; `read` takes options from the file before the arguments override them.
   void config(FileReader read);
-  /// Adds --`name` `value`, which names something with a configuration of its own: `file` says
-  /// which, and it is read in the same way. Not to be given together with --config.
+  /// Adds --`name` `value`, which names something with a configuration of its own. `file` returns
+  /// its file, which is read as that of --config is. Not to be given together with --config.
   ///
-  /// With `is_operand`, it may stand without --`name`, as operands() do.
+  /// With `is_operand`, the value may also be given without --`name`, as an operand.
   void config_of(const std::string& name, const std::string& value, const std::string& help,
                  std::function<std::filesystem::path(const std::string& text)> file,
                  bool is_operand = false);
-  /// The end of --help.
+  /// The text at the end of --help.
   void footer(std::string text);
 
-  /// Reads `arguments`, which begin after the name of the command. Throws HelpAsked when they ask
-  /// for the help, and Error for an unknown option (naming the nearest) and for whatever the
-  /// setters reject, with the option or the file and line.
+  /// Reads `arguments`, which begin after the name of the command. Throws HelpAsked if they ask for
+  /// help, and Error for an unknown option (naming the nearest) and for every value that its setter
+  /// rejects (with the option, or the file and line).
   void parse(std::span<const std::string> arguments);
 
-  /// The options that the arguments of parse() give; a configuration may give others.
+  /// The options given in the arguments of parse(), as opposed to a configuration file.
   [[nodiscard]] const GivenOptions& given() const { return given_; }
 
-  /// What --help says.
+  /// The help of the command.
   [[nodiscard]] CommandHelp help() const;
-  /// What it says of all options that were added, by name.
+  /// The help of all options that were added, in the order of their names.
   [[nodiscard]] std::vector<OptionHelp> descriptions() const;
-  /// The names of all that was added.
+  /// The names of all options that were added.
   [[nodiscard]] std::vector<std::string_view> option_names() const;
 
  private:
   struct Entry {
     CLI::Option* option = nullptr;
     Setter set;
-    /// Whether each value counts, and not the last alone.
+    /// True if every value counts, not only the last.
     bool each = false;
-    /// Whether it is read before files.
+    /// True if it is read before files.
     bool first = false;
   };
 
@@ -112,21 +115,22 @@ class CommandLine {
   std::string group_ = "Options";
   std::map<std::string, Entry, std::less<>> entries_;
   GivenOptions given_;
-  // Of operands(); its option is null where there are none.
+  // The operands; the option is null if the command takes none.
   Entry operands_;
   OperandCount operand_count_ = OperandCount::any;
   std::vector<std::string> operand_names_;
-  // Set by rest(); empty without.
+  // Set by rest().
   std::string rest_;
-  // Of config_of(); empty where there is none.
+  // Set by config_of().
   std::string config_of_;
   std::function<std::filesystem::path(const std::string&)> file_of_;
   FileReader read_file_;
 };
 
-/// Runs a program's `body` and returns its exit code. Help that was asked for is printed. An Error
-/// is printed to stderr behind `program` and is ExitCode::usage, but output that could not be
-/// written and memory that could not be had have codes of their own; any other exception is
+/// Runs the `body` of a program and returns its exit code. If it throws HelpAsked, the help is
+/// printed. Otherwise the message of an exception is printed to stderr after `program`, and the
+/// exit code depends on its type: an Error is ExitCode::usage, unless it is about output that
+/// cannot be written, memory that is missing or a lost host; an unknown exception is
 /// ExitCode::internal.
 [[nodiscard]] int run_reporting_errors(std::string_view program, const std::function<int()>& body);
 

@@ -5,10 +5,10 @@
 
 namespace rubato::app {
 
-/// What the programs answer the shell. 21 is the original's.
+/// The exit codes of the programs. 21 is that of the original program.
 enum class ExitCode {
   good = 0,
-  /// A bug, or something the program knows no name for.
+  /// A bug, or an error of an unknown kind.
   internal = 1,
   /// A mistake in the options or files; nothing was trained.
   usage = 2,
@@ -18,31 +18,32 @@ enum class ExitCode {
   diverged = 22,
   /// `rubato verify` found a difference.
   differs = 23,
-  /// What was computed could not be written: a full disk, a folder that has gone.
+  /// A result could not be written: the disk is full, or the folder is gone.
   output_lost = 24,
-  /// Memory that could not be had, before or in a run.
+  /// There was too little memory, before or during a run.
   memory = 25,
   /// `rubato doctor` found a problem.
   unwell = 26,
-  /// `rubato compare` has an answer without some of its runs, which were killed, or could not be
-  /// written or held in memory: it can go on with them.
+  /// `rubato compare` has an answer without some of its runs, which were killed or failed for lack
+  /// of disk space or memory. The same command continues with them.
   incomplete = 27,
-  /// Another host is gone, or silent for too long.
+  /// Another host is gone, or was silent for too long.
   host_lost = 28,
-  /// A host has come to a run that has ended at the others.
+  /// A host joined a run that had ended on the other hosts.
   run_ended = 29,
-  /// There were no devices for the rest of the training any more.
+  /// The trace ran out of devices before the training was complete.
   out_of_devices = 30,
-  /// A server did not answer `rubato data get`, or with something else.
+  /// A server did not answer `rubato data get`, or did not send the published files.
   not_fetched = 31,
-  /// Ended by a signal, after a checkpoint: 128 and the signal, as a shell has it. That of a lost
-  /// terminal, Ctrl-C, a request to terminate; exit_code_of_signal() has the others.
+  /// The program was ended by a signal, after a checkpoint: 128 plus its number, as in a shell.
+  /// These are a lost terminal, Ctrl-C and a request to terminate; exit_code_of_signal() computes
+  /// the others.
   hung_up = 129,
   interrupted = 130,
   terminated = 143,
 };
 
-/// What each says, in the order of docs/runs.md.
+/// The meaning of an exit code; exit_codes() lists them in the order of docs/runs.md.
 struct ExitMeaning {
   ExitCode code;
   std::string_view meaning;

@@ -5,20 +5,20 @@
 
 #include "command_line.hpp"
 
-// Options that do nothing.
+// Options that have no effect.
 //
-// The rule for all commands: would the user want this run? Where an argument can do nothing because
-// of the other options (--min-delta where nothing stops early), they meant another run, and it is
-// an Error before anything is trained. Where the run is what they meant and the argument a
-// precaution that turns out not to be needed (--cores for a trace that always says, a fault in a
-// step that does not come, --log-steps on a terminal), a line on stderr says so.
+// The rule for all commands is: would the user want this run? If an argument has no effect because
+// of the other options (--min-delta where nothing stops early), the user meant another run, and it
+// is an Error before anything is trained. If the run is what the user meant and the argument is a
+// precaution that turns out to be unnecessary (--cores for a trace that always has them, a fault in
+// a step that is never reached, --log-steps on a terminal), a line on stderr says so.
 //
-// Only arguments are judged. A configuration lists all options, as to_toml() writes it, and what
-// is in it may do nothing: an argument may have switched off what it is for.
+// Only arguments are judged. A configuration lists all options, as to_toml() writes it, and some of
+// them may have no effect because an argument has switched off what they are for.
 
 namespace rubato::app {
 
-/// An option that does nothing where `idle` holds: why, and with what it would do something.
+/// An option that has no effect if `idle` is true, with the reason, and what would give it one.
 struct IdleOption {
   std::string_view option;
   bool idle = false;

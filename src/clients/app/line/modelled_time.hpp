@@ -8,7 +8,7 @@
 
 namespace rubato::app {
 
-/// Seconds of a clock for people: "5.02 s", "12:30", "2:13:05".
+/// Formats seconds of modelled time: "5.02 s", "12:30", "2:13:05".
 [[nodiscard]] inline std::string modelled_time(double seconds) {
   constexpr double kMinute = 60;
   return seconds < kMinute ? fmt::format("{:.3g} s", seconds) : clock_time(seconds);

@@ -16,7 +16,7 @@ namespace rubato::app {
 
 namespace {
 
-// Of the first write to stdout that failed; 0 while none has.
+// The errno of the first write to stdout that failed; 0 if none has.
 int first_error = 0;
 
 extern "C" void let_the_write_fail(int signal_number) {
@@ -64,7 +64,7 @@ void require_output() {
 void write_below(const std::filesystem::path& folder, std::string_view file,
                  std::string_view content) {
   const std::filesystem::path whole = folder / file;
-  // What is wrong with a folder, the file in it comes to say.
+  // An error of the folder is reported by write_file().
   std::error_code ignored;
   std::filesystem::create_directories(whole.parent_path(), ignored);
   write_file(whole, content);
@@ -83,11 +83,11 @@ bool wants_colours() {
 
 void prepare_streams() {
   for (const int number : {SIGPIPE, SIGXFSZ}) {
-    // A handler, as what is ignored stays ignored in programs that this one starts.
+    // A handler, unlike SIG_IGN, is not inherited by programs that this one starts.
     if (std::signal(number, let_the_write_fail) == SIG_IGN) std::signal(number, SIG_IGN);
   }
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // Only to be read: what is printed there is lost, and said to be.
+    // The file is opened for reading only, so that printing to it fails and is reported.
     if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
   }
 }

@@ -10,43 +10,43 @@
 
 namespace rubato::app {
 
-/// Prints to stdout, at once. What cannot be written (a closed pipe, a full disk) is remembered:
-/// see lost_output().
+/// Prints to stdout and flushes it. A failure (a closed pipe, a full disk) is remembered for
+/// lost_output() and require_output().
 void print_out(std::string_view text);
-/// print_out() for people: on a terminal, lines that are too long for it are fitted().
+/// print_out() of text for people: on a terminal, lines that are too long for it are fitted().
 void print_text(std::string_view text);
-/// How long the lines on stdout may be.
+/// The width of lines on stdout.
 [[nodiscard]] LineWidth output_width();
-/// Prints to stderr what is printable(), as print_text() does to stdout. There is nobody to tell
-/// where that fails.
+/// Prints to stderr, with unprintable characters replaced by printable() and long lines fitted(). A
+/// failure is ignored, as it could be reported nowhere.
 void print_error(std::string_view text);
-/// The same as it is, with what redraws a line of the terminal.
+/// Prints to stderr unchanged, for text that redraws a line of the terminal.
 void redraw_error(std::string_view text);
 
-/// Why something could not be written to stdout, in the operating system's words; empty where all
-/// of it was.
+/// The reason why a write to stdout failed, in the operating system's words; empty if none has.
 [[nodiscard]] std::string lost_output();
-/// stdout is a pipe that nobody reads any more.
+/// The pipe that is stdout has been closed by its reader.
 class ReaderGone : public OutputError {
  public:
   using OutputError::OutputError;
 };
-/// Throws OutputError where something could not be written to stdout: ReaderGone where it was a
-/// closed pipe, which is no news to whoever closed it.
+/// Throws OutputError if a write to stdout has failed. For a closed pipe that is ReaderGone, which
+/// need not be reported, as the reader has closed it itself.
 void require_output();
 
-/// Writes a file as a whole; folders on the way to it are made. Throws OutputError.
+/// Writes a file atomically and makes the folders above it. Throws OutputError.
 void write_below(const std::filesystem::path& folder, std::string_view file,
                  std::string_view content);
 
-/// Whether a line on `descriptor` can be drawn over: a terminal, and not one that TERM calls dumb.
+/// Returns whether a line on `descriptor` can be redrawn: it is a terminal, and TERM is neither
+/// empty nor "dumb".
 [[nodiscard]] bool can_redraw(int descriptor);
-/// Whether there may be colours: not where NO_COLOR says anything (https://no-color.org).
+/// Returns whether colours are allowed: NO_COLOR is unset or empty (https://no-color.org).
 [[nodiscard]] bool wants_colours();
 
-/// At the start of a program: from then on a closed pipe and a limit on the size of files are
-/// errors of the write that meets them, not the end of the process, and no file that is opened
-/// later takes the number of a standard stream that was closed.
+/// Called at the start of a program. From then on, a closed pipe and a limit on file sizes make the
+/// write fail instead of ending the process, and no file opened later gets the number of a standard
+/// stream that was closed.
 void prepare_streams();
 
 }  // namespace rubato::app

@@ -11,7 +11,7 @@ namespace rubato::app {
 
 namespace {
 
-// "0.01", or in the words of the option, with what they come to here.
+// The default as a value ("0.01"), or in the words of the option with their value on this machine.
 std::string default_of(const RunOption& option) {
   const auto text = option.text(RunConfiguration());
   if (option.shown_default.empty()) return text.value_or("");

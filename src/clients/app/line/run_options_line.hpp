@@ -7,15 +7,15 @@
 
 namespace rubato::app {
 
-/// Adds the options of a run to `line`, which is to read them into `configuration`; both must
-/// outlive its parse().
+/// Adds the options of a run to `line`, which reads them into `configuration`; both must outlive
+/// its parse().
 void define_run_options(CommandLine& line, RunConfiguration& configuration);
 
-/// Adds --plugin alone, which is read before all others: plug-ins come to `configuration` as they
-/// are loaded.
+/// Adds --plugin alone. It is read before all others, and plug-ins are loaded into `configuration`
+/// at once.
 void define_plugins(CommandLine& line, RunConfiguration& configuration);
 
-/// Adds those that the command takes.
+/// Adds the options of a run that the command takes.
 void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command);
 
 }  // namespace rubato::app

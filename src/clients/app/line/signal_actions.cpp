@@ -9,10 +9,10 @@ namespace {
 SignalAction first_action(SignalRole role, OnTerm on_term, int number) {
   if (role == SignalRole::bystander) return SignalAction::stop;
   if (number == SIGUSR1) return SignalAction::checkpoint;
-  // A launcher's hosts decide what the signal is to them; itself it ends with them.
+  // A launcher ends with its hosts, which decide by themselves what the signal means.
   if (role != SignalRole::elastic_host) return SignalAction::stop;
   if (number == SIGUSR2) return SignalAction::leave;
-  // A user at the keyboard means the whole run, whatever supervises this process.
+  // A user at the keyboard means the whole run, even if this process is supervised.
   if (number == SIGINT || number == SIGQUIT) return SignalAction::stop;
   return on_term == OnTerm::leave ? SignalAction::leave : SignalAction::stop;
 }
@@ -25,10 +25,10 @@ bool is_pressing(int number) {
 
 bool is_ending(int number) {
   switch (number) {
-    // These cannot be handled,
+    // These cannot be handled.
     case SIGKILL:
     case SIGSTOP:
-    // and these end nothing.
+    // These end no process.
     case SIGCHLD:
     case SIGCONT:
     case SIGURG:
@@ -61,7 +61,7 @@ SignalAction action_of(SignalRole role, OnTerm on_term, const SignalEvent& event
   if (event.origin == SignalOrigin::own_fault) return SignalAction::end_now;
   const SignalAction action = first_action(role, on_term, event.number);
   if (action > event.under_way) return action;
-  // The signal asks for no more than is under way; if it is not part of the same request, its
+  // The signal asks for no more than is under way. If it is not part of the same request, its
   // sender is impatient.
   const bool again = event.origin == SignalOrigin::passed_on_again ||
                      (event.origin == SignalOrigin::sent && event.since_first >= kOneRequest);

@@ -8,59 +8,60 @@
 
 namespace rubato::app {
 
-/// Who a signal comes to.
+/// The kind of process that receives a signal.
 enum class SignalRole {
-  /// Something that has nothing to keep: a view, a server.
+  /// A process without state to save: a view, a server.
   bystander,
-  /// A run on this process alone, or one of hosts of which none can be spared.
+  /// A run in this process alone, or on hosts that are not elastic.
   run,
-  /// One of hosts that come and go.
+  /// One of several elastic hosts.
   elastic_host,
-  /// A launcher has started hosts or runs, and passes signals on to them.
+  /// A process that has started hosts or runs, and passes signals on to them.
   launcher,
 };
 
-/// An elastic host that alone is asked to terminate either leaves or stops the run.
+/// The choice of an elastic host that alone is asked to terminate: to leave, or to stop the run.
 enum class OnTerm { leave, stop };
 inline constexpr std::array<Choice<OnTerm>, 2> kOnTerms{
     {{OnTerm::leave, "leave"}, {OnTerm::stop, "stop"}}};
 
-/// A signal has one of these effects, from the least to the most. All but the first and the last
-/// also save the state before the step at once, if there is a run.
+/// The effect of a signal, in ascending order. All but the first and the last also save the state
+/// before the current step at once, if there is a run.
 enum class SignalAction : std::uint8_t {
   nothing,
-  /// Training goes on after a checkpoint.
+  /// Training continues after a checkpoint.
   checkpoint,
-  /// This host ends after the step, the others go on.
+  /// This host ends after the step, and the others continue.
   leave,
-  /// All ends after the step, with a checkpoint.
+  /// The whole run ends after the step, with a checkpoint.
   stop,
   /// The process ends at once, as if it had not handled the signal.
   end_now,
 };
 
-/// How a signal has come.
+/// The sender of a signal.
 enum class SignalOrigin {
-  /// From another process, a terminal, a limit of the system's.
+  /// Another process, a terminal, or a limit of the system.
   sent,
-  /// From the launcher, which a signal to all processes reaches as well: not another request.
+  /// The launcher, which passed on a signal. Signals to a whole process group reach the host
+  /// directly, too, so this counts as the same request.
   passed_on,
-  /// From the launcher, which has been asked again.
+  /// The launcher, which was asked a second time.
   passed_on_again,
-  /// The process has raised it: an invalid address, abort().
+  /// The process itself: an invalid address, abort().
   own_fault,
 };
 
 struct SignalEvent {
   int number = 0;
   SignalOrigin origin = SignalOrigin::sent;
-  /// The most that signals before it have asked for.
+  /// The most that earlier signals have asked for.
   SignalAction under_way = SignalAction::nothing;
-  /// Since the first of them that is_pressing(); negative where none has come.
+  /// The time since the first earlier signal that is_pressing(); negative if there was none.
   std::chrono::milliseconds since_first{-1};
 };
 
-/// Signals of the same request follow each other within this time: to the processes of a group one
+/// Signals within this time belong to the same request, as they reach the processes of a group one
 /// by one, from a supervisor and from `rubato launch`.
 inline constexpr std::chrono::seconds kOneRequest{1};
 
@@ -75,7 +76,7 @@ inline constexpr std::chrono::seconds kOneRequest{1};
 [[nodiscard]] bool is_fault(int number);
 
 /// Decides what a signal does in a process of this role. The result depends on the arguments alone,
-/// and a signal handler may call this. The table in docs/runs.md describes this function.
+/// and a signal handler may call this. docs/runs.md has the same rules as a table.
 [[nodiscard]] SignalAction action_of(SignalRole role, OnTerm on_term, const SignalEvent& event);
 
 }  // namespace rubato::app

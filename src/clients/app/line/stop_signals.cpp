@@ -20,25 +20,25 @@ namespace rubato::app {
 
 namespace {
 
-// A signal handler has nothing but globals, and may use these, as they need no lock. Handlers of
+// A signal handler has only globals, and only those that are lock-free are safe in it. Handlers of
 // several signals may run at once, on several threads.
 std::atomic<SignalRole> role_of_process{SignalRole::bystander};
 std::atomic<OnTerm> term_of_process{OnTerm::leave};
 std::atomic<SignalAction> asked_for{SignalAction::nothing};
 std::atomic<int> ending_signal{0};
 std::atomic<bool> checkpoint_asked{false};
-// The first signal that is_pressing() came at this time, in milliseconds of the monotonic clock; 0
-// means that none has come.
+// The time of the first signal that is_pressing(), in milliseconds of the monotonic clock; 0 if
+// there was none.
 std::atomic<std::int64_t> first_pressing{0};
 std::atomic<int> disturbances_seen{0};
 std::atomic<const char*> message_text{nullptr};
-// An eventfd, by which a listener wakes up; -1 while there is none.
+// The eventfd that wakes up the listener; -1 if there is none.
 std::atomic<int> wake_up_event{-1};
-// The listener that wakes up ends if this is true.
+// True if the listener has to end when it wakes up.
 std::atomic<bool> listener_ends{false};
-// How often a listener has acted.
+// The number of times that a listener has acted.
 std::atomic<int> actions_done{0};
-// The handler of std::terminate() before there was a listener.
+// The std::terminate() handler from before there was a listener.
 std::atomic<std::terminate_handler> terminate_before{nullptr};
 static_assert(std::atomic<SignalRole>::is_always_lock_free &&
               std::atomic<OnTerm>::is_always_lock_free &&
@@ -55,7 +55,7 @@ std::int64_t milliseconds_now() {
 }
 
 SignalOrigin origin_of(int number, const siginfo_t& info) {
-  // The system's own have a code above 0, what a process sends does not.
+  // Signals of the kernel have a code above 0; those that a process sends do not.
   if (is_fault(number) && (info.si_code > 0 || info.si_pid == getpid())) {
     return SignalOrigin::own_fault;
   }
@@ -72,12 +72,12 @@ SignalOrigin origin_of(int number, const siginfo_t& info) {
 
 void wake_listener() {
   const std::uint64_t one = 1;
-  // It cannot fail before there are 2^64 signals.
+  // The write cannot fail before there are 2^64 signals.
   [[maybe_unused]] const ssize_t written = write(wake_up_event.load(), &one, sizeof(one));
 }
 
-// Lets the listener act before the process ends: an exception on a thread of some library is no
-// reason to lose what has been trained. The thread may hold locks, so it does nothing but wait.
+// Lets the listener act before the process ends, so that an exception on a thread of some library
+// does not lose the trained state. This thread may hold locks, so it only waits.
 [[noreturn]] void terminate_after_listener() {
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
   constexpr int kPauses = 1'000;
@@ -88,13 +88,13 @@ void wake_listener() {
   std::abort();
 }
 
-// `first` is when the first one has come.
+// The time since the first pressing signal; negative if there was none.
 std::chrono::milliseconds since_first(std::int64_t now) {
   const std::int64_t first = first_pressing.load();
   return std::chrono::milliseconds(first == 0 ? -1 : now - first);
 }
 
-// The most counts, and the signal that has asked for it.
+// Keeps the greatest action that has been asked for, and the signal that asked for it.
 void ask_for(SignalAction action, int number) {
   SignalAction before = asked_for.load();
   while (before < action && !asked_for.compare_exchange_weak(before, action)) {
@@ -103,7 +103,7 @@ void ask_for(SignalAction action, int number) {
   if (action < SignalAction::leave || before >= action) return;
   ending_signal.store(number);
   if (const char* const message = message_text.load(); message != nullptr) {
-    // There is nobody to tell when it fails.
+    // A failure could be reported nowhere.
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, std::strlen(message));
     disturbances_seen.fetch_add(1);
   }
@@ -111,8 +111,8 @@ void ask_for(SignalAction action, int number) {
 
 void end_by(int number, const siginfo_t& info) {
   std::signal(number, SIG_DFL);
-  // The instruction at fault is executed again; another signal comes again when this handler has
-  // returned.
+  // After a fault, the faulty instruction is executed again and now ends the process; any other
+  // signal is raised again, and arrives when this handler has returned.
   if (!(is_fault(number) && info.si_code > 0)) static_cast<void>(std::raise(number));
 }
 
@@ -142,7 +142,7 @@ extern "C" void note_return(int signal_number) {
   disturbances_seen.fetch_add(1);
 }
 
-// Calls `call` with each that this handles in a role.
+// Calls `call` with the number of each signal that is handled in a role.
 template <class Call>
 void for_each_signal(SignalRole of, const Call& call) {
   for (int number = 1; number <= SIGRTMAX; ++number) {
@@ -167,8 +167,8 @@ StopSignals::StopSignals(const char* message, SignalRole of, OnTerm term) {
   sigfillset(&handled.sa_mask);
   for_each_signal(of, [&](int number) {
     struct sigaction before {};
-    // The program's caller may have wanted the signal to be ignored (nohup, a script's background),
-    // and a library may use it.
+    // Signals that the program's caller has set to be ignored (nohup, a script's background job) or
+    // that a library handles are left alone.
     if (sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
     sigaction(number, &handled, nullptr);
   });

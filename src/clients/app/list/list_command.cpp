@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kIndent = 4;
 constexpr std::string_view kRecords = "records";
 
-// What stands in the column of the defaults.
+// The text in the column of the defaults.
 std::string shown_default(const Argument& argument) {
   if (!argument.example.empty()) return "required";
   return argument.fallback.empty() ? argument.unset : argument.fallback;
@@ -40,7 +40,7 @@ std::string shown_values(const Argument& argument) {
   return fmt::format("{}, such as {}", argument.accepted, argument.example);
 }
 
-// A strategy's arguments stand below it, all in columns of the family.
+// The arguments of a strategy are listed below it; their columns are aligned over the whole family.
 std::string family_text(const Family& family, LineWidth width) {
   TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
   for (const Strategy& strategy : family.strategies) {
@@ -58,7 +58,7 @@ std::string family_text(const Family& family, LineWidth width) {
     for (std::size_t i = 0; i < strategy.arguments.size(); ++i) text += *next++;
   }
   if (arguments.empty()) return text;
-  // A name such as "csv:FILE" has a colon already.
+  // Names such as "csv:FILE" already contain a colon.
   const bool has_colon =
       std::any_of(family.strategies.begin(), family.strategies.end(), [](const Strategy& strategy) {
         return !strategy.arguments.empty() && strategy.name.find(':') != std::string::npos;
@@ -80,7 +80,7 @@ std::string overview(std::span<const Family> all, LineWidth width) {
   return wrapped(title, 0, width) + "\n\n" + table.text(width);
 }
 
-// A record's columns stand below it.
+// The columns of a record are listed below it.
 std::string records_text(LineWidth width) {
   const std::string title =
       "What rubato writes for other programs: a line of metrics.jsonl for each step, minibatch, "

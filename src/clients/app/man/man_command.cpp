@@ -13,7 +13,7 @@ namespace rubato::app {
 
 namespace {
 
-// "trace", "show": a command of the program, or of the command before it.
+// Returns the command `name` of `parent`, which is the program or a group of commands.
 const Command& command_called(const Command& parent, const std::string& name) {
   if (parent.commands == nullptr) {
     throw Error(

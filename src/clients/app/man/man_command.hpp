@@ -5,8 +5,8 @@
 
 namespace rubato::app {
 
-/// `rubato man`: prints the page of a command, or writes all of them. Returns the exit code; throws
-/// Error for what the user got wrong.
+/// `rubato man`: prints the manual page of a command, or writes all of them. Returns the exit code;
+/// throws Error for a mistake of the user.
 [[nodiscard]] int man_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

@@ -14,7 +14,7 @@ namespace rubato::app {
 
 namespace {
 
-// "rubato trace show" as the name of a page.
+// The name of the page of a command: "rubato-trace-show".
 std::string page_name(std::string name) {
   std::ranges::replace(name, ' ', '-');
   return name;
@@ -29,7 +29,7 @@ std::string reference(const std::string& name) {
   return fmt::format(".BR {} (1)", troff(page_name(name)));
 }
 
-// What of the footer belongs to which section.
+// The parts of the footer that belong to each section.
 struct Remarks {
   std::string options;
   std::string exit_codes;
@@ -41,7 +41,7 @@ Remarks remarks_of(const CommandHelp& help) {
   Remarks remarks;
   for (const FooterLine& line : footer_lines(help.footer)) {
     if (line.is_example) {
-      // One that goes on is indented further.
+      // Continuation lines keep their further indent.
       remarks.examples += troff(std::string_view(line.text).substr(2)) + '\n';
       continue;
     }
@@ -62,7 +62,7 @@ Remarks remarks_of(const CommandHelp& help) {
 }
 
 std::string synopsis(const CommandHelp& help) {
-  // Words in capitals are the user's to fill in, and italic; others are typed as they are.
+  // Words in capitals are placeholders, in italics; others are typed as they are.
   std::string text = fmt::format(".SH SYNOPSIS\n{} ", troff_bold(help.name));
   std::string word;
   const auto end_word = [&] {

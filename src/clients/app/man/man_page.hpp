@@ -7,18 +7,18 @@
 
 namespace rubato::app {
 
-/// A page of the manual.
+/// A manual page of section 1.
 struct ManPage {
-  /// "rubato-train", of section 1.
+  /// The name of the page, such as "rubato-train".
   std::string name{};
-  /// As troff's macros `man` take it.
+  /// The page in troff, with the macros of the package man.
   std::string text{};
 };
 
-/// The page of a command, from what it says of itself (help_of()).
+/// The page of a command, made from its help (help_of()).
 [[nodiscard]] ManPage man_page(const Command& command);
 
-/// That of `command` and those of all commands below it.
+/// The pages of `command` and of all commands below it.
 [[nodiscard]] std::vector<ManPage> man_pages(const Command& command);
 
 }  // namespace rubato::app

@@ -13,7 +13,7 @@ bool is_of_option(char c) {
   return std::islower(static_cast<unsigned char>(c)) != 0 || c == '-';
 }
 
-// Where the option that begins at `begin` ends; `begin` where there is none.
+// Returns the end of the option that begins at `begin`, or `begin` if none does.
 std::size_t end_of_option(std::string_view text, std::size_t begin) {
   const bool begins = begin == 0 || text[begin - 1] == ' ' || text[begin - 1] == '(';
   if (!begins || !text.substr(begin).starts_with("--")) return begin;
@@ -31,7 +31,7 @@ std::string troff(std::string_view text) {
       case '\\':
         out += "\\e";
         break;
-      case '-':  // or it would be a hyphen, which nobody can paste
+      case '-':  // a plain one is a hyphen, which does not paste as '-'
         out += "\\-";
         break;
       case '\'':
@@ -49,10 +49,10 @@ std::string troff(std::string_view text) {
       case '"':
         out += "\\(dq";
         break;
-      case '|':  // between the values of an option, where a line may end
+      case '|':  // a line may be broken between the values of an option
         out += "|\\:";
         break;
-      case '.':  // a request, at the beginning of a line
+      case '.':  // a dot at the beginning of a line would be a request
         out += "\\&.";
         break;
       default:
@@ -72,7 +72,7 @@ std::string troff_italic(std::string_view text) {
 
 std::string troff_prose(std::string_view text) {
   std::string out;
-  std::size_t plain = 0;  // from here on nothing is written yet
+  std::size_t plain = 0;  // the text from here on is not written yet
   const auto mark = [&](std::size_t begin, std::size_t end, std::size_t next, std::size_t from) {
     out += troff(text.substr(plain, begin - plain)) + troff_bold(text.substr(from, end - from));
     plain = next;

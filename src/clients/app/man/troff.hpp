@@ -5,12 +5,12 @@
 
 namespace rubato::app {
 
-/// Text as it is, for troff: what has a meaning there is taken literally.
+/// Escapes text for troff, so that it is printed literally.
 [[nodiscard]] std::string troff(std::string_view text);
 [[nodiscard]] std::string troff_bold(std::string_view text);
 [[nodiscard]] std::string troff_italic(std::string_view text);
 
-/// The same, with what stands in `backticks` and --options in bold.
+/// The same, with --options and text in `backticks` in bold.
 [[nodiscard]] std::string troff_prose(std::string_view text);
 
 }  // namespace rubato::app

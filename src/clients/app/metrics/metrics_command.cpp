@@ -19,7 +19,8 @@ namespace rubato::app {
 
 namespace {
 
-// Prints in large pieces; what a reader that has gone would not read is not made any more.
+// Prints in large pieces, and throws once the reader has closed the pipe, so that the rest is not
+// formatted.
 class Printing {
  public:
   void add(std::string_view text) {

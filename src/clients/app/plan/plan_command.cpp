@@ -25,14 +25,14 @@ namespace rubato::app {
 namespace {
 
 struct PlanCommandOptions {
-  /// Of which `plan` asks for the elasticity alone.
+  /// The configuration, of which only the options of elasticity can be set.
   RunConfiguration run;
-  /// Samples.
+  /// The number of samples.
   std::int64_t dataset_size = 12'000;
   std::uint64_t seed = 42;
-  /// The one epoch to show.
+  /// The only epoch to show, counted from 1.
   std::optional<std::int64_t> epoch;
-  /// How many to show from the first on.
+  /// The number of epochs to show, beginning with the first.
   std::optional<std::int64_t> epochs;
   bool indices = false;
   bool json = false;

@@ -5,8 +5,8 @@
 
 namespace rubato::app {
 
-/// `rubato plan`: prints what a trace will do before anything is trained. `arguments` begin behind
-/// the name of the command. Returns the exit code; throws Error for what the user got wrong.
+/// `rubato plan`: prints what a trace will do before anything is trained. Returns the exit code;
+/// throws Error for a mistake of the user.
 [[nodiscard]] int plan_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

@@ -57,7 +57,8 @@ Json epoch_json(const PlanOptions& plan, const EpochPlan& epoch, const PlanView&
 
 std::string plan_json(const PlanOptions& plan, std::span<const EpochPlan> epochs,
                       const PlanView& view) {
-  // An epoch in a line: short enough to be looked at, and only one of them is held as a tree.
+  // Each epoch is a line of its own, which is short enough to read, and only one epoch at a time is
+  // held as a tree.
   std::string text = "{\"epochs\": [";
   for (const EpochPlan& epoch : epochs) {
     if (&epoch != epochs.data()) text += ',';

@@ -16,7 +16,7 @@ namespace rubato::app {
 
 namespace {
 
-// 12 as "12th".
+// Formats 12 as "12th".
 std::string ordinal(std::int64_t value) {
   const bool teen = value % 100 / 10 == 1;
   const std::int64_t last = value % 10;
@@ -31,7 +31,7 @@ std::string count_of(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
 }
 
-// The numbers of a line: of one epoch, or of all of them.
+// The numbers of a row, for one epoch or for all of them.
 struct Totals {
   std::vector<std::int64_t> batch_sizes;
   std::int64_t samples = 0;
@@ -50,7 +50,7 @@ std::vector<std::string> row_of(std::string name, std::span<const EpochPlan> epo
                                 Totals totals) {
   std::vector<std::int64_t>& sizes = totals.batch_sizes;
   std::sort(sizes.begin(), sizes.end());
-  // An epoch in the middle of a step has none of its own.
+  // An epoch that lies within one step has no step of its own.
   if (sizes.empty())
     return {std::move(name),         "", "0", "", "", "", grouped(totals.samples),
             grouped(totals.dropped), ""};

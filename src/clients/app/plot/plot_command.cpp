@@ -42,7 +42,7 @@ constexpr std::array<Choice<CurveOver>, 4> kOver{{{CurveOver::samples, "samples"
 
 struct PlotArguments {
   std::vector<path> folders;
-  /// Not given, it is the accuracy where there is one, else the loss.
+  /// The column to plot; if not given, the accuracy if any run has it, else the loss.
   std::optional<CurveColumn> up;
   CurveOver across = CurveOver::samples;
   std::optional<path> out;
@@ -79,13 +79,13 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
   return read;
 }
 
-// One curve shows a run, or the runs of an experiment that differ in the seed alone.
+// One curve of the plot: a run, or runs of an experiment that differ only in the seed.
 struct Plotted {
   std::string name;
   std::vector<path> runs;
 };
 
-// By their own names where these are different.
+// Names each run by its folder's name alone if no other run has the same.
 void shorten_names(std::vector<FoundRun>& runs) {
   std::map<std::string, int> counts;
   const auto own = [](const FoundRun& run) {
@@ -98,7 +98,7 @@ void shorten_names(std::vector<FoundRun>& runs) {
   }
 }
 
-// Labels are told that are not the same in all cells.
+// The name of a cell consists of the labels that are not the same in all cells.
 std::string name_of(const PlannedCell& cell, const ExperimentPlan& plan) {
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < cell.labels.size(); ++i) {
@@ -111,8 +111,8 @@ std::string name_of(const PlannedCell& cell, const ExperimentPlan& plan) {
   return printable(fmt::to_string(fmt::join(labels, " ")));
 }
 
-// The cells of an experiment, as far as their runs have begun; empty where its design cannot be
-// read, as where that needs a plug-in.
+// Returns the cells of an experiment whose runs have begun; nothing if its design cannot be read,
+// for example because it needs a plug-in.
 std::vector<Plotted> cells_of(const path& folder) {
   std::vector<Plotted> cells;
   if (!is_experiment(folder)) return cells;
@@ -149,7 +149,7 @@ std::vector<Plotted> plotted_of(const std::vector<path>& folders) {
   return all;
 }
 
-// The curves of those that have one, and the names of the others.
+// The curves of all that have one, and the names of the others.
 struct PlottedCurves {
   Plot plot;
   std::vector<std::string> without;
@@ -202,7 +202,7 @@ void print_plot(const Plot& plot) {
   const ViewStyle style{.columns = drawable_columns(STDOUT_FILENO),
                         .utf8 = speaks_utf8(),
                         .colours = terminal && wants_colours()};
-  // Of a terminal that is high, what is above the plot stays to be seen.
+  // The plot leaves some rows of a terminal to what is above it.
   const int own = terminal ? std::clamp(rows - 6 - legend, kRows / 2, 2 * kRows) : kRows;
   for (const std::string& line : plot_lines(plot, style, own)) print_out(line + '\n');
 }

@@ -5,8 +5,9 @@
 
 namespace rubato::app {
 
-/// `rubato plot`: curves of runs, in the terminal or as a picture. Returns the exit code; throws
-/// Error for what the user got wrong, and for files that are none of a run, OutputError.
+/// `rubato plot`: plots curves of runs, in the terminal or as a picture. Returns the exit code;
+/// throws Error for a mistake of the user and for files that do not belong to a run, and
+/// OutputError.
 [[nodiscard]] int plot_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

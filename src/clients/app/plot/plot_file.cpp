@@ -25,22 +25,24 @@ namespace {
 
 using std::filesystem::path;
 
-// In units of SVG; a PNG has twice as many pixels each way, for sharp screens.
+// Lengths are in units of SVG. A PNG has kPngScale pixels for each, which looks sharp on dense
+// screens.
 constexpr double kWidth = 900;
 constexpr double kLeastHeight = 520;
 constexpr int kPngScale = 2;
 constexpr double kFontSize = 14;
 constexpr double kMargin = 16;
-// Between the frame and what is written beside it.
+// The gap between the frame and the text beside it.
 constexpr double kGapBeside = 8;
 constexpr double kSampleWidth = 24;
 constexpr double kLineHeight = 20;
-// How opaque a band is, and a cloud of points below their mean.
+// The opacity of bands, and of the points behind their mean.
 constexpr double kPale = 0.25;
-// Parts of a curve of which its lowest and highest points are drawn.
+// The number of parts that a long curve is divided into; the lowest and highest point of each is
+// drawn.
 constexpr std::size_t kParts = 1000;
 
-// The characters of a text in UTF-8.
+// Splits a text in UTF-8 into characters.
 std::vector<std::string> letters_of(std::string_view text) {
   std::vector<std::string> letters;
   for (const char byte : text) {
@@ -58,7 +60,7 @@ struct Colour {
 };
 constexpr Colour kInk{0.15, 0.17, 0.2};
 constexpr Colour kGrid{0.88, 0.89, 0.91};
-// Okabe and Ito's, which people who are colour-blind can tell apart.
+// The palette of Okabe and Ito, which colour-blind people can distinguish.
 constexpr std::array<Colour, 7> kCurves{{{0, 0.447, 0.698},
                                          {0.902, 0.624, 0},
                                          {0, 0.62, 0.451},
@@ -67,7 +69,7 @@ constexpr std::array<Colour, 7> kCurves{{{0, 0.447, 0.698},
                                          {0.337, 0.706, 0.914},
                                          {0, 0, 0}}};
 
-// As high as a legend of so many lines needs.
+// The height of the picture, which grows with the lines of the legend.
 double height_of(const Plot& plot) {
   const double legend = plot.curves.size() < 2 ? 0 : static_cast<double>(plot.curves.size());
   return std::max(kLeastHeight, 2 * kMargin + kLineHeight * (legend + 1));
@@ -81,7 +83,7 @@ cairo_status_t append(void* text, const unsigned char* bytes, unsigned int count
   return CAIRO_STATUS_SUCCESS;
 }
 
-// Draws a plot, whatever the surface is.
+// Draws a plot onto any surface of cairo.
 class PicturePainter {
  public:
   PicturePainter(const Plot& plot, cairo_t* context)
@@ -118,7 +120,7 @@ class PicturePainter {
     cairo_text_extents(to_, text.c_str(), &extents);
     return extents.x_advance;
   }
-  // The text, or as much of its beginning and its end as there is room for.
+  // Returns the text or, if it is too wide, as much of its beginning and end as fits.
   [[nodiscard]] std::string fitted_text(const std::string& text, double room) const {
     if (width_of_text(text) <= room) return text;
     const std::vector<std::string> letters = letters_of(text);
@@ -132,7 +134,7 @@ class PicturePainter {
     }
     return shown;
   }
-  // At `x`, of which `share` of the text is on the left.
+  // Writes a text with `share` of its width to the left of `x`.
   void write(const std::string& text, double x, double y, double share) {
     cairo_move_to(to_, x - share * width_of_text(text), y);
     cairo_show_text(to_, text.c_str());
@@ -154,7 +156,7 @@ class PicturePainter {
   void draw_curve(std::size_t index);
   void draw_points(std::span<const PlotPoint> points);
   void draw_legend(std::size_t index);
-  // Of the curves beyond the last colour dashes differ.
+  // Sets the colour of a curve; curves beyond the last colour differ by their dashes.
   void set_pen(std::size_t index);
 
   const Plot& plot_;
@@ -203,13 +205,13 @@ void PicturePainter::set_pen(std::size_t index) {
   cairo_set_dash(to_, &dash, round == 0 ? 0 : 1, 0);
 }
 
-// From the least to the greatest of what the curve is the mean of.
+// Draws the area between the least and the greatest of the values that the curve is the mean of.
 void PicturePainter::draw_band(std::size_t index) {
   const auto& [name, points, band] = plot_.curves[index];
   if (band.empty()) return;
   const Colour& colour = kCurves.at(index % kCurves.size());
   cairo_set_source_rgba(to_, colour.red, colour.green, colour.blue, kPale);
-  // A text leaves a point behind, from which there would be a line.
+  // Showing text leaves a current point, from which a line would be drawn.
   cairo_new_path(to_);
   for (std::size_t i = 0; i < band.size(); ++i) {
     cairo_line_to(to_, x_of(points[i].x), y_of(band[i].most));
@@ -232,7 +234,7 @@ void PicturePainter::draw_curve(std::size_t index) {
     draw_points(points);
     return;
   }
-  // If there are many points, their mean is drawn over a pale curve of the points.
+  // Many points are drawn as a pale curve behind their mean.
   const Colour& colour = kCurves.at(index % kCurves.size());
   cairo_set_source_rgba(to_, colour.red, colour.green, colour.blue, kPale);
   cairo_set_line_width(to_, kThin);
@@ -241,7 +243,7 @@ void PicturePainter::draw_curve(std::size_t index) {
   draw_points(means);
 }
 
-// A line through the points up to each gap; a point alone is a mark.
+// Draws a line through the points up to each gap; an isolated point is drawn as a dot.
 void PicturePainter::draw_points(std::span<const PlotPoint> points) {
   constexpr double kRadius = 4;
   const auto is_finite = [&](std::size_t i) {

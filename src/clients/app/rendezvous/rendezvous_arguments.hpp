@@ -5,18 +5,19 @@
 
 namespace rubato::app {
 
-/// What `rubato rendezvous` is asked for.
+/// The arguments of `rubato rendezvous`.
 struct RendezvousArguments {
-  /// To listen at; 0 is any that is free.
+  /// The port to listen on; 0 chooses a free one.
   int port = 29500;
-  /// To listen at; empty is all network interfaces.
+  /// The address to listen on; all network interfaces if empty.
   std::string address{};
-  /// Empty is no token.
+  /// The file with the token of the hosts; no token if empty.
   std::string token_file{};
   bool quiet = false;
 };
 
-/// Reads the arguments behind the command. Throws HelpAsked, and Error for what the user got wrong.
+/// Reads the arguments after the name of the command. Throws HelpAsked, and Error for a mistake of
+/// the user.
 [[nodiscard]] RendezvousArguments parse_rendezvous_arguments(
     std::span<const std::string> arguments);
 

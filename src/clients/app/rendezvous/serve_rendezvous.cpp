@@ -17,10 +17,10 @@ namespace rubato::app {
 
 namespace {
 
-// From one look for a signal to the next.
+// The time between two checks for a signal.
 constexpr std::chrono::milliseconds kPause{100};
 
-// Each is an open file, of which a process may have few unless it asks for as many as it may.
+// Raises the limit of open files to the maximum, as each connection is one.
 void allow_many_connections() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;

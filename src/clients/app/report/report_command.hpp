@@ -5,8 +5,8 @@
 
 namespace rubato::app {
 
-/// `rubato report`: writes a page of HTML about runs, or about an experiment. `arguments` begin
-/// behind the name of the command. Returns the exit code; throws Error for what the user got wrong.
+/// `rubato report`: writes a page of HTML about runs, or about an experiment. Returns the exit
+/// code; throws Error for a mistake of the user.
 [[nodiscard]] int report_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

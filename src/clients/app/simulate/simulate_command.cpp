@@ -42,7 +42,7 @@ struct Values {
 };
 
 struct SimulateOptions {
-  /// What no value changes.
+  /// The configuration that the values are applied to.
   RunConfiguration base{.clock = Clock::modelled};
   std::vector<Values> values;
   std::optional<std::int64_t> dataset_size;
@@ -50,7 +50,7 @@ struct SimulateOptions {
 };
 
 void define_values(CommandLine& line, SimulateOptions& options) {
-  // Those that a run's time depends on: each may have several values.
+  // The options that influence a run's time may each have several values.
   const std::vector<const RunOption*> asked = run_options(Commands::simulate);
   options.values.reserve(asked.size());
   for (const RunOption* option : asked) {
@@ -70,7 +70,7 @@ void define_values(CommandLine& line, SimulateOptions& options) {
   }
 }
 
-// All combinations of the values, the last option's changing first.
+// Returns all combinations of the values; those of the last option change fastest.
 std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
   std::vector<RunConfiguration> all{options.base};
   for (const Values& values : options.values) {
@@ -88,7 +88,7 @@ std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
   return all;
 }
 
-// Loads what --trace names once, however many runs there are: it may be a pipe.
+// Loads each trace only once for all runs, as it may be a pipe.
 class LoadedSteps {
  public:
   RunSteps of(const RunConfiguration& run) {
@@ -105,7 +105,7 @@ class LoadedSteps {
   std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
 };
 
-// Says how far it is where that takes longer than a moment and somebody looks.
+// Shows progress on a terminal, if the simulation takes longer than a moment.
 class Progress {
  public:
   explicit Progress(std::size_t runs)
@@ -131,7 +131,7 @@ class Progress {
 
 std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
   const std::vector<RunConfiguration> configurations = combinations(options);
-  // What can be wrong is wrong before anything takes time.
+  // Every configuration is checked before the first simulation, which may take long.
   for (const RunConfiguration& run : configurations) {
     require_consistent(run);
     require_foreseeable(run);

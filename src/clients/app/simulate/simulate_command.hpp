@@ -5,8 +5,8 @@
 
 namespace rubato::app {
 
-/// `rubato simulate`: what trainings would take on imagined clusters, without training. Returns the
-/// exit code; throws Error for a mistake of the user's.
+/// `rubato simulate`: predicts how long trainings would take on imagined clusters. Returns the exit
+/// code; throws Error for a mistake of the user.
 int simulate_command(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

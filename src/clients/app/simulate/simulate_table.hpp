@@ -10,18 +10,18 @@
 
 namespace rubato::app {
 
-/// One of several trainings that were simulated.
+/// One of the simulated trainings.
 struct SimulatedRun {
-  /// The options that differ between the runs, by name, with the values that it has.
+  /// The options that differ between the runs, with the values of this run.
   std::vector<std::pair<std::string, std::string>> options{};
   SimulatedTraining training{};
 };
 
-/// For people: a line for each run, with a column for each option that differs. All runs have the
-/// same options, and there is one at least.
+/// A table with a line for each run and a column for each option that differs. There must be at
+/// least one run, and all must have the same options.
 [[nodiscard]] std::string simulation_table(std::span<const SimulatedRun> runs,
                                            LineWidth width = {});
-/// A JSON list of the same, with hours as metrics have them.
+/// The same as a list in JSON, with the modelled time as in the metrics.
 [[nodiscard]] std::string simulation_json(std::span<const SimulatedRun> runs);
 
 }  // namespace rubato::app

@@ -17,7 +17,7 @@ namespace {
 struct TimeUnit {
   std::string_view name;
   double seconds;
-  // Up to so many seconds it is the one to take.
+  // The unit is used for times of up to this many seconds.
   double longest;
 };
 
@@ -28,10 +28,10 @@ constexpr std::array<TimeUnit, 4> kTimeUnits{
      {"days", 86400, std::numeric_limits<double>::infinity()}}};
 
 constexpr int kPlotRows = 12;
-// So many columns for a number below the axis.
+// The columns for each number below the axis.
 constexpr std::size_t kTickColumns = 10;
 
-// The characters of a plot.
+// The characters that a plot is drawn with.
 struct PlotStyle {
   std::string_view all;
   std::string_view part;
@@ -57,7 +57,7 @@ struct Extremes {
   std::int64_t largest = 0;
 };
 
-// Of `parts` parts of equal length.
+// Returns the extremes of each of `parts` parts of equal length.
 std::vector<Extremes> extremes_of(const Timeline& timeline, int parts) {
   std::vector<Extremes> extremes;
   extremes.reserve(static_cast<std::size_t>(parts));
@@ -78,7 +78,7 @@ std::vector<Extremes> extremes_of(const Timeline& timeline, int parts) {
   return extremes;
 }
 
-// Round numbers from 0 to `most` or just below it, about `count` of them; `most` is above 0.
+// Returns about `count` round numbers from 0 up to `most`, which must be above 0.
 std::vector<double> ticks_to(double most, int count) {
   double step = std::pow(10, std::floor(std::log10(most / count)));
   for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
@@ -88,14 +88,14 @@ std::vector<double> ticks_to(double most, int count) {
     }
   }
   std::vector<double> ticks;
-  // Rounded to what the step is a multiple of: 0.3, not 0.30000000000000004.
+  // Fractions are rounded to six decimals: 0.3, not 0.30000000000000004.
   for (int i = 0; i * step <= most * (1 + 1e-9); ++i) {
     ticks.push_back(step < 1 ? std::round(i * step * 1e6) / 1e6 : i * step);
   }
   return ticks;
 }
 
-// The row of labels below the axis, each centred below its tick where there is room.
+// The row of labels below the axis, each centred below its tick if there is room.
 std::string tick_labels(const Timeline& timeline, const std::vector<double>& ticks,
                         std::size_t margin, std::size_t columns) {
   std::string labels(margin, ' ');
@@ -113,7 +113,7 @@ std::string tick_labels(const Timeline& timeline, const std::vector<double>& tic
   return labels;
 }
 
-// Below the axis; there are no halves of steps.
+// The ticks of the axis, without fractions if the timeline counts whole things.
 std::vector<double> ticks_of(const Timeline& timeline, int count) {
   std::vector<double> ticks = ticks_to(timeline.end, count);
   if (timeline.whole) {
@@ -159,13 +159,13 @@ std::string text_plot(const Timeline& timeline, bool utf8, LineWidth width) {
   const PlotStyle& style = utf8 ? kUtf8 : kAscii;
   const std::int64_t largest = largest_of(timeline);
   const std::size_t margin = grouped(largest).size() + 1;
-  // A plot has some columns, whatever its numbers take.
+  // The plot keeps a minimal width, even if its numbers are wide.
   const std::size_t columns = std::max(width.prose(), margin + 1 + kTickColumns) - margin - 1;
   const std::vector<Extremes> extremes = extremes_of(timeline, static_cast<int>(columns));
   bool parts = false;
   std::string text;
   for (int row = kPlotRows; row > 0; --row) {
-    // The middle row says the middle only where that is a whole number.
+    // The middle row has a label only if half of the largest value is a whole number.
     const bool middle = row == kPlotRows / 2 && largest % 2 == 0;
     const std::int64_t label = row == kPlotRows ? largest : middle ? largest / 2 : -1;
     std::string line = fmt::format("{:>{}}{}", label < 0 ? "" : grouped(label), margin, style.side);
@@ -178,7 +178,7 @@ std::string text_plot(const Timeline& timeline, bool utf8, LineWidth width) {
       if (all || part) end = line.size();
       parts = parts || part;
     }
-    // Without blanks at the end.
+    // Blanks at the end of the line are cut off.
     text += line.substr(0, end) + '\n';
   }
   const std::vector<double> ticks =

@@ -11,31 +11,32 @@
 
 namespace rubato::app {
 
-/// Numbers that change in the course of time, or of steps: what is drawn.
+/// A number that changes over time, or over steps; it is drawn as a plot.
 struct Timeline {
-  /// From `at` on it is `value`.
+  /// The number is `value` from `at` on.
   struct Change {
     double at = 0;
     std::int64_t value = 0;
   };
 
-  /// What is below the axis ("hours", "steps"), and beside it ("devices").
+  /// The label of the horizontal axis ("hours", "steps"), and that of the vertical one ("devices").
   std::string across{};
   std::string up{};
-  /// The first is at 0, each is another value than the one before, and all are before `end`.
+  /// The first change is at 0, each has a value other than the one before, and all are before
+  /// `end`.
   std::vector<Change> changes{};
   double end = 0;
-  /// Whether it counts whole things.
+  /// True if the horizontal axis counts whole things.
   bool whole = false;
 };
 
-/// In seconds, minutes, hours or days, as fits its length.
+/// The devices over time, in seconds, minutes, hours or days, depending on the length.
 [[nodiscard]] Timeline timeline_of(const Availability& availability);
-/// The batch sizes.
+/// The batch sizes over the steps.
 [[nodiscard]] Timeline timeline_of(const Trace& trace);
 
-/// A plot for the terminal: as wide as prose, and a line that says what its characters mean where a
-/// column has more than one value. Without `utf8` in ASCII alone.
+/// A plot for the terminal, as wide as prose. A legend explains its characters if some column
+/// covers several values. Without `utf8` it is plain ASCII.
 [[nodiscard]] std::string text_plot(const Timeline& timeline, bool utf8, LineWidth width = {});
 
 }  // namespace rubato::app

@@ -31,7 +31,7 @@ namespace {
 
 using TraceOrAvailability = std::variant<Trace, Availability>;
 
-// What the commands have in common.
+// The options of all commands below `rubato trace`.
 struct TraceCommandOptions {
   std::string operand;
   std::optional<AvailabilityFormat> format;
@@ -66,13 +66,13 @@ Availability read_file_in(const TraceCommandOptions& options) {
   return read_availability(file.path, options.format, TraceEnd::error, file.columns);
 }
 
-// A format says that there is a file.
+// A given format means that the operand is a file.
 TraceOrAvailability load(const TraceCommandOptions& options) {
   if (options.format) return read_file_in(options);
   return load_trace_or_availability(options.operand, {}, "");
 }
 
-// To the file that was asked for, with a summary to stdout, or to stdout itself.
+// Writes the content to --out and prints the summary, or prints the content if there is no --out.
 void put(const TraceCommandOptions& options, const std::string& content,
          const std::string& summary) {
   if (options.out.empty()) {

@@ -22,7 +22,7 @@ struct TraceNumbers {
   std::int64_t fewest = 0;
   std::int64_t most = 0;
   std::int64_t changes = 0;
-  // Empty where no step says.
+  // The range of cores; empty if no step gives a number of cores.
   std::optional<std::int64_t> fewest_cores{};
   std::optional<std::int64_t> most_cores{};
 
@@ -52,7 +52,7 @@ std::string range_text(std::int64_t fewest, std::int64_t most) {
   return fewest == most ? grouped(most) : fmt::format("{} to {}", grouped(fewest), grouped(most));
 }
 
-// Valid JSON, whatever a file is called.
+// The JSON is valid even if the name of a file is not UTF-8.
 std::string dumped(const nlohmann::ordered_json& json) {
   return json_text(json, 2) + '\n';
 }
@@ -68,7 +68,7 @@ std::string duration_text(double seconds) {
   if (seconds < 60) return fmt::format("{} s", seconds);
   std::size_t unit = 0;
   while (seconds < kUnits[unit].seconds) ++unit;
-  // Of the smaller unit, rounded; what is then full of the larger one is carried.
+  // The time is rounded to the smaller unit first, so that 119.9 s is 2 min, not 1 min 60 s.
   const double ratio = kUnits[unit].seconds / kUnits[unit + 1].seconds;
   const double smaller = std::round(seconds / kUnits[unit + 1].seconds);
   const double larger = std::floor(smaller / ratio);

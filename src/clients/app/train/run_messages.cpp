@@ -13,7 +13,8 @@ namespace rubato::app {
 
 namespace {
 
-// "3 epochs", "5 of 48 steps of epoch 1", "1 epoch and 5 of 48 steps of epoch 2".
+// Returns how much was trained: "3 epochs", "5 of 48 steps of epoch 1", "1 epoch and 5 of 48 steps
+// of epoch 2".
 std::string epochs_of(const TrainResult& result) {
   std::string whole = fmt::format("{} epoch{}", result.epochs, result.epochs == 1 ? "" : "s");
   if (!result.part) return whole;
@@ -22,8 +23,8 @@ std::string epochs_of(const TrainResult& result) {
   return result.epochs == 0 ? part : fmt::format("{} and {}", whole, part);
 }
 
-// "modelled time 2:13:05, 41.2 core-hours, 12.36 of money, idle 10:00, lost 31 s, restarting 1:00,
-// 2 restarts".
+// Returns a line such as "modelled time 2:13:05, 41.2 core-hours, 12.36 of money, idle 10:00, lost
+// 31 s, restarting 1:00, 2 restarts".
 std::string clock_words(const ClockTime& time) {
   std::string text = fmt::format("modelled time {}, {:.4g} core-hours", modelled_time(time.seconds),
                                  time.core_seconds / kSecondsOfHour);
@@ -39,7 +40,7 @@ std::string clock_words(const ClockTime& time) {
   return text + "\n";
 }
 
-// What it was computed by, and the weights in one number.
+// Returns the engine and kernels that computed the weights, and the hash of the weights.
 std::string origin_of(const RunSummary& summary) {
   std::string text = fmt::format("computed by {}", summary.engine.engine);
   if (!summary.engine.kernels.empty()) {

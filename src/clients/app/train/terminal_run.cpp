@@ -27,7 +27,7 @@ constexpr const char* kFinishing =
     "\nrubato train: finishing the step, and saving the state; again after a second ends at "
     "once\n";
 
-// "3 hosts of weights 2, 1, 1".
+// Returns a line such as "3 hosts of weights 2, 1, 1".
 std::string words_of(const Hosts& hosts) {
   const std::vector<double> weights = hosts.weights();
   const bool equal =
@@ -36,7 +36,7 @@ std::string words_of(const Hosts& hosts) {
                      equal ? "" : fmt::format(" of weights {}", fmt::join(weights, ", ")));
 }
 
-// Hosts that come and go tell of it on the terminal, where a view would be in the way.
+// Elastic hosts print messages to the terminal, which would disturb a view.
 ProgressStyle style_of(const TrainArguments& arguments) {
   if (arguments.verbose || !can_redraw(STDOUT_FILENO)) return ProgressStyle::lines;
   const bool viewed = wants_colours() && !arguments.hosts.several();
@@ -91,7 +91,7 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
   try {
     listener_.emplace([this] { hear_signal(); });
   } catch (const std::system_error&) {
-    // Signals are heard between steps then.
+    // Without the thread, signals are noticed between steps.
   }
 }
 
@@ -108,7 +108,7 @@ void TerminalRun::hear_signal() noexcept {
   const SignalAction action = signals_.action();
   if (hosts_ && action == SignalAction::stop) hosts_->ask_to_pause();
   if (hosts_ && action == SignalAction::leave) hosts_->ask_to_leave();
-  // Others ask between steps for the checkpoint of the host that writes.
+  // Followers pass the request on between steps to the host that writes.
   if (!writes()) return;
   try {
     const std::optional<std::int64_t> steps = session_.save_in_step();
@@ -116,7 +116,7 @@ void TerminalRun::hear_signal() noexcept {
     app::warn(*steps == 0 ? "no checkpoint: it is the first step"
                           : fmt::format("a checkpoint of {} steps is written", *steps));
   } catch (const std::exception& error) {
-    // The run itself finds out what is wrong with its folder, when it writes to it next.
+    // The run itself will report what is wrong with its folder when it next writes to it.
     if (signals_.take_checkpoint_request())
       app::warn(fmt::format("no checkpoint: {}", error.what()));
   }

@@ -14,34 +14,34 @@
 
 namespace rubato::app {
 
-/// A line on stderr, signed by the command.
+/// Prints a line to stderr that begins with the name of the command.
 void warn(const std::string& text);
 
-/// What a process is to a run.
+/// The role of a process in a run.
 enum class RunRole {
-  /// It begins the run, or goes on with what has ended: it shows the run and writes its folder.
+  /// Begins or continues the run, shows it and writes its folder.
   first,
-  /// It does so from now on, in place of a host that is lost.
+  /// Has taken over from a lost host.
   successor,
-  /// It computes along with another one that does.
+  /// Computes along with the host that shows and writes the run.
   follower,
 };
 
-/// A session at a terminal: signals end it (docs/runs.md), stdout shows it, stderr says what is
-/// odd, and it answers with an exit code.
+/// A session at a terminal: signals end it (docs/runs.md), stdout shows its progress, stderr its
+/// warnings, and its result is an exit code.
 class TerminalRun final : private SessionOwner {
  public:
-  /// `arguments` and `signals` outlive it; `hosts` may be null. Throws what Session's constructor
-  /// does.
+  /// `arguments` and `signals` must outlive this object; `hosts` may be null. Throws as Session's
+  /// constructor does.
   TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
               RunLocation location, std::shared_ptr<Hosts> hosts, RunRole role,
               StopSignals& signals);
 
-  /// Trains to the end, or until a signal has come, and says so. Empty where the hosts have to form
-  /// a new group first (Hosts::regroup_due()); it may then be called again. Throws what
+  /// Trains to the end or until a signal, and reports the result. Empty if the hosts have to form a
+  /// new group first (Hosts::regroup_due()); it may then be called again. Throws as
   /// Session::execute() does.
   std::optional<ExitCode> execute();
-  /// Ends it before its end, and says so.
+  /// Ends the run early, and says so.
   ExitCode stop();
   [[noreturn]] void throw_lost(const HostLost& lost) { session_.throw_lost(lost); }
 
@@ -49,7 +49,7 @@ class TerminalRun final : private SessionOwner {
   /// hosts do not stop for that.
   [[nodiscard]] bool has_left() const { return has_left_; }
 
-  /// Others may go on with the run: what this one says from now on is of a copy of it.
+  /// Makes the following messages speak of a copy of the run, which others may continue.
   void become_copy() { is_copy_ = true; }
 
   [[nodiscard]] Run& run() { return session_.run(); }
@@ -66,14 +66,14 @@ class TerminalRun final : private SessionOwner {
   [[nodiscard]] std::string to_go_on(const Run& run) const override;
 
   void show() const;
-  // On the listener's thread, when a signal has come: the other hosts hear of it in this step, and
-  // the state before the step is saved, however long it takes.
+  // Called on the listener's thread after a signal. It tells the other hosts within this step, and
+  // saves the state before the step, however long the step takes.
   void hear_signal() noexcept;
-  // After SIGHUP the terminal is gone, and nothing more can be printed.
+  // Returns whether the terminal is gone (SIGHUP), so that nothing more can be printed.
   [[nodiscard]] bool is_hung_up() const;
   ExitCode told(const SessionOutcome& outcome);
   ExitCode stopped(const SessionOutcome& outcome) const;
-  // Why something could not be printed; empty where all could.
+  // Returns why something could not be printed; empty if everything could.
   [[nodiscard]] std::string lost() const;
   [[nodiscard]] bool writes() const { return role_ != RunRole::follower; }
 
@@ -81,12 +81,13 @@ class TerminalRun final : private SessionOwner {
   const StopSignals& signals_;
   std::shared_ptr<Hosts> hosts_;
   RunRole role_;
-  // This is true if the folder already had a run.
+  // True if the folder already had a run.
   bool goes_on_;
   bool is_copy_ = false;
   bool has_left_ = false;
   Session session_;
-  // Last: its thread uses all of the above. Empty where the system has no more threads.
+  // The listener must be the last member, as its thread uses all of the above. Empty if the system
+  // has no more threads.
   std::optional<SignalListener> listener_;
 };
 

@@ -71,7 +71,7 @@ void define_calibration(CommandLine& line, TrainArguments& arguments) {
               [&](const std::string& text) { arguments.factor = parse_real(text, kPositive); });
 }
 
-// What --help says around the options.
+// The texts of --help around the options.
 struct CommandTexts {
   const char* name;
   const char* description;
@@ -111,7 +111,7 @@ constexpr CommandTexts kCalibrate{
     "  rubato simulate --trace 1024 --cores 64 --cluster \"$(rubato calibrate --factor 0.1)\"\n"
     "Exit code: 2 for a mistake in the options or files."};
 
-// In the order of TrainCommand.
+// The texts in the order of TrainCommand.
 constexpr std::array<CommandTexts, 3> kTexts{{kTrain, kVerify, kCalibrate}};
 
 // Reads the options of a command into `arguments`.

@@ -11,15 +11,16 @@
 
 namespace rubato::app {
 
-/// What `rubato train` and its like were asked for: the run, and what is of this one command.
+/// The arguments of `rubato train`, `verify` and `calibrate`: the run, and the options of the one
+/// command.
 struct TrainArguments : RunRequest {
   bool quiet = false;
   bool verbose = false;
-  /// Of `rubato verify`: steps in each training.
+  /// The number of steps in each training of `rubato verify`.
   std::int64_t steps = 24;
-  /// Of `rubato calibrate`: what the seconds are multiplied by.
+  /// The factor that `rubato calibrate` multiplies the seconds by.
   double factor = 1;
-  /// Of `rubato train`: this process among several hosts.
+  /// The hosts of `rubato train`, and the place of this process among them.
   HostArguments hosts;
 
   friend bool operator==(const TrainArguments&, const TrainArguments&) = default;
@@ -28,13 +29,13 @@ struct TrainArguments : RunRequest {
 /// The commands that take these arguments.
 enum class TrainCommand { train, verify, calibrate };
 
-/// Reads the arguments behind such a command, with the configuration that --config names, or that
-/// of the run that --resume names. Throws HelpAsked, and Error for what the user got wrong, without
-/// looking into the trace or the data.
+/// Reads the arguments after the name of the command, with the configuration that --config names or
+/// that of the run that --resume names. Throws HelpAsked, and Error for a mistake of the user;
+/// trace and data are not read.
 [[nodiscard]] TrainArguments parse_train_arguments(std::span<const std::string> arguments,
                                                    TrainCommand command = TrainCommand::train);
 
-/// What a command takes beside the options of a run, by name.
+/// The options of a command other than those of a run, by name.
 [[nodiscard]] std::vector<OptionHelp> own_options(TrainCommand command);
 
 }  // namespace rubato::app

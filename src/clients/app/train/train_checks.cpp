@@ -19,7 +19,7 @@ void refuse(const CommandLine& line, const std::string& name, std::string_view w
   require_none_idle(line, {&option, 1});
 }
 
-// What only `rubato train` does.
+// Refuses options that have an effect with `rubato train` alone.
 void check_command(const CommandLine& line, TrainCommand command) {
   if (command == TrainCommand::train) return;
   const bool verifies = command == TrainCommand::verify;
@@ -40,7 +40,7 @@ void check_folder(const TrainArguments& arguments) {
         "accepted: with --out FOLDER or --resume RUN");
   }
   require_one_folder(arguments);
-  // A host may come to a run that has begun.
+  // A host may join a run that has already made the folder.
   if (!arguments.out || arguments.hosts.elastic()) return;
   if (!arguments.continues || !is_there(*arguments.out)) check_run_folder(*arguments.out);
 }

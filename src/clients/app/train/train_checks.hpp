@@ -5,9 +5,9 @@
 
 namespace rubato::app {
 
-/// What has to fit together among the arguments that `line` has read, each of which is in its
-/// range. Throws Error for those that contradict each other or the file system, and for those that
-/// would do nothing (idle_options.hpp).
+/// Checks that the arguments which `line` has read fit together; each is already known to be in its
+/// range. Throws Error if they contradict each other or the file system, or would have no effect
+/// (idle_options.hpp).
 void check_together(const TrainArguments& arguments, const CommandLine& line, TrainCommand command);
 
 }  // namespace rubato::app

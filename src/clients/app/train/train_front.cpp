@@ -43,19 +43,19 @@ using std::filesystem::path;
 constexpr const char* kProgram = "rubato-train";
 constexpr std::int64_t kBuiltinDigits = 12'000;
 
-// Where that is known without reading files.
+// Returns the number of training samples if it is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
   if (const auto own = run.model->own_samples()) return own;
   if (run.data != RunConfiguration().data) return std::nullopt;
   return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
 }
 
-// What can be wrong with a trace before the data are read. How many samples the IDX files hold is
-// known only then, so that here no step is too large for them and no number of epochs too high.
+// Finds the errors of a trace that can be found before the data are read. The number of samples in
+// data files is unknown here, so no step is too large for them and no number of epochs too high.
 void check_trace(const RunConfiguration& run) {
   std::error_code ignored;
   const auto& file = run.trace->file;
-  // What comes out of a pipe can be read once only, by the program that trains.
+  // A pipe can be read only once, by the program that trains.
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
   const RunSteps steps = load_run_steps(run);
   require_steps(run, {.steps = steps, .samples = samples_of(run), .source = [&] {
@@ -65,7 +65,7 @@ void check_trace(const RunConfiguration& run) {
                       }});
 }
 
-// As exec() takes it, but for the pointers.
+// Returns the arguments for exec(), before they are turned into pointers.
 std::vector<std::string> command_line(const std::string& program, const char* command,
                                       std::span<const std::string> arguments) {
   std::vector<std::string> line{program, command};
@@ -73,8 +73,8 @@ std::vector<std::string> command_line(const std::string& program, const char* co
   return line;
 }
 
-// Returns a descriptor that can be opened again for what the file says: the number `number`, where
-// there is one, else a new one.
+// Copies the content of `file` into memory. Returns a descriptor of it that can be opened again:
+// `number` if given, else a new one.
 int kept_in_memory(const path& file, std::optional<int> number) {
   const std::string text = configuration_text(file);
   const int copy = memfd_create("rubato-configuration", 0);
@@ -89,7 +89,7 @@ int kept_in_memory(const path& file, std::optional<int> number) {
   return *number;
 }
 
-// The name by which `file` can be read any number of times.
+// Returns a name by which the content of `file` can be read any number of times.
 std::string kept_name(const path& file) {
   std::error_code ignored;
   const auto status = std::filesystem::status(file, ignored);
@@ -108,13 +108,13 @@ std::string kept_name(const path& file) {
   return fmt::format("/dev/fd/{}", kept_in_memory(file, std::nullopt));
 }
 
-// Becomes the program that loads libtorch.
+// Replaces this process by the program that loads libtorch.
 [[noreturn]] void become_train_program(const char* command,
                                        std::span<const std::string> arguments) {
   const std::string program = train_program().string();
-  // What c10d would log is said by the error that follows.
+  // The log of c10d would repeat the error that follows.
   setenv("GLOG_minloglevel", "3", 0);  // NOLINT(concurrency-mt-unsafe): there is one thread
-  // More of its own would not be used, and where there can be none, OpenBLAS ends the process.
+  // OpenBLAS would not use more threads of its own, and ends the process if it cannot start them.
   setenv("OPENBLAS_NUM_THREADS", "1", 0);  // NOLINT(concurrency-mt-unsafe)
   const std::vector<std::string> line = command_line(program, command, arguments);
   execv(program.c_str(), exec_pointers(line).data());
@@ -126,7 +126,7 @@ int start(const char* command, std::span<const std::string> given) {
   const TrainProgram& program = *train_program_of(command);
   const auto options = parse_train_arguments(arguments, program.command);
   if (program.command != TrainCommand::calibrate) check_trace(options.run);
-  // Several hosts meet by what libtorch has, whoever computes the model.
+  // Several hosts communicate through libtorch, whichever engine computes the model.
   if (engine_of(options.run) == Engine::libtorch || options.hosts.several()) {
     become_train_program(command, arguments);
   }

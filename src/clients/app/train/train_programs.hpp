@@ -10,16 +10,16 @@
 
 namespace rubato::app {
 
-/// A command that computes a workload, here or in the program that loads libtorch.
+/// A command that computes a workload, in this program or in the one that loads libtorch.
 struct TrainProgram {
   std::string_view name;
   TrainCommand command;
   ExitCode (*execute)(const TrainArguments& arguments, const LoadWorkload& load);
 };
 
-/// All of them.
+/// All such commands.
 [[nodiscard]] std::span<const TrainProgram> train_programs();
-/// Null where there is none of that name.
+/// The command of that name; null if there is none.
 [[nodiscard]] const TrainProgram* train_program_of(std::string_view name);
 
 }  // namespace rubato::app

@@ -16,7 +16,7 @@ namespace rubato::app {
 namespace {
 
 RunLocation location_of_host(const TrainArguments& arguments) {
-  // The run is kept by the first host.
+  // The first host keeps the run.
   if (arguments.hosts.rank == 0) return location_of_first(arguments);
   if (arguments.continues && is_there(*arguments.out)) {
     return RunLocation::follow(*arguments.out, arguments.run, {}, /*again=*/true);
@@ -25,7 +25,7 @@ RunLocation location_of_host(const TrainArguments& arguments) {
   return RunLocation::follow(*arguments.resume, arguments.run, arguments.checkpoint);
 }
 
-// None where `connect` is empty.
+// Returns null if `connect` is empty.
 std::shared_ptr<Hosts> connected(const TrainArguments& arguments, const Workload& workload,
                                  const ConnectHosts& connect) {
   if (!connect) return nullptr;
@@ -56,14 +56,14 @@ ExitCode train(const TrainArguments& arguments, const LoadWorkload& load) {
 ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                         const ConnectHosts& connect) {
   if (is_complete(arguments)) return tell_of_complete(arguments);
-  // Before anything takes time.
+  // The folder is checked before anything takes time.
   RunLocation location = location_of_host(arguments);
   auto workload = load(arguments.run);
   const auto hosts = connected(arguments, *workload, connect);
   const RunRole role = arguments.hosts.rank == 0 ? RunRole::first : RunRole::follower;
   StopSignals signals(nullptr, SignalRole::run);
   TerminalRun run(arguments, std::move(workload), std::move(location), hosts, role, signals);
-  // Where hosts do not come and go there is always an answer.
+  // A run without elastic hosts never has to regroup, so there is always an exit code.
   return run.execute().value();
 }
 

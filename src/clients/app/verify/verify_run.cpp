@@ -50,7 +50,7 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
                              way.reduce));
       print_out("  ");
     }
-    // Nobody waits for the rest.
+    // A closed pipe ends the program here: nobody would read the remaining lines.
     require_output();
     try {
       const WayOutcome outcome = verification.train(way);

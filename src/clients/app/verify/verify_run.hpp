@@ -8,8 +8,7 @@
 namespace rubato::app {
 
 /// Trains the first steps of a configuration in several ways that must not matter, prints a hash of
-/// what each came to, and says where the first difference is. Throws Error for what the user got
-/// wrong.
+/// each result, and says where the first difference is. Throws Error for a mistake of the user.
 [[nodiscard]] ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load);
 
 }  // namespace rubato::app

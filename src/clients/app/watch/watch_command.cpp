@@ -49,7 +49,7 @@ std::vector<path> folders_of(std::span<const std::string> arguments) {
   return folders;
 }
 
-// Draws them until they have ended or a signal has come, which it returns, else 0.
+// Draws the runs until they have ended or a signal arrives. Returns the signal, or 0.
 int follow(WatchedRuns& runs) {
   const StopSignals signals(nullptr);
   DrawnBlock block(print_out);
@@ -61,8 +61,8 @@ int follow(WatchedRuns& runs) {
     const ViewStyle style{.columns = columns, .utf8 = speaks_utf8(), .colours = wants_colours()};
     const std::size_t rows = std::max<std::size_t>(terminal_rows(STDOUT_FILENO).value_or(24), 2);
     const bool ended = runs.has_ended();
-    // The cursor needs a row of its own. What has ended is shown as a whole: nothing draws over it,
-    // and the terminal scrolls.
+    // The cursor needs a row of its own. Once all runs have ended, every line is shown: nothing is
+    // drawn over them, and the terminal scrolls.
     std::vector<std::string> lines =
         ended ? watch_lines(runs, style) : watch_lines(runs, style, rows - 1);
     if (!ended && lines.size() >= rows) lines.resize(rows - 1);
@@ -71,7 +71,7 @@ int follow(WatchedRuns& runs) {
     if (ended) return 0;
     std::this_thread::sleep_for(kBetweenLooks);
     if (const int signal = signals.received(); signal != 0) {
-      // Behind what the terminal shows of Ctrl-C.
+      // The terminal has printed ^C, which gets a line of its own.
       if (signal == SIGINT) print_out("\n");
       return signal;
     }

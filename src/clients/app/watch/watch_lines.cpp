@@ -16,7 +16,7 @@ namespace {
 using Watched = WatchedRuns::Watched;
 using Phase = RunView::Phase;
 
-// Those that something happens to first.
+// The order of the runs: active ones first.
 int rank_of(const Watched& watched) {
   if (!watched.failure.empty()) return 2;
   switch (watched.run.view().phase) {
@@ -34,7 +34,7 @@ std::string short_name(std::string_view text, std::size_t columns) {
   std::string shown(text.substr(0, text.find('\n')));
   const std::size_t all = width_of(shown);
   if (all <= columns || columns < 4) return shown;
-  // Returns where the character with that number begins.
+  // Returns the byte at which the character of that number begins.
   const auto place_of = [&](std::size_t letter) {
     std::size_t at = 0;
     for (; at < shown.size(); ++at) {
@@ -43,7 +43,7 @@ std::string short_name(std::string_view text, std::size_t columns) {
     }
     return at;
   };
-  // Names differ at either end.
+  // Names may differ at either end, so both are kept.
   const std::size_t kept = columns - 3;
   return shown.substr(0, place_of(kept / 2)) + "..." +
          shown.substr(place_of(all - (kept - kept / 2)));

@@ -9,8 +9,9 @@
 
 namespace rubato::app {
 
-/// What is shown of runs: the view of a single one, else a line of how many have ended and one for
-/// each run, those that train first. Of more than `rows` lines the last says how many are left out.
+/// The lines that show runs: the view of a single run, or else a line with the number of runs that
+/// have ended and one for each run, those in training first. If there are more than `rows` lines,
+/// the last one says how many are left out.
 [[nodiscard]] std::vector<std::string> watch_lines(
     const WatchedRuns& runs, const ViewStyle& style,
     std::size_t rows = std::numeric_limits<std::size_t>::max());

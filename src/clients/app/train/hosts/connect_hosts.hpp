@@ -10,11 +10,11 @@
 
 namespace rubato::app {
 
-/// c10d_hosts() of what the command line says. Throws Error as it does.
+/// c10d_hosts() with the options of the command line. Throws Error in the same cases.
 [[nodiscard]] std::shared_ptr<Hosts> connect_hosts(const HostArguments& hosts,
                                                    std::vector<NamedText> equal);
 
-/// elastic_hosts() of it: JoinHosts.
+/// elastic_hosts() with the options of the command line, as a JoinHosts.
 [[nodiscard]] std::shared_ptr<ElasticHosts> join_hosts(const HostArguments& hosts,
                                                        ElasticOptions options);
 

@@ -46,7 +46,7 @@ std::optional<std::int64_t> steps_to_go_on_from(const TrainArguments& arguments)
   return files.empty() ? std::nullopt : CheckpointFolder::steps_of(files.front());
 }
 
-// A run on hosts that come and go, on one of them.
+// One host's part of a run on elastic hosts.
 class ElasticTraining {
  public:
   ElasticTraining(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
@@ -72,7 +72,7 @@ class ElasticTraining {
   std::optional<ExitCode> take_part();
   std::optional<ExitCode> executed();
   [[nodiscard]] HostStanding standing() const;
-  // 0 while none has come.
+  // The signal that has asked for an end; 0 if none has.
   [[nodiscard]] int signal() const { return signals_ ? signals_->received() : 0; }
   [[nodiscard]] bool wants_to_leave() const {
     return signals_ && signals_->action() == SignalAction::leave;
@@ -80,15 +80,15 @@ class ElasticTraining {
   [[nodiscard]] bool is_first() const { return hosts_->rank() == 0; }
   void share_state();
   void begin();
-  // With what this host has come to, or been given.
+  // Continues as a follower from a state that this host had or was given.
   void follow(const Handover& handover);
-  // Writes the run from now on.
+  // Makes this host the one that writes the run.
   void take_over();
   void write_in(RunLocation location);
-  // Neither this host nor, as far as is known, another one can write the run: all stop, and what
-  // they have come to is kept where that can be done.
+  // Stops all hosts, because neither this host nor, as far as is known, another one can write the
+  // run. The state that the run has reached is kept if possible.
   [[noreturn]] void stop_all(const Inheritance& inheritance, const std::string& why);
-  // Leaves what it has come to, while others may go on.
+  // Keeps the state of this host as a copy of the run, which others may continue.
   void become_copy();
   [[nodiscard]] const fs::path& wanted_folder() const {
     return arguments_.resume ? *arguments_.resume : *arguments_.out;
@@ -97,9 +97,9 @@ class ElasticTraining {
   void announce_folder();
   void note_group();
   void tell_of_groups();
-  // The others go on.
+  // Leaves the run to the other hosts.
   ExitCode leave();
-  // Nobody goes on.
+  // Ends with the run, which no host continues.
   ExitCode end();
   ExitCode stop();
   ExitCode stop_unwritten(const RunWriter& writer);
@@ -108,18 +108,19 @@ class ElasticTraining {
   const TrainArguments& arguments_;
   std::shared_ptr<const Workload> workload_;
   std::shared_ptr<ElasticHosts> hosts_;
-  // Of a follower.
+  // The folder of a follower; empty in other roles.
   std::optional<HostFolder> folder_;
-  // Of all its roles: a signal that comes between two is one, too. From when it has joined.
+  // Signals are handled from joining on and in every role, so that none is missed between two
+  // roles.
   std::optional<StopSignals> signals_;
   std::unique_ptr<TerminalRun> run_;
-  // What the run has come to, where that is final.
+  // The exit code of the run once it is final.
   std::optional<ExitCode> code_;
-  // The others go on, or may.
+  // True if other hosts may continue the run without this one.
   bool is_alone_ = false;
-  // It leaves before it is in a group (again).
+  // True if this host leaves while it waits for a group.
   bool is_spared_ = false;
-  // Groups of which hosts.log does not tell yet.
+  // Groups that are not in hosts.log yet.
   struct Group {
     std::string time;
     std::int64_t steps;
@@ -135,7 +136,7 @@ ExitCode ElasticTraining::execute() {
       if (hosts_->is_leaving()) return leave();
     } catch (const HostLost& lost) {
       if (!hosts_->regroup_due()) give_up(lost);
-      // It was lost before this group had the state.
+      // The group has lost a host before all of it had the state.
       if (!groups_.empty()) groups_.back().story += "; lost again in the handover";
     }
   }
@@ -152,13 +153,13 @@ ElasticHosts::Meeting ElasticTraining::meet() {
     }
     is_spared_ = wants_to_leave() && (!run_ || hosts_->can_be_spared());
     if (is_spared_) return ElasticHosts::Meeting::ended;
-    // Where the others have gone on without this host it stops alone.
+    // This host stops alone if the others have continued without it.
     is_alone_ = run_ && !hosts_->leave(true);
     return ElasticHosts::Meeting::ended;
   }
 }
 
-// In a group. Empty where it has come to its end before the run has.
+// Takes part in a group. Empty if the group has ended before the run.
 std::optional<ExitCode> ElasticTraining::take_part() {
   note_group();
   share_state();
@@ -171,7 +172,7 @@ std::optional<ExitCode> ElasticTraining::take_part() {
   if (!code_) return std::nullopt;
   if (run_->has_left()) return code_;
   const bool paused = hosts_->pause_asked();
-  // The others may need this host until they have come as far.
+  // The others may need this host until they have finished, too.
   if (!paused) {
     const std::vector<std::span<const std::byte>> out(static_cast<std::size_t>(hosts_->count()));
     const std::vector<std::span<std::byte>> in(out.size());
@@ -200,7 +201,7 @@ HostStanding ElasticTraining::standing() const {
 void ElasticTraining::share_state() {
   const Giving giving = giving_of(*hosts_);
   const auto own = static_cast<std::size_t>(hosts_->rank());
-  // Was left behind, and is given a newer state.
+  // This host was left behind, and is given a newer state.
   if (giving.to[own]) run_.reset();
   if (giving.from == own && !run_) begin();
   if (!giving.any()) return;
@@ -216,7 +217,7 @@ void ElasticTraining::begin() {
                                          hosts_, RunRole::first, *signals_);
     announce_folder();
   } catch (const Error&) {
-    // What is wrong here is wrong everywhere.
+    // An error here would occur on every host.
     static_cast<void>(hosts_->leave(true));
     throw;
   }
@@ -232,7 +233,7 @@ void ElasticTraining::follow(const Handover& handover) {
   } catch (const OutputError&) {
     throw;
   } catch (const Error& error) {
-    // All options were compared when it came: what differs is in a file.
+    // All options were compared when this host joined, so the difference is in a file.
     const std::string why = error.what();
     throw Error(
         fmt::format("the data of this host, or its model's file, are not those of the other "
@@ -276,7 +277,7 @@ void ElasticTraining::stop_all(const Inheritance& inheritance, const std::string
 }
 
 void ElasticTraining::become_copy() {
-  // Before the first step there is nothing to keep.
+  // There is nothing to keep before the first step.
   if (run_->role() == RunRole::follower && steps() > 0) {
     const Handover own = hand_over(run_->run());
     write_in(leave_copy({.wanted = wanted_folder(),
@@ -306,7 +307,7 @@ void ElasticTraining::note_group() {
                      .story = hosts_->story()});
 }
 
-// Also of those before this one that were lost before they had a host to write of them.
+// Reports earlier groups, too, if they ended before any host could report them.
 void ElasticTraining::tell_of_groups() {
   groups_.back().steps = steps();
   for (const Group& group : std::exchange(groups_, {})) {
@@ -318,7 +319,7 @@ void ElasticTraining::tell_of_groups() {
   }
 }
 
-// All that it knows the others know: they have done the same steps.
+// Nothing is lost, because the other hosts have done the same steps.
 ExitCode ElasticTraining::leave() {
   const std::string told =
       run_ ? fmt::format("leaves the run after {} steps; the other hosts go on with it", steps())
@@ -338,10 +339,10 @@ ExitCode ElasticTraining::end() {
                      stopped ? "was stopped: hosts that bring its newest checkpoint open it again "
                                "(--continue, or --resume)"
                              : "has ended"));
-    // A user who continues a run wants it to be complete, and it is.
+    // The user of --continue wants the run to be complete, and it is.
     return arguments_.continues && !stopped ? ExitCode::good : ExitCode::run_ended;
   }
-  // It was left behind, and waited to take part again.
+  // This host was left behind, and was waiting to take part again.
   if (signal() == 0 && !code_ && (!stopped || hosts_->generation() == 0)) {
     warn(fmt::format("the run {} without this host, at the others",
                      stopped ? "was stopped" : "has ended"));
@@ -354,7 +355,7 @@ ExitCode ElasticTraining::end() {
   return stopped || signal() != 0 ? stop() : *code_;
 }
 
-// The host that found it out has kept what it could on its machine.
+// The host that found the error has kept what it could on its machine.
 ExitCode ElasticTraining::stop_unwritten(const RunWriter& writer) {
   const std::string told =
       fmt::format("stopped after {} steps: no host can write the run: {}", steps(), writer.failure);
@@ -364,15 +365,15 @@ ExitCode ElasticTraining::stop_unwritten(const RunWriter& writer) {
       become_copy();
       kept = fmt::format("; a copy is {}", run_->run().write_checkpoint().string());
     } catch (const Error&) {
-      // It is no better here.
+      // This host cannot write either.
     }
   }
   warn(told + kept);
   return ExitCode::output_lost;
 }
 
-// The host that writes the run folder leaves a checkpoint; where it is gone, another one that has
-// been asked to stop does.
+// The host that writes the run folder leaves a checkpoint. If it is gone, another host that was
+// asked to stop does so.
 ExitCode ElasticTraining::stop() {
   if (!run_) {
     warn("stopped by a signal before it took part in the run");
@@ -390,14 +391,14 @@ ExitCode ElasticTraining::stop() {
       const Handover own = hand_over(run_->run());
       write_in(RunLocation::take_over(wanted_folder(), arguments_.run, own));
     } catch (const Error&) {
-      // It is not gone.
+      // The host that writes the folder is still alive.
       return exit_code_of_signal(signal());
     }
   }
   return run_->stop();
 }
 
-// Whatever role this host had, what it has come to is kept.
+// The state of this host is kept, in every role.
 void ElasticTraining::give_up(const HostLost& lost) {
   if (!run_) throw HostLost(lost);
   become_copy();

@@ -11,14 +11,14 @@
 
 namespace rubato::app {
 
-/// Comes to the hosts of a run: elastic_hosts(), where `options` leave open what `hosts` say.
-/// Throws Error.
+/// Joins the hosts of a run: calls elastic_hosts() with `options`, completed from `hosts`. Throws
+/// Error.
 using JoinHosts = std::function<std::shared_ptr<ElasticHosts>(const HostArguments& hosts,
                                                               ElasticOptions options)>;
 
-/// train() on hosts that come and go. The first of them shows how it goes on and writes the run
-/// folder; when it is lost, the next one does, in the same folder where it has it. The others keep
-/// what they need for that in a folder of their own, which goes with them.
+/// train() on elastic hosts. The first host shows the progress and writes the run folder. If it is
+/// lost, the next host takes over, in the same folder if it can reach it. The others keep the
+/// necessary files in a temporary folder of their own, which is removed with them.
 [[nodiscard]] ExitCode train_on_elastic_hosts(const TrainArguments& arguments,
                                               const LoadWorkload& load, const JoinHosts& join);
 

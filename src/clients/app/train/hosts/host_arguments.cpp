@@ -24,12 +24,12 @@ constexpr std::string_view kFromEnvironment = "env";
 constexpr RealRange kSeconds{1, 1e6, true, true, "a number of seconds from 1 to 1000000"};
 constexpr RealRange kWeights{0, 1e6, false, true, "a number above 0 and up to 1000000"};
 
-// What a launcher tells each process that it starts.
+// The environment variables in which a launcher tells each process its rank and their number.
 struct Launcher {
   const char* rank;
   const char* count;
 };
-// torchrun, Open MPI's mpirun, Slurm's srun.
+// The launchers are torchrun, Open MPI's mpirun and Slurm's srun.
 constexpr std::array<Launcher, 3> kLaunchers{{{"RANK", "WORLD_SIZE"},
                                               {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                               {"SLURM_PROCID", "SLURM_NTASKS"}}};
@@ -172,7 +172,8 @@ void HostOptions::take_environment(const CommandLine& line) {
   if (environment_("MASTER_PORT")) {
     arguments_.port = static_cast<int>(whole_in(environment_, "MASTER_PORT", 1, kMaxPort));
   }
-  // torchrun's agent serves the store, for each time that it starts the processes anew.
+  // The agent of torchrun serves one store for all its restarts of the processes, so the restart
+  // count is part of the run's name.
   if (environment_("TORCHELASTIC_USE_AGENT_STORE") == "True") {
     arguments_.is_tcp_store = true;
     arguments_.run = fmt::format("{}/{}", environment_("TORCHELASTIC_RUN_ID").value_or("none"),
@@ -193,7 +194,7 @@ void read_rendezvous(const std::string& text, HostArguments& arguments) {
   }
   arguments.port = static_cast<int>(parse_whole(place.substr(colon + 1), 1, kMaxPort));
   arguments.address = place.substr(0, colon);
-  // As IPv6 addresses are written before a port.
+  // IPv6 addresses are written in brackets before a port.
   if (arguments.address.starts_with('[') && arguments.address.ends_with(']')) {
     arguments.address = arguments.address.substr(1, arguments.address.size() - 2);
   }

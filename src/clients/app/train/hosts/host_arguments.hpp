@@ -10,27 +10,27 @@
 
 namespace rubato::app {
 
-/// Which of several hosts `rubato train` is asked to be, and how it meets the others.
+/// The place of this process among the hosts of `rubato train`, and how it meets the others.
 struct HostArguments {
   int count = 1;
   int rank = 0;
-  /// Where they meet; `run` is the run's name where somebody else serves the store.
+  /// The rendezvous. `run` is the name of the run at a `rubato rendezvous` or another store; empty
+  /// if host 0 serves the store.
   std::string address = "127.0.0.1";
   int port = 29500;
   std::string run{};
-  /// The store is a TCPStore of c10d's: torchrun's.
+  /// True if the store is a TCPStore of c10d, as torchrun's is.
   bool is_tcp_store = false;
   std::string interface = "127.0.0.1";
   double weight = 1;
-  /// Empty is no token.
+  /// The file with the token of the hosts; no token if empty.
   std::string token_file{};
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
 
-  /// Of hosts that come and go: how many there have to be, and how many there may be. 0 are hosts
-  /// that do not.
+  /// The least and the greatest number of elastic hosts; 0 if the hosts are not elastic.
   int least = 0;
   int most = 0;
-  /// An elastic host does this when it is asked to terminate.
+  /// The choice of an elastic host that is asked to terminate.
   OnTerm on_term = OnTerm::leave;
 
   [[nodiscard]] bool elastic() const { return least > 0; }
@@ -39,21 +39,21 @@ struct HostArguments {
   friend bool operator==(const HostArguments&, const HostArguments&) = default;
 };
 
-/// What the environment has for a name; empty where it has nothing.
+/// Returns the value of an environment variable; empty if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// That of this process.
+/// The environment of this process.
 [[nodiscard]] std::optional<std::string> environment_of_process(const std::string& name);
 
-/// The options of several hosts, while they are read: what they say counts only once all are known.
+/// Reads the options of hosts; they are interpreted only once all are known.
 class HostOptions {
  public:
   explicit HostOptions(HostArguments& arguments, Environment environment = environment_of_process);
 
-  /// Adds them to a command; must live as long as it.
+  /// Adds the options to a command, which this object must outlive.
   void define(CommandLine& line);
-  /// Once the command has been parsed: sets the arguments. Throws Error where they contradict each
-  /// other or the environment has not what it is asked for.
+  /// Sets the arguments; called once the command has been parsed. Throws Error if they contradict
+  /// each other, or the environment lacks what they need.
   void finish(const CommandLine& line);
 
  private:
@@ -68,8 +68,8 @@ class HostOptions {
 /// Reads a rendezvous, "HOST:PORT" or "HOST:PORT/NAME", into the arguments. Throws Error.
 void read_rendezvous(const std::string& text, HostArguments& arguments);
 
-/// The token in a file, without the line's end. Throws Error where the file cannot be read, is
-/// empty or has more than a line.
+/// Reads the token in a file, without the end of the line. Throws Error if the file cannot be read,
+/// is empty or has more than one line.
 [[nodiscard]] std::string token_in(const std::string& file);
 
 }  // namespace rubato::app

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "rubato-host-";
 
-// Nobody works in it, and its owner has had the time to begin.
+// Returns whether the folder belongs to a process that is gone: nobody works in it, and it is too
+// old for its owner to be still starting.
 bool is_left_over(const fs::path& folder) {
   constexpr std::chrono::minutes kBeginning{1};
   const auto age = fs::file_time_type::clock::now() - fs::last_write_time(folder);
@@ -56,7 +57,7 @@ void HostFolder::remove_leftovers() noexcept {
       if (is_left_over(entry.path())) fs::remove_all(entry.path());
     }
   } catch (const std::exception&) {
-    // Another process was faster, or they are another user's.
+    // Another process has removed it, or it belongs to another user.
   }
 }
 

@@ -4,20 +4,20 @@
 
 namespace rubato::app {
 
-/// A folder in that for temporary files, for the run of a host that may come to write the run
-/// folder itself. It is removed with its owner.
+/// A temporary folder for the run of a host that may have to write the run folder later. Owns the
+/// folder, and removes it when destroyed.
 class HostFolder {
  public:
-  /// Throws OutputError where it cannot be made.
+  /// Throws OutputError if the folder cannot be made.
   HostFolder();
   ~HostFolder();
   HostFolder(const HostFolder&) = delete;
   HostFolder& operator=(const HostFolder&) = delete;
 
-  /// For the run: it does not exist.
+  /// A name for the run's folder, which does not exist yet.
   [[nodiscard]] std::filesystem::path run() const { return path_ / "run"; }
 
-  /// Removes those of processes that were killed.
+  /// Removes the folders of processes that were killed.
   static void remove_leftovers() noexcept;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMost = std::uint64_t{1} << 36U;
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 26U;
 
-// Fills `bytes` at those that it is given to.
+// Sends `bytes` of host `from` to the hosts in `to`, where it fills `bytes`.
 void give(Hosts& hosts, std::size_t from, const std::vector<bool>& to, std::span<std::byte> bytes) {
   const auto own = static_cast<std::size_t>(hosts.rank());
   std::vector<std::span<const std::byte>> out(to.size());

@@ -8,21 +8,23 @@
 
 namespace rubato::app {
 
-/// Who gives its state to those that have none, in a group.
+/// A state transfer in a group: the rank of the host that sends its state, and the hosts that need
+/// it.
 struct Giving {
   std::size_t from = 0;
-  /// By rank.
+  /// True for each rank that receives the state.
   std::vector<bool> to{};
 
   [[nodiscard]] bool any() const;
 };
 
-/// The host that is furthest gives to those that have no state, or are more than a step behind: one
-/// step is redone. Where nobody has a state the first host begins, and gives to all others.
+/// The host that has done the most steps sends its state to those that have none or are more than
+/// one step behind; a single step is redone instead. If no host has a state, the first one begins
+/// the run and sends its state to all others.
 [[nodiscard]] Giving giving_of(const ElasticHosts& hosts);
 
-/// What the host that gives has as `bytes`, at those it gives to; nothing at the others. All hosts
-/// of the group call it. Throws what Hosts::exchange() does.
+/// Transfers `bytes` of the sender; returns them on the hosts that receive the state, and nothing
+/// on the others. All hosts of the group must call it. Throws as Hosts::exchange() does.
 [[nodiscard]] std::string given(Hosts& hosts, const Giving& giving, std::string bytes);
 
 }  // namespace rubato::app

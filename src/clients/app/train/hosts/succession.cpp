@@ -28,16 +28,16 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// For the threads of a process that was killed, the last of which gives back the lock.
+// The time that a killed process may need to end: its last thread releases the lock.
 constexpr milliseconds kEnding = seconds(10);
-// Where it is not known whether it was.
+// The time to wait for the lock if it is unknown whether its process has ended.
 constexpr milliseconds kDoubt = seconds(2);
 
 fs::path absolute_of(const fs::path& folder) {
   return absolute_path(folder);
 }
 
-// Of a run's folder, what is beside it where it cannot be written to: runs/a-2.
+// Returns an unused name beside a folder: runs/a-2.
 fs::path name_beside(const fs::path& folder) {
   std::error_code ignored;
   fs::path name;
@@ -68,8 +68,8 @@ bool has_room(const fs::path& folder, const Handover& handover) {
   return fits;
 }
 
-// In the first of these that can be had, else in a new one beside the one that is wanted, for the
-// reasons that are then in `why`.
+// Takes over the first of `folders` that is available, or else makes a new one beside the wanted
+// folder; `why` then says why.
 RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance& inheritance,
                         milliseconds patience, std::string& why) {
   const auto take_over = [&](const fs::path& folder) {
@@ -82,7 +82,7 @@ RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance&
     } catch (const OutputError&) {
       throw;
     } catch (const Error& error) {
-      // It is another run's, or the host that was first is not dead.
+      // The folder belongs to another run, or the host that wrote it is still alive.
       why += std::string(error.what()) + "\n";
     }
   }

@@ -11,32 +11,32 @@
 
 namespace rubato::app {
 
-/// What a host has come to that is to write a run which another one wrote.
+/// The state of a host that takes over the writing of a run from another one.
 struct Inheritance {
-  /// That the user has asked for.
+  /// The folder that the user has asked for.
   const std::filesystem::path& wanted;
   const RunConfiguration& configuration;
   const Handover& handover;
   std::int64_t steps = 0;
 };
 
-/// Where the run goes on: in the folder in which it was written, else in the one that is wanted,
-/// and where that is another run's, or is still worked in, in a new one beside it. Where it is not
-/// the folder of before, that is said, and word is left there (RunLocation::resume()). A folder
-/// that could not be written any more (RunWriter::failure) is taken only where it is the one that
-/// is wanted and there is room in it again. Throws Error where none can be had, and OutputError
-/// where nothing can be written.
+/// Chooses the folder in which the run continues: the one in which it was written, or else the
+/// wanted one, or, if that belongs to another run or is still in use, a new one beside it. If it is
+/// not the previous folder, a message says so and a note is left there (RunLocation::resume()). A
+/// folder that could not be written any more (RunWriter::failure) is used only if it is the wanted
+/// one and has room again. Throws Error if no folder is available, and OutputError if nothing can
+/// be written.
 [[nodiscard]] RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts);
 
-/// Whether the run in a folder has come further.
+/// Returns whether the run in a folder has done more than `steps` steps.
 [[nodiscard]] bool has_more(const std::filesystem::path& folder, std::int64_t steps);
 
-/// Where this host leaves a copy of a run that others may go on with: in the folder that is wanted,
-/// unless there is more of the run in it, else beside it. Throws OutputError.
+/// Chooses the folder for this host's copy of a run that others may continue: the wanted one,
+/// unless it has more of the run, else a new one beside it. Throws OutputError.
 [[nodiscard]] RunLocation leave_copy(const Inheritance& inheritance);
 
-/// Keeps the copy in the folder for temporary files when no other folder can be written. Throws
-/// Error as succeed() does.
+/// Chooses a temporary folder for the copy, if no other folder can be written. Throws Error as
+/// succeed() does.
 [[nodiscard]] RunLocation keep_copy(const Inheritance& inheritance);
 
 }  // namespace rubato::app
