@@ -188,13 +188,13 @@ TEST_F(CompareCommand, StopsItsRunsOnASignal) {
     const std::string out = folder_of(signal);
     EXPECT_EQ(result.code, 128 + signal);
     EXPECT_THAT(result.err, AllOf(HasSubstr("the runs finish their steps and write checkpoints"),
-                                  HasSubstr("to go on: rubato compare --resume ")));
+                                  HasSubstr("to continue: rubato compare --resume ")));
     EXPECT_FALSE(fs::exists(path(out) / "answer.md"));
     const ProgramResult quiet = compare({"--resume", out, "--quiet"});
     EXPECT_EQ(quiet.code, 0);
     EXPECT_EQ(quiet.err, "");
     EXPECT_THAT(quiet.out, AllOf(HasSubstr("baseline"), Not(HasSubstr("answer.md")),
-                                 Not(HasSubstr("are there"))))
+                                 Not(HasSubstr("are complete"))))
         << "the answer, and nothing else";
   }
   EXPECT_EQ(file("stopped-2/answer.json"), file("stopped-15/answer.json"));
@@ -219,8 +219,8 @@ TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
     return result.code != 0;
   });
   EXPECT_EQ(result.code, 27);
-  EXPECT_THAT(result.out, HasSubstr("killed by signal 9 (Killed); it goes on the next time"));
-  EXPECT_THAT(result.err, HasSubstr("1 run did not come to its end; to go on: rubato compare"));
+  EXPECT_THAT(result.out, HasSubstr("killed by signal 9 (Killed); it continues the next time"));
+  EXPECT_THAT(result.err, HasSubstr("1 run did not reach its end; to continue: rubato compare"));
   EXPECT_THAT(file("e/answer.md"), HasSubstr("1 of 2 missing"));
   EXPECT_EQ(compare({"--resume", "e", "--quiet"}).code, 0);
   EXPECT_THAT(file("e/answer.md"), Not(HasSubstr("missing")));
@@ -256,7 +256,7 @@ TEST_F(CompareCommand, TakesMoreValuesLater) {
   const ProgramResult more =
       compare({"--resume", "e", "--seed", "1..3", "--rule", "linear", "--rule", "root"});
   ASSERT_EQ(more.code, 0) << more.err;
-  EXPECT_THAT(more.out, HasSubstr("runs: 4 of 9 are there"));
+  EXPECT_THAT(more.out, HasSubstr("runs: 4 of 9 are complete"));
   EXPECT_EQ(answer("e")["runs"].size(), 9U);
   EXPECT_EQ(fs::last_write_time(path("e/runs/elastic_linear_seed-1/summary.json")), time);
   // And nothing else.
@@ -309,13 +309,13 @@ TEST_F(CompareCommand, DoesRunsAgainThatSomebodyHasChanged) {
   EXPECT_THAT(again.err,
               AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
                     HasSubstr("summary.json: not a run's summary, or its metrics are damaged"),
-                    HasSubstr("it is done again, and what was there is in ")));
+                    HasSubstr("it is run again; its old files are in ")));
   for (const char* name : kAnswers) EXPECT_EQ(file(std::string("e/") + name), answers[name]);
   EXPECT_EQ(file("e/damaged/elastic_root_seed-42/summary.json"), "{");
   EXPECT_EQ(compare(arguments).err, "");
   // Whoever watches it sees it there.
   folder_.write("e/runs/elastic_root_seed-42/summary.json", "{");
-  EXPECT_THAT(compare({"--resume", "e"}).out, HasSubstr("it is done again, and what was there is"));
+  EXPECT_THAT(compare({"--resume", "e"}).out, HasSubstr("it is run again; its old files are"));
 }
 
 TEST_F(CompareCommand, SaysWhereATraceNeverChanged) {

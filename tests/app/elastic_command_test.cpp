@@ -321,7 +321,7 @@ TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
   EXPECT_EQ(hosts_[stopped]->code(), 130);
   EXPECT_THAT(
       hosts_[stopped]->output(),
-      HasSubstr("others may go on with the run; to go on from this copy of it: rubato train "
+      HasSubstr("others may continue the run; to continue from this copy of it: rubato train "
                 "--resume run\n"));
   hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(stopped));
   wait_for_more_lines("run-2");
@@ -417,7 +417,7 @@ TEST_F(ElasticCommand, KeepsARunThatNoHostCanWrite) {
   }
   hosts_.clear();
   EXPECT_THAT(told, HasSubstr("No space left on device"));
-  EXPECT_THAT(told, HasSubstr("is kept; to go on: rubato train --resume "));
+  EXPECT_THAT(told, HasSubstr("is kept; to continue: rubato train --resume "));
   EXPECT_THAT(told, HasSubstr("stopped after "));
   const std::string word = "--resume ";
   const std::size_t begin = told.rfind(word) + word.size();
@@ -441,7 +441,7 @@ TEST_F(ElasticCommand, GoesOnAtAnotherDisk) {
   hosts_.erase(hosts_.begin());
   wait_for_lines(20);
   wait_for_more_lines("run");
-  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run goes on in run after "));
+  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run continues in run after "));
   stop_by(0);
   expect_one_run();
 }
@@ -550,9 +550,9 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsAskedToTerminate) {
     const std::size_t leaver = writes ? writer() : another();
     hosts_[leaver]->end(writes ? SIGTERM : SIGUSR2);
     EXPECT_EQ(hosts_[leaver]->code(), 0) << hosts_[leaver]->output();
-    EXPECT_THAT(hosts_[leaver]->output(),
-                testing::ContainsRegex(
-                    "leaves the run after [0-9]+ steps; the other hosts go on with it\n"));
+    EXPECT_THAT(
+        hosts_[leaver]->output(),
+        testing::ContainsRegex("leaves the run after [0-9]+ steps; the other hosts continue it\n"));
     hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(leaver));
     wait_until([this] { return writer() < hosts_.size(); });
     wait_for_more_lines("run");
@@ -715,7 +715,7 @@ TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
   wait_until([&] { return !left.runs(); });
   EXPECT_EQ(left.code(), 28);
   EXPECT_THAT(left.output(),
-              HasSubstr("others may go on with the run; to go on from this copy of it: "
+              HasSubstr("others may continue the run; to continue from this copy of it: "
                         "rubato train --resume run"));
   EXPECT_FALSE(fs::is_empty(file("run") / "checkpoints"));
 }
@@ -769,7 +769,7 @@ TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
   hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(first));
   wait_for_lines(20);
   EXPECT_THAT(hosts_[0]->output(),
-              HasSubstr("the folder of the run has gone; is its disk still mounted?\n"));
+              HasSubstr("the folder of the run is gone; is its disk still mounted?\n"));
   stop_by(0);
   expect_one_run();
 }
@@ -830,7 +830,7 @@ TEST_F(ElasticCommand, IsLaunchedAndStartsKilledHostsAgain) {
         kill(process, SIGINT);
       });
   EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("to go on: rubato train --resume run"));
+  EXPECT_THAT(result.err, HasSubstr("to continue: rubato train --resume run"));
 }
 
 // The rendezvous that it serves is started again, too, and restored by those who are there.
@@ -898,11 +898,12 @@ TEST_F(ElasticCommand, SaysWhatIsAccepted) {
   EXPECT_THAT(error({"--hosts", "2", "--min-hosts", "1"}),
               HasSubstr("accepted: a --rendezvous HOST:PORT/NAME at a `rubato rendezvous`"));
   EXPECT_EQ(error({"--hosts", "2", "--min-hosts", "1", "--rendezvous", "here:29500/run"}),
-            "rubato train: --min-hosts: any host may come to write the run folder, which has to "
-            "have a name; accepted: with --out FOLDER or --resume RUN\n");
-  EXPECT_EQ(test::rubato({"launch", "--restarts", "3", "--", "train"}).err,
-            "rubato launch: --restarts: a run does not go on without one of its hosts; accepted: "
-            "with --min-hosts N\n");
+            "rubato train: --min-hosts: any host may have to write the run folder, which needs a "
+            "name; accepted: with --out FOLDER or --resume RUN\n");
+  EXPECT_EQ(
+      test::rubato({"launch", "--restarts", "3", "--", "train"}).err,
+      "rubato launch: --restarts: a run does not continue without one of its hosts; accepted: "
+      "with --min-hosts N\n");
 }
 
 }  // namespace

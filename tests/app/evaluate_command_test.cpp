@@ -173,15 +173,15 @@ TEST_F(EvaluateCommand, WritesWhatItsJsonSchemaSays) {
 
 TEST_F(EvaluateCommand, SaysWhatIsWrong) {
   EXPECT_EQ(error_of({"eval", "--model=mlp"}),
-            "rubato eval: --weights: mlp is not trained without them; accepted: a state_dict, or "
+            "rubato eval: --weights: mlp is untrained without them; accepted: a state_dict, or "
             "the folder of a run\n");
   EXPECT_EQ(error_of({"predict", "--model=quadratic"}),
-            "rubato predict: --model: quadratic has no data to be evaluated on; accepted: a model "
-            "that tells classes apart, such as softmax\n");
+            "rubato predict: --model: quadratic has no data to be evaluated on; accepted: a "
+            "classifier, such as softmax\n");
   EXPECT_THAT(error_of({"eval", "nowhere"}), HasSubstr("nowhere"));
   EXPECT_THAT(error_of({"eval", "--epochs=3"}), HasSubstr("--epochs"));
   EXPECT_THAT(error_of({"predict", "--out=classes.txt"}),
-              HasSubstr("--out: 'classes.txt' is of no known type; accepted: a file that ends in "
+              HasSubstr("--out: 'classes.txt' has an unknown type; accepted: a file that ends in "
                         ".csv, .pt, .safetensors"));
   EXPECT_THAT(error_of({"predict", "--what=class"}),
               HasSubstr("did you mean 'classes'? accepted: outputs, classes"));

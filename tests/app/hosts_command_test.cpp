@@ -165,7 +165,7 @@ TEST_F(HostsCommand, GoesOnInOtherNumbers) {
       test::rubato({"launch", "--hosts", "2", "--", "train", "--resume", "run", "--epochs", "3"},
                    folder_.path());
   ASSERT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_THAT(resumed.out, HasSubstr("going on after step"));
+  EXPECT_THAT(resumed.out, HasSubstr("continuing after step"));
   EXPECT_EQ(hash("run"), hash("one"));
   ASSERT_EQ(
       test::rubato({"train", "--resume", "run", "--epochs", "4", "--quiet"}, folder_.path()).code,
@@ -214,7 +214,7 @@ TEST_F(HostsCommand, StopsOnAllHostsAfterTheSameStep) {
              });
   EXPECT_EQ(result.code, 130) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("stopped by a signal after "),
-                                HasSubstr("to go on: rubato train --resume run")));
+                                HasSubstr("to continue: rubato train --resume run")));
   EXPECT_FALSE(std::filesystem::is_empty(file("run") / "checkpoints"));
 }
 
@@ -231,7 +231,7 @@ TEST_F(HostsCommand, StopsOnceAfterASignalToAllProcesses) {
                   .c_str()));
         });
     EXPECT_EQ(result.code, 128 + number) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("to go on: rubato train --resume run"));
+    EXPECT_THAT(result.err, HasSubstr("to continue: rubato train --resume run"));
     EXPECT_FALSE(std::filesystem::is_empty(file("run") / "checkpoints"));
   }
 }
@@ -462,7 +462,7 @@ TEST_F(HostsCommand, SaysWhatIsAccepted) {
   EXPECT_EQ(error({"train", "--token-file", "x"}),
             "rubato train: --token-file: there is one host; accepted: with --hosts N\n");
   EXPECT_EQ(error({"train", "--hosts", "2", "--rendezvous", "here"}),
-            "rubato train: --rendezvous: 'here' is no rendezvous; accepted: HOST:PORT or "
+            "rubato train: --rendezvous: 'here' is not a rendezvous; accepted: HOST:PORT or "
             "HOST:PORT/NAME, such as 10.0.0.1:29500\n");
   EXPECT_THAT(
       error({"train", "--model", "softmax", "--hosts", "2", "--rank", "1", "--token-file", "none"}),

@@ -64,7 +64,7 @@ TEST(HostsTable, SaysWhyAHostIsRefusedAndWhatIsUnknown) {
                    .wanted = 2,
                    .hosts = {{.host = 1, .state = HostState::refused, .refusal = "no\x1b[2J"}}};
   EXPECT_EQ(hosts_text(status, {}),
-            "run  waits for hosts: 1 of 2 are there\n\n"
+            "run  waits for hosts: 1 of 2 have joined\n\n"
             "host  rank  machine  address  process  weight  steps  here for  state\n"
             "   1     -  -        -              -       -      -         -  refused: no?[2J\n");
 }

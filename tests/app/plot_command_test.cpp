@@ -129,7 +129,7 @@ TEST_F(PlotCommandTest, NamesRunsThatItDoesNotDraw) {
   train("runs/plain");
   const test::ProgramResult result = test::rubato({"plot", "runs", "--x", "hours"}, folder_.path());
   EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.err, "rubato plot: without test_accuracy, % over hours, and not drawn: plain\n");
+  EXPECT_EQ(result.err, "rubato plot: no test_accuracy, % over hours, so not drawn: plain\n");
 }
 
 // The picture is as high as the names of all curves need.
@@ -154,7 +154,7 @@ TEST_F(PlotCommandTest, SaysWhatItCannotPlot) {
               StartsWith("rubato plot: --y: unknown column 'los'; did you mean 'loss'?"));
   EXPECT_THAT(refused({"run", "--x", "days"}), StartsWith("rubato plot: --x: unknown axis 'days'"));
   EXPECT_EQ(refused({"run", "--out", "run.gif"}),
-            "rubato plot: --out: 'run.gif' is no picture; accepted: FILE.svg or FILE.png\n");
+            "rubato plot: --out: 'run.gif' is not a picture; accepted: FILE.svg or FILE.png\n");
   const test::ProgramResult lost =
       test::rubato({"plot", "run", "--out", "nowhere/run.svg"}, folder_.path());
   EXPECT_EQ(lost.code, 24);

@@ -58,7 +58,7 @@ TEST_F(ResumeCommand, GoesOnFromTheNewestCheckpointToTheSameResult) {
   const ProgramResult result = resume("run", {"--epochs=4", "--threads=1", "--cores=3",
                                               "--reduce=sharded", "--assignment=strided"});
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("going on after "), HasSubstr("\nepoch 4/4  "),
+  EXPECT_THAT(result.out, AllOf(HasSubstr("continuing after "), HasSubstr("\nepoch 4/4  "),
                                 Not(HasSubstr("\nepoch 2/4  "))));
   EXPECT_EQ(hash("run"), hash("whole"));
   EXPECT_EQ(metrics("run"), metrics("whole"));
@@ -202,7 +202,7 @@ TEST_F(ResumeCommand, ASignalFinishesTheStepAndWritesACheckpoint) {
               after_lines(run, 5, [sent = signal](pid_t process) { kill(process, sent); }));
     EXPECT_EQ(result.code, code);
     EXPECT_THAT(result.err, AllOf(HasSubstr("finishing the step"),
-                                  HasSubstr("to go on: rubato train --resume " + run)));
+                                  HasSubstr("to continue: rubato train --resume " + run)));
     EXPECT_FALSE(fs::exists(file(run) / "weights.safetensors"));
     // An epoch after the one in which it was stopped.
     const std::string epochs =
@@ -245,7 +245,7 @@ TEST_F(ResumeCommand, BeginsAnewWhereThereIsNoCheckpoint) {
   EXPECT_EQ(result.signal, SIGKILL);
   const ProgramResult again = resume("run", {"--straggler=core=4,factor=1"});
   EXPECT_EQ(again.code, 0) << again.err;
-  EXPECT_THAT(again.out, HasSubstr("there is no checkpoint yet: the run begins anew"));
+  EXPECT_THAT(again.out, HasSubstr("there is no checkpoint yet: the run starts over"));
   EXPECT_EQ(hash("run"), hash("whole"));
   EXPECT_EQ(metrics("run"), metrics("whole"));
 }
@@ -310,7 +310,7 @@ TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {
       folder_.path());
   EXPECT_EQ(result.code, 24) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write: File too large"),
-                                HasSubstr("to go on: rubato train --resume 'a run'")));
+                                HasSubstr("to continue: rubato train --resume 'a run'")));
   EXPECT_EQ(resume("a run").code, 0);
   EXPECT_EQ(hash("a run"), hash("whole"));
   EXPECT_EQ(metrics("a run"), metrics("whole"));
@@ -364,7 +364,7 @@ TEST_F(ResumeCommand, VerifyComparesEveryBit) {
   const ProgramResult other = verify({"--exact=false", "--reduce=ring"});
   EXPECT_EQ(other.code, 23);
   EXPECT_THAT(other.out, AllOf(HasSubstr("DIFFERS\n  differs first after step "),
-                               HasSubstr("ways came to other bits than the first in 24 steps")));
+                               HasSubstr("ways gave other bits than the first in 24 steps")));
   EXPECT_EQ(verify({"--reduce=ring"}).code, 2);
   const ProgramResult diverged = verify({"--lr=1e200"});
   EXPECT_EQ(diverged.code, 22);

@@ -99,9 +99,9 @@ TEST_F(FinishedRun, GoesOnFromANamedCheckpointAndKeepsTheNewerOnes) {
   const ProgramResult result = resume("run/checkpoints/step-8.safetensors", {"--epochs=2"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("going on after step 8 (0 epochs are complete), from "
+              AllOf(HasSubstr("continuing after step 8 (0 epochs are complete), from "
                               "run/checkpoints/step-8.safetensors\n"),
-                    HasSubstr("what came after step 8 is kept in run/newer-than-step-8, "),
+                    HasSubstr("the steps after step 8 are kept in run/newer-than-step-8, "),
                     HasSubstr("\nepoch 2/2  ")));
   EXPECT_EQ(hash("run"), hash("whole"));
   EXPECT_EQ(metrics("run"), metrics("whole"));
@@ -206,7 +206,7 @@ class LostOutput : public test::ResumedTraining {
     EXPECT_EQ(result.signal, 0);
     EXPECT_EQ(result.code, 24);
     EXPECT_EQ(result.err, "rubato train: cannot write the output: " + why +
-                              "; to go on: rubato train --resume run\n");
+                              "; to continue: rubato train --resume run\n");
     EXPECT_FALSE(fs::exists(file("run/weights.safetensors")));
     ASSERT_EQ(train({"--epochs=3", "--out=whole", "--quiet"}).code, 0);
     EXPECT_EQ(resume("run", {"--quiet"}).code, 0);
@@ -238,7 +238,7 @@ TEST_F(LostOutput, AfterSomeLinesEndsTheRun) {
       train_into("> >(head -n 2 >head.txt)", "", "--epochs=1000000 --seed=7");
   EXPECT_EQ(result.code, 24);
   EXPECT_THAT(result.err,
-              HasSubstr("cannot write the output: Broken pipe; to go on: rubato train"));
+              HasSubstr("cannot write the output: Broken pipe; to continue: rubato train"));
   EXPECT_TRUE(fs::exists(file("run/checkpoints")));
 }
 

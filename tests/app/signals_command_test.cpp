@@ -89,7 +89,7 @@ TEST_F(Signals, ThatCouldEndItLeaveACheckpoint) {
     program.end(number);
     EXPECT_EQ(program.code(), 128 + number);
     EXPECT_THAT(program.output(), AllOf(HasSubstr("stopped by a signal after "),
-                                        HasSubstr("to go on: rubato train --resume " + run)));
+                                        HasSubstr("to continue: rubato train --resume " + run)));
     EXPECT_FALSE(checkpoints(run).empty());
   }
   expect_one_run(fmt::format("run{}", SIGHUP));

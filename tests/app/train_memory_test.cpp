@@ -132,9 +132,9 @@ TEST_F(TrainMemory, ThatRunsOutLeavesACheckpointToGoOnFrom) {
                                              "core=39,factor=2000"},
                                             folder_.path(), take_the_rest);
   EXPECT_EQ(result.code, kExitCode) << result.err;
-  EXPECT_THAT(result.err,
-              AllOf(HasSubstr("rubato train: "), HasSubstr("could not be had"),
-                    HasSubstr("; to go on: rubato train --resume run"), Not(HasSubstr("frame #"))));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("rubato train: "), HasSubstr("could not be had"),
+                                HasSubstr("; to continue: rubato train --resume run"),
+                                Not(HasSubstr("frame #"))));
 
   const ProgramResult resumed = test::rubato({"train", "--resume", "run", "--checkpoint-every",
                                               "never", "--straggler", "core=39,factor=1"},

@@ -176,14 +176,14 @@ TEST(RunMessages, SayWhereARunGoesOn) {
   result.steps = 17;
   result.epochs = 3;
   EXPECT_EQ(resumption(result, std::nullopt, std::nullopt),
-            "there is no checkpoint yet: the run begins anew\n");
-  const std::string from = "going on after step 17 (3 epochs are complete), from c/step-17\n";
+            "there is no checkpoint yet: the run starts over\n");
+  const std::string from = "continuing after step 17 (3 epochs are complete), from c/step-17\n";
   const std::optional<CheckpointFolder::Found> found{{.file = "c/step-17", .state = {}}};
   EXPECT_EQ(resumption(result, found, std::nullopt), from);
   EXPECT_EQ(resumption(result, found, "run/newer"),
             from +
-                "what came after step 17 is kept in run/newer, a run of its own: --resume goes "
-                "on from there, too\n");
+                "the steps after step 17 are kept in run/newer, a run of its own that --resume can "
+                "continue, too\n");
 }
 
 TEST(RunMessages, CloseWithWhatCameOut) {

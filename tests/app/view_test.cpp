@@ -115,10 +115,10 @@ TEST(View, LeavesTheTerminalWholeAfterASignal) {
   EXPECT_EQ(program.finish(), 130);
   const std::vector<std::string> rows = shown(program.text(), 120);
   EXPECT_THAT(rows,
-              Contains("rubato train: finishing the step, and saving the state; again after a "
-                       "second ends at once"));
+              Contains("rubato train: finishing the step, and saving the state; repeat after a "
+                       "second to end at once"));
   EXPECT_THAT(rows, Contains(HasSubstr("stopped by a signal after ")));
-  EXPECT_THAT(rows, Contains("to go on: rubato train --resume run"));
+  EXPECT_THAT(rows, Contains("to continue: rubato train --resume run"));
   EXPECT_EQ(rows.back(), "");
 }
 

@@ -181,7 +181,7 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
   line.footer(kFooter);
   line.parse(arguments);
   if (given.resume && given.out) {
-    throw Error("--out: an experiment that goes on stays in its folder; accepted: --resume alone");
+    throw Error("--out: a resumed experiment stays in its folder; accepted: --resume alone");
   }
   Design& design = given.file.design;
   for (auto& [option, values] : given.values) {

@@ -26,8 +26,8 @@ namespace rubato::app {
 namespace {
 
 constexpr const char* kStopping =
-    "\nrubato compare: the runs finish their steps and write checkpoints; again after a second "
-    "ends at once\n";
+    "\nrubato compare: the runs finish their steps and write checkpoints; repeat after a second to "
+    "end at once\n";
 
 // The file that this process runs, even if its name has been given to another file since.
 constexpr const char* kThisProgram = "/proc/self/exe";
@@ -44,7 +44,7 @@ std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
 int report(const CompareArguments& arguments, const Design& design, const ExperimentFolder& folder,
            const Conducted& conducted, int signal) {
   const std::string go_on =
-      fmt::format("to go on: rubato compare --resume {}", shell_quoted(folder.path().string()));
+      fmt::format("to continue: rubato compare --resume {}", shell_quoted(folder.path().string()));
   if (signal != 0) {
     warn("stopped by a signal; " + go_on);
     return static_cast<int>(exit_code_of_signal(signal));
@@ -62,7 +62,7 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
     }
   }
   if (conducted.missing == 0) return 0;
-  warn(fmt::format("{} run{} did not come to {} end; {}", conducted.missing,
+  warn(fmt::format("{} run{} did not reach {} end; {}", conducted.missing,
                    conducted.missing == 1 ? "" : "s", conducted.missing == 1 ? "its" : "their",
                    go_on));
   return static_cast<int>(ExitCode::incomplete);

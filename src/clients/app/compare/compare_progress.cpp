@@ -22,8 +22,7 @@ std::string first_line(const std::string& text) {
 
 std::string damage(const std::string& run, const std::string& what,
                    const std::filesystem::path& aside) {
-  return fmt::format("{}  {}; it is done again, and what was there is in {}", run, what,
-                     aside.string());
+  return fmt::format("{}  {}; it is run again; its old files are in {}", run, what, aside.string());
 }
 
 std::string value_of(const RunResult& result) {
@@ -64,7 +63,7 @@ void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
     seconds_ += result.wall_seconds;
     ++timed_;
   }
-  print_line(fmt::format("{}: {} of {} are there", name, ended_, runs));
+  print_line(fmt::format("{}: {} of {} are complete", name, ended_, runs));
 }
 
 void CompareProgress::on_start(const std::string& run) {
@@ -95,7 +94,7 @@ void CompareProgress::on_damaged(const std::string& run, const std::string& what
 void CompareProgress::on_missing(const std::string& run, const std::string& why) {
   running_.erase(run);
   ++missing_;
-  print_line(fmt::format("{}  {}; it goes on the next time", run, why));
+  print_line(fmt::format("{}  {}; it continues the next time", run, why));
 }
 
 void CompareProgress::on_tick() {

@@ -62,7 +62,7 @@ int completion_command(std::span<const std::string> arguments) {
   const std::size_t wishes = wanted.size() + (out.empty() ? 0 : 1) + (asks ? 1 : 0);
   if (wishes != 1) {
     throw Error(fmt::format("{}; accepted: one of {}",
-                            wishes == 0 ? "no shell is named" : "too much is named",
+                            wishes == 0 ? "no shell is named" : "too many arguments",
                             fmt::join(shell_names(), ", ")));
   }
   if (asks) {

@@ -79,8 +79,8 @@ int get_data(std::span<const std::string> arguments) {
   GetArguments wanted;
   CommandLine line("rubato data get",
                    "Fetches a known data set, so that --data takes it by its name. A download that "
-                   "was cut off continues; what has come is compared with the size and the SHA-256 "
-                   "of what was published before anything is done with it.");
+                   "was cut off continues; the size and SHA-256 of each file are compared with the "
+                   "published ones before it is used.");
   line.operands(
       OperandCount::one, "NAME", fmt::format("the data set: {}", fmt::join(known_names(), ", ")),
       [&](const std::string& text) { wanted.data = &find_row("data set", text, published_data()); },
@@ -91,8 +91,8 @@ int get_data(std::span<const std::string> arguments) {
                 if (text.empty()) throw Error("'' is empty; accepted: a folder");
                 wanted.to = text;
               });
-  line.option("from", "URL", "where its files lie, in place of the address of their makers", "",
-              [&](const std::string& text) { wanted.from = text; });
+  line.option("from", "URL", "the address of the folder with its files, instead of the publisher's",
+              "", [&](const std::string& text) { wanted.from = text; });
   line.footer(
       "Examples:\n"
       "  rubato data get mnist\n"

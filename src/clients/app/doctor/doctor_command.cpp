@@ -36,9 +36,9 @@ int doctor_command(std::span<const std::string> arguments) {
   CommandLine line("rubato doctor",
                    "Reports what would make training on this machine slow or wrong, and what to do "
                    "about it: the BLAS and its kernels, malloc, CPUs, memory, disk, versions.");
-  line.option("out", "DIR", "where runs are to be written", out,
+  line.option("out", "DIR", "the folder for runs", out,
               [&](const std::string& text) { out = text; });
-  line.option("threads", "N", "with which training is to run", "all that it may use",
+  line.option("threads", "N", "the number of threads for training", "all that it may use",
               [&](const std::string& text) { threads = parse_whole(text, 1, kMaxThreads); });
   line.flag("json", "print JSON: what was found, and the facts behind it", json);
   line.footer("Exit codes: 0 when there is no problem, 26 when there is one.");

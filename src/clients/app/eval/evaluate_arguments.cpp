@@ -72,7 +72,7 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
                 const std::string type = file.extension().string();
                 if (std::ranges::find(kFileTypes, type) == kFileTypes.end()) {
                   throw Error(
-                      fmt::format("'{}' is of no known type; accepted: a file that ends in "
+                      fmt::format("'{}' has an unknown type; accepted: a file that ends in "
                                   "{}",
                                   text, fmt::join(kFileTypes, ", ")));
                 }
@@ -82,14 +82,14 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
 
 void require_something_to_evaluate(const RunConfiguration& run) {
   if (!run.model->classifies) {
-    throw Error(fmt::format(
-        "--model: {} has no data to be evaluated on; accepted: a model that tells classes apart, "
-        "such as softmax",
-        run.model.text()));
+    throw Error(
+        fmt::format("--model: {} has no data to be evaluated on; accepted: a classifier, such as "
+                    "softmax",
+                    run.model.text()));
   }
   if (run.weights.empty() && !run.model->script) {
     throw Error(
-        fmt::format("--weights: {} is not trained without them; accepted: a state_dict, or the "
+        fmt::format("--weights: {} is untrained without them; accepted: a state_dict, or the "
                     "folder of a run",
                     run.model.text()));
   }
@@ -107,8 +107,8 @@ class EvaluateCommandLine : public CommandLine {
       : CommandLine(texts.name, texts.description) {
     config_of(
         "run", "RUN",
-        "the folder of a run that has ended, with its model, weights and data; it needs no "
-        "--run before it",
+        "the folder of a run that has ended, with its model, weights and data; --run itself may "
+        "be left out",
         [](const std::string& text) { return path(text) / "config.toml"; },
         /*is_operand=*/true);
     config([this, &read](const path& file) {
@@ -136,8 +136,8 @@ EvaluateArguments parse_evaluate_arguments(std::span<const std::string> argument
   // is refused.
   if (given.contains("metric") && !own_metrics(read.run).empty()) {
     throw Error(
-        fmt::format("--metric {}: there is one of a plug-in's, which goes by epochs of a "
-                    "training; accepted: built-in ones",
+        fmt::format("--metric {}: a plug-in's metric needs the epochs of a training; "
+                    "accepted: built-in metrics",
                     read.run.metric));
   }
   return read;

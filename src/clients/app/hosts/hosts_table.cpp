@@ -48,13 +48,13 @@ std::string shown(const std::string& text) {
 std::string in_words(const RunStatus& status) {
   switch (status.state) {
     case RunState::waits:
-      return fmt::format("waits for hosts: {} of {} are there", status.there, status.wanted);
+      return fmt::format("waits for hosts: {} of {} have joined", status.there, status.wanted);
     case RunState::trains:
       return "trains";
     case RunState::regroups:
-      return "between two groups: a host has come, has gone or is silent";
+      return "between two groups: a host has joined, has left or is silent";
     case RunState::deserted:
-      return "no host of it is there any more, and it has not ended";
+      return "no host is left, and the run has not ended";
     case RunState::stopped:
       return "was stopped by a signal";
     case RunState::complete:
@@ -93,7 +93,7 @@ std::string head(const RunStatus& status, LineWidth width) {
   table.add({"run", in_words(status)});
   if (status.generation > 0) table.add({"group", fmt::to_string(status.generation)});
   if (status.first && status.least && status.most) {
-    table.add({"hosts", fmt::format("begins with {}, goes on with {} to {}", *status.first,
+    table.add({"hosts", fmt::format("begins with {}, continues with {} to {}", *status.first,
                                     *status.least, *status.most)});
   }
   if (status.cores) {

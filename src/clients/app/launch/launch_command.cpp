@@ -273,11 +273,12 @@ LaunchArguments parse(std::span<const std::string> arguments) {
                    "Trains on several hosts that are processes of this machine, to try it: `rubato "
                    "launch --hosts 3 -- train OPTIONS` starts `rubato train OPTIONS` with --hosts "
                    "3 and a --rank each, and a token that only they know.");
-  line.option("hosts", "N", "as many", fmt::to_string(read.hosts), [&](const std::string& text) {
-    read.hosts = static_cast<int>(parse_whole(text, 1, kMaxHosts));
-  });
+  line.option("hosts", "N", "the number of hosts", fmt::to_string(read.hosts),
+              [&](const std::string& text) {
+                read.hosts = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+              });
   line.option("min-hosts", "N",
-              "the run goes on with N of them; killed hosts are restarted and rejoin", "",
+              "the run continues with N of them; killed hosts are restarted and rejoin", "",
               [&](const std::string& text) {
                 read.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
               });
@@ -296,7 +297,7 @@ LaunchArguments parse(std::span<const std::string> arguments) {
   }
   const IdleOption restarts{.option = "restarts",
                             .idle = read.least == 0,
-                            .why = "a run does not go on without one of its hosts",
+                            .why = "a run does not continue without one of its hosts",
                             .accepted = "with --min-hosts N"};
   require_none_idle(line, {&restarts, 1});
   if (border != arguments.end()) {

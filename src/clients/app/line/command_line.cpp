@@ -315,7 +315,7 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
     }
     return failed(fmt::format("internal error: {}", error.what()), ExitCode::internal);
   } catch (...) {
-    return failed("internal error: an exception that is no std::exception", ExitCode::internal);
+    return failed("internal error: an exception that is not a std::exception", ExitCode::internal);
   }
 }
 

@@ -157,8 +157,8 @@ int list_command(std::span<const std::string> arguments) {
       listed_names());
   define_plugins(line, named);
   line.flag("json",
-            "print JSON: all there is to know of the families asked for, or of all; of the records "
-            "their JSON Schema",
+            "print JSON: everything about the given families, or about all; for records, their "
+            "JSON Schema",
             json);
   line.footer(
       "Examples:\n"

@@ -51,7 +51,7 @@ int metrics_command(std::span<const std::string> arguments) {
       "still train.");
   line.operands(OperandCount::one, "RUN", "the folder of the run",
                 [&](const std::string& text) { run = text; });
-  line.option("kind", fmt::to_string(fmt::join(metrics_kinds(), "|")), "what a row is of", kind,
+  line.option("kind", fmt::to_string(fmt::join(metrics_kinds(), "|")), "the kind of row", kind,
               [&](const std::string& text) {
                 const std::vector<std::string> kinds = metrics_kinds();
                 const std::vector<std::string_view> names(kinds.begin(), kinds.end());

@@ -51,19 +51,18 @@ struct PlotArguments {
 PlotArguments read_arguments(std::span<const std::string> arguments) {
   PlotArguments read;
   CommandLine line("rubato plot",
-                   "Plots what runs have written of their steps or epochs, over one another: in "
-                   "the terminal, or as a picture. Of an experiment it is the mean of the seeds of "
-                   "each choice.");
+                   "Plots the recorded steps or epochs of runs together, in the terminal or as a "
+                   "picture. A curve of an experiment is the mean over the seeds of one choice.");
   line.operands(OperandCount::some, "RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
                 [&](const std::string& text) { read.folders.emplace_back(text); });
   line.option("y", "NAME",
-              "what is plotted: a number of steps or epochs that `rubato list records` names",
+              "what to plot: a column of steps or epochs that `rubato list records` names",
               "accuracy, or loss where there is none",
               [&](const std::string& text) { read.up = curve_column(text); });
-  line.option("x", choice_names(kOver), "over what: hours and money are those of modelled time",
-              "samples",
+  line.option("x", choice_names(kOver),
+              "the horizontal axis; hours and money are those of modelled time", "samples",
               [&](const std::string& text) { read.across = parse_choice("axis", text, kOver); });
-  line.option("out", "FILE.svg|FILE.png", "write a picture, in place of the plot in the terminal",
+  line.option("out", "FILE.svg|FILE.png", "write a picture, instead of plotting in the terminal",
               "", [&](const std::string& text) {
                 require_picture_file(text);
                 read.out = text;
@@ -183,12 +182,12 @@ Plot plot_of(const PlotArguments& arguments) {
   }
   if (drawn.plot.curves.empty()) {
     throw Error(fmt::format(
-        "no run has {} over {}; accepted: what their metrics.jsonl have, such as --y loss "
+        "no run has {} over {}; accepted: what their metrics.jsonl contain, such as --y loss "
         "--x samples",
         up.info.name, drawn.plot.across));
   }
   if (!drawn.without.empty()) {
-    print_error(fmt::format("rubato plot: without {} over {}, and not drawn: {}\n", drawn.plot.up,
+    print_error(fmt::format("rubato plot: no {} over {}, so not drawn: {}\n", drawn.plot.up,
                             drawn.plot.across, fmt::join(drawn.without, ", ")));
   }
   return std::move(drawn.plot);

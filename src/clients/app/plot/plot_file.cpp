@@ -295,7 +295,7 @@ void draw_on(cairo_surface_t* surface, double scale, const Plot& plot, const pat
 
 void require_picture_file(const path& file) {
   if (file.extension() == ".svg" || file.extension() == ".png") return;
-  throw Error(fmt::format("'{}' is no picture; accepted: FILE.svg or FILE.png", file.string()));
+  throw Error(fmt::format("'{}' is not a picture; accepted: FILE.svg or FILE.png", file.string()));
 }
 
 void write_picture(const Plot& plot, const path& file) {

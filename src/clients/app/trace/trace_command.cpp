@@ -110,8 +110,8 @@ int import_trace(std::span<const std::string> arguments) {
 int generate_trace(std::span<const std::string> arguments) {
   TraceCommandOptions options;
   CommandLine line("rubato trace generate",
-                   "Makes up devices over time, and writes them as CSV with the header "
-                   "'seconds,count'; the same text always makes the same.");
+                   "Generates devices over time, and writes them as CSV with the header "
+                   "'seconds,count'; the same text always gives the same devices.");
   define_operand(line, options, "GENERATOR", "what to make (rubato list generators)");
   define_out(line, options);
   line.footer(
@@ -175,14 +175,14 @@ int show_trace(std::span<const std::string> arguments) {
 
 constexpr std::array kTraceCommands{
     Command{"import", "read devices over time from a file, write them as CSV", import_trace},
-    Command{"generate", "make up devices over time: spot markets, cycles, walks", generate_trace},
+    Command{"generate", "generate devices over time: spot markets, cycles, walks", generate_trace},
     Command{"convert", "turn devices over time into a trace of steps", convert_trace},
     Command{"show", "a summary and a plot of a trace, or of devices over time", show_trace}};
 
 constexpr CommandGroup kTrace{
     .name = "rubato trace",
     .description =
-        "Reads, makes up, converts and shows traces, and the availability of devices "
+        "Reads, generates, converts and shows traces, and the availability of devices "
         "over time behind them.",
     .kind = "command",
     .commands = kTraceCommands,

@@ -70,12 +70,12 @@ std::string opening(const RunConfiguration& run, const Workload& workload, const
 std::string resumption(const TrainResult& result,
                        const std::optional<CheckpointFolder::Found>& from,
                        const std::optional<std::filesystem::path>& kept_in) {
-  if (!from) return "there is no checkpoint yet: the run begins anew\n";
-  std::string text = fmt::format("going on after step {} ({} epochs are complete), from {}\n",
+  if (!from) return "there is no checkpoint yet: the run starts over\n";
+  std::string text = fmt::format("continuing after step {} ({} epochs are complete), from {}\n",
                                  result.steps, result.epochs, from->file.string());
   if (kept_in) {
     text += fmt::format(
-        "what came after step {} is kept in {}, a run of its own: --resume goes on from there, "
+        "the steps after step {} are kept in {}, a run of its own that --resume can continue, "
         "too\n",
         result.steps, kept_in->string());
   }

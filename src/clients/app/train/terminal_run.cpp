@@ -24,7 +24,7 @@ namespace {
 using End = SessionOutcome::End;
 
 constexpr const char* kFinishing =
-    "\nrubato train: finishing the step, and saving the state; again after a second ends at "
+    "\nrubato train: finishing the step, and saving the state; repeat after a second to end at "
     "once\n";
 
 // Returns a line such as "3 hosts of weights 2, 1, 1".
@@ -141,7 +141,7 @@ bool TerminalRun::wants_to_stop() {
 std::string TerminalRun::to_go_on(const Run& run) const {
   return fmt::format(
       "{} rubato train --resume {}",
-      is_copy_ ? "others may go on with the run; to go on from this copy of it:" : "to go on:",
+      is_copy_ ? "others may continue the run; to continue from this copy of it:" : "to continue:",
       shell_quoted(run.location().path().string()));
 }
 

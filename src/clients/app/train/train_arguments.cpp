@@ -34,16 +34,16 @@ void define_output(CommandLine& line, TrainArguments& arguments, TrainCommand co
               });
   if (command == TrainCommand::train) {
     line.flag("continue",
-              "go on with the run in --out if there is one, else begin it: the same command, "
-              "whenever the process has ended",
+              "continue the run in --out if there is one, else begin it: the same command "
+              "restarts the run whenever its process has ended",
               arguments.continues);
   }
   line.flag("quiet", "print nothing but errors", arguments.quiet);
   constexpr const char* kOfErrors =
       "print everything known about an error, libtorch's stack included";
   constexpr const char* kOfTraining =
-      "print lines in place of the view, with what the steps of each epoch had and where their "
-      "time went; and everything known about an error, libtorch's stack included";
+      "print lines instead of the view, with the ranges of values over the steps of each epoch and "
+      "where their time went; and everything known about an error, libtorch's stack included";
   line.flag("verbose", command == TrainCommand::train ? kOfTraining : kOfErrors, arguments.verbose);
 }
 

@@ -36,7 +36,7 @@ void check_command(const CommandLine& line, TrainCommand command) {
 void check_folder(const TrainArguments& arguments) {
   if (arguments.hosts.elastic() && !arguments.out && !arguments.resume) {
     throw Error(
-        "--min-hosts: any host may come to write the run folder, which has to have a name; "
+        "--min-hosts: any host may have to write the run folder, which needs a name; "
         "accepted: with --out FOLDER or --resume RUN");
   }
   require_one_folder(arguments);

@@ -68,7 +68,7 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
     }
   }
   if (differences > 0) {
-    print_text(fmt::format("{} of {} ways came to other bits than the first in {} steps\n",
+    print_text(fmt::format("{} of {} ways gave other bits than the first in {} steps\n",
                            differences, ways.size(), steps));
     return ExitCode::differs;
   }

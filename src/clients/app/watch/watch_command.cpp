@@ -32,11 +32,12 @@ constexpr std::chrono::milliseconds kBetweenLooks{200};
 
 std::vector<path> folders_of(std::span<const std::string> arguments) {
   std::vector<path> folders;
-  CommandLine line("rubato watch",
-                   "Shows how runs go on, from what they write: a run as `rubato train` shows it, "
-                   "several in a line each. It takes no part in them, follows a run that is killed "
-                   "and resumed, and ends when all have ended. Without a terminal, or with "
-                   "TERM=dumb, it prints how they stand now, and ends.");
+  CommandLine line(
+      "rubato watch",
+      "Shows the progress of runs from their files: one run as `rubato train` shows it, "
+      "several with a line each. It takes no part in them, follows a run that is killed "
+      "and resumed, and ends when all have ended. Without a terminal, or with "
+      "TERM=dumb, it prints their current state, and ends.");
   line.operands(OperandCount::some, "RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
                 [&](const std::string& text) { folders.emplace_back(text); });
   line.footer(

@@ -236,8 +236,8 @@ void ElasticTraining::follow(const Handover& handover) {
     // All options were compared when this host joined, so the difference is in a file.
     const std::string why = error.what();
     throw Error(
-        fmt::format("the data of this host, or its model's file, are not those of the other "
-                    "hosts: {}; accepted: the same on all hosts",
+        fmt::format("the data of this host, or its model's file, differ from those of the "
+                    "other hosts: {}; accepted: the same on all hosts",
                     why.substr(0, why.find('\n'))));
   }
 }
@@ -264,7 +264,7 @@ void ElasticTraining::stop_all(const Inheritance& inheritance, const std::string
       run_->become_copy();
       static_cast<void>(run_->run().write_checkpoint());
       kept = fmt::format(
-          "\nwhat the run has come to after {} steps is kept; to go on: rubato train "
+          "\nthe state of the run after {} steps is kept; to continue: rubato train "
           "--resume {}",
           inheritance.steps, run_->run().location().path().string());
     }
@@ -322,7 +322,7 @@ void ElasticTraining::tell_of_groups() {
 // Nothing is lost, because the other hosts have done the same steps.
 ExitCode ElasticTraining::leave() {
   const std::string told =
-      run_ ? fmt::format("leaves the run after {} steps; the other hosts go on with it", steps())
+      run_ ? fmt::format("leaves the run after {} steps; the other hosts continue it", steps())
            : "leaves before it took part in the run";
   // The next host that writes the run opens the folder that this one closes.
   run_.reset();
@@ -344,7 +344,7 @@ ExitCode ElasticTraining::end() {
   }
   // This host was left behind, and was waiting to take part again.
   if (signal() == 0 && !code_ && (!stopped || hosts_->generation() == 0)) {
-    warn(fmt::format("the run {} without this host, at the others",
+    warn(fmt::format("the run {} on the other hosts, without this one",
                      stopped ? "was stopped" : "has ended"));
     return stopped ? ExitCode::run_ended : ExitCode::good;
   }
@@ -381,7 +381,7 @@ ExitCode ElasticTraining::stop() {
   }
   if (is_alone_) {
     if (run_->role() == RunRole::follower) {
-      warn("stopped by a signal; the other hosts may go on with the run");
+      warn("stopped by a signal; the other hosts may continue the run");
       return exit_code_of_signal(signal());
     }
     run_->become_copy();

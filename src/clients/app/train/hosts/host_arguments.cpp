@@ -88,7 +88,7 @@ void HostOptions::define(CommandLine& line) {
       });
   line.option(
       "min-hosts", "N",
-      "let hosts come and go: the run goes on with N of them, and waits for more with fewer", "",
+      "let hosts come and go: the run continues with N of them, and waits if there are fewer", "",
       [this](const std::string& text) {
         arguments_.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
       });
@@ -98,7 +98,7 @@ void HostOptions::define(CommandLine& line) {
               });
   line.option("on-term", "leave|stop",
               "what a host of --min-hosts does when it is asked to terminate (SIGTERM, SIGHUP): it "
-              "leaves and the others go on, or all stop",
+              "leaves and the others continue, or all stop",
               "leave", [this](const std::string& text) {
                 arguments_.on_term = parse_choice("request to terminate", text, kOnTerms);
               });
@@ -160,7 +160,8 @@ void HostOptions::take_environment(const CommandLine& line) {
   });
   if (launcher == kLaunchers.end()) {
     throw Error(
-        "--hosts env: the environment says nothing of hosts; accepted: with RANK and WORLD_SIZE, "
+        "--hosts env: no launcher's variables are in the environment; accepted: with RANK and "
+        "WORLD_SIZE, "
         "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS");
   }
   arguments_.count = static_cast<int>(whole_in(environment_, launcher->count, 1, kMaxHosts));
@@ -188,7 +189,7 @@ void read_rendezvous(const std::string& text, HostArguments& arguments) {
   const bool named = slash != std::string::npos;
   if (colon == std::string::npos || colon == 0 || (named && slash + 1 == text.size())) {
     throw Error(
-        fmt::format("'{}' is no rendezvous; accepted: HOST:PORT or HOST:PORT/NAME, such as "
+        fmt::format("'{}' is not a rendezvous; accepted: HOST:PORT or HOST:PORT/NAME, such as "
                     "10.0.0.1:29500",
                     text));
   }

@@ -40,8 +40,8 @@ bool is_left_over(const fs::path& folder) {
 HostFolder::HostFolder() {
   std::string name = (fs::temp_directory_path() / fmt::format("{}XXXXXX", kPrefix)).string();
   if (mkdtemp(name.data()) == nullptr) {
-    throw OutputError(
-        fmt::format("{}: cannot make it: {}", name, std::generic_category().message(errno)));
+    throw OutputError(fmt::format("{}: cannot make the folder: {}", name,
+                                  std::generic_category().message(errno)));
   }
   path_ = name;
 }

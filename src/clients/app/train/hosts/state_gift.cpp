@@ -53,7 +53,7 @@ std::string given(Hosts& hosts, const Giving& giving, std::string bytes) {
        std::as_writable_bytes(std::span(&size, 1)));
   if (size > kMost) {
     throw Error(
-        fmt::format("another host gives a state of {} bytes; accepted: up to {}", size, kMost));
+        fmt::format("another host sends a state of {} bytes; accepted: up to {}", size, kMost));
   }
   if (giving.to[own]) bytes.resize(size);
   for (std::uint64_t begin = 0; begin < size; begin += kPiece) {

@@ -108,7 +108,7 @@ RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
   }
   std::string why;
   if (before && before->is_here && !fs::exists(before->folder, ignored)) {
-    why = fmt::format("{}: the folder of the run has gone; is its disk still mounted?\n",
+    why = fmt::format("{}: the folder of the run is gone; is its disk still mounted?\n",
                       before->folder);
   }
   RunLocation location = location_in(folders, inheritance, patience_with(before), why);
@@ -116,10 +116,10 @@ RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
   const std::string now = absolute_of(folder).string();
   const bool has_moved = before && (!before->is_here || before->folder != now);
   if (has_moved || !why.empty()) {
-    warn(fmt::format("{}the run goes on in {} after {} steps{}", why, folder.string(),
+    warn(fmt::format("{}the run continues in {} after {} steps{}", why, folder.string(),
                      inheritance.steps,
-                     has_moved ? fmt::format(", before in {}{}", before->folder,
-                                             before->is_here ? "" : " of another machine")
+                     has_moved ? fmt::format(", previously in {}{}", before->folder,
+                                             before->is_here ? "" : " on another machine")
                                : ""));
   }
   if (has_moved && before->is_here) mark_moved(before->folder, folder, inheritance.steps);
