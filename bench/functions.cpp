@@ -1,6 +1,7 @@
-// Functions whose bits are the same on every CPU, beside the C library's: nanoseconds, and `wrong`,
-// of how many of 100,000 arguments the result is not the nearest number (docs/adr/0062). The
-// nearest is that of the C library's long double, where that is far enough from a middle to tell.
+// Compares functions whose bits are the same on every CPU with those of the C library: nanoseconds,
+// and `wrong`, the number of results for 100,000 arguments that are not the nearest number
+// (docs/adr/0062). The nearest number is taken from the C library's long double, unless that is too
+// close to the middle of two numbers to tell.
 //
 //   bench_functions
 
@@ -32,7 +33,8 @@ std::vector<double> arguments(double from, double to) {
   return values;
 }
 
-// Empty where it lies so near to the middle of two numbers that its own error decides.
+// Rounds the value to double; empty if it is so close to the middle of two numbers that its own
+// error decides.
 std::optional<double> nearest(long double value) {
   const auto rounded = static_cast<double>(value);
   const auto above =

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNames{"mnist-cnn", "residual-20", "wide-mlp",
                                                  "transformer"};
-// What they are called as built-in models.
+// The names of the same networks among the built-in models.
 constexpr std::array<std::string_view, kNames.size()> kBuiltIn{
     "mnist-cnn", "resnet20", "mlp:hidden=1024/1024", "transformer"};
 

@@ -1,12 +1,12 @@
-// rubato's own operators beside libtorch's, each on one thread, for minibatches of 32 images.
+// Compares rubato's own operators with libtorch's, on one thread, for minibatches of 32 images.
 //
 //   convolution, max_pool, batch_norm   forward and backward of one operator
 //   forward_backward                    of whole networks
 //
-// Each as /libtorch and /rubato, which are to be compared within one run:
+// Each has a variant /libtorch and one /rubato, to be compared within one run:
 //   bench_operators --benchmark_enable_random_interleaving --benchmark_repetitions=9
 //     --benchmark_report_aggregates_only
-// Under other kernels of the libraries: docs/kernels.md names their variables.
+// docs/kernels.md names the variables that select other kernels of the libraries.
 
 #include "libtorch/operators/operators.hpp"
 
@@ -34,7 +34,7 @@ constexpr std::int64_t kImages = 32;
 struct Shape {
   std::int64_t channels;
   std::int64_t pixels;
-  // Of a convolution.
+  // The following members are used by convolutions alone.
   std::int64_t outputs = 0;
   std::int64_t kernel = 0;
   std::int64_t padding = 0;
@@ -97,7 +97,7 @@ Compute network(std::string_view name) {
   return [=, loss = rubato::nll_loss()] { loss(model->forward(input), target).backward(); };
 }
 
-// What is measured, with and without rubato's operators.
+// A computation that is measured with and without rubato's operators.
 struct Case {
   std::string name;
   std::function<Compute()> make;

@@ -1,5 +1,5 @@
-// The update of 25.6 million parameters (ResNet-50's) on two threads: each optimizer of rubato's
-// own beside libtorch's, as TorchOptimizer drives it. Interleave them, as the machine drifts:
+// Measures the update of 25.6 million parameters (ResNet-50's) on two threads: each of rubato's own
+// optimizers, and libtorch's as TorchOptimizer drives it. Interleave them, as the machine drifts:
 //
 //   bench_optimizers --benchmark_repetitions=9 --benchmark_enable_random_interleaving
 //     --benchmark_report_aggregates_only
@@ -86,7 +86,7 @@ std::unique_ptr<Optimizer> libtorchs(const Problem& problem) {
 
 using Make = std::function<std::unique_ptr<Optimizer>(const Problem&)>;
 
-// Where the first parameter of a small problem is after three steps.
+// Returns the first parameter of a small problem after three steps.
 float after_three_steps(const Make& make) {
   constexpr std::size_t kFew = 10000;
   rubato::Workers workers(kThreads);
@@ -99,7 +99,7 @@ float after_three_steps(const Make& make) {
 void update(benchmark::State& state, const Make& make, const Make& other) {
   constexpr float kTolerance = 1e-5F;
   if (!(std::abs(after_three_steps(make) - after_three_steps(other)) < kTolerance)) {
-    state.SkipWithError("this optimizer and the one beside it come to other parameters");
+    state.SkipWithError("this optimizer and its counterpart compute different parameters");
     return;
   }
   rubato::Workers workers(kThreads);
@@ -128,7 +128,7 @@ void register_pair(rubato::OptimizerKind kind) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // As many as the workers, so that libtorch's operators share out their work, too.
+  // libtorch's operators use as many threads as the workers.
   at::set_num_threads(kThreads);
   register_pair<torch::optim::Adam>(rubato::OptimizerKind::adam);
   register_pair<torch::optim::AdamW>(rubato::OptimizerKind::adamw);

@@ -1,6 +1,6 @@
-// Strategies for summing a buffer of every core, those of `rubato bench reduce`, on two threads.
-// Counters: buffer bytes per second, and bytes that the strategy moves per second. Interleave them,
-// as the machine drifts:
+// Measures the strategies of `rubato bench reduce` for summing a buffer of every core, on two
+// threads. Counters: buffer bytes per second, and bytes that the strategy moves per second.
+// Interleave them, as the machine drifts:
 //
 //   bench_reduce --benchmark_filter=cores:8/size:22000/fused:0 --benchmark_repetitions=9
 //     --benchmark_enable_random_interleaving --benchmark_report_aggregates_only
@@ -21,7 +21,7 @@ using namespace rubato::lab;
 
 constexpr int kThreads = 2;
 
-// The strategies are numbered as strategy_names() has them; the label says which it is.
+// The strategy's number is its index in strategy_names(); the label has its name.
 void reduce(benchmark::State& state) {
   const ReduceTask task{.cores = state.range(1),
                         .size = static_cast<std::size_t>(state.range(2)),

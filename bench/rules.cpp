@@ -2,8 +2,8 @@
 // rule, with the learning rate that was best at the smallest batch, and prints final accuracies and
 // steps as a table.
 //
-// All rules but AdaScale train the same number of epochs. AdaScale trains until its gains have come
-// to as many scale-invariant iterations as the smallest batch has steps in those epochs.
+// All rules but AdaScale train the same number of epochs. AdaScale trains until its gains add up to
+// as many scale-invariant iterations as the smallest batch has steps in those epochs.
 
 #include <algorithm>
 #include <cmath>
@@ -31,21 +31,21 @@ namespace rubato {
 namespace {
 
 struct Settings {
-  // A folder of IDX files; the built-in digits where it is empty.
+  // A folder of IDX files; the built-in digits if empty.
   std::string data;
   std::int64_t epochs = 3;
   std::vector<std::int64_t> batches{32, 256, 1024, 4096};
   std::int64_t seeds = 3;
   std::vector<std::string> rules{"constant",        "linear",         "root",
                                  "linear-momentum", "lbsgd:epochs=1", "adascale"};
-  // Tried at the smallest batch size; a single one is taken as it is.
+  // The rates to try at the smallest batch size; a single one is used without a trial.
   std::vector<double> learning_rates{0.01, 0.02, 0.05, 0.1, 0.2};
   double momentum = 0.5;
   std::int64_t most_epochs = 100;
 };
 
 struct Outcome {
-  // Empty where training diverged.
+  // The test accuracy; empty if training diverged.
   std::optional<double> accuracy;
   std::int64_t steps = 0;
 };
@@ -98,7 +98,7 @@ double tuned(const Settings& settings, const std::shared_ptr<const Workload>& wo
   return best;
 }
 
-// "98.61 (98.52 - 98.70), 5625 steps"
+// Returns a cell such as "98.61 (98.52 - 98.70), 5625 steps".
 std::string cell_of(const std::vector<Outcome>& runs) {
   std::vector<double> accuracies;
   std::int64_t steps = 0;
@@ -128,7 +128,7 @@ std::vector<Outcome> train_all_seeds(const Settings& settings,
   return runs;
 }
 
-// The table goes to stdout when all is trained, each result to stderr when it is there.
+// Prints the table to stdout after all training, and each result to stderr as soon as it is known.
 void print_table(const Settings& settings) {
   const auto workload = torch_workload(configuration_of(settings));
   const double rate = tuned(settings, workload);
@@ -166,11 +166,11 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--seeds", settings.seeds)->capture_default_str();
     app.add_option("--rules", settings.rules)->capture_default_str();
-    app.add_option("--lr", settings.learning_rates, "to choose from at the first batch size")
+    app.add_option("--lr", settings.learning_rates, "rates to choose from at the first batch size")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--momentum", settings.momentum)->capture_default_str();
-    app.add_option("--most-epochs", settings.most_epochs, "that adascale may take")
+    app.add_option("--most-epochs", settings.most_epochs, "the most epochs that adascale may take")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     rubato::print_table(settings);

@@ -1,9 +1,10 @@
-// Is the virtual clock's model of a step right? Predicts what steps take on this machine's threads
-// (rubato/runs/calibration.hpp, docs/cluster.md), measures them, and prints both.
+// Is the virtual clock's model of a step right? Predicts how long steps take on this machine's
+// threads (rubato/runs/calibration.hpp, docs/cluster.md), measures them, and prints both.
 //
-// For each model and minibatch size: calibrates, predicts a step of every number of cores, and
-// measures such steps, taking turns. All of it in several rounds, so that a machine that drifts
-// does so under both: an error is that of a round's calibration for the steps of the same round.
+// For each model and minibatch size, it calibrates, predicts a step of every number of cores, and
+// measures such steps in turns. All of this is repeated in several rounds, so that a drifting
+// machine affects prediction and measurement alike: an error compares a round's calibration with
+// the steps of the same round.
 
 #include <algorithm>
 #include <array>
@@ -38,22 +39,22 @@ namespace rubato {
 namespace {
 
 struct Settings {
-  // ENGINE/MODEL.
+  // The models to measure, as ENGINE/MODEL.
   std::vector<std::string> models{"libtorch/mnist-cnn", "libtorch/mlp", "eigen/mlp:hidden=512/512",
                                   "eigen/softmax"};
   std::vector<std::int64_t> minibatches{8, 32, 128};
   std::vector<std::int64_t> cores{1, 2, 8, 64};
-  // Of each core in a measured step.
+  // The number of substeps of each core in a measured step.
   std::int64_t substeps = 3;
   int threads = static_cast<int>(hardware_threads());
   std::int64_t rounds = 5;
-  // Of each calibration, and of the measurement of all steps of a model and minibatch size.
+  // The seconds for each calibration, and for measuring all steps of a model and minibatch size.
   double seconds = 1.5;
   bool quick = false;
   std::string json;
 };
 
-// With what a step is predicted.
+// A way to predict the time of a step from calibrations.
 struct Method {
   const char* name;
   const char* help;
@@ -86,7 +87,7 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// A line of the table, of all rounds.
+// A row of the table, with the results of all rounds.
 struct Cell {
   std::string model;
   std::int64_t minibatch = 0;
@@ -95,7 +96,7 @@ struct Cell {
   std::vector<MachineCalibration> calibrations{};
   std::array<std::vector<double>, kMethods.size()> predicted{};
 
-  // Of the predicted seconds, relative to the measured ones.
+  // The median error of the predicted seconds, relative to the measured ones.
   [[nodiscard]] double error(std::size_t method) const {
     std::vector<double> errors;
     for (std::size_t round = 0; round < measured.size(); ++round) {
@@ -128,11 +129,11 @@ std::shared_ptr<const Workload> workload_of(const RunConfiguration& configuratio
                                                : torch_workload(configuration);
 }
 
-// Steps of each kind that follow each other: the first of them finds the caches as the kind before
-// has left them, and does not count.
+// The number of steps of each kind that follow each other. The first of them finds the caches as
+// the kind before has left them, and is not counted.
 constexpr std::int64_t kEqualSteps = 4;
 
-// Some steps with each of these numbers of cores in turn, until there are enough.
+// Measures steps of several kinds in turns, and pauses training when enough time has passed.
 class MeasuredSteps final : public Observer {
  public:
   MeasuredSteps(std::int64_t kinds, double seconds)
@@ -315,7 +316,8 @@ int main(int argc, char** argv) {
   try {
     rubato::use_right_kernels(argv);
     rubato::Settings settings;
-    CLI::App app("What steps take on this machine, predicted and measured.", "bench_step_model");
+    CLI::App app("How long steps take on this machine, predicted and measured.",
+                 "bench_step_model");
     const auto counts = [&app](const char* name, std::vector<std::int64_t>& values,
                                const char* help) {
       app.add_option(name, values, help)
@@ -339,8 +341,8 @@ int main(int argc, char** argv) {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_flag("--quick", settings.quick,
-                 "one round and as few steps as can be: shows that it runs, not what is true");
-    app.add_option("--json", settings.json, "a file to write all of it to");
+                 "one round with very few steps, only to show that the program runs");
+    app.add_option("--json", settings.json, "the file to write all numbers to");
     CLI11_PARSE(app, argc, argv);
     rubato::check(settings);
   } catch (const std::exception& error) {

@@ -1,9 +1,10 @@
-// What `--tensorboard` costs.
+// Measures the cost of `--tensorboard`.
 //
-//   step        the scalars of one step, as an event: encoded, with checksums, into the file
-//   histogram   of a million numbers
-//   epoch       of the built-in digits, by a perceptron (Eigen, one thread), with and without an
-//               observer; "every_step" has histograms of all parameters and gradients at each step
+//   step        encodes the scalars of one step as an event with checksums, and writes it to a file
+//   histogram   makes a histogram of a million numbers
+//   epoch       trains a perceptron (Eigen, one thread) on the built-in digits for an epoch, with
+//               and without an observer; "every_step" has histograms of all parameters and
+//               gradients at each step
 //
 //     bench_tensorboard --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 //       --benchmark_report_aggregates_only=true
@@ -34,7 +35,7 @@ void step(benchmark::State& state) {
   fs::create_directories(folder());
   {
     rubato::EventFile file(folder() / "events.out.tfevents.0");
-    // Those of most steps.
+    // Most steps have these scalars.
     const std::array<rubato::Scalar, 14> scalars{{{"train/loss", 0.5},
                                                   {"train/lr", 0.1},
                                                   {"train/gain", 2},

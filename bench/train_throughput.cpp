@@ -1,27 +1,27 @@
 // Training throughput of the networks of models.hpp at minibatch 32.
 //
 // whole_step: steps of 8 minibatches of each network through the trainer: gather, forward,
-// backward, reduction, rule, update and metrics. Counters: samples_per_second; outside: the share
-// of the threads' time that is neither forward nor backward.
+// backward, reduction, rule, update and metrics. Counters: samples_per_second; outside, which is
+// the share of the threads' time that is neither forward nor backward.
 //
-// technique: the same for mnist-cnn on 8 cores and 2 threads, under rules and techniques that cost
-// something, and under `linear`, which costs nothing:
+// technique: the same for mnist-cnn on 8 cores and 2 threads, with rules and techniques that cost
+// time, and with `linear`, which costs none:
 //     bench_train_throughput --benchmark_filter=technique --benchmark_repetitions=9
 //       --benchmark_enable_random_interleaving --benchmark_report_aggregates_only
 //
 // step_cost: the time for summing gradients, checking the sum and updating in a step of a model as
 // large as ResNet-50.
 //
-// dense_step: the perceptron of wide-mlp by rubato's own engine, as `rubato train --model
-// mlp:hidden=1024/1024` has it: steps of 8 cores with so many minibatches each.
+// dense_step: the perceptron of wide-mlp in rubato's own engine, which `rubato train --model
+// mlp:hidden=1024/1024` uses: steps of 8 cores with the given number of minibatches each.
 //
-// forward_backward: the bound of each network: forward and backward alone, on one thread, and on
-// two that share nothing.
+// forward_backward: an upper bound for each network: forward and backward alone, on one thread, and
+// on two that share nothing.
 //
-// one_pass: the same on one thread, so many minibatches at once: what a network could gain at most
-// if a core computed its minibatches together.
+// one_pass: the same on one thread with the given number of minibatches at once, which is the most
+// that a network could gain if a core computed its minibatches together.
 //
-// bench/pytorch/compare runs both beside what a user would pick instead.
+// bench/pytorch/compare runs both, and compares them with what a user would pick instead.
 
 #include <algorithm>
 #include <filesystem>
@@ -54,7 +54,7 @@ using rubato::Trace;
 constexpr std::int64_t kMinibatch = 32;
 constexpr std::int64_t kMinibatchesInStep = 8;
 
-// An epoch of about a second.
+// The number of samples for an epoch of about a second.
 std::int64_t samples_for(std::string_view model) {
   if (model == "mnist-cnn") return 16384;
   if (model == "wide-mlp") return 8192;
@@ -65,7 +65,7 @@ rubato::TensorDataset random_images(std::int64_t count) {
   return {at::randn({count, 1, 28, 28}), at::randint(10, {count}, at::kLong)};
 }
 
-// Sums up where the time of the steps went.
+// Sums up the time that steps spend in forward and backward.
 class Shares final : public rubato::Observer {
  public:
   void on_step(rubato::Training&, const rubato::StepRecord& step) override {
@@ -79,7 +79,7 @@ class Shares final : public rubato::Observer {
   double compute_ = 0;
 };
 
-// Trains an epoch in each iteration.
+// Trains one epoch in each iteration.
 void train(benchmark::State& state, rubato::TrainOptions options,
            std::string_view model = "mnist-cnn", const rubato::TorchOptions& torch = {}) {
   options.epochs = 1;
@@ -181,7 +181,8 @@ BENCHMARK_CAPTURE(precision, fp16, rubato::Precision::fp16)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// What the same bits cost: the reducers that give them (auto, tree) beside those that do not.
+// Measures the cost of reproducibility: the reducers that are reproducible (auto, tree), and those
+// that are not.
 void reducer(benchmark::State& state, const char* name) {
   rubato::TrainOptions options;
   options.threads = 2;
@@ -206,7 +207,7 @@ BENCHMARK_CAPTURE(reducer, sequential, "sequential")
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// A model that is nothing but parameters.
+// A model that consists of parameters only.
 class Ballast : public torch::nn::Module {
  public:
   explicit Ballast(std::int64_t parameters)
@@ -217,8 +218,8 @@ class Ballast : public torch::nn::Module {
   at::Tensor weight_;
 };
 
-// Where a step's time goes for a model of `parameters`, 8 cores of one minibatch each: counters in
-// milliseconds of wall time.
+// Measures the parts of a step with a model of `parameters` parameters on 8 cores with one
+// minibatch each. The counters are milliseconds of wall time.
 void step_cost(benchmark::State& state) {
   rubato::TrainOptions options;
   options.epochs = 1;
@@ -272,16 +273,17 @@ void forward_backward(benchmark::State& state, std::string_view name, std::int64
   }
   model.set_training(true);
   std::int64_t first = 0;
-  // Of each thread by itself: versions of Google Benchmark differ in what the time of several is.
+  // Each thread measures its own time, because versions of Google Benchmark differ in how they time
+  // several threads.
   std::optional<rubato::Stopwatch> watch;
   for (auto _ : state) {
-    if (!watch) watch.emplace();  // behind the barrier that the threads begin at
+    if (!watch) watch.emplace();  // after the barrier at which the threads begin
     const auto inputs = dataset.inputs.narrow(0, first, batch);
     const auto targets = dataset.targets.narrow(0, first, batch);
     loss(model.forward(inputs), targets).backward();
     first = (first + batch) % samples;
   }
-  // The sum over the threads.
+  // Google Benchmark adds the rates of the threads.
   state.counters["samples_per_second"] =
       static_cast<double>(batch * static_cast<std::int64_t>(state.iterations())) / watch->seconds();
 }

@@ -1,5 +1,5 @@
-// AdaScale in a training loop of your own, around any torch::optim optimizer: a step is eight
-// gradients, four, and eight again, and the learning rate stays that of a single batch.
+// AdaScale in a training loop of your own, around any torch::optim optimizer. A step has eight
+// gradients, then four, then eight again, while the learning rate stays that of a single batch.
 #include <cstdio>
 #include <vector>
 
@@ -11,7 +11,8 @@
 #include <rubato/libtorch/adascale.hpp>
 
 int main(int, char** argv) {
-  // Before anything else: the right kernels for this CPU, if the libraries chose others.
+  // This comes before anything else: it selects the right kernels for this CPU, if the libraries
+  // chose others.
   rubato::use_right_kernels(argv);
   at::manual_seed(1);
   torch::nn::Linear model(10, 1);

@@ -38,8 +38,8 @@ class Distance {
   std::vector<double> points_ = std::vector<double>(8192);
 };
 
-// Linear, but never beyond the rate that the curvature bears: at 1 a step reaches the minimum of
-// its batch, and beyond 2 it ends farther away than it began.
+// Scales linearly, but never beyond the rate that the curvature allows: at rate 1 a step reaches
+// the minimum of its batch, and beyond 2 it ends farther away than it began.
 double as_far_as_it_bears(const rubato::RuleInput& step) {
   return std::min(step.scale(), 1 / kRate);
 }

@@ -1,5 +1,5 @@
-// A policy of your own decides the batch: a function of what a trace offers and of the progress of
-// training. This one doubles the batch as long as the noise of its gradient exceeds it.
+// A policy of your own decides the batch: it is a function of what a trace offers and of the
+// progress of training. This one doubles the batch as long as the noise of its gradient exceeds it.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// The mean of half the squared distances of some numbers, all between -1 and 1, from p.
+// Returns the mean of half the squared distances of some numbers, all between -1 and 1, from p.
 double distance(std::span<const double> p, std::span<const std::int64_t> samples,
                 std::span<double> gradient) {
   double value = 0;

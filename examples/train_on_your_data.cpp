@@ -1,6 +1,6 @@
-// Your own data and your own observer, without libtorch: a perceptron learns to tell two spirals
-// apart on a changing number of cores, until the observer is satisfied. With an argument, the
-// curves go to that folder, for TensorBoard.
+// Your own data and your own observer, without libtorch: a perceptron learns to distinguish two
+// spirals on a changing number of cores, until the observer is satisfied. If a folder is given as
+// an argument, the curves are written there for TensorBoard.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Points of two nested spirals, as rows of x and y; `shift` from 0 to 1 moves them along.
+// Returns points of two nested spirals, as rows of x and y; `shift` from 0 to 1 moves them along.
 rubato::DenseDataset<float> spirals(int points, double shift) {
   std::vector<float> rows;
   std::vector<std::int64_t> classes;

@@ -20,7 +20,7 @@ int main() {
     y[i] = 2 * std::exp(-1.5 * x[i]) + 0.5 + 0.1 * std::normal_distribution()(random);
   }
 
-  // The mean of half the squared errors of some points, and its derivatives by a, b and c.
+  // Returns the mean of half the squared errors of some points, and its derivatives by a, b and c.
   const auto value_and_gradient = [&](std::span<const double> p,
                                       std::span<const std::int64_t> samples,
                                       std::span<double> gradient) {
@@ -38,7 +38,7 @@ int main() {
     return value;
   };
 
-  // Batches of 16-sample minibatches: 8 of them on as many cores, then 3, then 16, and again.
+  // The batches have 8 minibatches of 16 samples on as many cores, then 3, then 16, over and over.
   const rubato::Trace trace({{128, 8}, {48, 3}, {256, 16}}, rubato::TraceEnd::cycle, "preemption");
   rubato::TrainOptions options;
   options.epochs = 40;

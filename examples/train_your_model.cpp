@@ -1,5 +1,5 @@
-// Trains a torch::nn::Module of your own on tensors of your own, elastically:
-// 8 cores at first, 3 after a preemption, 16 in the end. It learns to tell two spirals apart.
+// Trains a torch::nn::Module of your own on tensors of your own, elastically: 8 cores at first, 3
+// after a preemption, 16 in the end. It learns to distinguish two spirals.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -26,9 +26,11 @@ rubato::TensorDataset spirals(std::int64_t count) {
 }
 
 int main(int, char** argv) {
-  // Before anything else: the right kernels for this CPU, if the libraries chose others.
+  // This comes before anything else: it selects the right kernels for this CPU, if the libraries
+  // chose others.
   rubato::use_right_kernels(argv);
-  // Batches of 16-sample minibatches: 8, then 3, then 16 of them, 40 steps each, and again.
+  // The batches have 8, then 3, then 16 minibatches of 16 samples, for 40 steps each, over and
+  // over.
   std::vector<rubato::TraceStep> steps(40, {.batch_size = 128, .cores = 8});
   steps.insert(steps.end(), 40, {.batch_size = 48, .cores = 3});
   steps.insert(steps.end(), 40, {.batch_size = 256, .cores = 16});

@@ -27,7 +27,7 @@ struct Rating {
   double value = 0;
 };
 
-// Ratings that follow hidden tastes of users and films.
+// Returns ratings that follow hidden tastes of users and films.
 std::vector<Rating> ratings(int count, std::mt19937& random, std::span<const double> taste) {
   std::vector<Rating> all;
   for (int i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ std::vector<Rating> ratings(int count, std::mt19937& random, std::span<const dou
   return all;
 }
 
-// A row of `values` for each user, and after them one for each film.
+// `values` has a row for each user, followed by one for each film.
 template <class T>
 std::span<T> row_of_user(std::span<T> values, const Rating& rating) {
   return values.subspan(static_cast<std::size_t>(rating.user * kRank), kRank);
@@ -64,7 +64,7 @@ class RatingsEvaluator final : public rubato::Evaluator<double> {
   RatingsEvaluator(std::span<const Rating> train, std::span<const double> parameters)
       : train_(train), parameters_(parameters) {}
 
-  // Half the mean squared error of the minibatch. The gradient is 0 at first.
+  // Returns half the mean squared error of the minibatch. The gradient is 0 when this is called.
   double evaluate(const rubato::Minibatch& minibatch, const rubato::Leaf<double>& leaf,
                   rubato::EvaluatorProgress& progress) override {
     progress.enter(rubato::Phase::loss);
@@ -134,7 +134,7 @@ class Factorisation final : public rubato::ObjectiveOf<double> {
  private:
   std::vector<Rating> train_;
   std::vector<Rating> test_;
-  // Where the arrays lie.
+  // The memory of the arrays.
   std::vector<double> values_;
   std::vector<rubato::NamedArray> arrays_;
   std::vector<rubato::TrainedArray> trained_;
@@ -157,7 +157,7 @@ int main() {
   options.optimizer.momentum = 0.9;
   rubato::Trainer trainer(std::move(objective), trace, options);
   const rubato::TrainResult result = trainer.fit();
-  // 0.1 is the noise, which nobody can predict.
+  // The error cannot fall below 0.1, which is the noise.
   std::printf("%lld steps, off by %.2f on ratings that it has not seen\n",
               static_cast<long long>(result.steps), std::sqrt(2 * result.final_test->loss));
 }

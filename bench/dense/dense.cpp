@@ -1,12 +1,12 @@
-// The products of a network with a hidden layer, forward and backward, on one thread: rubato's
-// kernels beside Eigen's own products, both for the same instruction set (docs/adr/0063).
-// Interleave them, as the machine drifts:
+// Compares rubato's kernels with Eigen's own products for a network with a hidden layer, forward
+// and backward, on one thread and for the same instruction set (docs/adr/0063). Interleave them, as
+// the machine drifts:
 //
 //   bench_dense --benchmark_repetitions=9 --benchmark_enable_random_interleaving
 //   --benchmark_report_aggregates_only
 //
-// Names with "4x32" are of four minibatches of 32 samples: in one pass, or one after the other with
-// the sum of their gradients (docs/adr/0065).
+// Names with "4x32" stand for four minibatches of 32 samples, computed in one pass, or one after
+// the other with the sum of their gradients (docs/adr/0065).
 
 #include <algorithm>
 #include <cstddef>
@@ -36,7 +36,7 @@ struct Sizes {
   std::ptrdiff_t outputs;
   std::ptrdiff_t minibatches = 1;
 
-  // Multiplications and additions, forward and backward.
+  // The number of multiplications and additions, forward and backward.
   [[nodiscard]] double operations() const {
     return 2.0 * static_cast<double>(samples * (2 * inputs * hidden + 3 * hidden * outputs));
   }
@@ -64,7 +64,7 @@ void count_operations(benchmark::State& state, const Sizes& sizes) {
       benchmark::Counter(sizes.operations(), benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// All minibatches in one pass, or in passes of one, whose gradients are added.
+// Computes all minibatches in `passes` passes, whose gradients are added.
 void by_rubato(benchmark::State& state, const Sizes& sizes,
                const rubato::dense::Kernels<float>& kernels, std::ptrdiff_t passes = 1) {
   const auto [all_samples, inputs, hidden, outputs, minibatches] = sizes;
@@ -155,7 +155,7 @@ void add(const std::string& set, const rubato::dense::Kernels<float>& kernels,
   }
 }
 
-// Several minibatches of 32.
+// Adds benchmarks of several minibatches of 32 samples.
 void add_several(const std::string& set, const rubato::dense::Kernels<float>& kernels) {
   for (const std::ptrdiff_t minibatches : {4, 32}) {
     for (const auto& [hidden, outputs] : {std::pair(128, 10), std::pair(1024, 1024)}) {

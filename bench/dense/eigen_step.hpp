@@ -4,8 +4,9 @@
 
 namespace rubato_bench {
 
-// x [samples, inputs] through a hidden layer with relu to z [samples, outputs], and back from z as
-// if it were the derivatives; all dense, row by row. The gradients are added to.
+// A step of a network with a hidden layer and relu: forward from x [samples, inputs] to z [samples,
+// outputs], and backward as if z were also the derivatives. All matrices are dense and row-major.
+// The gradients are accumulated.
 struct Step {
   std::ptrdiff_t samples;
   std::ptrdiff_t inputs;
@@ -21,7 +22,7 @@ struct Step {
   float* second_gradient;
 };
 
-// By Eigen's own products, compiled as rubato's kernels are.
+// The step with Eigen's own products, compiled with the same options as rubato's kernels.
 void eigen_step_base(const Step& step);
 void eigen_step_avx2(const Step& step);
 

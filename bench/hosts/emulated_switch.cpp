@@ -1,23 +1,23 @@
-// An Ethernet switch in user space: what several hosts on one machine are connected by, where the
-// kernel has no netem.
+// An Ethernet switch in user space, which connects several hosts on one machine where the kernel
+// has no netem.
 //
 //   emulated_switch --rate BYTES_PER_SECOND --delay SECONDS [--queue BYTES] DEVICE...
 //
 // Makes a TAP device for each name, says "ready", and forwards frames between them until its stdin
-// ends; then it prints a line of JSON: of each port the frames and bytes that came in and went out,
-// and the frames that were dropped because a queue of the port was full. Devices may
-// be moved into other network namespaces once it is ready. They end with it.
+// ends. Then it prints a line of JSON: for each port the frames and bytes that came in and went
+// out, and the frames that were dropped because a queue of the port was full. Devices may be moved
+// into other network namespaces once it is ready. They disappear when it ends.
 //
 // A port is a full-duplex link. In either direction a frame begins when the one before has left (a
-// token bucket that holds one frame), takes its bytes / rate, and what comes in from a host is
-// `delay` seconds on its way. The switch cuts through: a frame goes out while it is still coming
-// in. What a host has not sent yet waits in a queue for each receiver, which take turns, as the
-// queues of network cards do by connection; in front of a port frames queue in the order in which
-// they come. Either queue holds so many bytes, and drops what comes when it is full.
+// token bucket that holds one frame), and takes its bytes / rate; frames from a host arrive after
+// `delay` seconds. The switch cuts through: a frame goes out while it is still coming in. Frames
+// that a host has not sent yet wait in one queue per receiver. These queues take turns, as those of
+// network cards do by connection; frames that wait to leave through a port do so in order of
+// arrival. Each queue holds `--queue` bytes, and drops frames while it is full.
 //
-// Hosts hand over segments of TCP of up to 64 KiB at once, as they do to network cards that cut
-// them (TSO), so that two system calls serve 45 frames of a wire; what their headers would take on
-// that wire is counted.
+// Hosts hand over TCP segments of up to 64 KiB at once, as they do to network cards that split them
+// (TSO), so that two system calls serve 45 frames of the wire. The headers that these frames would
+// have on the wire are counted.
 
 #include <algorithm>
 #include <array>
@@ -54,12 +54,12 @@ using Seconds = std::chrono::duration<double>;
 using Time = Clock::time_point;
 using Address = std::array<std::uint8_t, 6>;
 
-// What stands before a frame: struct virtio_net_hdr, whose header C++ does not take.
+// The header before a frame, struct virtio_net_hdr, whose C header does not compile as C++.
 struct VirtioHeader {
   std::uint8_t flags;
-  // 0 where the frame is one on a wire, too.
+  // 0 if the frame is a single one on the wire, too.
   std::uint8_t segmentation;
-  // Of each frame of the wire: its headers, and what it carries behind them.
+  // The sizes of the headers of each frame of the wire, and of its payload.
   std::uint16_t header_bytes;
   std::uint16_t segment_bytes;
   std::uint16_t checksum_begin;
@@ -70,7 +70,7 @@ static_assert(sizeof(VirtioHeader) == 10);
 constexpr std::size_t kHeaderBytes = sizeof(VirtioHeader);
 constexpr std::size_t kEthernetBytes = 14;
 constexpr std::size_t kMostFrameBytes = kHeaderBytes + (std::size_t{1} << 16U) + 256;
-// Frames are sent on by so much ahead of the time, to keep a link busy while others are served.
+// Frames are forwarded up to this much ahead of time, to keep a link busy while others are served.
 constexpr std::chrono::microseconds kAhead{500};
 
 [[noreturn]] void fail(const std::string& what) {
@@ -88,10 +88,10 @@ struct Options {
   std::vector<std::string> devices{};
 };
 
-// A frame as the kernel gives it, with its header of virtio.
+// A frame as the kernel passes it, after its virtio header.
 struct Frame {
   std::vector<std::uint8_t> bytes;
-  // Of all frames that it is on a wire.
+  // The total bytes of the frames that it becomes on the wire.
   double wire_bytes = 0;
 
   explicit Frame(std::span<const std::uint8_t> from) : bytes(from.begin(), from.end()) {
@@ -139,13 +139,13 @@ class Device {
   Device& operator=(Device&&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  // Empty where there is none, or the device is down.
+  // Reads a frame; empty if there is none, or the device is down.
   [[nodiscard]] std::optional<Frame> take(std::vector<std::uint8_t>& buffer) const {
     const ssize_t bytes = read(fd_, buffer.data(), buffer.size());
     if (bytes < static_cast<ssize_t>(kHeaderBytes + kEthernetBytes)) return std::nullopt;
     return Frame(std::span(buffer).first(static_cast<std::size_t>(bytes)));
   }
-  // Whether the kernel takes it: it does unless the device is down.
+  // Writes a frame; returns whether the kernel accepts it, as it does unless the device is down.
   [[nodiscard]] bool give(const Frame& frame) const {
     return write(fd_, frame.bytes.data(), frame.bytes.size()) ==
            static_cast<ssize_t>(frame.bytes.size());
@@ -170,7 +170,7 @@ class Line {
  public:
   explicit Line(double rate) : rate_(rate) {}
 
-  // When it begins, and when it ends, if it is there at that time.
+  // Returns when the frame begins and ends, if it is ready at the time `at`.
   std::pair<Time, Time> send(const Frame& frame, Time at) {
     const Time begin = std::max(at, free_);
     free_ = begin + duration_of(frame.wire_bytes / rate_);
@@ -186,7 +186,7 @@ class Line {
   Time free_{};
 };
 
-// Frames by their receivers, which take turns.
+// Frames in one queue per receiver; the queues take turns.
 class FairQueue {
  public:
   void put(Frame frame) {
@@ -196,7 +196,7 @@ class FairQueue {
     if (queue.empty()) turns_.push_back(to);
     queue.push_back(std::move(frame));
   }
-  // There has to be one.
+  // The queue must not be empty.
   Frame take() {
     const Address to = turns_.front();
     turns_.pop_front();
@@ -221,7 +221,7 @@ struct Port {
   Line in;
   Line out;
   FairQueue waiting{};
-  // Those on their way to the host, and when they are there.
+  // The frames on their way to the host, each with its time of arrival.
   std::deque<std::pair<Time, Frame>> leaving{};
   Count taken{};
   Count given{};
@@ -237,7 +237,7 @@ class Switch {
     }
   }
 
-  // Until stdin ends.
+  // Forwards frames until stdin ends.
   void run() {
     std::vector<pollfd> waited;
     for (;;) {
@@ -273,7 +273,7 @@ class Switch {
   }
 
  private:
-  // A frame that is at the switch from `at` on.
+  // A frame that arrives at the switch at the time `at`.
   struct Coming {
     Time at;
     std::size_t from;
@@ -302,7 +302,7 @@ class Switch {
     if (ppoll(waited.data(), waited.size(), &limit, nullptr) < 0 && errno != EINTR) fail("ppoll");
   }
 
-  // What a host gives, until it has no more.
+  // Takes all frames that a host has ready.
   void take(std::size_t from) {
     Port& port = ports_[from];
     while (std::optional<Frame> frame = port.device.take(buffer_)) {
@@ -361,7 +361,7 @@ class Switch {
   std::vector<std::uint8_t> buffer_;
   std::vector<Port> ports_;
   std::priority_queue<Coming> coming_;
-  // Where the host with that address is.
+  // The port of the host with that address.
   std::map<Address, std::size_t> places_;
 };
 
@@ -399,14 +399,14 @@ Options parse(std::span<char*> arguments) {
   return options;
 }
 
-// A network does not wait for a CPU that hosts compute on. Where the kernel does not allow it, it
-// does.
+// Asks for real-time priority, because a network does not wait for CPUs on which hosts compute.
+// Warns if the kernel refuses.
 void be_on_time() {
   const sched_param priority{.sched_priority = 2};
   if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
     std::fprintf(stderr, "emulated_switch: no real-time priority: %s\n", std::strerror(errno));
   }
-  // Waits end when they are to, and not 50 microseconds later.
+  // The default timer slack would delay the end of a wait by up to 50 microseconds.
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 

@@ -15,7 +15,7 @@ using namespace rubato;
 
 namespace {
 
-// Points of two rings, of radius 1 and 2.
+// Returns points of two rings, of radius 1 and 2.
 OwnData::Samples rings(std::int64_t count, double noise, std::uint64_t seed) {
   const NormalNumbers normal({.seed = seed});
   OwnData::Samples samples;
@@ -48,7 +48,7 @@ RUBATO_PLUGIN(extensions) {
     return Sampler{"rotated by " + std::to_string(by),
                    [by](const EpochDraw& draw) { return rotated(draw, by); }};
   };
-  extensions.samplers.add("rotated", sampler, "in each epoch from another sample on");
+  extensions.samplers.add("rotated", sampler, "begins each epoch at another sample");
 
   const auto data = [](Spec& spec) {
     const double noise = spec.real("noise", 0.2, kNotNegative);
@@ -59,5 +59,5 @@ RUBATO_PLUGIN(extensions) {
                      .test = rings(1024, noise, 2)};
     }};
   };
-  extensions.data.add("rings", data, "points of two rings in the plane, to be told apart");
+  extensions.data.add("rings", data, "points of two rings in the plane, to be distinguished");
 }
