@@ -1,8 +1,8 @@
-"""Hosts on one machine with a network between them that takes time: a network namespace each, with
-an interface to an Ethernet switch in user space (emulated_switch.cpp).
+"""Hosts on one machine, connected by a network with delays: each is a network namespace with an
+interface to an Ethernet switch in user space (emulated_switch.cpp).
 
-Needs root, `ip netns` and /dev/net/tun. Nothing is left behind, however this process ends: another
-one waits for that, and then ends the hosts and removes their namespaces.
+Needs root, `ip netns` and /dev/net/tun. Nothing is left behind, however this process ends: a second
+process waits for its end, then ends the hosts and removes their namespaces.
 """
 
 import contextlib
@@ -13,20 +13,20 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# Of 1,514 bytes of a full frame 1,448 are TCP's to carry.
+# A full frame of 1,514 bytes carries 1,448 bytes of TCP payload.
 TCP_SHARE = 1448 / 1514
 
-# Of a host's kernel. Hosts compute, exchange and compute again: after each pause TCP would begin with
-# ten frames anew. BBR, the default of some machines, measures the rate of a connection, of which
-# these pauses are a part, and sends no faster. Every kernel has Reno. Nothing is lost here, but may
-# wait in a queue for longer than TCP waits before it sends again.
+# Settings of each host's kernel. Hosts alternate between computing and exchanging. After each pause TCP
+# would begin with ten frames again. BBR, the default of some machines, would include these pauses when
+# it measures the rate of a connection, and then send no faster; every kernel has Reno. Nothing is lost
+# here, but frames may wait in a queue for longer than TCP waits before it sends them again.
 _SETTINGS = {"ipv4/tcp_slow_start_after_idle": 0, "ipv4/tcp_congestion_control": "reno",
              "ipv4/tcp_early_retrans": 0, "ipv6/conf/all/disable_ipv6": 1}
 
 _networks = itertools.count()
 
-# Reads until its stdin ends, which is when nobody is left who could write to it. The second time is
-# for what was being made in that moment.
+# Waits until its stdin ends, which happens once no process is left that could write to it. Cleans up
+# twice, in case a namespace was just being made the first time.
 _CLEANER = """
 trap '' INT TERM HUP
 cat > /dev/null
@@ -46,7 +46,7 @@ def _ip(*arguments):
 
 
 def objection():
-    """Why there can be no such network here; None where there can."""
+    """The reason why there can be no such network here; None if there can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:
@@ -65,14 +65,14 @@ def objection():
 
 
 class EmulatedNetwork:
-    """`hosts` network namespaces at a switch, each link of `rate` bits a second and a delay of
-    `delay` seconds from one host to another. To be used in a `with`."""
+    """`hosts` network namespaces at a switch, with links of `rate` bits per second and a delay of
+    `delay` seconds from one host to another. A context manager."""
 
     def __init__(self, switch, hosts, rate, delay):
         self._command = [str(switch), "--rate", str(rate / 8), "--delay", str(delay)]
         number = f"{os.getpid()}-{next(_networks)}"
         self.names = [f"rubato-{number}-{host}" for host in range(hosts)]
-        # A device's name has 15 letters at most.
+        # The name of a device may have at most 15 characters.
         self.interfaces = [f"r{number}-{host}" for host in range(hosts)]
         self.addresses = [f"10.77.0.{host + 1}" for host in range(hosts)]
 
@@ -81,7 +81,7 @@ class EmulatedNetwork:
                                          stdin=subprocess.PIPE, start_new_session=True)
         self._switch = None
         try:
-            # It ends with its stdin, too, and its devices with it.
+            # The switch also ends when its stdin does, and its devices disappear with it.
             self._switch = subprocess.Popen([*self._command, *self.interfaces], text=True,
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             start_new_session=True)
@@ -108,31 +108,31 @@ class EmulatedNetwork:
             self._switch.stdin.close()
             counts = self._switch.stdout.read()
             self._switch.wait()
-            # Of each interface; docs in emulated_switch.cpp.
+            # The counts of each interface; emulated_switch.cpp explains them.
             self.counts = json.loads(counts) if counts else {}
         self._cleaner.stdin.close()
         self._cleaner.wait()
 
     def start(self, host, command, **options):
-        """A program on a host, as subprocess.Popen()."""
+        """Starts a program on a host, as subprocess.Popen() does."""
         return subprocess.Popen(["ip", "netns", "exec", self.names[host], *map(str, command)],
                                 stdin=subprocess.DEVNULL, **options)
 
     def cut(self, one, other):
-        """Nothing gets from either of the two to the other one any more: they send it to nobody's address."""
+        """Cuts the connection between two hosts: each then sends the other's frames to an address that nobody has."""
         for host, to in ((one, other), (other, one)):
             _ip("-n", self.names[host], "neighbor", "replace", self.addresses[to], "lladdr", "02:00:00:00:00:00",
                 "dev", self.interfaces[host], "nud", "permanent")
 
     def sent(self, host):
-        """Bytes that have left a host, by its interface's own count."""
+        """The bytes that a host has sent, as counted by its interface."""
         shown = json.loads(_ip("-n", self.names[host], "-j", "-s", "link", "show", "dev",
                                self.interfaces[host]))
         return shown[0]["stats64"]["tx"]["bytes"]
 
 
 def train(network, program, options, out):
-    """`rubato train` on all hosts of the network; what each host has sent, in bytes."""
+    """Runs `rubato train` on all hosts of the network. Returns the bytes that each has sent."""
     before = [network.sent(host) for host in range(len(network.names))]
     processes = []
     with contextlib.ExitStack() as stack:
@@ -153,6 +153,6 @@ def train(network, program, options, out):
 
 
 def records(out):
-    """Those of the steps of a run."""
+    """The records of the steps of a run."""
     lines = (json.loads(line) for line in (Path(out) / "metrics.jsonl").read_text().splitlines())
     return [line for line in lines if line["kind"] == "step"]

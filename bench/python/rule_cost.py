@@ -1,4 +1,4 @@
-"""What a rule in Python costs a step, beside the built-in one: medians of trainings that take turns.
+"""Measures the cost of a rule in Python per step, compared with the built-in one: medians of trainings that take turns.
 
     PYTHONPATH=build/release/python /usr/bin/python3 bench/python/rule_cost.py [rounds]
 """
@@ -9,7 +9,7 @@ import time
 
 import rubato
 
-# Steps that take next to no time by themselves, so that the rule's is what differs.
+# The steps take next to no time by themselves, so that the difference is due to the rule.
 STEPS = {"model": "quadratic:dim=16,samples=6400", "trace": 64, "minibatch": 64, "epochs": 20, "threads": 1}
 
 
@@ -18,7 +18,7 @@ def linear(batch, found):
 
 
 def microseconds(**options):
-    """Of a step, and the SHA-256 of the weights."""
+    """The microseconds of a step, and the SHA-256 of the weights."""
     begun = time.monotonic()
     result = rubato.train(**STEPS, **options)
     return 1e6 * (time.monotonic() - begun) / result.steps.rows, result.sha256

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The peer "DDP": DistributedDataParallel over gloo on loopback, a process per replica, at the
-memory layout that suits it best. Prints one line of JSON."""
+"""The peer "DDP": DistributedDataParallel over gloo on the loopback interface, with a process per
+replica and its fastest memory layout. Prints one line of JSON."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ WARM_UP_STEPS = 10
 
 
 def from_first(value):
-    """The first process's number in all processes: what they decide by it, they decide alike."""
+    """Returns the first process's number in all processes, so that all make the same decisions with it."""
     shared = torch.tensor(value, dtype=torch.float64)
     dist.broadcast(shared, src=0)
     return shared.item()
@@ -30,8 +30,8 @@ class Replica:
     def __init__(self, name, minibatch, layout, rank, alone=False):
         self.layout = layout
         self._samples_per_step = minibatch * dist.get_world_size()
-        # Buckets that are the gradients, no broadcast of batch-norm buffers before each forward, a
-        # graph that DDP may take for granted: its fastest settings.
+        # These are DDP's fastest settings: buckets that are the gradients, no broadcast of batch-norm
+        # buffers before each forward, and a graph that never changes.
         model = network(name, layout)
         if not alone:
             model = DistributedDataParallel(model, gradient_as_bucket_view=True,
@@ -42,7 +42,7 @@ class Replica:
         self._steps_per_second = from_first(self._watch.steps_per_second(WARM_UP_STEPS))
 
     def samples_per_second(self, seconds):
-        """The rate of all processes together in one window of about so many seconds."""
+        """The rate of all processes together in one window of about that many seconds."""
         steps = max(1, round(seconds * self._steps_per_second))
         self._steps_per_second = from_first(self._watch.steps_per_second(steps))
         return self._steps_per_second * self._samples_per_step
@@ -75,12 +75,12 @@ def main():
     parser.add_argument("--network", choices=NETWORKS, default="mnist-cnn")
     parser.add_argument("--layout", nargs="+", choices=LAYOUTS, help="memory layouts to try")
     parser.add_argument("--alone", action="store_true",
-                        help="without the all-reduce: what forward, backward and update take")
+                        help="without the all-reduce, to time forward, backward and update alone")
     parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
     parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
     options = parser.parse_args()
 
-    # As torchrun sets it. BLAS reads it when it is loaded, before anyone can call set_num_threads.
+    # torchrun sets this, too. BLAS reads it when it is loaded, before anyone can call set_num_threads.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ from networks import NETWORKS
 
 
 class ChannelsLast(nn.Module):
-    """What rubato's own residual network does to its images."""
+    """Converts images to channels-last, as rubato's own residual network does."""
 
     def __init__(self, net):
         super().__init__()
@@ -22,7 +22,7 @@ class ChannelsLast(nn.Module):
 
 def script_of(name):
     net = NETWORKS[name]()
-    if name == "transformer":  # Constants of its class are nothing that can be scripted.
+    if name == "transformer":  # The constants of its class cannot be scripted.
         warnings.simplefilter("ignore", torch.jit.TracerWarning)
         return torch.jit.trace(net, torch.randn(32, 1, 28, 28), check_trace=False)
     return torch.jit.script(ChannelsLast(net) if name == "residual-20" else net)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints a hash of the bits that libtorch computes for each layer, with the kernels of
 `--kernels portable`: one column each for the output, the gradient of the input and that of the
-weights. Rows that two versions of libtorch have in common are the layers that they compute alike.
+weights. Layers whose rows are equal under two versions of libtorch are computed alike by both.
 
     bench/pytorch/layers.py >here; diff here there
 """
@@ -10,7 +10,7 @@ import os
 
 PORTABLE = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
             "ONEDNN_DEFAULT_FPMATH_MODE": "STRICT", "OPENBLAS_CORETYPE": "Haswell"}
-os.environ.update(PORTABLE)  # read when the libraries are loaded
+os.environ.update(PORTABLE)  # must be set before the libraries are loaded
 
 import hashlib
 
@@ -22,7 +22,7 @@ BATCH = 32
 
 
 def values(*shape):
-    """Numbers of [-1/2, 1/2) that every version has: arithmetic without rounding."""
+    """Numbers in [-1/2, 1/2) that are the same under every version, as their arithmetic does not round."""
     count = torch.Size(shape).numel()
     return ((torch.arange(count, dtype=torch.int64) * 40503 + 12345) % 65536 / 65536.0 - 0.5) \
         .to(torch.float32).reshape(shape)
@@ -38,7 +38,7 @@ def digest(tensors):
 
 
 LABELS = torch.arange(BATCH) % 10
-# Name, layer, shape of the input, and how the layer is called where it takes more than that.
+# Each layer has a name, a module, the shape of its input, and a function that calls it if that takes more.
 LAYERS = [
     ("Linear 784-128", nn.Linear(784, 128), (BATCH, 784), None),
     ("Linear 128-10", nn.Linear(128, 10), (BATCH, 128), None),

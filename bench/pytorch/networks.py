@@ -1,6 +1,6 @@
-"""The networks, the optimiser and the data that the peers train: those of the project's benchmarks.
+"""The networks, the optimiser and the data of the peers, which are those of the project's benchmarks.
 
-The networks are the twins of those in bench/models.hpp.
+The networks are the same as those in bench/models.hpp.
 """
 
 import math
@@ -83,7 +83,7 @@ class WideMlp(nn.Module):
 
 
 class LargeMlp(nn.Module):
-    """That of `rubato train --model mlp:hidden=4096/5376`: 25.3 million parameters."""
+    """The network of `rubato train --model mlp:hidden=4096/5376`, with 25.3 million parameters."""
 
     def __init__(self):
         super().__init__()
@@ -146,7 +146,7 @@ def network(name, layout):
 
 
 def layouts_of(name):
-    """Those that make a difference to it."""
+    """The memory layouts that make a difference to a network."""
     return list(LAYOUTS) if name in ("mnist-cnn", "residual-20") else ["contiguous"]
 
 
@@ -155,8 +155,8 @@ def sgd(model):
 
 
 def minibatches(size, layout, images=4096, seed=1):
-    """Endless minibatches of random data. It lies in memory, and a minibatch is a view of it: the
-    peers neither read, nor convert, nor gather anything."""
+    """Endless minibatches of random data. Each is a view of data in memory, so the peers neither read,
+    nor convert, nor gather anything."""
     generator = torch.Generator().manual_seed(seed)
     data = torch.randn(images, 1, 28, 28, generator=generator)
     data = data.contiguous(memory_format=LAYOUTS[layout])
@@ -167,7 +167,7 @@ def minibatches(size, layout, images=4096, seed=1):
 
 
 def train(model, optimizer, batches, steps):
-    """Trains whole steps; the gradients are all-reduced in backward() when the model is DDP's."""
+    """Trains whole steps; a model of DDP all-reduces the gradients in backward()."""
     for _ in range(steps):
         images, labels = next(batches)
         optimizer.zero_grad(set_to_none=True)

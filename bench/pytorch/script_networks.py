@@ -1,4 +1,4 @@
-"""Networks as users export them from Python, and their data, of which bench/script_accuracy trains all."""
+"""Networks as users export them from Python, and their data; bench/script_accuracy trains all of them."""
 
 import gzip
 from pathlib import Path
@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-LENGTH = 64  # of a sequence of characters
+LENGTH = 64  # the length of a sequence of characters
 
 
 class Cnn(nn.Module):
-    """Logits of [batch, 10] of images of [batch, 1, 28, 28]: batch normalisation and dropout."""
+    """Logits [batch, 10] of images [batch, 1, 28, 28], with batch normalisation and dropout."""
 
     def __init__(self):
         super().__init__()
@@ -29,7 +29,7 @@ class Cnn(nn.Module):
 
 
 class Lstm(nn.Module):
-    """Logits of [batch, 10] of the rows of images, [batch, 28, 28]: dropout between two layers."""
+    """Logits [batch, 10] of the rows of images [batch, 28, 28], with dropout between two layers."""
 
     def __init__(self):
         super().__init__()
@@ -42,8 +42,8 @@ class Lstm(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Logits of [batch, LENGTH, characters] of the next character of each of [batch, LENGTH]: attention to what
-    stands before it, and dropout."""
+    """Logits [batch, LENGTH, characters] of the next character of each in [batch, LENGTH], with attention to the
+    characters before it, and dropout."""
 
     def __init__(self, characters):
         super().__init__()
@@ -77,7 +77,7 @@ def idx_images(folder, samples, tests):
 
 
 def drawn_images(samples, tests):
-    """Ten patterns under so much noise that no network tells all of them apart."""
+    """Ten patterns with so much noise that no network can distinguish all images."""
     generator = torch.Generator().manual_seed(1)
     patterns = torch.rand(10, 28, 28, generator=generator)
     labels = torch.randint(10, (samples + tests,), generator=generator)
@@ -87,17 +87,17 @@ def drawn_images(samples, tests):
 
 
 def rows_of(images):
-    """The same as real numbers."""
+    """The images as real numbers, for networks that read rows."""
     return {name: tensor.float() / 255 if name.startswith("x") else tensor for name, tensor in images.items()}
 
 
 def text_of(files, samples, tests):
-    """Pieces of a text and, of each character, the next one. The last pieces are the test set."""
+    """Pieces of a text, with the next character of each character as the target. The last pieces are the test set."""
     text = "".join(Path(file).read_text(encoding="utf-8") for file in files)
     numbers = {character: number for number, character in enumerate(sorted(set(text)))}
     tokens = torch.tensor([numbers[character] for character in text])
     pieces = min((len(tokens) - 1) // LENGTH, samples + tests)
     x, y = (tokens[first:][:pieces * LENGTH].view(pieces, LENGTH) for first in (0, 1))
-    # Whole batches alone.
+    # The training set consists of whole batches only.
     samples = (pieces - tests) // 128 * 128
     return {"x": x[:samples], "y": y[:samples], "x_test": x[pieces - tests:], "y_test": y[pieces - tests:]}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The peer "one process": plain PyTorch with intra-op threads, at the batch size, memory layout and
-number of threads that suit it best. Prints one line of JSON."""
+"""The peer "one process": plain PyTorch with intra-op threads, and its fastest batch size, memory
+layout and number of threads. Prints one line of JSON."""
 
 import argparse
 import itertools
@@ -24,13 +24,13 @@ class Candidate:
         model = network(name, layout)
         optimizer, batches = sgd(model), minibatches(batch, layout)
         if compiled:
-            model = torch.compile(model)  # of PyTorch 2
+            model = torch.compile(model)  # PyTorch 2 has this
         self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps))
         torch.set_num_threads(threads)
         self._steps_per_second = self._watch.steps_per_second(max(2, min(WARM_UP_STEPS, 512 // batch)))
 
     def samples_per_second(self, seconds):
-        """The rate of one window of about so many seconds."""
+        """The rate of one window of about that many seconds."""
         torch.set_num_threads(self.threads)
         steps = max(1, round(seconds * self._steps_per_second))
         self._steps_per_second = self._watch.steps_per_second(steps)
@@ -38,7 +38,7 @@ class Candidate:
 
 
 def best_of(candidates, seconds):
-    """The fastest, by each one's better of two windows that lie apart in time."""
+    """Returns the fastest candidate, judged by the better of two windows at different times."""
     rates = [[c.samples_per_second(seconds) for c in candidates] for _ in range(2)]
     return max(zip(candidates, map(max, *rates)), key=lambda pair: pair[1])[0]
 
@@ -50,7 +50,7 @@ def main():
     parser.add_argument("--batch", type=int, nargs="+", default=BATCHES, help="batch sizes to try")
     parser.add_argument("--network", choices=NETWORKS, default="mnist-cnn")
     parser.add_argument("--layout", nargs="+", choices=LAYOUTS, help="memory layouts to try")
-    parser.add_argument("--compile", action="store_true", help="by torch.compile")
+    parser.add_argument("--compile", action="store_true", help="with torch.compile")
     parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
     parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
     options = parser.parse_args()

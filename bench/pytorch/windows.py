@@ -6,7 +6,7 @@ import time
 
 
 class Stopwatch:
-    """Times runs of steps between two barriers, in every process of a peer alike."""
+    """Times runs of steps between two barriers, in every process of a peer."""
 
     def __init__(self, run, barrier=lambda: None):
         """`run(steps)` trains that many steps; `barrier()` waits for the other processes."""

@@ -7,7 +7,7 @@ from torch import nn
 torch.manual_seed(0)
 model = nn.Linear(10, 1)
 truth = torch.randn(10, 1)
-# Tuned for batches of 16; a step has four of them.
+# The rate was tuned for batches of 16; a step has four of them.
 optimizer = rubato.AdaScale(torch.optim.SGD(model.parameters(), lr=0.05), num_gradients_to_accumulate=4)
 for step in range(101):
     optimizer.zero_grad()

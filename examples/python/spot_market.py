@@ -1,4 +1,4 @@
-"""A notebook as a script: which rule survives a spot market? Cells begin with # %%. It ends in a plot."""
+"""A notebook as a script: which rule survives a spot market? Cells begin with # %%, and the last one makes a plot."""
 
 # %% The market: devices over ten hours
 import sys
@@ -9,7 +9,7 @@ import rubato
 market = rubato.Trace.generate("spot:most=32,wait=0.2,life=1,hours=10,seed=4", end="hold")
 print(market, market.summary)
 
-# %% How long training would take there, for two costs of a restart
+# %% The time and cost of training there, for two durations of a restart
 table = rubato.simulate(market, cluster=["substep=2,restart=0", "substep=2,restart=300"], price=0.9,
                         dataset_size=60000, epochs=10)
 for row in range(table.rows):

@@ -1,4 +1,4 @@
-"""A model and data of your own: train them, stop when it is good enough, read the weights back."""
+"""A model and data of your own: train, stop when the model is good enough, and read the weights back."""
 
 import numpy
 import rubato
@@ -7,7 +7,7 @@ from torch import nn
 
 
 class Net(nn.Module):
-    """Points in the plane to one of two spirals."""
+    """Assigns points in the plane to one of two spirals."""
 
     def __init__(self):
         super().__init__()
@@ -39,7 +39,7 @@ trace = rubato.Trace([(256, 8)] * 20 + [(64, 2)] * 10 + [(128, 4)] * 10, end="cy
 result = rubato.train(model, spirals(8192, seed=1), validation=spirals(2048, seed=2), trace=trace, rule="adascale",
                       ref_batch=64, lr=0.1, momentum=0.9, epochs=60, on_epoch=good_enough)
 
-# Read it back: into the module, or as TorchScript.
+# Read the weights back: into the module, or as TorchScript.
 model.load_state_dict(result.state_dict)
 model.eval()
 points, arms = spirals(1000, seed=3)

@@ -1,6 +1,6 @@
-"""A learning-rate rule of one's own, beside two that are built in, under batches that grow to 32 times the reference batch.
+"""A learning-rate rule of your own and two built-in ones, with batches that grow to 32 times the reference batch.
 
-The rule goes linear up to a scale of 4 and by the square root from there on, so that it is one where the linear rule diverges.
+The rule is linear up to a scale of 4 and a square root beyond, so it still converges where the linear rule diverges.
 """
 
 import math
