@@ -5,6 +5,8 @@
 
 #include "command_line.hpp"
 
+namespace rubato::app {
+
 // Options that have no effect.
 //
 // The rule for all commands is: would the user want this run? If an argument has no effect because
@@ -15,8 +17,6 @@
 //
 // Only arguments are judged. A configuration lists all options, as to_toml() writes it, and some of
 // them may have no effect because an argument has switched off what they are for.
-
-namespace rubato::app {
 
 /// An option that has no effect if `idle` is true, with the reason, and what would give it one.
 struct IdleOption {

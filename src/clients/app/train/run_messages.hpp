@@ -9,10 +9,10 @@
 
 #include "runs/config/values/trace_source.hpp"
 
+namespace rubato::app {
+
 // The messages of `rubato train`, except its progress. Epochs and steps count from 1 here, as
 // everywhere that people read or type them; files count from 0.
-
-namespace rubato::app {
 
 /// Says what will be trained.
 [[nodiscard]] std::string opening(const RunConfiguration& run, const Workload& workload,
