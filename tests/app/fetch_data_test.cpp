@@ -1,6 +1,6 @@
 // Fetching data sets, from a server on this machine that answers well and badly.
 
-#include "clients/app/data/fetch_data.hpp"
+#include "clients/app/inputs/fetch_data.hpp"
 
 #include <array>
 #include <cstdlib>

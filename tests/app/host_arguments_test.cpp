@@ -1,6 +1,6 @@
 // Which host a process is, from options and from the environment.
 
-#include "clients/app/train/hosts/host_arguments.hpp"
+#include "clients/app/hosts/host_arguments.hpp"
 
 #include <map>
 

@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 
 #include "base/core/text/wrapped.hpp"
-#include "clients/app/eval/evaluate_arguments.hpp"
+#include "clients/app/train/evaluate.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "runs/config/run_option.hpp"
 #include "support/temp_folder.hpp"

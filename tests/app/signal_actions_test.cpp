@@ -1,7 +1,5 @@
 // What signals do to whom, as a function, and as docs/runs.md says it.
 
-#include "clients/app/line/signal_actions.hpp"
-
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -12,6 +10,7 @@
 
 #include <gmock/gmock.h>
 
+#include "clients/app/line/signals.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::app {

@@ -16,7 +16,7 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "clients/app/train/run_messages.hpp"
+#include "clients/app/train/terminal_run.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "runs/run/run_request.hpp"
 #include "runs/run/session.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiment/answers.hpp"
-#include "runs/experiment/answer/answer_files.hpp"
+#include "runs/experiment/answer/answer_columns.hpp"
 
 namespace rubato {
 namespace {

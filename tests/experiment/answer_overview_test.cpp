@@ -1,8 +1,8 @@
-#include "runs/experiment/answer/answer_overview.hpp"
-
 #include <utility>
 
 #include <gmock/gmock.h>
+
+#include "runs/experiment/answer/answer_facts.hpp"
 
 namespace rubato {
 namespace {

@@ -5,7 +5,7 @@
 #include <rubato/base/error.hpp>
 
 #include "experiment/answers.hpp"
-#include "runs/experiment/statistics/student.hpp"
+#include "runs/experiment/answer/statistics.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

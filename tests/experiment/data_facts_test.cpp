@@ -1,11 +1,10 @@
-#include "runs/experiment/conduct/data_facts.hpp"
-
 #include <set>
 #include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "runs/experiment/conduct/run_result.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

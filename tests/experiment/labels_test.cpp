@@ -1,6 +1,6 @@
-#include "runs/experiment/design/labels.hpp"
-
 #include <gmock/gmock.h>
+
+#include "runs/experiment/design/value_list.hpp"
 
 namespace rubato {
 namespace {

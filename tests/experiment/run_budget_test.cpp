@@ -1,9 +1,8 @@
-#include "runs/experiment/design/run_budget.hpp"
-
 #include <gmock/gmock.h>
 
 #include <rubato/base/error.hpp>
 
+#include "runs/experiment/design/design.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

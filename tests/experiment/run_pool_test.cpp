@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runs/experiment/conduct/child_process.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -1,5 +1,3 @@
-#include "runs/experiment/design/runs.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -7,6 +5,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "runs/experiment/design/experiment_plan.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,4 +1,4 @@
-#include "runs/experiment/statistics/statistics.hpp"
+#include "runs/experiment/answer/statistics.hpp"
 
 #include <array>
 #include <cmath>

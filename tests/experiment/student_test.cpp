@@ -1,9 +1,9 @@
-#include "runs/experiment/statistics/student.hpp"
-
 #include <cmath>
 #include <utility>
 
 #include <gtest/gtest.h>
+
+#include "runs/experiment/answer/statistics.hpp"
 
 namespace rubato {
 namespace {

@@ -1,7 +1,6 @@
-#include "runs/experiment/conduct/tensorboard_columns.hpp"
-
 #include <gmock/gmock.h>
 
+#include "runs/experiment/conduct/conduct.hpp"
 #include "runs/experiment/design/design.hpp"
 
 namespace rubato {

@@ -1,4 +1,4 @@
-#include "clients/app/bench/bench_output.hpp"
+#include "clients/app/bench_output.hpp"
 
 #include <string>
 #include <vector>

@@ -1,14 +1,12 @@
 // Numbers of steps are thinned without losing an extreme.
 
-#include "runs/page/thinned/buckets.hpp"
+#include "runs/page/buckets.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
-
-#include "runs/page/thinned/buckets_json.hpp"
 
 namespace rubato::page {
 namespace {

@@ -1,7 +1,5 @@
 // A page as a file: its parts, and the policy under which a browser runs them.
 
-#include "runs/page/html/document.hpp"
-
 #include <string>
 #include <vector>
 
@@ -10,7 +8,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/state/sha256.hpp"
-#include "runs/page/html/security_policy.hpp"
+#include "runs/page/html.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {

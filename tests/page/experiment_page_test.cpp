@@ -1,6 +1,6 @@
 // The page of an experiment says what its answer says.
 
-#include "runs/page/compared/experiment_page.hpp"
+#include "runs/page/experiment_page.hpp"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // Nothing that a page shows is markup of its own.
 
-#include "runs/page/html/html.hpp"
+#include "runs/page/html.hpp"
 
 #include <gmock/gmock.h>
 

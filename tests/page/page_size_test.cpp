@@ -8,11 +8,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "runs/page/html/document.hpp"
+#include "runs/page/html.hpp"
 #include "runs/page/page.hpp"
-#include "runs/page/runs/runs_page.hpp"
-#include "runs/page/thinned/step_timeline.hpp"
-#include "runs/report/timeline/timeline_json.hpp"
+#include "runs/page/thinned_run.hpp"
+#include "runs/report/timeline.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {

@@ -1,5 +1,3 @@
-#include "runs/page/compared/performance_profile.hpp"
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runs/page/compared/experiment_page.hpp"
+#include "runs/page/experiment_page.hpp"
 
 namespace rubato::page {
 namespace {

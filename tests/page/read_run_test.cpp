@@ -7,7 +7,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "runs/page/runs/thinned_run.hpp"
+#include "runs/page/thinned_run.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {

@@ -1,7 +1,5 @@
 // What a page says of runs, and which charts it has.
 
-#include "runs/page/runs/runs_page.hpp"
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,7 +7,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "runs/page/runs/run_charts.hpp"
+#include "runs/page/page.hpp"
+#include "runs/page/run_charts.hpp"
 
 namespace rubato::page {
 namespace {

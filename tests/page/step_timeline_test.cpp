@@ -1,5 +1,3 @@
-#include "runs/page/thinned/step_timeline.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -9,7 +7,8 @@
 
 #include <gmock/gmock.h>
 
-#include "runs/report/timeline/timeline_json.hpp"
+#include "runs/page/thinned_run.hpp"
+#include "runs/report/timeline.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {

@@ -1,8 +1,8 @@
 // The map of cores and steps.
 
-#include "runs/page/thinned/substep_map.hpp"
-
 #include <gmock/gmock.h>
+
+#include "runs/page/buckets.hpp"
 
 namespace rubato::page {
 namespace {

@@ -1,5 +1,3 @@
-#include "runs/recorded/growing_lines.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "runs/recorded/recorded_run.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -1,6 +1,6 @@
 // Plots as values, and as a person sees them in a terminal.
 
-#include "runs/recorded/plot/plot.hpp"
+#include "runs/recorded/plot.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,6 @@
 #include <gmock/gmock.h>
 
 #include "base/core/terminal/paint.hpp"
-#include "runs/recorded/plot/plot_lines.hpp"
 
 namespace rubato {
 namespace {

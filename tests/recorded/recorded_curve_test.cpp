@@ -1,5 +1,3 @@
-#include "runs/recorded/recorded_curve.hpp"
-
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,6 +7,7 @@
 #include <rubato/base/error.hpp>
 
 #include "recorded/lines.hpp"
+#include "runs/recorded/plot.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -1,5 +1,3 @@
-#include "runs/report/export/metrics_csv.hpp"
-
 #include <array>
 #include <fstream>
 #include <sstream>
@@ -10,6 +8,7 @@
 
 #include <rubato/runs/records.hpp>
 
+#include "runs/report/metrics_export.hpp"
 #include "runs/report/report_schemas.hpp"
 #include "support/error_of.hpp"
 #include "support/full_record.hpp"

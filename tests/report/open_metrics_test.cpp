@@ -1,4 +1,4 @@
-#include "runs/report/export/open_metrics.hpp"
+#include "support/open_metrics.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 
 #include "base/core/system/file.hpp"
+#include "runs/report/metrics_export.hpp"
 #include "support/full_record.hpp"
 #include "support/no_training.hpp"
-#include "support/open_metrics.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

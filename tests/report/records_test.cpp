@@ -18,7 +18,6 @@
 
 #include "loop/train/records/result_state.hpp"
 #include "runs/report/progress.hpp"
-#include "runs/report/record_json.hpp"
 #include "runs/report/report_schemas.hpp"
 #include "support/full_record.hpp"
 #include "support/json_schema.hpp"

@@ -1,6 +1,6 @@
 // The view of a run as a person sees it, at several widths.
 
-#include "runs/report/view/run_view.hpp"
+#include "runs/report/run_view.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "runs/report/timeline/timeline.hpp"
+#include "runs/report/timeline.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,6 @@
 
 #include <rubato/testing.hpp>
 
-#include "runs/report/timeline/timeline_json.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

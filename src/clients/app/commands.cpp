@@ -8,27 +8,9 @@
 
 #include <rubato/base/error.hpp>
 
-#include "clients/app/bench/bench_command.hpp"
-#include "clients/app/compare/compare_command.hpp"
-#include "clients/app/completion/completion_command.hpp"
-#include "clients/app/data/data_command.hpp"
-#include "clients/app/doctor/doctor_command.hpp"
-#include "clients/app/help/help_text.hpp"
-#include "clients/app/hosts/show_hosts.hpp"
-#include "clients/app/launch/launch_command.hpp"
+#include "clients/app/help/help.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"
-#include "clients/app/list/list_command.hpp"
-#include "clients/app/man/man_command.hpp"
-#include "clients/app/metrics/metrics_command.hpp"
-#include "clients/app/plan/plan_command.hpp"
-#include "clients/app/plot/plot_command.hpp"
-#include "clients/app/rendezvous/serve_rendezvous.hpp"
-#include "clients/app/report/report_command.hpp"
-#include "clients/app/simulate/simulate_command.hpp"
-#include "clients/app/trace/trace_command.hpp"
-#include "clients/app/train/train_front.hpp"
-#include "clients/app/watch/watch_command.hpp"
 
 namespace rubato::app {
 

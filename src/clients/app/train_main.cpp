@@ -12,16 +12,12 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/system/process.hpp"
-#include "clients/app/doctor/doctor_probe.hpp"
-#include "clients/app/eval/evaluate_arguments.hpp"
-#include "clients/app/eval/evaluate_run.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
-#include "clients/app/train/hosts/connect_hosts.hpp"
-#include "clients/app/train/hosts/elastic_train.hpp"
+#include "clients/app/train/evaluate.hpp"
+#include "clients/app/train/libtorch_parts.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "clients/app/train/train_programs.hpp"
-#include "clients/app/train/train_run.hpp"
 #include "libtorch/torch_run/recorded_workload.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/values/model_choice.hpp"

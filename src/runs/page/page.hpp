@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "runs/page/html/document.hpp"
+#include "html.hpp"
+#include "thinned_run.hpp"
 
 namespace rubato::page {
 
@@ -17,5 +19,11 @@ inline constexpr std::size_t kMostRuns = 500;
 /// The page of one experiment, or of runs side by side. Throws Error for a folder that is neither,
 /// for an experiment together with other folders, and for too many runs.
 [[nodiscard]] Document document_of_folders(const std::vector<std::string>& folders);
+
+/// The page of one run, or of several side by side.
+[[nodiscard]] Document document_of_runs(std::span<const ThinnedRun> runs);
+
+/// HTML that says how to reproduce a run, and what it was computed with.
+[[nodiscard]] std::string reproduction_of(const ThinnedRun& run);
 
 }  // namespace rubato::page

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <limits>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
@@ -20,6 +23,83 @@
 #include "runs/config/configuration_file.hpp"
 
 namespace rubato {
+
+namespace {
+
+// Number of bytes that the part read so far is recognised by. Lines of metrics end with times in
+// nanoseconds, so no two have the same last bytes.
+constexpr std::size_t kKnownBy = 256;
+constexpr std::size_t kChunk = 1 << 20;
+
+// A file that is open for reading, unless it could not be opened.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::filesystem::path& file)
+      : descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+  // Returns fewer than `count` bytes at the end of the file.
+  [[nodiscard]] std::string bytes(std::int64_t offset, std::size_t count,
+                                  const std::filesystem::path& file) const {
+    std::string bytes(count, '\0');
+    const ssize_t got = pread(descriptor_, bytes.data(), count, offset);
+    if (got < 0) fail(file);
+    bytes.resize(static_cast<std::size_t>(got));
+    return bytes;
+  }
+  [[noreturn]] static void fail(const std::filesystem::path& file) {
+    throw Error(
+        fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
+  }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+
+void GrowingLines::rewind() {
+  bytes_ = 0;
+  last_bytes_.clear();
+  line_ = 0;
+}
+
+void GrowingLines::read(const std::function<void()>& begin_anew,
+                        const std::function<void(std::string_view line)>& take) {
+  const OpenFile file(file_);
+  if (!file.is_open() && errno != ENOENT) OpenFile::fail(file_);
+  const auto known = static_cast<std::int64_t>(last_bytes_.size());
+  if (bytes_ > 0 &&
+      (!file.is_open() || file.bytes(bytes_ - known, last_bytes_.size(), file_) != last_bytes_)) {
+    rewind();
+    begin_anew();
+  }
+  if (!file.is_open()) return;
+  std::string rest;
+  std::int64_t offset = bytes_;
+  while (true) {
+    const std::string chunk = file.bytes(offset, kChunk, file_);
+    if (chunk.empty()) return;
+    offset += static_cast<std::int64_t>(chunk.size());
+    rest += chunk;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = rest.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+      ++line_;
+      take(std::string_view(rest).substr(begin, end - begin));
+    }
+    if (begin == 0) continue;
+    bytes_ += static_cast<std::int64_t>(begin);
+    last_bytes_ = (last_bytes_ + rest.substr(0, begin));
+    last_bytes_.erase(0, last_bytes_.size() - std::min(last_bytes_.size(), kKnownBy));
+    rest.erase(0, begin);
+  }
+}
 
 namespace {
 

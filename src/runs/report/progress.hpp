@@ -9,15 +9,41 @@
 #include <vector>
 
 #include <rubato/loop/observer.hpp>
+#include <rubato/loop/records.hpp>
 #include <rubato/steps/step_source.hpp>
 
 #include "base/core/system/stopwatch.hpp"
 #include "base/core/terminal/drawn_line.hpp"
-#include "epoch_details.hpp"
 #include "loop/train/records/record_column.hpp"
-#include "runs/report/view/run_viewer.hpp"
+#include "run_viewer.hpp"
 
 namespace rubato {
+
+/// The details of an epoch for --verbose: the ranges of its steps' values, and how the time of its
+/// threads was spent. The time that remains is waiting for the last core.
+class EpochDetails {
+ public:
+  void note(const StepRecord& step);
+  /// Two lines, with line ends, about the steps since the last call; empty if there were none.
+  [[nodiscard]] std::string take(const EpochRecord& epoch, int threads);
+
+ private:
+  struct Range {
+    double least = 0;
+    double most = 0;
+
+    void take(double value, bool first);
+    // Examples: "batch 64 to 512", "batch 64".
+    [[nodiscard]] std::string text(const char* name) const;
+  };
+
+  bool any_ = false;
+  Range batch_;
+  Range cores_;
+  Range rate_;
+  Range gain_;
+  StepTiming seconds_;
+};
 
 /// The ways to show progress. All of them print lines for epochs and faults.
 enum class ProgressStyle {

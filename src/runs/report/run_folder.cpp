@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -9,6 +11,7 @@
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/system/file.hpp"
@@ -87,6 +90,141 @@ void RunFolder::write(std::string_view name, const ByteSource& content) const {
   std::error_code ignored;
   fs::create_directories(path_, ignored);
   write_file(file(name), content);
+}
+
+namespace {
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kSuffix = ".safetensors";
+
+}  // namespace
+
+std::optional<std::int64_t> CheckpointFolder::steps_of(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  const char* const begin = name.data() + kPrefix.size();
+  const char* const end = name.data() + name.size() - kSuffix.size();
+  std::int64_t steps = 0;
+  const auto [stop, error] = std::from_chars(begin, end, steps);
+  if (error != std::errc() || stop != end || steps < 0) return std::nullopt;
+  return steps;
+}
+
+CheckpointFolder::CheckpointFolder(fs::path path, std::int64_t keep)
+    : path_(std::move(path)), keep_(keep) {
+  if (keep < 1) throw Error(fmt::format("{} checkpoints to keep: at least 1 is needed", keep));
+}
+
+fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
+  std::error_code error;
+  if (fs::create_directory(path_, error)) flush_to_disk(parent_of(path_));
+  fs::path file = path_ / fmt::format("{}{}{}", kPrefix, steps, kSuffix);
+  write_state(file, state);
+  remove_leftovers();
+  const std::vector<fs::path> all = files();
+  for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) {
+    fs::remove(all[i], error);
+  }
+  return file;
+}
+
+// Removes partial files of a process that was killed while writing.
+void CheckpointFolder::remove_leftovers() const {
+  std::error_code error;
+  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().extension() == ".part") fs::remove(it->path(), ignored);
+  }
+}
+
+std::vector<fs::path> CheckpointFolder::files() const {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    if (const auto steps = steps_of(it->path())) found.emplace_back(*steps, it->path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> files;
+  files.reserve(found.size());
+  for (auto& [steps, file] : found) files.push_back(std::move(file));
+  return files;
+}
+
+std::optional<CheckpointFolder::Found> CheckpointFolder::newest(
+    const std::function<void(const std::string& why)>& rejected) const {
+  for (const fs::path& file : files()) {
+    try {
+      return Found{.file = file, .state = read_state(file)};
+    } catch (const NewerVersion&) {
+      throw;
+    } catch (const Error& error) {
+      rejected(error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+Checkpointer::Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
+                           std::function<void()> before_writing,
+                           std::function<void(SteadyClock::time_point begin)> on_written)
+    : folder_(std::move(folder)),
+      interval_(interval),
+      before_writing_(std::move(before_writing)),
+      on_written_(std::move(on_written)) {
+  if (interval_.count < 1) {
+    throw Error(fmt::format("a checkpoint every {} {}: at least 1 is needed", interval_.count,
+                            choice_name(kCheckpointUnits, interval_.unit)));
+  }
+}
+
+void Checkpointer::on_step(Training& training, const StepRecord& step) {
+  static_cast<void>(training), static_cast<void>(step);
+  ++steps_;
+}
+
+void Checkpointer::on_epoch(Training& training, const EpochRecord& epoch) {
+  static_cast<void>(training), static_cast<void>(epoch);
+  ++epochs_;
+}
+
+void Checkpointer::between_steps(Training& training) {
+  if (held_) return;
+  using Unit = CheckpointInterval::Unit;
+  const std::int64_t passed =
+      interval_.unit == Unit::steps ? steps_
+      : interval_.unit == Unit::epochs
+          ? epochs_
+          : std::chrono::floor<std::chrono::seconds>(SteadyClock::now() - since_).count();
+  if (passed >= interval_.count)
+    static_cast<void>(write(training.result().steps, training.state()));
+}
+
+void Checkpointer::on_cut_short(Training& training) {
+  if (held_) return;
+  static_cast<void>(write(training.result().steps, training.state()));
+  hold();
+}
+
+fs::path Checkpointer::write(std::int64_t steps, const State& state) {
+  const SteadyClock::time_point begin = SteadyClock::now();
+  if (before_writing_) before_writing_();
+  fs::path file;
+  {
+    const std::lock_guard lock(writing_);
+    file = folder_.write(steps, state);
+  }
+  steps_ = 0;
+  epochs_ = 0;
+  since_ = SteadyClock::now();
+  if (on_written_) on_written_(begin);
+  return file;
+}
+
+std::optional<fs::path> Checkpointer::keep(std::int64_t steps, const State& state) {
+  const std::lock_guard lock(writing_);
+  const std::vector<fs::path> all = folder_.files();
+  if (!all.empty() && CheckpointFolder::steps_of(all.front()) >= steps) return std::nullopt;
+  return folder_.write(steps, state);
 }
 
 }  // namespace rubato

@@ -21,8 +21,8 @@
 #include "runs/config/readings.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/report/export/open_metrics.hpp"
-#include "runs/report/timeline/timeline.hpp"
+#include "runs/report/metrics_export.hpp"
+#include "runs/report/timeline.hpp"
 #include "runs/run/workload/run_data.hpp"
 #include "runs/run/workload/run_steps.hpp"
 

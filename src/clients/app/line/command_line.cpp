@@ -16,7 +16,7 @@
 
 #include "base/core/system/file.hpp"
 #include "base/core/system/memory.hpp"
-#include "clients/app/help/help_text.hpp"
+#include "clients/app/help/help.hpp"
 #include "exit_code.hpp"
 #include "output.hpp"
 
@@ -316,6 +316,13 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
     return failed(fmt::format("internal error: {}", error.what()), ExitCode::internal);
   } catch (...) {
     return failed("internal error: an exception that is not a std::exception", ExitCode::internal);
+  }
+}
+
+void require_none_idle(const CommandLine& line, std::span<const IdleOption> options) {
+  for (const auto& [option, idle, why, accepted] : options) {
+    if (!idle || !line.given().contains(option)) continue;
+    throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
   }
 }
 

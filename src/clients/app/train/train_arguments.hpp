@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "clients/app/hosts/host_arguments.hpp"
 #include "clients/app/line/command_line.hpp"
-#include "clients/app/train/hosts/host_arguments.hpp"
 #include "runs/run/run_request.hpp"
 
 namespace rubato::app {
@@ -37,5 +37,10 @@ enum class TrainCommand { train, verify, calibrate };
 
 /// The options of a command other than those of a run, by name.
 [[nodiscard]] std::vector<OptionHelp> own_options(TrainCommand command);
+
+/// Checks that the arguments which `line` has read fit together; each is already known to be in its
+/// range. Throws Error if they contradict each other or the file system, or would have no effect
+/// (idle_options.hpp).
+void check_together(const TrainArguments& arguments, const CommandLine& line, TrainCommand command);
 
 }  // namespace rubato::app

@@ -1,5 +1,3 @@
-#include "train_front.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -21,8 +19,9 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/system/process.hpp"
-#include "clients/app/eval/evaluate_arguments.hpp"
+#include "clients/app/commands.hpp"
 #include "clients/app/line/output.hpp"
+#include "evaluate.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"

@@ -2,12 +2,160 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "clients/app/calibrate/calibrate_run.hpp"
-#include "clients/app/verify/verify_run.hpp"
-#include "train_run.hpp"
+#include <fmt/format.h>
+
+#include <rubato/loop/verify.hpp>
+#include <rubato/runs/calibration.hpp>
+
+#include "base/core/system/file.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/signals.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/run/run_description.hpp"
+#include "runs/run/workload/run_steps.hpp"
+#include "terminal_run.hpp"
 
 namespace rubato::app {
+
+namespace {
+
+RunLocation location_of_host(const TrainArguments& arguments) {
+  // The first host keeps the run.
+  if (arguments.hosts.rank == 0) return location_of_first(arguments);
+  if (arguments.continues && is_there(*arguments.out)) {
+    return RunLocation::follow(*arguments.out, arguments.run, {}, /*again=*/true);
+  }
+  if (!arguments.resume) return {};
+  return RunLocation::follow(*arguments.resume, arguments.run, arguments.checkpoint);
+}
+
+// Returns null if `connect` is empty.
+std::shared_ptr<Hosts> connected(const TrainArguments& arguments, const Workload& workload,
+                                 const ConnectHosts& connect) {
+  if (!connect) return nullptr;
+  return connect(arguments.hosts, what_is_asked_for(arguments.run, workload));
+}
+
+}  // namespace
+
+RunLocation location_of_first(const TrainArguments& arguments) {
+  const RunRequest& asked = arguments;
+  RunRequest request = asked;
+  if (!request.out && !request.resume) {
+    request.out = default_run_folder(std::chrono::system_clock::now());
+  }
+  return location_of(request, warn);
+}
+
+ExitCode tell_of_complete(const TrainArguments& arguments) {
+  if (!arguments.quiet)
+    print_text(fmt::format("{}: the run is complete\n", arguments.out->string()));
+  return ExitCode::good;
+}
+
+ExitCode train(const TrainArguments& arguments, const LoadWorkload& load) {
+  return train_on_hosts(arguments, load, {});
+}
+
+ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
+                        const ConnectHosts& connect) {
+  if (is_complete(arguments)) return tell_of_complete(arguments);
+  // The folder is checked before anything takes time.
+  RunLocation location = location_of_host(arguments);
+  auto workload = load(arguments.run);
+  const auto hosts = connected(arguments, *workload, connect);
+  const RunRole role = arguments.hosts.rank == 0 ? RunRole::first : RunRole::follower;
+  StopSignals signals(nullptr, SignalRole::run);
+  TerminalRun run(arguments, std::move(workload), std::move(location), hosts, role, signals);
+  // A run without elastic hosts never has to regroup, so there is always an exit code.
+  return run.execute().value();
+}
+
+ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
+  const RunConfiguration& options = arguments.run;
+  const std::shared_ptr<const Workload> workload = load(options);
+  if (const std::string slow = workload->warning(); !slow.empty()) {
+    print_error(fmt::format("rubato verify: {}\n", slow));
+  }
+  const RunSteps steps_of_run = load_run_steps(options);
+  const TrainOptions asked = train_options(options);
+  Verification verification(
+      [&](const auto& change) {
+        TrainOptions changed = asked;
+        change(changed);
+        return make_trainer(*workload, options,
+                            make_step_source(options, steps_of_run, workload->gradient_bytes()),
+                            changed);
+      },
+      arguments.steps);
+  print_text(kernel_words());
+  const bool wide = output_width().columns >= LineWidth::kProse;
+  if (wide) {
+    print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads",
+                          "reducer", "hash of weights and metrics"));
+  }
+  int differences = 0;
+  std::int64_t steps = 0;
+  const std::vector<Way> ways = ways_to_train(asked, arguments.steps);
+  for (const Way& way : ways) {
+    if (wide) {
+      print_out(
+          fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));
+    } else {
+      print_text(fmt::format("{}: {} cores, {} threads, {}\n", way.what, way.cores, way.threads,
+                             way.reduce));
+      print_out("  ");
+    }
+    // A closed pipe ends the program here: nobody would read the remaining lines.
+    require_output();
+    try {
+      const WayOutcome outcome = verification.train(way);
+      print_out(
+          fmt::format("{}{}\n", outcome.hash.substr(0, 16), outcome.difference ? "  DIFFERS" : ""));
+      if (outcome.difference) {
+        print_text(fmt::format("  {}\n", *outcome.difference));
+        ++differences;
+      }
+      if (steps == 0) steps = outcome.steps;
+    } catch (const Diverged& diverged) {
+      print_out("\n");
+      print_error(fmt::format("rubato verify: {}\n{}\n", diverged.what(), diverged.advice()));
+      return ExitCode::diverged;
+    }
+  }
+  if (differences > 0) {
+    print_text(fmt::format("{} of {} ways gave other bits than the first in {} steps\n",
+                           differences, ways.size(), steps));
+    return ExitCode::differs;
+  }
+  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, ways.size()));
+  return ExitCode::good;
+}
+
+ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load) {
+  const RunConfiguration& run = arguments.run;
+  const std::shared_ptr<const Workload> workload = load(run);
+  // All but the result goes to stderr, so that stdout can be the value of --cluster.
+  if (const std::string slow = workload->warning(); !slow.empty()) {
+    print_error(fmt::format("rubato calibrate: {}\n", slow));
+  }
+  const Calibration found = rubato::calibrate(*workload, run);
+  print_error(
+      fmt::format("{}, minibatch {}, one thread: medians of {} steps, half of them within "
+                  "{:.1f} %{}\n",
+                  run.model.text(), run.minibatch, found.steps, 100 * found.spread,
+                  arguments.factor == 1 ? "" : fmt::format("; times {}", arguments.factor)));
+  print_out(fmt::format("substep={:.4g},update={:.4g},bytes={}\n",
+                        arguments.factor * found.substep_seconds,
+                        arguments.factor * found.update_seconds, found.gradient_bytes));
+  return ExitCode::good;
+}
 
 std::span<const TrainProgram> train_programs() {
   static constexpr std::array<TrainProgram, 3> kPrograms{

@@ -1,14 +1,60 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include <rubato/hosts/c10d_hosts.hpp>
+#include <rubato/loop/hosts.hpp>
+#include <rubato/runs/run.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "clients/app/line/exit_code.hpp"
 #include "train_arguments.hpp"
 
 namespace rubato::app {
+
+/// Trains the workload that `load` returns, with progress on stdout, and writes a run folder.
+/// Throws Error for a mistake of the user; no run folder is made then.
+[[nodiscard]] ExitCode train(const TrainArguments& arguments, const LoadWorkload& load);
+
+/// The location of the run: the one that the command resumes, or a new folder. Throws Error if it
+/// cannot be used.
+[[nodiscard]] RunLocation location_of_first(const TrainArguments& arguments);
+
+/// Answers a command that continues a run which is_complete().
+[[nodiscard]] ExitCode tell_of_complete(const TrainArguments& arguments);
+
+/// Connects the hosts; the texts in `equal` must be the same on all of them. Throws Error.
+using ConnectHosts =
+    std::function<std::shared_ptr<Hosts>(const HostArguments& hosts, std::vector<NamedText> equal)>;
+
+/// train() on several hosts, of which the first alone shows the progress and writes the run folder.
+/// It leaves a checkpoint if another host is lost.
+[[nodiscard]] ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
+                                      const ConnectHosts& connect);
+
+/// Joins the hosts of a run: calls elastic_hosts() with `options`, completed from `hosts`. Throws
+/// Error.
+using JoinHosts = std::function<std::shared_ptr<ElasticHosts>(const HostArguments& hosts,
+                                                              ElasticOptions options)>;
+
+/// train() on elastic hosts. The first host shows the progress and writes the run folder. If it is
+/// lost, the next host takes over, in the same folder if it can reach it. The others keep the
+/// necessary files in a temporary folder of their own, which is removed with them.
+[[nodiscard]] ExitCode train_on_elastic_hosts(const TrainArguments& arguments,
+                                              const LoadWorkload& load, const JoinHosts& join);
+
+/// Trains the first steps of a configuration in several ways that must not matter, prints a hash of
+/// each result, and says where the first difference is. Throws Error for a mistake of the user.
+[[nodiscard]] ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load);
+
+/// `rubato calibrate`: measures how long a substep and an update of the workload take on one thread
+/// of this machine, and prints the times in the form that --cluster takes. Throws as calibrate()
+/// does.
+ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load);
 
 /// A command that computes a workload, in this program or in the one that loads libtorch.
 struct TrainProgram {

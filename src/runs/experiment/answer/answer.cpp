@@ -10,7 +10,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "runs/experiment/statistics/student.hpp"
+#include "statistics.hpp"
 
 namespace rubato {
 

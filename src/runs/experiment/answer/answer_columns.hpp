@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "answer.hpp"
 #include "base/core/text/or_null.hpp"
+#include "runs/experiment/design/design.hpp"
 
 namespace rubato {
 
@@ -47,5 +49,13 @@ inline constexpr const char* kNothing = "-";
 [[nodiscard]] std::string value_in_words(double value, bool is_accuracy);
 /// Formats a count or an amount with the digits that are significant; kNothing for null.
 [[nodiscard]] std::string amount_in_words(const nlohmann::ordered_json& value);
+
+/// A line for each cell. Unknown values are empty; differences are those to the baseline.
+[[nodiscard]] std::string cells_csv(const Answer& answer);
+/// A line for each run, including the seconds that it took on this machine.
+[[nodiscard]] std::string runs_csv(const Answer& answer);
+/// The whole answer without these seconds, so that its text does not depend on the machine.
+[[nodiscard]] std::string to_json(const Design& design, const Answer& answer,
+                                  std::span<const TuningAnswer> tuning);
 
 }  // namespace rubato

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "answer.hpp"
+#include "answer_document.hpp"
 #include "runs/experiment/design/design.hpp"
 
 namespace rubato {
@@ -23,5 +24,11 @@ namespace rubato {
 [[nodiscard]] std::string off_budget_in_words(const Design& design,
                                               std::span<const Answer::Cell* const> cells,
                                               std::span<const std::size_t> columns);
+
+/// Tables that show at a glance which choice survives which condition: a row for each choice (a
+/// rule, for example) and a column for each trace, one table for each combination of the other
+/// conditions. Without a trace column, the columns are the values of the first condition. Empty if
+/// there is only one condition besides the baseline's.
+[[nodiscard]] std::vector<AnswerDocument::Table> overviews_of(const Answer& answer);
 
 }  // namespace rubato

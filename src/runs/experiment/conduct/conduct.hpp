@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "data_facts.hpp"
+#include <rubato/runs/tensorboard.hpp>
+
 #include "experiment_folder.hpp"
 #include "run_pool.hpp"
+#include "run_result.hpp"
 #include "runs/experiment/answer/answer.hpp"
 #include "runs/experiment/design/design.hpp"
+#include "runs/experiment/design/experiment_plan.hpp"
 
 namespace rubato {
 
@@ -57,5 +60,47 @@ struct Conducted {
 
 /// Writes answer.md, answer.csv, runs.csv and answer.json into the folder. Throws OutputError.
 void write_answer(const ExperimentFolder& folder, const Design& design, const Conducted& conducted);
+
+/// The result of a run. A run that has not ended is missing, and so is one whose results have been
+/// damaged since; RunResult::reason then says how.
+[[nodiscard]] RunResult result_of(const RunFiles& files, const Measure& measure);
+
+/// The values that tuning has chosen, setting by setting.
+[[nodiscard]] std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning);
+
+/// An experiment, as read from its folder.
+struct RecordedExperiment {
+  Design design;
+  std::vector<TuningAnswer> tuning{};
+  Answer answer;
+};
+
+[[nodiscard]] bool is_experiment(const std::filesystem::path& folder);
+/// Whether the folder contains the answer, which is written once the runs have ended.
+[[nodiscard]] bool has_answer(const std::filesystem::path& folder);
+
+/// Reads the folder of an experiment, whether or not all of its runs have ended, and evaluates the
+/// runs so far as conduct() does. Runs, locks and writes nothing. Throws Error if the design, its
+/// data or a run that tunes cannot be read.
+[[nodiscard]] RecordedExperiment read_experiment(const std::filesystem::path& folder);
+
+/// The columns of HPARAMS, TensorBoard's table of runs.
+struct TensorBoardColumns {
+  /// The options that tell the runs apart: trace, rule, the other axes, the tuned option, and the
+  /// seed.
+  std::vector<HyperparameterColumn> hyperparameters{};
+  /// The tags of the quantities that the answer is about.
+  std::vector<std::string> metrics{};
+};
+
+/// The columns of an experiment's table. `tuned` is the option that was tuned; empty if none was.
+[[nodiscard]] TensorBoardColumns tensorboard_columns(const ExperimentPlan& plan,
+                                                     const std::string& tuned,
+                                                     const Measure& measure);
+
+/// Writes the columns into an event file in the folder of the runs, replacing an earlier one; does
+/// nothing if no run writes event files. Throws OutputError.
+void write_tensorboard_columns(const ExperimentFolder& folder, const ExperimentPlan& plan,
+                               const std::string& tuned, const Measure& measure);
 
 }  // namespace rubato

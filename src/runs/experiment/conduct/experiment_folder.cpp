@@ -23,7 +23,7 @@
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/experiment/design/design_file.hpp"
-#include "runs/experiment/design/labels.hpp"
+#include "runs/experiment/design/value_list.hpp"
 
 namespace rubato {
 

@@ -7,7 +7,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "runs/experiment/design/design.hpp"
-#include "runs/experiment/design/runs.hpp"
+#include "runs/experiment/design/experiment_plan.hpp"
 
 namespace rubato {
 

@@ -4,12 +4,19 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/step_source.hpp>
+
+#include "runs/config/values/model_choice.hpp"
+#include "runs/experiment/design/experiment_plan.hpp"
 
 namespace rubato {
 
@@ -136,5 +143,30 @@ struct RunResult {
 /// The totals of the run when it first reached `target`; empty if it never did.
 [[nodiscard]] std::optional<RunPoint> reached(const RunResult& result, const Measure& measure,
                                               double target);
+
+/// Facts about the data of an experiment's runs, loaded once for each data set.
+class DataFacts {
+ public:
+  /// The measure of a run's results. Throws Error if its data cannot be read.
+  [[nodiscard]] const Measure& measure_of(const RunConfiguration& configuration);
+  /// Checks before the first run begins that all runs can be done: that their data can be read,
+  /// that their traces are valid and long enough, and that either all or none of their models have
+  /// an accuracy. Throws Error, naming the run.
+  void require_runnable(std::span<const PlannedRun> runs);
+
+ private:
+  struct Facts {
+    Measure measure;
+    /// Size of the training set.
+    std::int64_t samples = 0;
+    DataShape shape{};
+  };
+  const Facts& facts_of(const RunConfiguration& configuration);
+  void require_steps(const RunConfiguration& configuration);
+
+  std::map<std::string, Facts> facts_;
+  // Configurations whose steps have been checked.
+  std::set<std::string> checked_;
+};
 
 }  // namespace rubato

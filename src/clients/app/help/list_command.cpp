@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_configuration.hpp>
+
+#include "base/core/tables/text_table.hpp"
+#include "base/core/text/or_null.hpp"
+#include "base/core/text/wrapped.hpp"
+#include "clients/app/commands.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/run_options_line.hpp"
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kIndent = 4;
+constexpr std::string_view kRecords = "records";
+
+// The text in the column of the defaults.
+std::string shown_default(const Argument& argument) {
+  if (!argument.example.empty()) return "required";
+  return argument.fallback.empty() ? argument.unset : argument.fallback;
+}
+
+std::string shown_values(const Argument& argument) {
+  if (argument.example.empty()) return argument.accepted;
+  return fmt::format("{}, such as {}", argument.accepted, argument.example);
+}
+
+// The arguments of a strategy are listed below it; their columns are aligned over the whole family.
+std::string family_text(const Family& family, LineWidth width) {
+  TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
+  for (const Strategy& strategy : family.strategies) {
+    for (const Argument& argument : strategy.arguments) {
+      table.add({argument.name, shown_default(argument), shown_values(argument)});
+    }
+  }
+  const std::vector<std::string> arguments = table.rows(width);
+  const std::string title = fmt::format("{} ({}): {}", family.name, family.option, family.help);
+  std::string text = wrapped(title, 0, width) + '\n';
+  auto next = arguments.begin();
+  for (const Strategy& strategy : family.strategies) {
+    text += fmt::format("\n{}\n{:{}}{}\n", strategy.name, "", kIndent,
+                        wrapped(strategy.help, kIndent, width));
+    for (std::size_t i = 0; i < strategy.arguments.size(); ++i) text += *next++;
+  }
+  if (arguments.empty()) return text;
+  // Names such as "csv:FILE" already contain a colon.
+  const bool has_colon =
+      std::any_of(family.strategies.begin(), family.strategies.end(), [](const Strategy& strategy) {
+        return !strategy.arguments.empty() && strategy.name.find(':') != std::string::npos;
+      });
+  const std::string form = fmt::format(
+      "Given as NAME{}ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default, accepted "
+      "values.",
+      has_colon ? ',' : ':');
+  return text + '\n' + wrapped(form, 0, width) + '\n';
+}
+
+std::string overview(std::span<const Family> all, LineWidth width) {
+  TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
+  for (const Family& family : all) {
+    table.add({family.name, family.option,
+               fmt::to_string(fmt::join(row_names(family.strategies), ", "))});
+  }
+  const std::string title = "The names that options take; `rubato list FAMILY` explains each.";
+  return wrapped(title, 0, width) + "\n\n" + table.text(width);
+}
+
+// The columns of a record are listed below it.
+std::string records_text(LineWidth width) {
+  const std::string title =
+      "What rubato writes for other programs: a line of metrics.jsonl for each step, minibatch, "
+      "epoch, ..., whose \"kind\" says which; summary.json; the JSON of `rubato eval`.";
+  std::string text = wrapped(title, 0, width) + '\n';
+  for (const RecordInfo& record : record_infos()) {
+    TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
+    for (const ColumnInfo& column : record.columns) {
+      table.add({json_path(column), value_name(column), column.help});
+    }
+    text += fmt::format("\n{}\n{:{}}{}\n{}", record.name, "", kIndent,
+                        wrapped(record.help, kIndent, width), table.text(width));
+  }
+  return text;
+}
+
+Json argument_json(const Argument& argument) {
+  return {{"name", argument.name},
+          {"kind", choice_name(kArgumentKinds, argument.kind)},
+          {"default", or_null(argument.fallback)},
+          {"unset", or_null(argument.unset)},
+          {"required", !argument.example.empty()},
+          {"example", or_null(argument.example)},
+          {"accepted", argument.accepted},
+          {"choices", argument.choices}};
+}
+
+Json family_json(const Family& family) {
+  Json strategies = Json::array();
+  for (const Strategy& strategy : family.strategies) {
+    Json arguments = Json::array();
+    for (const Argument& argument : strategy.arguments) {
+      arguments.push_back(argument_json(argument));
+    }
+    strategies.push_back(
+        {{"name", strategy.name}, {"help", strategy.help}, {"arguments", std::move(arguments)}});
+  }
+  return {{"name", family.name},
+          {"option", family.option},
+          {"help", family.help},
+          {"strategies", std::move(strategies)}};
+}
+
+std::vector<std::string> listed_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.push_back(family.name);
+  names.emplace_back(kRecords);
+  return names;
+}
+
+std::string json_of(std::span<const Family> all) {
+  Json json{{"families", Json::array()}};
+  for (const Family& family : all) json["families"].push_back(family_json(family));
+  return json_text(json, 2) + '\n';
+}
+
+}  // namespace
+
+int list_command(std::span<const std::string> arguments) {
+  RunConfiguration named;
+  std::vector<Family> wanted;
+  bool records = false;
+  bool json = false;
+  CommandLine line("rubato list",
+                   "Prints what options take by name (models, rules, optimizers, ...): all names, "
+                   "or those of a family with their arguments. `rubato list records` prints what "
+                   "rubato writes for other programs.");
+  line.operands(
+      OperandCount::any, "FAMILY", "what to explain, or records [the names of all]",
+      [&](const std::string& text) {
+        records = records || text == kRecords;
+        if (text != kRecords) wanted.push_back(family(text, families(named.extensions)));
+      },
+      listed_names());
+  define_plugins(line, named);
+  line.flag("json",
+            "print JSON: everything about the given families, or about all; for records, their "
+            "JSON Schema",
+            json);
+  line.footer(
+      "Examples:\n"
+      "  rubato list\n"
+      "  rubato list rules schedules\n"
+      "  rubato list --json\n"
+      "  rubato list records --json");
+  line.parse(arguments);
+  if (records && !wanted.empty()) {
+    throw Error("records are listed by themselves; accepted: without the name of a family");
+  }
+  if (records) {
+    json ? print_out(record_json_schema()) : print_text(records_text(output_width()));
+    return 0;
+  }
+  const std::vector<Family> all = families(named.extensions);
+  if (json) {
+    print_out(json_of(wanted.empty() ? all : wanted));
+    return 0;
+  }
+  const LineWidth width = output_width();
+  if (wanted.empty()) print_text(overview(all, width));
+  for (const Family& one : wanted) {
+    print_text((&one == wanted.data() ? "" : "\n") + family_text(one, width));
+  }
+  return 0;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/signals.hpp"
+
+namespace rubato::app {
+
+/// The place of this process among the hosts of `rubato train`, and how it meets the others.
+struct HostArguments {
+  int count = 1;
+  int rank = 0;
+  /// The rendezvous. `run` is the name of the run at a `rubato rendezvous` or another store; empty
+  /// if host 0 serves the store.
+  std::string address = "127.0.0.1";
+  int port = 29500;
+  std::string run{};
+  /// True if the store is a TCPStore of c10d, as torchrun's is.
+  bool is_tcp_store = false;
+  std::string interface = "127.0.0.1";
+  double weight = 1;
+  /// The file with the token of the hosts; no token if empty.
+  std::string token_file{};
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);
+
+  /// The least and the greatest number of elastic hosts; 0 if the hosts are not elastic.
+  int least = 0;
+  int most = 0;
+  /// The choice of an elastic host that is asked to terminate.
+  OnTerm on_term = OnTerm::leave;
+
+  [[nodiscard]] bool elastic() const { return least > 0; }
+  [[nodiscard]] bool several() const { return count > 1 || elastic(); }
+
+  friend bool operator==(const HostArguments&, const HostArguments&) = default;
+};
+
+/// Returns the value of an environment variable; empty if it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// The environment of this process.
+[[nodiscard]] std::optional<std::string> environment_of_process(const std::string& name);
+
+/// Reads the options of hosts; they are interpreted only once all are known.
+class HostOptions {
+ public:
+  explicit HostOptions(HostArguments& arguments, Environment environment = environment_of_process);
+
+  /// Adds the options to a command, which this object must outlive.
+  void define(CommandLine& line);
+  /// Sets the arguments; called once the command has been parsed. Throws Error if they contradict
+  /// each other, or the environment lacks what they need.
+  void finish(const CommandLine& line);
+
+ private:
+  void take_environment(const CommandLine& line);
+  void finish_elastic(const CommandLine& line);
+
+  HostArguments& arguments_;
+  Environment environment_;
+  bool from_environment_ = false;
+};
+
+/// Reads a rendezvous, "HOST:PORT" or "HOST:PORT/NAME", into the arguments. Throws Error.
+void read_rendezvous(const std::string& text, HostArguments& arguments);
+
+/// Reads the token in a file, without the end of the line. Throws Error if the file cannot be read,
+/// is empty or has more than one line.
+[[nodiscard]] std::string token_in(const std::string& file);
+
+/// The arguments of `rubato hosts`.
+struct HostsArguments {
+  /// The rendezvous of the hosts, the name of their run and their token; the other members are
+  /// unused.
+  HostArguments meeting{};
+  bool json = false;
+};
+
+/// Reads the arguments after the name of the command. Throws HelpAsked, and Error for a mistake of
+/// the user.
+[[nodiscard]] HostsArguments parse_hosts_arguments(std::span<const std::string> arguments);
+
+/// The arguments of `rubato rendezvous`.
+struct RendezvousArguments {
+  /// The port to listen on; 0 chooses a free one.
+  int port = 29500;
+  /// The address to listen on; all network interfaces if empty.
+  std::string address{};
+  /// The file with the token of the hosts; no token if empty.
+  std::string token_file{};
+  bool quiet = false;
+};
+
+/// Reads the arguments after the name of the command. Throws HelpAsked, and Error for a mistake of
+/// the user.
+[[nodiscard]] RendezvousArguments parse_rendezvous_arguments(
+    std::span<const std::string> arguments);
+
+}  // namespace rubato::app

@@ -1,0 +1,253 @@
+#include "succession.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_folder.hpp>
+
+#include "base/core/system/file.hpp"
+#include "clients/app/train/terminal_run.hpp"
+#include "runs/run/resumption.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "rubato-host-";
+
+// Returns whether the folder belongs to a process that is gone: nobody works in it, and it is too
+// old for its owner to be still starting.
+bool is_left_over(const fs::path& folder) {
+  constexpr std::chrono::minutes kBeginning{1};
+  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(folder);
+  if (age < kBeginning || !folder.filename().string().starts_with(kPrefix)) return false;
+  try {
+    static_cast<void>(RunFolder::existing(folder / "run"));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+HostFolder::HostFolder() {
+  std::string name = (fs::temp_directory_path() / fmt::format("{}XXXXXX", kPrefix)).string();
+  if (mkdtemp(name.data()) == nullptr) {
+    throw OutputError(fmt::format("{}: cannot make the folder: {}", name,
+                                  std::generic_category().message(errno)));
+  }
+  path_ = name;
+}
+
+HostFolder::~HostFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void HostFolder::remove_leftovers() noexcept {
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::temp_directory_path())) {
+      if (is_left_over(entry.path())) fs::remove_all(entry.path());
+    }
+  } catch (const std::exception&) {
+    // Another process has removed it, or it belongs to another user.
+  }
+}
+
+namespace {
+
+constexpr std::uint64_t kMost = std::uint64_t{1} << 36U;
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 26U;
+
+// Sends `bytes` of host `from` to the hosts in `to`, where it fills `bytes`.
+void give(Hosts& hosts, std::size_t from, const std::vector<bool>& to, std::span<std::byte> bytes) {
+  const auto own = static_cast<std::size_t>(hosts.rank());
+  std::vector<std::span<const std::byte>> out(to.size());
+  std::vector<std::span<std::byte>> in(to.size());
+  for (std::size_t host = 0; host < to.size(); ++host) {
+    if (own == from && to[host]) out[host] = bytes;
+  }
+  if (own != from && to[own]) in[from] = bytes;
+  hosts.exchange(out, in);
+}
+
+}  // namespace
+
+bool Giving::any() const {
+  return std::ranges::find(to, true) != to.end();
+}
+
+Giving giving_of(const ElasticHosts& hosts) {
+  const std::span<const HostStanding> standings = hosts.standings();
+  const auto steps_of = [](const HostStanding& host) { return host.steps.value_or(-1); };
+  const auto furthest = std::ranges::max_element(standings, {}, steps_of);
+  Giving giving{.from = static_cast<std::size_t>(furthest - standings.begin())};
+  for (std::size_t host = 0; host < standings.size(); ++host) {
+    const bool lacks = !standings[host].steps || *standings[host].steps + 1 < steps_of(*furthest);
+    giving.to.push_back(lacks && host != giving.from);
+  }
+  return giving;
+}
+
+std::string given(Hosts& hosts, const Giving& giving, std::string bytes) {
+  const auto own = static_cast<std::size_t>(hosts.rank());
+  const bool has_part = own == giving.from || giving.to[own];
+  std::uint64_t size = bytes.size();
+  give(hosts, giving.from, std::vector(giving.to.size(), true),
+       std::as_writable_bytes(std::span(&size, 1)));
+  if (size > kMost) {
+    throw Error(
+        fmt::format("another host sends a state of {} bytes; accepted: up to {}", size, kMost));
+  }
+  if (giving.to[own]) bytes.resize(size);
+  for (std::uint64_t begin = 0; begin < size; begin += kPiece) {
+    const std::uint64_t count = std::min(kPiece, size - begin);
+    give(hosts, giving.from, giving.to,
+         has_part ? std::as_writable_bytes(std::span(bytes)).subspan(begin, count)
+                  : std::span<std::byte>());
+  }
+  return bytes;
+}
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// The time that a killed process may need to end: its last thread releases the lock.
+constexpr milliseconds kEnding = seconds(10);
+// The time to wait for the lock if it is unknown whether its process has ended.
+constexpr milliseconds kDoubt = seconds(2);
+
+fs::path absolute_of(const fs::path& folder) {
+  return absolute_path(folder);
+}
+
+// Returns an unused name beside a folder: runs/a-2.
+fs::path name_beside(const fs::path& folder) {
+  std::error_code ignored;
+  fs::path name;
+  int i = 2;
+  do {
+    name = fmt::format("{}-{}", folder.string(), i++);
+  } while (fs::exists(name, ignored));
+  return name;
+}
+
+milliseconds patience_with(const std::optional<RunWriter>& writer) {
+  if (!writer || writer->process == RunWriter::Process::unknown) return kDoubt;
+  return writer->process == RunWriter::Process::ended ? kEnding : milliseconds(0);
+}
+
+// Tests whether the folder has room for twice the handover: the host that failed to write there may
+// have been stopped by a limit of its own.
+bool has_room(const fs::path& folder, const Handover& handover) {
+  constexpr std::size_t kLeast = std::size_t{1} << 20U;
+  const std::size_t bytes = 2 * std::max(kLeast, handover_bytes(handover).size());
+  std::string name = (folder / ".room-XXXXXX").string();
+  const int file = mkstemp(name.data());
+  if (file < 0) return false;
+  const bool fits = posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
+  close(file);
+  std::error_code ignored;
+  fs::remove(name, ignored);
+  return fits;
+}
+
+// Takes over the first of `folders` that is available, or else makes a new one beside the wanted
+// folder; `why` then says why.
+RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance& inheritance,
+                        milliseconds patience, std::string& why) {
+  const auto take_over = [&](const fs::path& folder) {
+    return RunLocation::take_over(folder, inheritance.configuration, inheritance.handover,
+                                  patience);
+  };
+  for (const fs::path& folder : folders) {
+    try {
+      return take_over(folder);
+    } catch (const OutputError&) {
+      throw;
+    } catch (const Error& error) {
+      // The folder belongs to another run, or the host that wrote it is still alive.
+      why += std::string(error.what()) + "\n";
+    }
+  }
+  return take_over(name_beside(inheritance.wanted));
+}
+
+}  // namespace
+
+RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
+  const fs::path& wanted = inheritance.wanted;
+  const std::optional<RunWriter> before = hosts.writer();
+  std::error_code ignored;
+  std::vector<fs::path> folders{wanted};
+  if (before && before->is_here) {
+    const bool has_failed = !before->failure.empty();
+    const bool is_wanted = absolute_of(wanted) == before->folder;
+    if (has_failed && is_wanted && !has_room(wanted, inheritance.handover)) {
+      throw OutputError(before->failure);
+    }
+    if (!has_failed && !is_wanted && fs::exists(before->folder, ignored)) {
+      folders.insert(folders.begin(), before->folder);
+    }
+  }
+  std::string why;
+  if (before && before->is_here && !fs::exists(before->folder, ignored)) {
+    why = fmt::format("{}: the folder of the run is gone; is its disk still mounted?\n",
+                      before->folder);
+  }
+  RunLocation location = location_in(folders, inheritance, patience_with(before), why);
+  const fs::path& folder = location.path();
+  const std::string now = absolute_of(folder).string();
+  const bool has_moved = before && (!before->is_here || before->folder != now);
+  if (has_moved || !why.empty()) {
+    warn(fmt::format("{}the run continues in {} after {} steps{}", why, folder.string(),
+                     inheritance.steps,
+                     has_moved ? fmt::format(", previously in {}{}", before->folder,
+                                             before->is_here ? "" : " on another machine")
+                               : ""));
+  }
+  if (has_moved && before->is_here) mark_moved(before->folder, folder, inheritance.steps);
+  return location;
+}
+
+bool has_more(const fs::path& folder, std::int64_t steps) {
+  const auto files = CheckpointFolder(folder / "checkpoints", 1).files();
+  std::error_code ignored;
+  if (files.empty()) return fs::exists(folder / "summary.json", ignored);
+  return CheckpointFolder::steps_of(files.front()).value_or(0) > steps;
+}
+
+RunLocation leave_copy(const Inheritance& inheritance) {
+  std::vector<fs::path> folders;
+  if (!has_more(inheritance.wanted, inheritance.steps)) folders.push_back(inheritance.wanted);
+  std::string why;
+  return location_in(folders, inheritance, kDoubt, why);
+}
+
+RunLocation keep_copy(const Inheritance& inheritance) {
+  const fs::path name = fs::temp_directory_path() / absolute_of(inheritance.wanted).filename();
+  std::error_code ignored;
+  return RunLocation::take_over(fs::exists(name, ignored) ? name_beside(name) : name,
+                                inheritance.configuration, inheritance.handover);
+}
+
+}  // namespace rubato::app

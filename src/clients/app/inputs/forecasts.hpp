@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rubato/steps/plan.hpp>
+#include <rubato/steps/step_plan.hpp>
+
+#include "base/core/text/wrapped.hpp"
+#include "runs/run/workload/run_steps.hpp"
+
+namespace rubato::app {
+
+/// Options of the output of a plan.
+struct PlanView {
+  Assignment assignment = Assignment::contiguous;
+  std::uint64_t seed = 42;
+  /// True if the JSON lists the samples of every minibatch.
+  bool indices = false;
+};
+
+/// Formats a plan as {"epochs": [{"epoch", "trace_range": [first, last + 1], "batch_sizes",
+/// "cores": [{"core", "assignments": [[minibatches of the step], ...], "indices": [[samples of the
+/// minibatch], ...]}]}]}. The minibatches of "indices" are in the order of the assignments. An
+/// empty list stands for a core that is idle in that step or, if the trace changes the number of
+/// cores, does not exist then.
+[[nodiscard]] std::string plan_json(const PlanOptions& plan, std::span<const EpochPlan> epochs,
+                                    const PlanView& view);
+
+/// Formats a plan as a table with a line for every epoch, and says how long the trace of `planner`
+/// lasts. The utilisation is the share of core-substeps that do work, if every core waits for the
+/// one with the most substeps. The median of an even number of batch sizes is the smaller one in
+/// the middle.
+[[nodiscard]] std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs,
+                                     const PlanView& view, LineWidth width = {});
+
+/// One of the simulated trainings.
+struct SimulatedRun {
+  /// The options that differ between the runs, with the values of this run.
+  std::vector<std::pair<std::string, std::string>> options{};
+  SimulatedTraining training{};
+};
+
+/// A table with a line for each run and a column for each option that differs. There must be at
+/// least one run, and all must have the same options.
+[[nodiscard]] std::string simulation_table(std::span<const SimulatedRun> runs,
+                                           LineWidth width = {});
+/// The same as a list in JSON, with the modelled time as in the metrics.
+[[nodiscard]] std::string simulation_json(std::span<const SimulatedRun> runs);
+
+}  // namespace rubato::app

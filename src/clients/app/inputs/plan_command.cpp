@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/plan.hpp>
+#include <rubato/steps/random.hpp>
+
+#include "base/core/tables/text_table.hpp"
+#include "base/core/text/or_null.hpp"
+#include "clients/app/commands.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/number_text.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/run_options_line.hpp"
+#include "forecasts.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/run/run_request.hpp"
+#include "runs/run/workload/run_steps.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+MinibatchRun share_of(const StepPlan& step, CoreRank core, Assignment assignment) {
+  return core.value() < step.cores ? step.share_of(core, assignment) : MinibatchRun{};
+}
+
+Json core_json(const EpochPlan& epoch, CoreRank core, Assignment assignment, SampleOrder* samples) {
+  Json assignments = Json::array();
+  Json indices = Json::array();
+  for (const StepPlan& step : epoch.steps) {
+    const MinibatchRun run = share_of(step, core, assignment);
+    if (samples != nullptr) samples->prepare(epoch.index, step);
+    Json minibatches = Json::array();
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      minibatches.push_back(run[i].value());
+      if (samples != nullptr) indices.push_back(samples->minibatch(step, run[i]));
+    }
+    assignments.push_back(std::move(minibatches));
+  }
+  Json json{{"core", core.value()}, {"assignments", std::move(assignments)}};
+  if (samples != nullptr) json["indices"] = std::move(indices);
+  return json;
+}
+
+Json epoch_json(const PlanOptions& plan, const EpochPlan& epoch, const PlanView& view) {
+  Json json{{"epoch", epoch.index.value()},
+            {"trace_range", {epoch.first_step().value(), epoch.end_step().value()}},
+            {"batch_sizes", Json::array()},
+            {"cores", Json::array()}};
+  std::int64_t most_cores = 0;
+  for (const StepPlan& step : epoch.steps) {
+    json["batch_sizes"].push_back(step.batch_size);
+    most_cores = std::max(most_cores, step.cores);
+  }
+  std::optional<SampleOrder> samples;
+  if (view.indices) samples.emplace(plan.dataset_size, plan.minibatch_size, view.seed);
+  for (CoreRank core; core.value() < most_cores; ++core) {
+    json["cores"].push_back(core_json(epoch, core, view.assignment, samples ? &*samples : nullptr));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string plan_json(const PlanOptions& plan, std::span<const EpochPlan> epochs,
+                      const PlanView& view) {
+  // Each epoch is a line of its own, which is short enough to read, and only one epoch at a time is
+  // held as a tree.
+  std::string text = "{\"epochs\": [";
+  for (const EpochPlan& epoch : epochs) {
+    if (&epoch != epochs.data()) text += ',';
+    text += '\n' + json_text(epoch_json(plan, epoch, view));
+  }
+  return text + "\n]}\n";
+}
+
+namespace {
+
+// Formats 12 as "12th".
+std::string ordinal(std::int64_t value) {
+  const bool teen = value % 100 / 10 == 1;
+  const std::int64_t last = value % 10;
+  const char* const suffix = !teen && last == 1   ? "st"
+                             : !teen && last == 2 ? "nd"
+                             : !teen && last == 3 ? "rd"
+                                                  : "th";
+  return grouped(value) + suffix;
+}
+
+std::string count_of(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
+// The numbers of a row, for one epoch or for all of them.
+struct Totals {
+  std::vector<std::int64_t> batch_sizes;
+  std::int64_t samples = 0;
+  std::int64_t dropped = 0;
+  std::int64_t busy_substeps = 0;
+  std::int64_t all_substeps = 0;
+
+  void add(const StepPlan& step) {
+    batch_sizes.push_back(step.batch_size);
+    busy_substeps += step.minibatches;
+    all_substeps += step.cores * ((step.minibatches + step.cores - 1) / step.cores);
+  }
+};
+
+std::vector<std::string> row_of(std::string name, std::span<const EpochPlan> epochs,
+                                Totals totals) {
+  std::vector<std::int64_t>& sizes = totals.batch_sizes;
+  std::sort(sizes.begin(), sizes.end());
+  // An epoch that lies within one step has no step of its own.
+  if (sizes.empty())
+    return {std::move(name),         "", "0", "", "", "", grouped(totals.samples),
+            grouped(totals.dropped), ""};
+  const double utilisation =
+      static_cast<double>(totals.busy_substeps) / static_cast<double>(totals.all_substeps);
+  return {std::move(name),
+          fmt::format("{}-{}", epochs.front().first_step().value() + 1,
+                      epochs.back().end_step().value()),
+          grouped(static_cast<std::int64_t>(sizes.size())),
+          grouped(sizes.front()),
+          grouped(sizes[(sizes.size() - 1) / 2]),
+          grouped(sizes.back()),
+          grouped(totals.samples),
+          grouped(totals.dropped),
+          fmt::format("{:.1f} %", 100 * utilisation)};
+}
+
+void put_epochs(std::string& text, const PlanOptions& plan, std::span<const EpochPlan> epochs,
+                LineWidth width) {
+  const std::vector<std::string> header{"epoch", "range",   "steps",   "min batch",  "median",
+                                        "max",   "samples", "dropped", "utilisation"};
+  TextTable table(std::vector(header.size(), Column::right));
+  table.add(header);
+  Totals all;
+  for (const EpochPlan& epoch : epochs) {
+    Totals totals;
+    for (const StepPlan& step : epoch.steps) {
+      totals.add(step);
+      all.add(step);
+    }
+    totals.samples = samples_of(epoch, plan);
+    all.samples += totals.samples;
+    totals.dropped = plan.dataset_size - totals.samples;
+    all.dropped += totals.dropped;
+    table.add(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value() + 1),
+                     std::span(&epoch, 1), std::move(totals)));
+  }
+  if (epochs.size() > 1) table.add(row_of("all", epochs, std::move(all)));
+  text += '\n' + table.text(width);
+  if (!epochs.back().complete) text += "* the trace stops before this epoch is full\n";
+}
+
+std::string duration(const Planner& planner) {
+  const Trace& trace = planner.trace();
+  const TraceExtent extent = extent_of(planner);
+  std::string text = fmt::format("The trace lasts {}", count_of(extent.epochs, "epoch"));
+  if (extent.further_steps > 0) {
+    text += fmt::format(" and {} ({}) of the {}", count_of(extent.further_steps, "further step"),
+                        count_of(extent.further_samples, "sample"), ordinal(extent.epochs + 1));
+  }
+  text += fmt::format("; {}", count_of(trace.length(), "step"));
+  if (trace.end() == TraceEnd::hold) text += "; then it holds its last step";
+  if (trace.end() == TraceEnd::cycle) text += "; then it begins again";
+  return text + ".\n";
+}
+
+std::string cores_text(const Planner& planner) {
+  const CoreRange cores = cores_of(planner.trace(), planner.options().cores);
+  return cores.fewest == cores.most
+             ? count_of(cores.most, "core")
+             : fmt::format("{} to {} cores", grouped(cores.fewest), grouped(cores.most));
+}
+
+}  // namespace
+
+std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs,
+                       const PlanView& view, LineWidth width) {
+  const PlanOptions& plan = planner.options();
+  const Trace& trace = planner.trace();
+  std::string text = fmt::format("trace  {}\n", trace.source());
+  if (!trace.scaling().empty()) text += fmt::format("scale  {}\n", trace.scaling());
+  text += fmt::format("data   {} in minibatches of {}, on {}, {}\n",
+                      count_of(plan.dataset_size, "sample"), grouped(plan.minibatch_size),
+                      cores_text(planner), choice_name(kAssignments, view.assignment));
+  if (!epochs.empty()) put_epochs(text, plan, epochs, width);
+  const bool constant = trace.length() == 1 && trace.endless();
+  text += '\n';
+  text += constant ? "The trace never ends.\n" : duration(planner);
+  return text;
+}
+
+namespace {
+
+struct PlanCommandOptions {
+  /// The configuration, of which only the options of elasticity can be set.
+  RunConfiguration run;
+  /// The number of samples.
+  std::int64_t dataset_size = 12'000;
+  std::uint64_t seed = 42;
+  /// The only epoch to show, counted from 1.
+  std::optional<std::int64_t> epoch;
+  /// The number of epochs to show, beginning with the first.
+  std::optional<std::int64_t> epochs;
+  bool indices = false;
+  bool json = false;
+};
+
+void define_data(CommandLine& line, PlanCommandOptions& options) {
+  line.group("Data");
+  line.option("dataset-size", "N", "samples in the data set", fmt::to_string(options.dataset_size),
+              [&](const std::string& text) {
+                options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
+              });
+  line.option("seed", "N",
+              "seed of the shuffling, with --indices; the first epoch shuffles with N, the second "
+              "with N + 1, and so on",
+              fmt::to_string(options.seed),
+              [&](const std::string& text) { options.seed = parse_seed(text); });
+}
+
+void define_output(CommandLine& line, PlanCommandOptions& options) {
+  line.group("What to print");
+  line.option("epoch", "E", "epoch E only, counted from 1", "", [&](const std::string& text) {
+    options.epoch = parse_whole(text, 1, kMaxPlannedEpochs);
+  });
+  line.option(
+      "epochs", "N", "the first N epochs [all of the trace; one if it never ends]", "",
+      [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxPlannedEpochs); });
+  line.flag("json",
+            "print JSON: the minibatches of every core in every step; files and JSON count epochs "
+            "and steps from 0",
+            options.json);
+  line.flag("indices", "with --json: also the samples of every minibatch", options.indices);
+}
+
+std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
+  std::int64_t held = 0;
+  while (std::optional<EpochPlan> epoch = planner.next()) {
+    if (++held == wanted) return {*std::move(epoch)};
+  }
+  throw Error(fmt::format("--epoch: the trace {} ends before epoch {}; accepted: {}",
+                          planner.trace().source(), wanted,
+                          held == 0   ? std::string("a longer trace, or another --on-trace-end")
+                          : held == 1 ? std::string("1")
+                                      : fmt::format("1 to {}", held)));
+}
+
+std::vector<EpochPlan> epochs_to_show(const Planner& planner, const PlanCommandOptions& options) {
+  if (options.epoch && options.epochs) {
+    throw Error("--epoch and --epochs exclude each other; accepted: one of them");
+  }
+  if (options.epoch) return one_epoch(planner, *options.epoch);
+  return first_epochs(planner, options.epochs);
+}
+
+}  // namespace
+
+int plan_command(std::span<const std::string> arguments) {
+  PlanCommandOptions options;
+  CommandLine line("rubato plan",
+                   "Shows what a trace will do before anything is trained: its epochs, what every "
+                   "core does, and how long the trace lasts.");
+  define_run_options(line, options.run, Commands::plan);
+  define_data(line, options);
+  define_output(line, options);
+  line.footer(
+      "Values in [] are the defaults. Examples:\n"
+      "  rubato plan\n"
+      "  rubato plan --trace trace.csv --dataset-size 60000 --cores 16\n"
+      "  rubato plan --trace 128 --cores 4 --epoch 1 --json --indices");
+  line.parse(arguments);
+  if (options.indices && !options.json) {
+    throw Error("--indices: the table has no room for samples; accepted: together with --json");
+  }
+  const RunConfiguration& run = options.run;
+  const IdleOption seed{.option = "seed",
+                        .idle = !options.indices,
+                        .why = "no samples are printed",
+                        .accepted = "with --indices"};
+  require_none_idle(line, {&seed, 1});
+  require_none_idle(line.given(), run);
+
+  const Planner planner(load_trace(run), {.dataset_size = options.dataset_size,
+                                          .minibatch_size = run.minibatch,
+                                          .cores = run.cores,
+                                          .remainder = run.remainder});
+  const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
+  if (const auto note = idle_cores(planner.trace(), run); note && line.given().contains("cores")) {
+    print_error(fmt::format("rubato plan: {}\n", *note));
+  }
+  const PlanView view{run.assignment, options.seed, options.indices};
+  if (options.json) {
+    print_out(plan_json(planner.options(), epochs, view));
+  } else {
+    print_text(plan_table(planner, epochs, view, output_width()));
+  }
+  return 0;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/random.hpp>
+
+#include "base/core/product.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "base/core/tables/text_table.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/text/hour.hpp"
+#include "base/core/text/or_null.hpp"
+#include "clients/app/commands.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/number_text.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/run_options_line.hpp"
+#include "forecasts.hpp"
+#include "loop/train/records/record_schemas.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/plugin.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/experiment/design/value_list.hpp"
+#include "runs/report/report_schemas.hpp"
+#include "runs/run/workload/run_steps.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+std::string cores_text(const SimulatedTraining& training) {
+  return training.fewest_cores == training.most_cores
+             ? fmt::to_string(training.most_cores)
+             : fmt::format("{} to {}", training.fewest_cores, training.most_cores);
+}
+
+}  // namespace
+
+std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width) {
+  std::vector<std::string> header;
+  std::vector<Column> columns;
+  for (const auto& option : runs.front().options) {
+    header.push_back(option.first);
+    columns.push_back(Column::left);
+  }
+  bool money = false;
+  bool ends = false;
+  bool hosts = false;
+  for (const SimulatedRun& run : runs) {
+    money = money || run.training.result.time.value_or(ClockTime()).money > 0;
+    ends = ends || !ended_by(run.training.result).empty();
+    hosts = hosts || run.training.host_bytes > 0;
+  }
+  for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"}) {
+    header.emplace_back(name);
+    columns.push_back(Column::right);
+  }
+  if (money) header.emplace_back("money"), columns.push_back(Column::right);
+  if (hosts) header.emplace_back("bytes/step"), columns.push_back(Column::right);
+  for (const char* name : {"idle", "lost", "restarting", "restarts"}) {
+    header.emplace_back(name);
+    columns.push_back(Column::right);
+  }
+  if (ends) header.emplace_back("ended by"), columns.push_back(Column::left);
+  TextTable table(columns, 0, runs.front().options.size());
+  table.add(header);
+  for (const SimulatedRun& run : runs) {
+    const SimulationResult& result = run.training.result;
+    const ClockTime time = result.time.value_or(ClockTime());
+    std::vector<std::string> row;
+    for (const auto& option : run.options) row.push_back(option.second);
+    row.push_back(grouped(result.epochs));
+    row.push_back(grouped(result.steps));
+    row.push_back(fmt::format("{:.0f}", run.training.mean_batch));
+    row.push_back(cores_text(run.training));
+    row.push_back(modelled_time(time.seconds));
+    row.push_back(fmt::format("{:.4g}", time.core_seconds / kSecondsOfHour));
+    if (money) row.push_back(fmt::format("{:.4g}", time.money));
+    if (hosts) row.push_back(grouped(std::llround(run.training.host_bytes)));
+    row.push_back(modelled_time(time.idle_seconds));
+    row.push_back(modelled_time(time.lost_seconds));
+    row.push_back(modelled_time(time.restart_seconds));
+    row.push_back(grouped(time.restarts));
+    if (ends) row.push_back(ended_by(result));
+    table.add(row);
+  }
+  return table.text(width);
+}
+
+std::string simulation_json(std::span<const SimulatedRun> runs) {
+  auto list = nlohmann::ordered_json::array();
+  for (const SimulatedRun& run : runs) {
+    nlohmann::ordered_json options = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : run.options) options[name] = value;
+    const SimulationResult& result = run.training.result;
+    const std::string end = ended_by(result);
+    list.push_back(
+        {{"options", options},
+         {"epochs", result.epochs},
+         {"steps", result.steps},
+         {"samples", result.samples},
+         {"mean_batch", run.training.mean_batch},
+         {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
+         {"host_bytes_per_step", run.training.host_bytes},
+         {"clock", json_of(clock_schema(), result.time.value_or(ClockTime())).at("clock")},
+         {"ended_by", or_null(end)}});
+  }
+  return json_text(list, 2) + "\n";
+}
+
+namespace {
+
+constexpr std::size_t kMostRuns = 100'000;
+
+struct Values {
+  const RunOption* option = nullptr;
+  std::vector<std::string> texts{};
+};
+
+struct SimulateOptions {
+  /// The configuration that the values are applied to.
+  RunConfiguration base{.clock = Clock::modelled};
+  std::vector<Values> values;
+  std::optional<std::int64_t> dataset_size;
+  bool json = false;
+};
+
+void define_values(CommandLine& line, SimulateOptions& options) {
+  // The options that influence a run's time may each have several values.
+  const std::vector<const RunOption*> asked = run_options(Commands::simulate);
+  options.values.reserve(asked.size());
+  for (const RunOption* option : asked) {
+    line.group(option->group);
+    if (option->name == kPluginOption) {
+      define_plugins(line, options.base);
+      continue;
+    }
+    Values& values = options.values.emplace_back(Values{.option = option});
+    line.list(option->name, option->value, option->help,
+              option->shown_default.empty() ? option->text(RunConfiguration()).value_or("")
+                                            : option->shown_default,
+              [&values, &options](const std::string& text) {
+                std::ranges::move(list_values(*values.option, text, options.base.extensions),
+                                  std::back_inserter(values.texts));
+              });
+  }
+}
+
+// Returns all combinations of the values; those of the last option change fastest.
+std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
+  std::vector<RunConfiguration> all{options.base};
+  for (const Values& values : options.values) {
+    if (values.texts.empty()) continue;
+    if (values.texts.size() > kMostRuns / all.size()) {
+      throw Error(
+          fmt::format("--{}: all combinations are more than {} runs; accepted: fewer values",
+                      values.option->name, kMostRuns));
+    }
+    all = each_with_each(all, values.texts,
+                         [&](RunConfiguration& configuration, const std::string& text) {
+                           values.option->set(configuration, text);
+                         });
+  }
+  return all;
+}
+
+// Loads each trace only once for all runs, as it may be a pipe.
+class LoadedSteps {
+ public:
+  RunSteps of(const RunConfiguration& run) {
+    const auto key = std::pair(run.trace.text(), run.on_trace_end);
+    const auto found = loaded_.find(key);
+    if (found != loaded_.end()) return run_steps_of(run, found->second);
+    return run_steps_of(
+        run,
+        loaded_.emplace(key, load_trace_or_availability(run.trace, run.on_trace_end, "--trace: "))
+            .first->second);
+  }
+
+ private:
+  std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
+};
+
+// Shows progress on a terminal, if the simulation takes longer than a moment.
+class Progress {
+ public:
+  explicit Progress(std::size_t runs)
+      : runs_(runs), shown_(can_redraw(STDERR_FILENO)), line_(redraw_error) {}
+  ~Progress() { line_.clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::size_t done) {
+    if (!shown_ || since_.seconds() < kMoment) return;
+    line_.draw(fmt::format("simulated {} of {}", done, runs_));
+    since_ = {};
+  }
+
+ private:
+  static constexpr double kMoment = 0.5;
+
+  std::size_t runs_;
+  bool shown_;
+  DrawnLine line_;
+  Stopwatch since_;
+};
+
+std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
+  const std::vector<RunConfiguration> configurations = combinations(options);
+  // Every configuration is checked before the first simulation, which may take long.
+  for (const RunConfiguration& run : configurations) {
+    require_consistent(run);
+    require_foreseeable(run);
+  }
+  LoadedSteps steps;
+  Progress progress(configurations.size());
+  std::vector<SimulatedRun> runs;
+  for (const RunConfiguration& run : configurations) {
+    progress.show(runs.size());
+    SimulatedRun& one = runs.emplace_back(
+        SimulatedRun{.training = simulate_training(run, steps.of(run), options.dataset_size)});
+    for (const Values& values : options.values) {
+      if (values.texts.size() < 2) continue;
+      one.options.emplace_back(values.option->name, values.option->text(run).value_or(""));
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+int simulate_command(std::span<const std::string> arguments) {
+  SimulateOptions options;
+  CommandLine line(
+      "rubato simulate",
+      "Predicts the hours, core-hours and money of trainings on an imagined cluster, without "
+      "training: to the last digit those of `rubato train --clock virtual`. Every option takes "
+      "several values, separated by commas or by repeating it, and all combinations are compared.");
+  define_values(line, options);
+  line.group("Data");
+  line.option("dataset-size", "N", "samples in the data set", "that of the built-in data",
+              [&](const std::string& text) {
+                options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
+              });
+  line.group("Output");
+  line.flag("json", "print JSON", options.json);
+  line.footer(
+      "Values in [] are the defaults. Examples:\n"
+      "  rubato simulate --trace spot:most=64,seed=1 --cluster substep=0.1,restart=60\n"
+      "  rubato simulate --trace 1024 --cores 8,32,128 --price 0.9 --epochs 90 \\\n"
+      "    --dataset-size 1281167 --cluster substep=0.1,bytes=100000000,algorithm=ring \\\n"
+      "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
+  line.parse(arguments);
+  const std::vector<SimulatedRun> runs = [&] {
+    try {
+      return simulated(options);
+    } catch (...) {
+      rethrow_of_plugins(options.base.plugin);
+    }
+  }();
+  print_out(options.json ? simulation_json(runs) : simulation_table(runs, output_width()));
+  return 0;
+}
+
+}  // namespace rubato::app

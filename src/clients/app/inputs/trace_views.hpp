@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/trace.hpp>
+
+#include "base/core/text/wrapped.hpp"
+
+namespace rubato::app {
+
+/// A number that changes over time, or over steps; it is drawn as a plot.
+struct Timeline {
+  /// The number is `value` from `at` on.
+  struct Change {
+    double at = 0;
+    std::int64_t value = 0;
+  };
+
+  /// The label of the horizontal axis ("hours", "steps"), and that of the vertical one ("devices").
+  std::string across{};
+  std::string up{};
+  /// The first change is at 0, each has a value other than the one before, and all are before
+  /// `end`.
+  std::vector<Change> changes{};
+  double end = 0;
+  /// True if the horizontal axis counts whole things.
+  bool whole = false;
+};
+
+/// The devices over time, in seconds, minutes, hours or days, depending on the length.
+[[nodiscard]] Timeline timeline_of(const Availability& availability);
+/// The batch sizes over the steps.
+[[nodiscard]] Timeline timeline_of(const Trace& trace);
+
+/// A plot for the terminal, as wide as prose. A legend explains its characters if some column
+/// covers several values. Without `utf8` it is plain ASCII.
+[[nodiscard]] std::string text_plot(const Timeline& timeline, bool utf8, LineWidth width = {});
+
+/// A few lines about an availability or a trace; the first one names its source.
+[[nodiscard]] std::string summary_text(const Availability& availability, LineWidth width = {});
+[[nodiscard]] std::string summary_text(const Trace& trace, LineWidth width = {});
+
+/// The same as JSON: {"kind": "availability", "source", "length_seconds", "sample_gap_seconds",
+/// "fewest", "most", "mean", "changes", "changes_per_hour", "share_at_zero",
+/// "longest_at_zero_seconds"}, or {"kind": "trace", "source", "steps", "samples", "fewest", "most",
+/// "mean", "changes", "fewest_cores", "most_cores"}; null for absent values.
+[[nodiscard]] std::string summary_json(const Availability& availability);
+[[nodiscard]] std::string summary_json(const Trace& trace);
+
+/// "3 h 45 min", "12 s": the two largest units of a time in seconds.
+[[nodiscard]] std::string duration_text(double seconds);
+
+}  // namespace rubato::app

@@ -1,0 +1,223 @@
+#include "compare.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/text/printable.hpp"
+#include "clients/app/commands.hpp"
+#include "clients/app/line/exit_code.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/signals.hpp"
+#include "runs/experiment/answer/answer_document.hpp"
+#include "runs/experiment/conduct/conduct.hpp"
+#include "runs/experiment/conduct/experiment_folder.hpp"
+#include "runs/report/progress.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr int kNarrowestMeter = 6;
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string damage(const std::string& run, const std::string& what,
+                   const std::filesystem::path& aside) {
+  return fmt::format("{}  {}; it is run again; its old files are in {}", run, what, aside.string());
+}
+
+std::string value_of(const RunResult& result) {
+  if (!result.is_accuracy) return fmt::format("test loss {:.4g}", *result.final_value);
+  return fmt::format("{:.2f} %", *result.final_value * 100);
+}
+
+std::string outcome(const RunResult& result) {
+  switch (result.end) {
+    case RunEnd::out_of_devices:
+      return result.reason;
+    case RunEnd::diverged:
+    case RunEnd::failed:
+      return fmt::format("{}: {}", name_of(result.end), first_line(result.reason));
+    case RunEnd::finished:
+      return value_of(result);
+    default:
+      return fmt::format("{}: {}", name_of(result.end), value_of(result));
+  }
+}
+
+}  // namespace
+
+CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
+    : jobs_(jobs), terminal_(terminal), line_(print_out) {}
+
+void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
+                               const std::vector<RunResult>& ended) {
+  stage_ = name;
+  runs_ = runs;
+  ended_ = std::ssize(ended);
+  lost_ = missing_ = timed_ = 0;
+  seconds_ = 0;
+  running_.clear();
+  for (const RunResult& result : ended) {
+    lost_ += is_lost(result.end) ? 1 : 0;
+    if (!result.has_value()) continue;
+    seconds_ += result.wall_seconds;
+    ++timed_;
+  }
+  print_line(fmt::format("{}: {} of {} are complete", name, ended_, runs));
+}
+
+void CompareProgress::on_start(const std::string& run) {
+  running_.emplace(run, Stopwatch());
+  draw();
+}
+
+void CompareProgress::on_end(const std::string& run, const RunResult& result, double seconds) {
+  running_.erase(run);
+  ++ended_;
+  ++timed_;
+  seconds_ += seconds;
+  lost_ += is_lost(result.end) ? 1 : 0;
+  if (terminal_ && result.end == RunEnd::finished) {
+    draw();
+    return;
+  }
+  const std::string left = time_left();
+  print_line(fmt::format("{}/{}  {}  {}  {}{}", ended_, runs_, run, outcome(result),
+                         clock_time(seconds), left.empty() ? "" : "  " + left));
+}
+
+void CompareProgress::on_damaged(const std::string& run, const std::string& what,
+                                 const std::filesystem::path& aside) {
+  print_line(damage(run, what, aside));
+}
+
+void CompareProgress::on_missing(const std::string& run, const std::string& why) {
+  running_.erase(run);
+  ++missing_;
+  print_line(fmt::format("{}  {}; it continues the next time", run, why));
+}
+
+void CompareProgress::on_tick() {
+  draw();
+}
+
+void CompareProgress::on_stage_end() {
+  line_.clear();
+}
+
+std::string CompareProgress::time_left() const {
+  if (timed_ == 0) return {};
+  const double each = seconds_ / static_cast<double>(timed_);
+  double work = each * static_cast<double>(runs_ - ended_ - missing_);
+  for (const auto& [name, since] : running_) work -= std::min(each, since.seconds());
+  return fmt::format("{} left", clock_time(work / static_cast<double>(jobs_)));
+}
+
+std::string CompareProgress::line() const {
+  std::vector<LineField> fields{{fmt::format("{} {}/{}", stage_, ended_, runs_), 7},
+                                {fmt::format("{} running", running_.size()), 3}};
+  if (lost_ > 0) fields.push_back({fmt::format("{} lost", lost_), 4});
+  if (missing_ > 0) fields.push_back({fmt::format("{} missing", missing_), 5});
+  if (const std::string left = time_left(); !left.empty()) fields.push_back({left, 6});
+  const int columns = drawable_columns(STDOUT_FILENO);
+  if (runs_ == 0) return fitting_line(std::move(fields), columns);
+  const double done = static_cast<double>(ended_) / static_cast<double>(runs_);
+  return line_with_bar(std::move(fields), columns, done, kNarrowestMeter);
+}
+
+void CompareProgress::print_line(const std::string& text) {
+  line_.clear();
+  print_text(text + '\n');
+}
+
+void CompareProgress::draw() {
+  if (terminal_) line_.draw(line());
+}
+
+void NoProgress::on_damaged(const std::string& run, const std::string& what,
+                            const std::filesystem::path& aside) {
+  print_error(fmt::format("rubato compare: {}\n", damage(run, what, aside)));
+}
+
+namespace {
+
+constexpr const char* kStopping =
+    "\nrubato compare: the runs finish their steps and write checkpoints; repeat after a second to "
+    "end at once\n";
+
+// The file that this process runs, even if its name has been given to another file since.
+constexpr const char* kThisProgram = "/proc/self/exe";
+
+void warn(const std::string& text) {
+  print_error(fmt::format("rubato compare: {}\n", text));
+}
+
+std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
+  if (arguments.quiet) return std::make_unique<NoProgress>();
+  return std::make_unique<CompareProgress>(arguments.jobs, can_redraw(STDOUT_FILENO));
+}
+
+int report(const CompareArguments& arguments, const Design& design, const ExperimentFolder& folder,
+           const Conducted& conducted, int signal) {
+  const std::string go_on =
+      fmt::format("to continue: rubato compare --resume {}", shell_quoted(folder.path().string()));
+  if (signal != 0) {
+    warn("stopped by a signal; " + go_on);
+    return static_cast<int>(exit_code_of_signal(signal));
+  }
+  if (conducted.answer) {
+    write_answer(folder, design, conducted);
+    const AnswerDocument document = document_of(design, *conducted.answer, conducted.tuning);
+    const std::string answer = to_text(document, output_width());
+    if (arguments.quiet) {
+      print_out(answer);
+    } else {
+      print_out(fmt::format("\n{}\n", answer));
+      print_text(fmt::format("answer.md, answer.csv, runs.csv and answer.json are in {}\n",
+                             folder.path().string()));
+    }
+  }
+  if (conducted.missing == 0) return 0;
+  warn(fmt::format("{} run{} did not reach {} end; {}", conducted.missing,
+                   conducted.missing == 1 ? "" : "s", conducted.missing == 1 ? "its" : "their",
+                   go_on));
+  return static_cast<int>(ExitCode::incomplete);
+}
+
+}  // namespace
+
+int compare_command(std::span<const std::string> arguments) {
+  const auto options = parse_compare_arguments(arguments);
+  // Every mistake of the user is found before the folder is made.
+  DataFacts facts;
+  const ExperimentPlan plan = plan_of(options.design);
+  facts.require_runnable(plan.runs);
+  for (const TuningCell& cell : tuning_of(options.design)) facts.require_runnable(cell.runs);
+  const ExperimentFolder folder(options.folder);
+  const Design design = folder.adopt(options.design);
+  folder.write_design(design);
+
+  const StopSignals signals(kStopping);
+  const PoolOptions pool{
+      .program = kThisProgram, .jobs = options.jobs, .inherited = folder.lock(), .stopping = [&] {
+        return signals.received() != 0;
+      }};
+  const auto view = view_for(options);
+  const Conducted conducted = conduct(design, folder, facts, pool, *view);
+  return report(options, design, folder, conducted, signals.received());
+}
+
+}  // namespace rubato::app

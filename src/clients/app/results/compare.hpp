@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/system/stopwatch.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "runs/experiment/conduct/conduct.hpp"
+#include "runs/experiment/design/design.hpp"
+
+namespace rubato::app {
+
+/// The arguments of `rubato compare`.
+struct CompareArguments {
+  Design design;
+  /// The folder of the experiment.
+  std::filesystem::path folder;
+  /// The number of runs at the same time.
+  std::int64_t jobs = 1;
+  bool quiet = false;
+};
+
+/// Reads the arguments after `rubato compare`, with the design that --config names or that of the
+/// experiment that --resume names. Throws HelpAsked, and Error for a mistake of the user; traces
+/// and data are not read.
+[[nodiscard]] CompareArguments parse_compare_arguments(std::span<const std::string> arguments);
+
+/// Shows the progress of an experiment on stdout: on a terminal a line that is redrawn, elsewhere a
+/// line for each run that has ended. A run that failed has a line of its own on both.
+class CompareProgress final : public ExperimentView {
+ public:
+  /// `jobs` is the number of runs at the same time; `terminal` is true if stdout can be redrawn.
+  CompareProgress(std::int64_t jobs, bool terminal);
+
+  void on_stage(const std::string& name, std::int64_t runs,
+                const std::vector<RunResult>& ended) override;
+  void on_start(const std::string& run) override;
+  void on_end(const std::string& run, const RunResult& result, double seconds) override;
+  void on_damaged(const std::string& run, const std::string& what,
+                  const std::filesystem::path& aside) override;
+  void on_missing(const std::string& run, const std::string& why) override;
+  void on_tick() override;
+  void on_stage_end() override;
+
+ private:
+  [[nodiscard]] std::string line() const;
+  /// The time left, estimated from the mean time of the runs that have ended; empty until one has.
+  [[nodiscard]] std::string time_left() const;
+  void print_line(const std::string& text);
+  void draw();
+
+  std::int64_t jobs_;
+  bool terminal_;
+  DrawnLine line_;
+  std::string stage_;
+  std::int64_t runs_ = 0;
+  std::int64_t ended_ = 0;
+  std::int64_t lost_ = 0;
+  std::int64_t missing_ = 0;
+  double seconds_ = 0;
+  std::int64_t timed_ = 0;
+  std::map<std::string, Stopwatch> running_;
+};
+
+/// A view that reports damaged runs on stderr, and nothing else.
+class NoProgress final : public ExperimentView {
+ public:
+  void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
+                const std::vector<RunResult>& /*ended*/) override {}
+  void on_start(const std::string& /*run*/) override {}
+  void on_end(const std::string& /*run*/, const RunResult& /*result*/,
+              double /*seconds*/) override {}
+  void on_damaged(const std::string& run, const std::string& what,
+                  const std::filesystem::path& aside) override;
+  void on_missing(const std::string& /*run*/, const std::string& /*why*/) override {}
+  void on_tick() override {}
+  void on_stage_end() override {}
+};
+
+}  // namespace rubato::app

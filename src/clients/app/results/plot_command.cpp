@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/terminal/terminal.hpp"
+#include "clients/app/commands.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/output.hpp"
+#include "plot_file.hpp"
+#include "runs/experiment/conduct/conduct.hpp"
+#include "runs/experiment/design/design_file.hpp"
+#include "runs/experiment/design/experiment_plan.hpp"
+#include "runs/recorded/plot.hpp"
+#include "runs/recorded/watched_runs.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::array<Choice<CurveOver>, 4> kOver{{{CurveOver::samples, "samples"},
+                                                  {CurveOver::steps, "steps"},
+                                                  {CurveOver::hours, "hours"},
+                                                  {CurveOver::money, "money"}}};
+
+struct PlotArguments {
+  std::vector<path> folders;
+  /// The column to plot; if not given, the accuracy if any run has it, else the loss.
+  std::optional<CurveColumn> up;
+  CurveOver across = CurveOver::samples;
+  std::optional<path> out;
+};
+
+PlotArguments read_arguments(std::span<const std::string> arguments) {
+  PlotArguments read;
+  CommandLine line("rubato plot",
+                   "Plots the recorded steps or epochs of runs together, in the terminal or as a "
+                   "picture. A curve of an experiment is the mean over the seeds of one choice.");
+  line.operands(OperandCount::some, "RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
+                [&](const std::string& text) { read.folders.emplace_back(text); });
+  line.option("y", "NAME",
+              "what to plot: a column of steps or epochs that `rubato list records` names",
+              "accuracy, or loss where there is none",
+              [&](const std::string& text) { read.up = curve_column(text); });
+  line.option("x", choice_names(kOver),
+              "the horizontal axis; hours and money are those of modelled time", "samples",
+              [&](const std::string& text) { read.across = parse_choice("axis", text, kOver); });
+  line.option("out", "FILE.svg|FILE.png", "write a picture, instead of plotting in the terminal",
+              "", [&](const std::string& text) {
+                require_picture_file(text);
+                read.out = text;
+              });
+  line.footer(
+      "Examples:\n"
+      "  rubato plot runs/linear runs/root\n"
+      "  rubato plot runs/linear --y loss --x steps\n"
+      "  rubato plot answer --out accuracy.svg\n"
+      "Exit codes: 2 for a mistake in the options or files, 24 for a picture that\n"
+      "cannot be written.");
+  line.parse(arguments);
+  return read;
+}
+
+// One curve of the plot: a run, or runs of an experiment that differ only in the seed.
+struct Plotted {
+  std::string name;
+  std::vector<path> runs;
+};
+
+// Names each run by its folder's name alone if no other run has the same.
+void shorten_names(std::vector<FoundRun>& runs) {
+  std::map<std::string, int> counts;
+  const auto own = [](const FoundRun& run) {
+    const path folder = run.folder.has_filename() ? run.folder : run.folder.parent_path();
+    return printable(folder.filename().string());
+  };
+  for (const FoundRun& run : runs) ++counts[own(run)];
+  for (FoundRun& run : runs) {
+    if (counts[own(run)] == 1) run.name = own(run);
+  }
+}
+
+// The name of a cell consists of the labels that are not the same in all cells.
+std::string name_of(const PlannedCell& cell, const ExperimentPlan& plan) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
+    const bool same = std::ranges::all_of(plan.cells, [&](const PlannedCell& other) {
+      return other.labels[i] == plan.cells.front().labels[i];
+    });
+    if (!same) labels.push_back(cell.labels[i]);
+  }
+  if (cell.is_baseline) labels.emplace_back("(baseline)");
+  return printable(fmt::to_string(fmt::join(labels, " ")));
+}
+
+// Returns the cells of an experiment whose runs have begun; nothing if its design cannot be read,
+// for example because it needs a plug-in.
+std::vector<Plotted> cells_of(const path& folder) {
+  std::vector<Plotted> cells;
+  if (!is_experiment(folder)) return cells;
+  try {
+    const path file = folder / kDesignFile;
+    const ExperimentPlan plan = plan_of(parse_design(read_file(file), file.string()).design);
+    for (const PlannedCell& planned : plan.cells) {
+      Plotted cell{.name = name_of(planned, plan), .runs = {}};
+      for (const std::size_t run : planned.runs) {
+        const path run_folder = files_of(folder, plan.runs[run].name, false).folder;
+        if (is_there(run_folder / "metrics.jsonl")) cell.runs.push_back(run_folder);
+      }
+      if (!cell.runs.empty()) cells.push_back(std::move(cell));
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  return cells;
+}
+
+std::vector<Plotted> plotted_of(const std::vector<path>& folders) {
+  std::vector<FoundRun> runs;
+  std::vector<Plotted> all;
+  for (const path& folder : folders) {
+    std::vector<Plotted> cells = cells_of(folder);
+    std::ranges::move(cells, std::back_inserter(all));
+    if (!cells.empty()) continue;
+    const std::vector<FoundRun> found = found_runs(folder);
+    if (found.empty()) refuse_without_runs(folder);
+    runs.insert(runs.end(), found.begin(), found.end());
+  }
+  shorten_names(runs);
+  for (const FoundRun& run : runs) all.push_back({.name = run.name, .runs = {run.folder}});
+  return all;
+}
+
+// The curves of all that have one, and the names of the others.
+struct PlottedCurves {
+  Plot plot;
+  std::vector<std::string> without;
+};
+
+PlottedCurves curves_of(const std::vector<Plotted>& all, const CurveColumn& up, CurveOver across) {
+  PlottedCurves drawn{
+      .plot = {.across = std::string(choice_name(kOver, across)), .up = up.label(), .curves = {}},
+      .without = {}};
+  for (const Plotted& one : all) {
+    std::vector<std::vector<PlotPoint>> runs;
+    for (const path& run : one.runs) runs.push_back(recorded_curve(run, up, across));
+    Plot::Curve curve = runs.size() == 1
+                            ? Plot::Curve{.name = one.name, .points = std::move(runs.front())}
+                            : mean_curve(one.name, runs);
+    if (curve.points.empty()) {
+      drawn.without.push_back(one.name);
+    } else {
+      drawn.plot.curves.push_back(std::move(curve));
+    }
+  }
+  return drawn;
+}
+
+Plot plot_of(const PlotArguments& arguments) {
+  const std::vector<Plotted> all = plotted_of(arguments.folders);
+  const CurveColumn up = arguments.up.value_or(curve_column("accuracy"));
+  PlottedCurves drawn = curves_of(all, up, arguments.across);
+  if (drawn.plot.curves.empty() && !arguments.up) {
+    drawn = curves_of(all, curve_column("loss"), arguments.across);
+  }
+  if (drawn.plot.curves.empty()) {
+    throw Error(fmt::format(
+        "no run has {} over {}; accepted: what their metrics.jsonl contain, such as --y loss "
+        "--x samples",
+        up.info.name, drawn.plot.across));
+  }
+  if (!drawn.without.empty()) {
+    print_error(fmt::format("rubato plot: no {} over {}, so not drawn: {}\n", drawn.plot.up,
+                            drawn.plot.across, fmt::join(drawn.without, ", ")));
+  }
+  return std::move(drawn.plot);
+}
+
+void print_plot(const Plot& plot) {
+  constexpr int kRows = 16;
+  const bool terminal = can_redraw(STDOUT_FILENO);
+  const auto rows = static_cast<int>(terminal_rows(STDOUT_FILENO).value_or(24));
+  const int legend = plot.curves.size() < 2 ? 0 : static_cast<int>(plot.curves.size());
+  const ViewStyle style{.columns = drawable_columns(STDOUT_FILENO),
+                        .utf8 = speaks_utf8(),
+                        .colours = terminal && wants_colours()};
+  // The plot leaves some rows of a terminal to what is above it.
+  const int own = terminal ? std::clamp(rows - 6 - legend, kRows / 2, 2 * kRows) : kRows;
+  for (const std::string& line : plot_lines(plot, style, own)) print_out(line + '\n');
+}
+
+}  // namespace
+
+int plot_command(std::span<const std::string> arguments) {
+  const auto read = read_arguments(arguments);
+  const Plot plot = plot_of(read);
+  if (read.out) {
+    write_picture(plot, *read.out);
+  } else {
+    print_plot(plot);
+  }
+  return 0;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,280 @@
+#include "evaluate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/tables/csv_field.hpp"
+#include "base/core/tables/text_table.hpp"
+#include "base/core/text/or_null.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/run_options_line.hpp"
+#include "runs/config/chosen_parts.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/config/values/model_choice.hpp"
+#include "runs/report/progress.hpp"
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::array<Choice<Prediction>, 2> kPredictions{
+    {{Prediction::outputs, "outputs"}, {Prediction::classes, "classes"}}};
+
+constexpr std::array<std::string_view, 3> kFileTypes{".csv", ".pt", ".safetensors"};
+
+// The texts of --help around the options, in the order of EvaluateCommand.
+struct EvaluateTexts {
+  const char* name;
+  const char* description;
+  const char* footer;
+};
+constexpr std::array<EvaluateTexts, 2> kEvaluateTexts{
+    {{"rubato eval",
+      "Prints the loss and the accuracy of a model on the test set: of a run, given by its folder, "
+      "or of a model with --weights.",
+      "Values in [] are the defaults without a RUN. Examples:\n"
+      "  rubato eval runs/2024-05-31T12-00-00Z --top-k 5\n"
+      "  rubato eval --model script:net.pt --data mnist:DIR\n"
+      "  rubato eval --model mlp --weights state.pt --json\n"
+      "Exit code: 2 for a mistake in the options or files."},
+     {"rubato predict",
+      "Writes the outputs of a model for the test set, or for other data: of a run, given by its "
+      "folder, or of a model with --weights.",
+      "Values in [] are the defaults without a RUN. Examples:\n"
+      "  rubato predict runs/2024-05-31T12-00-00Z --what classes --out classes.csv\n"
+      "  rubato predict runs/2024-05-31T12-00-00Z --data csv:new.csv --what classes\n"
+      "  rubato predict --model script:net.pt --data mnist:DIR --out outputs.pt\n"
+      "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
+      "written."}}};
+
+void define_evaluation(CommandLine& line, EvaluateArguments& arguments, EvaluateCommand command) {
+  line.group("Output");
+  if (command == EvaluateCommand::evaluate) {
+    line.flag("json", "print JSON", arguments.json);
+    return;
+  }
+  line.option("what", choice_names(kPredictions), "all outputs, or the class of the largest",
+              std::string(choice_name(kPredictions, arguments.what)), [&](const std::string& text) {
+                arguments.what = parse_choice("prediction", text, kPredictions);
+              });
+  line.option("out", "FILE.csv|.pt|.safetensors",
+              "where to write them: as CSV, with a row for each sample, or as tensors",
+              "stdout, as CSV", [&](const std::string& text) {
+                const path file(text);
+                const std::string type = file.extension().string();
+                if (std::ranges::find(kFileTypes, type) == kFileTypes.end()) {
+                  throw Error(
+                      fmt::format("'{}' has an unknown type; accepted: a file that ends in "
+                                  "{}",
+                                  text, fmt::join(kFileTypes, ", ")));
+                }
+                arguments.out = file;
+              });
+}
+
+void require_something_to_evaluate(const RunConfiguration& run) {
+  if (!run.model->classifies) {
+    throw Error(
+        fmt::format("--model: {} has no data to be evaluated on; accepted: a classifier, such as "
+                    "softmax",
+                    run.model.text()));
+  }
+  if (run.weights.empty() && !run.model->script) {
+    throw Error(
+        fmt::format("--weights: {} is untrained without them; accepted: a state_dict, or the "
+                    "folder of a run",
+                    run.model.text()));
+  }
+  require_consistent(run);
+}
+
+// Reads the options of a command into `read`.
+class EvaluateCommandLine : public CommandLine {
+ public:
+  EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command)
+      : EvaluateCommandLine(read, command, kEvaluateTexts.at(static_cast<std::size_t>(command))) {}
+
+ private:
+  EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command, const EvaluateTexts& texts)
+      : CommandLine(texts.name, texts.description) {
+    config_of(
+        "run", "RUN",
+        "the folder of a run that has ended, with its model, weights and data; --run itself may "
+        "be left out",
+        [](const std::string& text) { return path(text) / "config.toml"; },
+        /*is_operand=*/true);
+    config([this, &read](const path& file) {
+      const RunConfiguration run = read_configuration(file, {}, read.run);
+      if (given().contains("run")) read.folder = file.parent_path();
+      read.run = evaluation_configuration(run, given().contains("run") ? read.folder : run.weights);
+    });
+    define_run_options(*this, read.run, Commands::evaluate);
+    define_evaluation(*this, read, command);
+    footer(texts.footer);
+  }
+};
+
+}  // namespace
+
+EvaluateArguments parse_evaluate_arguments(std::span<const std::string> arguments,
+                                           EvaluateCommand command) {
+  EvaluateArguments read;
+  EvaluateCommandLine line(read, command);
+  line.parse(arguments);
+  const auto& given = line.given();
+  read.other_data = !read.folder.empty() && given.contains("data") && !given.contains("validation");
+  require_something_to_evaluate(read.run);
+  // The metrics of plug-ins that a run has recorded belong to its training; only a given --metric
+  // is refused.
+  if (given.contains("metric") && !own_metrics(read.run).empty()) {
+    throw Error(
+        fmt::format("--metric {}: a plug-in's metric needs the epochs of a training; "
+                    "accepted: built-in metrics",
+                    read.run.metric));
+  }
+  return read;
+}
+
+std::vector<OptionHelp> own_options(EvaluateCommand command) {
+  EvaluateArguments read;
+  auto own = EvaluateCommandLine(read, command).descriptions();
+  std::erase_if(own, [](const OptionHelp& described) {
+    return described.name == "config" || std::ranges::find(run_options(), described.name,
+                                                           &RunOption::name) != run_options().end();
+  });
+  return own;
+}
+
+namespace {
+
+EvaluationReport report_of(const RunConfiguration& run, const Evaluation& evaluation) {
+  EvaluationReport report{.evaluation = evaluation};
+  if (evaluation.top_k_accuracy) report.top_k = test_metrics_of(run).top_k;
+  return report;
+}
+
+std::string text_of(const EvaluationReport& report) {
+  TextTable table({Column::left, Column::right});
+  for (const auto& [label, value, progress] :
+       shown_fields(evaluation_report_schema(), report, report.top_k.value_or(0), Digits::many)) {
+    table.add({label, value});
+  }
+  return table.text();
+}
+
+template <class T>
+void add_rows(std::string& csv, const NamedArray& array, std::size_t columns) {
+  const auto values = array.values<T>();
+  for (std::size_t row = 0; row * columns < values.size(); ++row) {
+    fmt::format_to(std::back_inserter(csv), "{},{}\n", row,
+                   fmt::join(values.subspan(row * columns, columns), ","));
+  }
+}
+
+// Writes a header and a row for each sample: its number, then its elements in row-major order.
+std::string csv_of(const NamedArray& array) {
+  const auto samples = static_cast<std::size_t>(array.shape.front());
+  const std::size_t columns = array.size() / samples;
+  std::string csv = "sample";
+  for (std::size_t i = 0; i < columns; ++i) {
+    csv += columns == 1 ? "," + array.name : fmt::format(",{}{}", array.name, i);
+  }
+  csv += '\n';
+  switch (array.type) {
+    case ElementType::f32:
+      add_rows<float>(csv, array, columns);
+      return csv;
+    case ElementType::f64:
+      add_rows<double>(csv, array, columns);
+      return csv;
+    case ElementType::i64:
+      add_rows<std::int64_t>(csv, array, columns);
+      return csv;
+    default:
+      throw Error(fmt::format("outputs of type {} are not written as CSV; accepted: --out FILE.pt",
+                              name_of(array.type)));
+  }
+}
+
+// Writes the class of each sample by name; an output beyond the names is written as its number.
+std::string csv_of_names(const NamedArray& classes, const std::vector<std::string>& names) {
+  std::string csv = fmt::format("sample,{}\n", classes.name);
+  std::size_t sample = 0;
+  for (const std::int64_t of : classes.values<std::int64_t>()) {
+    fmt::format_to(std::back_inserter(csv), "{},{}\n", sample++,
+                   static_cast<std::size_t>(of) < names.size()
+                       ? csv_field(names[static_cast<std::size_t>(of)])
+                       : fmt::to_string(of));
+  }
+  return csv;
+}
+
+std::string csv_of(const ArrayCopies& found) {
+  if (found.arrays().size() != 1) {
+    throw Error(
+        fmt::format("the model has {} outputs, which are not written as one CSV; accepted: "
+                    "--out FILE.pt",
+                    found.arrays().size()));
+  }
+  return csv_of(found.arrays().front());
+}
+
+std::string safetensors_of(const ArrayCopies& found) {
+  State state;
+  for (const NamedArray& array : found.arrays()) put_array(state, "", array);
+  return state_bytes(state);
+}
+
+}  // namespace
+
+ExitCode evaluate(const EvaluateArguments& arguments, const LoadWorkload& load) {
+  const EvaluationReport report =
+      report_of(arguments.run, rubato::evaluate(*load(arguments.run), arguments.run));
+  print_out(arguments.json ? json_text(json_of(evaluation_report_schema(), report), 2) + '\n'
+                           : text_of(report));
+  return ExitCode::good;
+}
+
+ExitCode predict(const EvaluateArguments& arguments, const LoadWorkload& load) {
+  const std::shared_ptr<const Workload> workload = load(arguments.run);
+  const ArrayCopies found = rubato::predict(*workload, arguments.run, arguments.what);
+  const std::vector<std::string> names = workload->class_names();
+  const auto csv = [&] {
+    return arguments.what == Prediction::classes && !names.empty()
+               ? csv_of_names(found.arrays().front(), names)
+               : csv_of(found);
+  };
+  if (!arguments.out) {
+    print_out(csv());
+    return ExitCode::good;
+  }
+  const std::string type = arguments.out->extension().string();
+  if (type == ".pt") {
+    write_file(*arguments.out, workload->weights(found.arrays(), {}));
+  } else {
+    write_file(*arguments.out, type == ".csv" ? csv() : safetensors_of(found));
+  }
+  return ExitCode::good;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,69 @@
+#include "libtorch_parts.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <rubato/libtorch/trainer.hpp>
+
+#include "runs/doctor/facts.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+C10dOptions options_of(const HostArguments& hosts, std::vector<NamedText> equal) {
+  return {.count = hosts.count,
+          .rank = hosts.rank,
+          .address = hosts.address,
+          .port = hosts.port,
+          .run = hosts.run,
+          .is_tcp_store = hosts.is_tcp_store,
+          .interface = hosts.interface,
+          .weight = hosts.weight,
+          .token = hosts.token_file.empty() ? "" : token_in(hosts.token_file),
+          .equal = std::move(equal),
+          .timeout = hosts.timeout};
+}
+
+}  // namespace
+
+std::shared_ptr<Hosts> connect_hosts(const HostArguments& hosts, std::vector<NamedText> equal) {
+  return c10d_hosts(options_of(hosts, std::move(equal)));
+}
+
+std::shared_ptr<ElasticHosts> join_hosts(const HostArguments& hosts, ElasticOptions options) {
+  options.meeting = options_of(hosts, std::move(options.meeting.equal));
+  options.least = hosts.least;
+  options.most = hosts.most;
+  return elastic_hosts(std::move(options));
+}
+
+namespace {
+
+// Returns the text between `key` and one of `ends` in libtorch's description of its build.
+std::string said_by_libtorch(std::string_view key, const char* ends) {
+  static const std::string text = at::show_config();
+  const std::size_t found = text.find(key);
+  if (found == std::string::npos) return {};
+  const std::size_t begin = found + key.size();
+  return text.substr(begin, text.find_first_of(ends, begin) - begin);
+}
+
+}  // namespace
+
+std::string doctor_probe() {
+  use_one_intra_op_thread();
+  doctor::TrainingProcess process = doctor::probe_this_process();
+  const KernelsInUse kernels = kernels_in_use();
+  process.aten = kernels.aten;
+  process.onednn = kernels.onednn;
+  process.versions.push_back(
+      {"libtorch", TORCH_VERSION, said_by_libtorch("TORCH_VERSION=", ",\n")});
+  process.versions.push_back({"oneDNN", "", said_by_libtorch("MKL-DNN v", " \n")});
+  return doctor::to_json(process);
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,72 @@
+#include "statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include "base/core/check.hpp"
+
+namespace rubato {
+
+Estimate estimate(std::span<const double> numbers) {
+  RUBATO_CHECK(!numbers.empty(), "the mean of no numbers is undefined");
+  Estimate result{.count = std::ssize(numbers)};
+  const auto count = static_cast<double>(numbers.size());
+  result.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count;
+  if (numbers.size() < 2) return result;
+  // Equal numbers have a deviation of exactly 0, which the rounded mean would hide.
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  if (*least == *most) {
+    result.mean = *least;
+  } else {
+    double squares = 0;
+    for (const double x : numbers) squares += (x - result.mean) * (x - result.mean);
+    result.deviation = std::sqrt(squares / (count - 1));
+  }
+  result.half_width =
+      student_critical(kLevel, result.count - 1) * result.deviation / std::sqrt(count);
+  return result;
+}
+
+PairedDifference paired_difference(std::span<const double> one, std::span<const double> other) {
+  RUBATO_CHECK(one.size() == other.size(), "paired samples have the same length");
+  std::vector<double> differences(one.size());
+  std::transform(one.begin(), one.end(), other.begin(), differences.begin(), std::minus<>());
+  PairedDifference result{.difference = estimate(differences)};
+  const Estimate& difference = result.difference;
+  if (difference.count < 2) return result;
+  if (difference.deviation == 0) {
+    result.p = difference.mean == 0 ? 1 : 0;
+    return result;
+  }
+  const double t =
+      difference.mean / (difference.deviation / std::sqrt(static_cast<double>(difference.count)));
+  result.p = student_two_sided(t, difference.count - 1);
+  return result;
+}
+
+std::vector<double> holm(std::span<const double> p) {
+  std::vector<std::size_t> order(p.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
+  std::vector<double> adjusted(p.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto left = static_cast<double>(order.size() - i);
+    largest = std::max(largest, std::min(1.0, left * p[order[i]]));
+    adjusted[order[i]] = largest;
+  }
+  return adjusted;
+}
+
+std::optional<double> median(std::vector<double> numbers, std::int64_t missing) {
+  std::sort(numbers.begin(), numbers.end());
+  const std::size_t count = numbers.size() + static_cast<std::size_t>(missing);
+  if (count == 0 || count / 2 >= numbers.size()) return std::nullopt;
+  const double upper = numbers[count / 2];
+  return count % 2 == 1 ? upper : (numbers[count / 2 - 1] + upper) / 2;
+}
+
+}  // namespace rubato

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace rubato {
+
+/// The level of all tests and intervals: 95 % intervals, and differences significant at 5 %.
+inline constexpr double kLevel = 0.05;
+
+/// An estimate of the mean of a distribution from a sample.
+struct Estimate {
+  std::int64_t count = 0;
+  double mean = 0;
+  /// Sample standard deviation (divisor count - 1); 0 for one number.
+  double deviation = 0;
+  /// Half the width of the 95 % interval by Student's distribution; empty for one number.
+  std::optional<double> half_width{};
+};
+/// Estimates the mean of at least one number; all numbers must be finite.
+[[nodiscard]] Estimate estimate(std::span<const double> numbers);
+
+/// The difference of two paired samples.
+struct PairedDifference {
+  /// Estimate of `one` minus `other`.
+  Estimate difference;
+  /// p-value of the two-sided paired t-test of no difference; empty for one pair. If all
+  /// differences are the same number, the p-value is 0, or 1 if that number is 0.
+  std::optional<double> p{};
+};
+/// Compares two samples of the same length; the numbers at the same index are a pair.
+[[nodiscard]] PairedDifference paired_difference(std::span<const double> one,
+                                                 std::span<const double> other);
+
+/// The p-values of a family of tests, adjusted by Holm's step-down procedure (Holm 1979), in the
+/// order of `p`. A test is significant at level a if its adjusted value is at most a; the
+/// probability that any true hypothesis is rejected is then at most a.
+[[nodiscard]] std::vector<double> holm(std::span<const double> p);
+
+/// The median of the numbers and of `missing` more that are larger than all of them; for an even
+/// count, the mean of the two in the middle. Empty if the middle is among the missing, or if there
+/// are no numbers.
+[[nodiscard]] std::optional<double> median(std::vector<double> numbers, std::int64_t missing = 0);
+
+// Student's distribution, and the power of paired t-tests. Degrees of freedom are at least 1; a
+// test of n differences has n - 1.
+
+/// P(|T| >= |t|), the p-value of a two-sided test; 0 to 1.
+[[nodiscard]] double student_two_sided(double t, std::int64_t degrees);
+
+/// The t that |T| exceeds with probability `level` (above 0, at most 1): 2.776 for 0.05 and 4
+/// degrees.
+[[nodiscard]] double student_critical(double level, std::int64_t degrees);
+
+/// The probability that a two-sided paired t-test at `level` rejects, if the differences of the
+/// `pairs` (at least 2) are normally distributed and their mean is `effect` standard deviations. It
+/// is the tail probability of the noncentral distribution with noncentrality effect * sqrt(pairs).
+[[nodiscard]] double t_test_power(double effect, std::int64_t pairs, double level);
+
+/// The effect, in standard deviations of the differences, for which this test has the given `power`
+/// (above `level`, below 1).
+[[nodiscard]] double detectable_effect(std::int64_t pairs, double level, double power);
+
+}  // namespace rubato

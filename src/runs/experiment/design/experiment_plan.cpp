@@ -1,0 +1,302 @@
+#include "experiment_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/product.hpp"
+#include "runs/config/chosen_parts.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "value_list.hpp"
+
+namespace rubato {
+
+namespace {
+
+// A value of an axis; a combination has one of each axis.
+struct AxisValue {
+  std::string option;
+  std::string value;
+  std::string label;
+};
+using Combination = std::vector<AxisValue>;
+
+// Values such as "128" for --trace and "linear" for --rule are clear by themselves; "0.9" needs the
+// name of its option.
+std::string named_label(const AxisValue& value) {
+  const OptionKind kind = run_option(value.option).kind;
+  const bool speaks = kind == OptionKind::text || kind == OptionKind::text_or_number;
+  return speaks ? value.label : fmt::format("{} {}", value.option, value.label);
+}
+
+std::string named_slug(const AxisValue& value) {
+  return slug(named_label(value));
+}
+
+// Trace and rule are always among the columns, and so is every axis but the seed.
+std::vector<Axis> columns_of(const Design& design) {
+  std::vector<Axis> columns;
+  for (const RunOption& option : run_options()) {
+    if (option.name == kSeedOption) continue;
+    if (!option.is_compared && !is_axis(design, option.name)) continue;
+    columns.push_back({.option = option.name, .values = values_of(design, option.name)});
+  }
+  return columns;
+}
+
+// All combinations of the axes' values, the last axis fastest.
+std::vector<Combination> product_of(const std::vector<Axis>& axes) {
+  std::vector<Combination> combinations{{}};
+  for (const Axis& axis : axes) {
+    const std::vector<std::string> labels = labels_of(axis.option, axis.values);
+    std::vector<AxisValue> values;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      values.push_back({.option = axis.option, .value = axis.values[i], .label = labels[i]});
+    }
+    combinations = each_with_each(
+        combinations, values,
+        [](Combination& combination, const AxisValue& value) { combination.push_back(value); });
+  }
+  return combinations;
+}
+
+// The part of a combination that defines its setting: everything except trace and rule.
+Combination setting_of(const Combination& combination) {
+  Combination rest = combination;
+  std::erase_if(rest, [](const AxisValue& value) { return run_option(value.option).is_compared; });
+  return rest;
+}
+
+std::string words_of(const Combination& combination) {
+  std::vector<std::string> words;
+  for (const auto& [option, value, label] : combination) {
+    words.push_back(fmt::format("{} {}", option, label));
+  }
+  return fmt::to_string(fmt::join(words, ", "));
+}
+
+void set(RunConfiguration& configuration, const Combination& combination) {
+  for (const auto& [option, value, label] : combination) {
+    run_option(option).set(configuration, value);
+  }
+}
+
+// Numbers texts in the order in which they are first asked for.
+class Numbering {
+ public:
+  std::size_t number_of(const std::string& text) {
+    const auto [found, is_new] = numbers_.emplace(text, texts_.size());
+    if (is_new) texts_.push_back(text);
+    return found->second;
+  }
+  [[nodiscard]] std::vector<std::string> texts() && { return std::move(texts_); }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+  std::vector<std::string> texts_;
+};
+
+// The baseline has constant resources: the batch size that the learning rate is meant for.
+void set_default_baseline(RunConfiguration& configuration) {
+  configuration.trace = fmt::to_string(configuration.reference_batch);
+  configuration.rule = "constant";
+}
+
+// Builds the runs of a design.
+class Planning {
+ public:
+  Planning(const Design& design, const std::vector<std::string>& tuned)
+      : design_(design),
+        tuned_(tuned),
+        columns_(columns_of(design)),
+        seeds_(values_of(design, kSeedOption)) {}
+
+  ExperimentPlan plan() &&;
+  std::vector<TuningCell> tuning() &&;
+
+ private:
+  // The configuration of a combination, without its seed.
+  [[nodiscard]] RunConfiguration configured(const Combination& combination);
+  [[nodiscard]] RunConfiguration baseline(const Combination& setting);
+  PlannedRun run(const std::string& name, RunConfiguration configuration, const std::string& seed);
+  void add_cell(PlannedCell cell, const std::string& name, const RunConfiguration& configuration);
+  [[nodiscard]] std::vector<std::string> labels_of_baseline(const RunConfiguration& configuration,
+                                                            const Combination& setting) const;
+  [[nodiscard]] std::vector<Axis> setting_axes() const;
+
+  const Design& design_;
+  const std::vector<std::string>& tuned_;
+  std::vector<Axis> columns_;
+  std::vector<std::string> seeds_;
+  Numbering settings_;
+  Numbering conditions_;
+  std::set<std::string> names_;
+  ExperimentPlan plan_;
+};
+
+std::vector<Axis> Planning::setting_axes() const {
+  std::vector<Axis> axes = columns_;
+  std::erase_if(axes, [](const Axis& axis) { return run_option(axis.option).is_compared; });
+  return axes;
+}
+
+RunConfiguration Planning::configured(const Combination& combination) {
+  RunConfiguration configuration = design_.base;
+  set(configuration, combination);
+  apply_budget(design_.budget, configuration);
+  const std::size_t setting = settings_.number_of(words_of(setting_of(combination)));
+  if (design_.tuning && setting < tuned_.size()) {
+    run_option(design_.tuning->option).set(configuration, tuned_[setting]);
+  }
+  return configuration;
+}
+
+RunConfiguration Planning::baseline(const Combination& setting) {
+  RunConfiguration configuration = configured(setting);
+  set_default_baseline(configuration);
+  for (const auto& [name, value] : design_.baseline) run_option(name).set(configuration, value);
+  // Availability of devices has no meaning for a trace that is given in steps.
+  if (std::ranges::none_of(design_.baseline,
+                           [](const Assigned& set) { return set.name == "availability"; }) &&
+      configuration.trace->is_built_in()) {
+    run_option("availability").reset(configuration);
+  }
+  return configuration;
+}
+
+PlannedRun Planning::run(const std::string& name, RunConfiguration configuration,
+                         const std::string& seed) {
+  run_option(kSeedOption).set(configuration, seed);
+  std::string own = fmt::format("{}_seed-{}", name, seed);
+  for (int i = 2; !names_.insert(own).second; ++i) {
+    own = fmt::format("{}-{}_seed-{}", name, i, seed);
+  }
+  RunConfiguration checked = configuration;
+  // A rule of another program is replaced for the check; that program checks it itself.
+  if (!own_rule_name(configuration.rule).empty()) checked.rule = "constant";
+  try {
+    require_valid(checked);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{} (of the run {})", error.what(), own));
+  }
+  const std::uint64_t number = configuration.seed;
+  return {.name = std::move(own), .configuration = std::move(configuration), .seed = number};
+}
+
+void Planning::add_cell(PlannedCell cell, const std::string& name,
+                        const RunConfiguration& configuration) {
+  for (const std::string& seed : seeds_) {
+    cell.runs.push_back(plan_.runs.size());
+    plan_.runs.push_back(run(name, configuration, seed));
+  }
+  plan_.cells.push_back(std::move(cell));
+}
+
+std::vector<std::string> Planning::labels_of_baseline(const RunConfiguration& configuration,
+                                                      const Combination& setting) const {
+  std::vector<std::string> labels;
+  for (const Axis& column : columns_) {
+    const auto own = std::ranges::find(setting, column.option, &AxisValue::option);
+    const std::string value = run_option(column.option).text(configuration).value_or("");
+    const bool from_axis = own != setting.end() && own->value == value;
+    labels.push_back(from_axis ? own->label : labels_of(column.option, {value}).front());
+  }
+  return labels;
+}
+
+ExperimentPlan Planning::plan() && {
+  std::vector<RunConfiguration> baselines;
+  std::vector<std::string> names;
+  std::vector<Combination> settings;
+  for (const Combination& setting : product_of(setting_axes())) {
+    baselines.push_back(baseline(setting));
+    settings.push_back(setting);
+    std::string name;
+    for (const AxisValue& value : setting) name += named_slug(value) + "_";
+    names.push_back(name + "baseline");
+  }
+  std::vector<bool> found(baselines.size());
+  for (const Combination& combination : product_of(columns_)) {
+    const RunConfiguration configuration = configured(combination);
+    Combination given = combination;
+    std::erase_if(given, [](const AxisValue& value) { return !is_condition(value.option); });
+    PlannedCell cell{.condition = conditions_.number_of(words_of(given)),
+                     .setting = settings_.number_of(words_of(setting_of(combination)))};
+    std::vector<std::string> parts;
+    for (const AxisValue& value : combination) {
+      cell.labels.push_back(value.label);
+      parts.push_back(named_slug(value));
+    }
+    cell.is_baseline = configuration == baselines[cell.setting];
+    if (cell.is_baseline) found[cell.setting] = true;
+    add_cell(std::move(cell), fmt::to_string(fmt::join(parts, "_")), configuration);
+  }
+  for (std::size_t i = 0; i < baselines.size(); ++i) {
+    if (found[i]) continue;
+    PlannedCell cell{
+        .labels = labels_of_baseline(baselines[i], settings[i]), .setting = i, .is_baseline = true};
+    std::vector<std::string> words;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (!is_condition(columns_[c].option)) continue;
+      words.push_back(fmt::format("{} {}", columns_[c].option, cell.labels[c]));
+    }
+    cell.condition = conditions_.number_of(fmt::to_string(fmt::join(words, ", ")));
+    add_cell(std::move(cell), names[i], baselines[i]);
+  }
+  std::ranges::stable_sort(plan_.cells, {}, &PlannedCell::condition);
+  for (const Axis& column : columns_) plan_.columns.push_back(column.option);
+  plan_.seeds = seeds_;
+  plan_.conditions = std::move(conditions_).texts();
+  plan_.settings = std::move(settings_).texts();
+  return std::move(plan_);
+}
+
+std::vector<TuningCell> Planning::tuning() && {
+  std::vector<TuningCell> cells;
+  const RunOption& option = run_option(design_.tuning->option);
+  const auto seeds =
+      std::min<std::size_t>(seeds_.size(), static_cast<std::size_t>(design_.tuning_seeds));
+  for (const Combination& setting : product_of(setting_axes())) {
+    RunConfiguration configuration = baseline(setting);
+    std::string name;
+    for (const AxisValue& value : setting) name += named_slug(value) + "_";
+    for (const std::string& value : design_.tuning->values) {
+      option.set(configuration, value);
+      TuningCell cell{
+          .setting = settings_.number_of(words_of(setting)), .value = value, .runs = {}};
+      const std::string own = name + slug(fmt::format("{}-{}", option.name, value));
+      for (std::size_t i = 0; i < seeds; ++i) {
+        cell.runs.push_back(run(own, configuration, seeds_[i]));
+      }
+      cells.push_back(std::move(cell));
+    }
+  }
+  return cells;
+}
+
+}  // namespace
+
+bool is_condition(std::string_view option) {
+  return run_option(option).is_condition;
+}
+
+ExperimentPlan plan_of(const Design& design, const std::vector<std::string>& tuned) {
+  require_consistent(design);
+  return Planning(design, tuned).plan();
+}
+
+std::vector<TuningCell> tuning_of(const Design& design) {
+  require_consistent(design);
+  if (!design.tuning) return {};
+  return Planning(design, {}).tuning();
+}
+
+}  // namespace rubato

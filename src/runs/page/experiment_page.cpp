@@ -1,0 +1,172 @@
+#include "experiment_page.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/text/printable.hpp"
+#include "base/state/sha256.hpp"
+#include "buckets.hpp"
+#include "html.hpp"
+#include "run_facts.hpp"
+#include "runs/experiment/answer/answer_columns.hpp"
+#include "runs/experiment/answer/answer_document.hpp"
+#include "runs/experiment/conduct/experiment_folder.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+// A condition and a seed.
+using Problem = std::pair<std::size_t, std::uint64_t>;
+
+}  // namespace
+
+std::string label_of(const Answer& answer, const Answer::Cell& cell) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
+    if (!is_condition(answer.columns[i])) labels.push_back(cell.labels[i]);
+  }
+  return fmt::to_string(fmt::join(labels, " "));
+}
+
+PerformanceProfiles performance_profiles(const Answer& answer) {
+  std::set<std::size_t> conditions;
+  for (const Answer::Cell& cell : answer.cells) {
+    if (!cell.is_baseline) conditions.insert(cell.condition);
+  }
+  // Values for which larger is better; empty for a run without a result.
+  std::map<Problem, std::vector<std::pair<std::string, std::optional<double>>>> problems;
+  std::vector<std::string> labels;
+  for (const Answer::Cell& cell : answer.cells) {
+    if (!conditions.contains(cell.condition)) continue;
+    const std::string label = label_of(answer, cell);
+    if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
+    for (const std::size_t member : cell.members) {
+      const Answer::Run& run = answer.runs[member];
+      std::optional<double> value = run.result.final_value;
+      if (value) value = answer.is_accuracy ? 100 * *value : -*value;
+      problems[{cell.condition, run.seed}].emplace_back(label, value);
+    }
+  }
+  if (conditions.size() < 2 || labels.size() < 2) return {};
+  PerformanceProfiles all{.problems = problems.size()};
+  for (const std::string& label : labels) all.profiles.push_back({.label = label});
+  for (const auto& [problem, values] : problems) {
+    // An empty value compares less than any other.
+    const std::optional<double> best =
+        std::ranges::max(values, {}, [](const auto& value) { return value.second; }).second;
+    for (const auto& [label, value] : values) {
+      if (!value) continue;
+      std::ranges::find(all.profiles, label, &Profile::label)->behind.push_back(*best - *value);
+    }
+  }
+  for (Profile& profile : all.profiles) std::ranges::sort(profile.behind);
+  return all;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// More tables than this are folded, because they would hide the rest of the page.
+constexpr std::size_t kMostOpenTables = 4;
+
+std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
+  std::string html;
+  for (AnswerDocument::Table one : document.tables) {
+    if (one.kind != kind) continue;
+    // Notes that repeat one of the findings at the top are left out.
+    std::erase_if(one.notes, [&](const std::string& note) {
+      return std::ranges::any_of(document.findings, [&](const std::string& finding) {
+        return finding.starts_with(fmt::format("{}: {}", one.title, note));
+      });
+    });
+    html += table(one);
+  }
+  return html;
+}
+
+std::string answer_html(const AnswerDocument& document) {
+  std::string html = list(document.findings);
+  html += tables_of(document, AnswerTable::none);
+  const auto results =
+      std::ranges::count(document.tables, AnswerTable::results, &AnswerDocument::Table::kind);
+  const std::string tables = tables_of(document, AnswerTable::results);
+  html += std::cmp_greater(results, kMostOpenTables)
+              ? folded_html("The results of each trace", tables)
+              : tables;
+  html += "<h2>What was compared</h2>\n" + list(document.facts);
+  if (!document.notes.empty()) html += "<h2>Remarks on runs</h2>\n" + list(document.notes);
+  return html + paragraph(document.limits);
+}
+
+// The engine, kernels and versions of the first run that has ended, and the hashes of the files
+// that all runs depend on.
+std::string made_with(const RecordedExperiment& experiment, const fs::path& folder) {
+  Rows rows;
+  for (const Answer::Run& run : experiment.answer.runs) {
+    const fs::path file = files_of(folder, run.name, false).folder / "summary.json";
+    if (!is_there(file)) continue;
+    const auto summary = nlohmann::json::parse(read_file(file), nullptr, false);
+    for (auto& row : summary_rows(summary)) {
+      if (row.first == "engine" || row.first == "kernels" || row.first == "versions") {
+        rows.push_back(std::move(row));
+      }
+    }
+    break;
+  }
+  std::set<fs::path> files{folder / kDesignFile};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder / "traces", error)) {
+    if (entry.is_regular_file()) files.insert(entry.path());
+  }
+  for (const fs::path& file : files) {
+    rows.emplace_back(fmt::format("SHA-256 of {}", file.lexically_relative(folder).string()),
+                      Sha256::hex_of_file(file));
+  }
+  return facts("What it was computed with", 3, rows);
+}
+
+// The axis on which all runs have the same length; curves are first drawn against it.
+std::string_view axis_of(const RunBudget& budget) {
+  for (const AxisRow& axis : kAxisRows) {
+    if (axis.key == budget.kind) return axis.key;
+  }
+  return budget.kind == "epochs" ? "samples" : kAxisRows.front().key;
+}
+
+}  // namespace
+
+Document document_of_experiment(const RecordedExperiment& experiment, const std::string& folder) {
+  const AnswerDocument answer =
+      document_of(experiment.design, experiment.answer, experiment.tuning);
+  Document document{.title = "rubato: " + folder,
+                    .answer = answer_html(answer),
+                    .charts = charts_of(experiment.answer)};
+  document.charts["axis"] = axis_of(experiment.design.budget);
+  document.end = "<h2>What it took</h2>\n" +
+                 folded_html("Steps, samples and more", tables_of(answer, AnswerTable::costs));
+  document.end += "<h2>How to reproduce it</h2>\n";
+  document.end += fmt::format("<pre tabindex=\"0\">rubato compare --config {}</pre>\n",
+                              escaped(shell_quoted((fs::path(folder) / kDesignFile).string())));
+  document.end += made_with(experiment, folder);
+  document.end += folded(kDesignFile, read_file(fs::path(folder) / kDesignFile));
+  document.end += paragraph(fmt::format(
+      "rubato report {}/runs/NAME makes a page of one of its runs.", shell_quoted(folder)));
+  return document;
+}
+
+}  // namespace rubato::page

@@ -1,0 +1,343 @@
+#include "run_charts.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "buckets.hpp"
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+// Maximum number of figures of each kind for names that the runs define.
+constexpr std::size_t kMostOfOwnNames = 24;
+
+// All figures that a page may show.
+std::vector<FigureSection> all_figures() {
+  constexpr auto kSteps = CurveOf::steps;
+  constexpr auto kEpochs = CurveOf::epochs;
+  const std::vector<std::string_view> lost_cores{kFault, kRestart, kFewerCores};
+  return {
+      {"Learning",
+       {{.title = "Loss",
+         .curves = {{kSteps, "loss", "training, each step"}, {kEpochs, "test_loss", "test"}},
+         .marks = {kDiverged}},
+        {.title = "Test accuracy",
+         .curves = {{kEpochs, "test_accuracy", "accuracy"},
+                    {kEpochs, "test_top_k_accuracy", "top-k accuracy"}}},
+        {.title = "Mean squared error", .curves = {{kEpochs, "test_mse"}}},
+        {.title = "Perplexity", .curves = {{kEpochs, "test_perplexity"}}}}},
+      {"Batch and cores",
+       {{.title = "Batch size",
+         .curves = {{kSteps, "batch"}},
+         .is_size = true,
+         .marks = lost_cores},
+        {.title = "Cores",
+         .curves = {{kSteps, "cores"}},
+         .is_size = true,
+         .marks = {kFault, kRestart, kFewerCores, kHosts}}}},
+      {"Rate, gain and noise",
+       {{.title = "Learning rate", .curves = {{kSteps, "lr"}}},
+        {.title = "Gain",
+         .curves = {{kSteps, "gain", "of the rule"}, {kSteps, "measured_gain", "as in AdaScale"}}},
+        {.title = "Gradient noise scale", .curves = {{kSteps, "noise_scale"}}},
+        {.title = "Gradient norm", .curves = {{kSteps, "gradient_norm"}}},
+        {.title = "Loss scale", .curves = {{kSteps, "loss_scale"}}}}},
+      {"Where the time went",
+       {{.title = "Time of a step",
+         .curves = {{kSteps, "seconds.wall", "the step"},
+                    {kSteps, "seconds.exchange", "of it: exchange between hosts"}},
+         .marks = {kFault, kRestart, kCheckpoint}}}}};
+}
+
+// Kinds of curves whose names the runs define, with the prefixes of their paths and of their
+// titles.
+struct OwnNames {
+  CurveOf of;
+  std::string_view prefix;
+  std::string_view title;
+};
+constexpr std::array<OwnNames, 4> kOwnNames{
+    {{CurveOf::steps, "decision.", "Batch policy: "},
+     {CurveOf::steps, "metrics.", "Own metric: "},
+     {CurveOf::epochs, "metrics.", "Own metric of epochs: "},
+     {CurveOf::steps, "monitor.", "Norm: "}}};
+
+FigureSection own_figures(std::span<const ThinnedRun> runs) {
+  FigureSection section{.title = "Other numbers"};
+  for (const auto& [of, prefix, title] : kOwnNames) {
+    std::set<std::string> names;
+    for (const ThinnedRun& run : runs) {
+      for (const std::string& name : numbers_of(run, of).names()) {
+        if (name.starts_with(prefix) && names.size() < kMostOfOwnNames) names.insert(name);
+      }
+    }
+    for (const std::string& name : names) {
+      section.figures.push_back(
+          {.title = std::string(title) + name.substr(prefix.size()), .curves = {{of, name}}});
+    }
+  }
+  return section;
+}
+
+void describe(LineFigure& figure, const std::vector<RecordInfo>& records) {
+  const Curve& first = figure.curves.front();
+  const std::string_view record = first.of == CurveOf::steps ? "step" : "epoch";
+  const auto info = std::ranges::find(records, record, &RecordInfo::name);
+  for (const ColumnInfo& column : info->columns) {
+    if (json_path(column) != first.path) continue;
+    const bool says_more = column.help.size() > figure.title.size() + 4;
+    if (says_more) figure.help = column.help;
+    figure.unit = column.unit;
+    figure.is_whole = column.type == ColumnType::whole;
+    if (column.unit == kShareUnit) {
+      figure.unit = "%";
+      figure.factor = 100;
+    }
+  }
+}
+
+// Splits a figure of several runs into one for each curve, so that dashes only tell runs apart.
+std::vector<LineFigure> figures_of_curves(const LineFigure& figure) {
+  std::vector<LineFigure> figures;
+  for (const Curve& curve : figure.curves) {
+    LineFigure one = figure;
+    if (!curve.label.empty() && figure.curves.size() > 1) one.title += ": " + curve.label;
+    one.curves = {curve};
+    figures.push_back(std::move(one));
+  }
+  return figures;
+}
+
+}  // namespace
+
+std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs) {
+  const std::vector<RecordInfo> records = record_infos();
+  std::vector<FigureSection> sections = all_figures();
+  sections.push_back(own_figures(runs));
+  const auto is_missing = [&](const Curve& curve) {
+    return std::ranges::none_of(
+        runs, [&](const ThinnedRun& run) { return numbers_of(run, curve.of).has(curve.path); });
+  };
+  for (FigureSection& section : sections) {
+    std::vector<LineFigure> shown;
+    for (LineFigure& figure : section.figures) {
+      std::erase_if(figure.curves, is_missing);
+      if (figure.curves.empty()) continue;
+      for (LineFigure& one : runs.size() > 1 ? figures_of_curves(figure) : std::vector{figure}) {
+        describe(one, records);
+        shown.push_back(std::move(one));
+      }
+    }
+    section.figures = std::move(shown);
+  }
+  return sections;
+}
+
+namespace {
+
+struct Part {
+  const char* name;
+  double value;
+};
+using Parts = std::vector<Part>;
+
+double number_at(const nlohmann::json& json, const char* key) {
+  if (!json.is_object()) return 0;
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+Parts wall_parts(const ThinnedRun& run) {
+  const RunTimes& times = run.times;
+  // The time of observers, checkpoints and the start of the program; known only after the run has
+  // ended.
+  const double rest = number_at(run.summary, "wall_seconds") - times.wall - times.test;
+  return {{"gradients", std::max(0.0, times.wall - times.exchange - times.update)},
+          {"exchange between hosts", times.exchange},
+          {"update", times.update},
+          {"evaluation", times.test},
+          {"files and the rest", std::max(0.0, rest)}};
+}
+
+Parts thread_parts(const ThinnedRun& run) {
+  return {{"gathering samples", run.times.data},
+          {"forward and backward", run.times.compute},
+          {"summing gradients", run.times.reduce}};
+}
+
+Parts clock_parts(const ThinnedRun& run) {
+  const auto& [idle, lost, restart, restarts] = run.clock;
+  const double steps = run.last[Axis::hours] - idle - lost - restart;
+  return {{"steps", std::max(0.0, steps)},
+          {"lost attempts", lost},
+          {"restarts", restart},
+          {"without devices", idle}};
+}
+
+Json bars(const char* title, const char* unit, const char* help, std::span<const ThinnedRun> runs,
+          Parts (*parts_of)(const ThinnedRun&)) {
+  Json json{{"type", "bars"}, {"title", title}, {"unit", unit}, {"help", help}};
+  json["rows"] = Json::array();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ThinnedRun& run = runs[i];
+    Json parts = Json::array();
+    double sum = 0;
+    for (const auto& [name, value] : parts_of(run)) {
+      parts.push_back({{"name", name}, {"value", chart_number(value)}});
+      sum += value;
+    }
+    if (sum > 0) {
+      json["rows"].push_back({{"run", i}, {"label", run.name}, {"parts", std::move(parts)}});
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+std::vector<Json> time_figures(std::span<const ThinnedRun> runs) {
+  std::vector<Json> figures{
+      bars("Time on this machine", "seconds", "from the first step to the last evaluation", runs,
+           wall_parts),
+      bars("Time of the threads", "seconds", "in the gradients, all threads together", runs,
+           thread_parts),
+      bars("Modelled time", "hours", "on the modelled cluster", runs, clock_parts)};
+  std::erase_if(figures, [](const Json& figure) { return figure["rows"].empty(); });
+  return figures;
+}
+
+namespace {
+
+using Paths = std::set<std::pair<CurveOf, std::string>>;
+
+// With more runs, the maps of their cores would take most of the page.
+constexpr std::size_t kMostMaps = 6;
+// Maximum number of marks of all runs together.
+constexpr std::size_t kMostMarksOfRuns = 2000;
+
+Json buckets_json(const ThinnedRun& run, CurveOf of, const std::vector<FigureSection>& sections) {
+  const Buckets& buckets = numbers_of(run, of);
+  Json json{{"width", buckets.width()}, {"axes", axes_json(buckets)}};
+  Json& numbers = json["numbers"] = Json::object();
+  for (const FigureSection& section : sections) {
+    for (const LineFigure& figure : section.figures) {
+      for (const Curve& curve : figure.curves) {
+        if (curve.of != of || !buckets.has(curve.path)) continue;
+        numbers[curve.path] = numbers_json(buckets, curve.path, figure.factor);
+      }
+    }
+  }
+  return json;
+}
+
+Json marks_json(const ThinnedRun& run, std::size_t most) {
+  Json json = Json::array();
+  for (const Mark& mark : run.marks) {
+    if (mark.at[Axis::steps] == 0 || json.size() == most) continue;
+    Json at = Json::object();
+    for (std::size_t i = 0; i < kAxes; ++i) {
+      at[std::string(kAxisRows.at(i).key)] = chart_number(mark.at.values.at(i));
+    }
+    json.push_back(
+        {{"kind", mark.kind}, {"text", mark.text}, {"count", mark.count}, {"at", std::move(at)}});
+  }
+  return json;
+}
+
+Json figure_json(const LineFigure& figure) {
+  Json json{{"type", "lines"},       {"title", figure.title},  {"unit", figure.unit},
+            {"help", figure.help},   {"size", figure.is_size}, {"whole", figure.is_whole},
+            {"marks", figure.marks}, {"curves", Json::array()}};
+  for (const Curve& curve : figure.curves) {
+    json["curves"].push_back({{"of", curve.of == CurveOf::steps ? "steps" : "epochs"},
+                              {"key", curve.path},
+                              {"label", curve.label}});
+  }
+  return json;
+}
+
+Json map_json(const ThinnedRun& run, bool named) {
+  const SubstepMap& map = run.substeps;
+  Json rows = Json::array();
+  for (const auto& row : map.means()) {
+    Json& values = rows.emplace_back(Json::array());
+    for (const auto& mean : row) values.push_back(mean ? chart_number(*mean) : Json());
+  }
+  return {{"type", "heat"},
+          {"title", named ? "Substeps of each core: " + run.name : "Substeps of each core"},
+          {"help", "minibatches that a core computes one after the other in a step"},
+          {"steps", map.steps()},
+          {"width", map.steps_of_column()},
+          {"cores", map.cores()},
+          {"stride", map.cores_of_row()},
+          {"rows", std::move(rows)}};
+}
+
+void add_steps(std::span<const ThinnedRun> runs, Json& figures) {
+  for (const ThinnedRun& run : runs) {
+    for (Json figure : run.step_figures) {
+      if (runs.size() > 1) {
+        figure["title"] = fmt::format("{}: {}", figure["title"].get<std::string>(), run.name);
+      }
+      figures.push_back(std::move(figure));
+    }
+  }
+}
+
+Json section_json(const FigureSection& section) {
+  Json json{{"title", section.title}, {"figures", Json::array()}};
+  for (const LineFigure& figure : section.figures) json["figures"].push_back(figure_json(figure));
+  return json;
+}
+
+// The axis of a budget that all runs have, or steps; curves are first drawn against it.
+std::string_view axis_of_budgets(std::span<const ThinnedRun> runs) {
+  for (const Axis axis : {Axis::hours, Axis::money, Axis::samples}) {
+    const std::string_view key = kAxisRows.at(static_cast<std::size_t>(axis)).key;
+    const auto has = [key](const ThinnedRun& run) { return run.options.contains(key); };
+    if (std::ranges::all_of(runs, has)) return key;
+  }
+  return kAxisRows.front().key;
+}
+
+}  // namespace
+
+Json charts_of(std::span<const ThinnedRun> runs) {
+  const std::vector<FigureSection> sections = line_figures(runs);
+  Json json{{"axes", axis_rows_json()},
+            {"axis", axis_of_budgets(runs)},
+            {"marks", kMarks},
+            {"runs", Json::array()},
+            {"sections", Json::array()}};
+  for (const ThinnedRun& run : runs) {
+    json["runs"].push_back({{"name", run.name},
+                            {"steps", buckets_json(run, CurveOf::steps, sections)},
+                            {"epochs", buckets_json(run, CurveOf::epochs, sections)},
+                            {"marks", marks_json(run, kMostMarksOfRuns / runs.size())}});
+  }
+  for (const FigureSection& section : sections) {
+    Json shown = section_json(section);
+    if (section.title == "Batch and cores" && runs.size() <= kMostMaps) {
+      for (const ThinnedRun& run : runs) {
+        if (run.substeps.has_differences()) {
+          shown["figures"].push_back(map_json(run, runs.size() > 1));
+        }
+      }
+    }
+    if (section.title == "Where the time went") {
+      for (Json& figure : time_figures(runs)) shown["figures"].push_back(std::move(figure));
+      if (runs.size() <= kMostMaps) add_steps(runs, shown["figures"]);
+    }
+    if (!shown["figures"].empty()) json["sections"].push_back(std::move(shown));
+  }
+  return json;
+}
+
+}  // namespace rubato::page

@@ -1,0 +1,201 @@
+#include "run_facts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/steps/step_source.hpp>
+
+#include "base/core/text/or_null.hpp"
+#include "runs/experiment/answer/answer_columns.hpp"
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+const nlohmann::json* found_in(const nlohmann::json& json, const std::string& key) {
+  if (!json.is_object()) return nullptr;
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() || !found->is_primitive() ? nullptr : &*found;
+}
+
+std::optional<double> number_in(const nlohmann::json& json, const std::string& key) {
+  const nlohmann::json* const found = found_in(json, key);
+  return found != nullptr && found->is_number() ? std::optional(found->get<double>())
+                                                : std::nullopt;
+}
+
+// The value of the option `name`; a template, so that it can be a plain function pointer.
+template <const char* name>
+std::string option(const ThinnedRun& run) {
+  return option_of(run, name);
+}
+
+std::string percent(std::optional<double> share) {
+  return share ? value_in_words(100 * *share, /*is_accuracy=*/true) : std::string();
+}
+
+template <Axis axis>
+std::string progress(const ThinnedRun& run) {
+  return fmt::format("{:.0f}", progress_of(run, axis));
+}
+
+template <Axis axis>
+std::string modelled(const ThinnedRun& run) {
+  return run.has_clock && run.last[axis] > 0 ? amount_in_words(run.last[axis]) : std::string();
+}
+
+constexpr char kModel[] = "model";
+constexpr char kData[] = "data";
+constexpr char kTrace[] = "trace";
+constexpr char kRule[] = "rule";
+constexpr char kBatch[] = "batch";
+constexpr char kOptimizer[] = "optimizer";
+constexpr char kRate[] = "lr";
+constexpr char kSeed[] = "seed";
+constexpr char kHostCount[] = "hosts";
+
+// Returns whether a budget of the run ended it, as intended.
+bool used_up_budget(const ThinnedRun& run, const std::string& stopped) {
+  const Spent all{.iterations = std::numeric_limits<double>::infinity(),
+                  .samples = std::numeric_limits<std::int64_t>::max(),
+                  .time = ClockTime{.seconds = std::numeric_limits<double>::infinity(),
+                                    .money = std::numeric_limits<double>::infinity()}};
+  // The value of a budget option in the configuration; empty if it is not set.
+  const auto number = [&](const char* option) -> std::optional<double> {
+    const auto found = run.options.find(option);
+    if (found == run.options.end()) return std::nullopt;
+    const double value = std::strtod(found->second.c_str(), nullptr);
+    return value > 0 && value < 1e18 ? std::optional(value) : std::nullopt;
+  };
+  const std::optional<double> samples = number("samples");
+  std::array<Budget, 4> budgets{{{.iterations = number("iterations")},
+                                 {},
+                                 {.hours = number("hours")},
+                                 {.money = number("money")}}};
+  if (samples) budgets[1].samples = static_cast<std::int64_t>(*samples);
+  return std::ranges::any_of(budgets, [&](const Budget& budget) {
+    return budget != Budget{} && reached(budget, all) == stopped;
+  });
+}
+
+}  // namespace
+
+std::string option_of(const ThinnedRun& run, const std::string& option) {
+  if (const nlohmann::json* const said = found_in(run.summary, option)) {
+    return said->is_string() ? said->get<std::string>() : said->dump();
+  }
+  const auto found = run.options.find(option);
+  return found == run.options.end() ? std::string() : found->second;
+}
+
+double progress_of(const ThinnedRun& run, Axis axis) {
+  const char* const name = axis == Axis::steps     ? "steps"
+                           : axis == Axis::samples ? "samples"
+                                                   : "wall_seconds";
+  const bool is_counted = axis != Axis::hours && axis != Axis::money;
+  const auto ended = is_counted ? number_in(run.summary, name) : std::nullopt;
+  return ended.value_or(run.last[axis]);
+}
+
+std::optional<double> final_value(const ThinnedRun& run, const std::string& test) {
+  const auto ended = number_in(run.summary, "final_" + test);
+  return ended || run.summary.is_object() ? ended : number_in(run.last_epoch, test);
+}
+
+std::optional<double> best_accuracy(const ThinnedRun& run) {
+  if (const auto best = number_in(run.summary, "best_test_accuracy")) return best;
+  std::optional<double> best;
+  for (const Buckets::Bucket& epochs : run.epochs.buckets()) {
+    const Buckets::Range range = run.epochs.range_of(epochs, "test_accuracy");
+    if (range.count > 0) best = std::max(best.value_or(0), range.high);
+  }
+  return best;
+}
+
+std::string end_of(const ThinnedRun& run) {
+  const bool diverged =
+      std::ranges::any_of(run.marks, [](const Mark& mark) { return mark.kind == kDiverged; });
+  if (!run.summary.is_object()) return diverged ? "diverged" : "not ended";
+  if (const nlohmann::json* const stopped = found_in(run.summary, "stopped")) {
+    const std::string why = stopped->is_string() ? stopped->get<std::string>() : stopped->dump();
+    return used_up_budget(run, why) ? "complete" : why;
+  }
+  return diverged ? "diverged" : "complete";
+}
+
+const std::vector<RunFact>& run_facts() {
+  static const std::vector<RunFact> facts{
+      {.heading = "test accuracy %",
+       .value = [](const ThinnedRun& run) { return percent(final_value(run, "test_accuracy")); },
+       .is_number = true},
+      {.heading = "best %",
+       .value = [](const ThinnedRun& run) { return percent(best_accuracy(run)); },
+       .is_number = true},
+      {.heading = "test loss",
+       .value =
+           [](const ThinnedRun& run) {
+             const auto loss = final_value(run, "test_loss");
+             return loss ? value_in_words(*loss, /*is_accuracy=*/false) : std::string();
+           },
+       .is_number = true},
+      {.heading = "steps", .value = progress<Axis::steps>, .is_number = true},
+      {.heading = "samples", .value = progress<Axis::samples>, .is_number = true},
+      {.heading = "seconds",
+       .value =
+           [](const ThinnedRun& run) { return amount_in_words(progress_of(run, Axis::seconds)); },
+       .is_number = true},
+      {.heading = "modelled hours", .value = modelled<Axis::hours>, .is_number = true},
+      {.heading = "money", .value = modelled<Axis::money>, .is_number = true},
+      {.heading = "end", .value = end_of},
+      {.heading = "model", .value = option<kModel>, .is_option = true},
+      {.heading = "data", .value = option<kData>, .is_option = true},
+      {.heading = "trace", .value = option<kTrace>, .is_option = true},
+      {.heading = "rule", .value = option<kRule>, .is_option = true},
+      {.heading = "batch policy", .value = option<kBatch>, .is_option = true},
+      {.heading = "optimizer", .value = option<kOptimizer>, .is_option = true},
+      {.heading = "learning rate", .value = option<kRate>, .is_option = true},
+      {.heading = "seed", .value = option<kSeed>, .is_option = true},
+      {.heading = "hosts", .value = option<kHostCount>, .is_option = true}};
+  return facts;
+}
+
+namespace {
+
+// A damaged file may have any value here, with any depth of nesting.
+std::string text_of(const nlohmann::json& value) {
+  if (value.is_null()) return "unknown";
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_primitive() ? json_text(value) : "...";
+}
+
+std::string texts_of(const nlohmann::json& value) {
+  if (!value.is_object()) return text_of(value);
+  std::vector<std::string> texts;
+  for (const auto& [name, text] : value.items()) {
+    texts.push_back(fmt::format("{} {}", name, text_of(text)));
+  }
+  return fmt::to_string(fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+Rows summary_rows(const nlohmann::json& summary) {
+  Rows rows;
+  if (!summary.is_object()) return rows;
+  const std::vector<RecordInfo> records = record_infos();
+  const auto schema = std::ranges::find(records, "summary", &RecordInfo::name);
+  for (const ColumnInfo& column : schema->columns) {
+    const nlohmann::json* const json = value_in(summary, column);
+    if (json != nullptr && !json->is_null()) rows.emplace_back(json_path(column), texts_of(*json));
+  }
+  return rows;
+}
+
+}  // namespace rubato::page

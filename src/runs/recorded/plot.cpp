@@ -1,0 +1,296 @@
+#include "plot.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "loop/train/records/record_schemas.hpp"
+#include "recorded_run.hpp"
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato {
+
+namespace {
+
+struct Range {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+
+  void take(double value) {
+    if (!std::isfinite(value)) return;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+};
+
+// The smallest number that is 1, 2 or 5 times a power of ten, and of which `count` add up to at
+// least `length`.
+double round_step(double length, int count) {
+  const double least = length / std::max(count, 1);
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (power * factor >= least * (1 - 1e-9)) return power * factor;
+  }
+  return power * 10;
+}
+
+void add_ticks(PlotAxis& axis, double step) {
+  const auto first = std::llround(std::ceil(axis.least / step - 1e-6));
+  const auto last = std::llround(std::floor(axis.most / step + 1e-6));
+  for (auto i = first; i <= last; ++i) axis.ticks.push_back(static_cast<double>(i) * step);
+}
+
+// Returns whether there are more points than this many parts can show individually.
+bool is_dense(std::span<const PlotPoint> points, std::size_t parts) {
+  return points.size() > 4 * parts && !points.empty();
+}
+
+// Divides the width of the curve into `parts` equal parts, and passes the points of each part that
+// has any to `take`.
+template <class Take>
+void for_each_part(std::span<const PlotPoint> points, std::size_t parts, const Take& take) {
+  const double begin = points.front().x;
+  const double breadth = points.back().x - begin;
+  const auto part_of = [&](const PlotPoint& point) {
+    const double share = breadth > 0 ? (point.x - begin) / breadth : 0;
+    return std::min(parts - 1, static_cast<std::size_t>(share * static_cast<double>(parts)));
+  };
+  for (std::size_t first = 0; first < points.size();) {
+    std::size_t end = first;
+    while (end < points.size() && part_of(points[end]) == part_of(points[first])) ++end;
+    take(points.subspan(first, end - first));
+    first = end;
+  }
+}
+
+}  // namespace
+
+PlotAxis axis_across(const Plot& plot, int ticks) {
+  Range range;
+  for (const Plot::Curve& curve : plot.curves) {
+    for (const PlotPoint& point : curve.points) range.take(point.x);
+  }
+  PlotAxis axis{.least = 0, .most = range.most > 0 ? range.most : 1};
+  add_ticks(axis, round_step(axis.most, ticks));
+  return axis;
+}
+
+PlotAxis axis_up(const Plot& plot, int ticks) {
+  Range range;
+  for (const Plot::Curve& curve : plot.curves) {
+    for (const PlotPoint& point : curve.points) range.take(point.y);
+    for (const PlotRange& of_point : curve.band) {
+      range.take(of_point.least);
+      range.take(of_point.most);
+    }
+  }
+  if (range.least > range.most) range = {.least = 0, .most = 1};
+  // The smallest difference that can be distinguished.
+  const double apart = std::max(std::fabs(range.least), std::fabs(range.most)) * 1e-9;
+  if (range.most - range.least <= apart) {
+    const double around = range.most == 0 ? 1 : std::fabs(range.most) * 0.1;
+    range = {.least = range.least - around, .most = range.most + around};
+  }
+  const double step = round_step(range.most - range.least, ticks);
+  PlotAxis axis{.least = std::floor(range.least / step + 1e-6) * step,
+                .most = std::ceil(range.most / step - 1e-6) * step};
+  add_ticks(axis, step);
+  return axis;
+}
+
+std::string PlotAxis::text_of(double tick) const {
+  constexpr std::array<std::pair<double, std::string_view>, 3> kUnits{
+      {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
+  const double largest = std::max(std::fabs(least), std::fabs(most));
+  for (const auto& [size, name] : kUnits) {
+    if (largest < 10 * size || tick == 0) continue;
+    return fmt::format("{:.6g}{}", tick / size, name);
+  }
+  return fmt::format("{:.6g}", tick == 0 ? 0.0 : tick);
+}
+
+std::vector<PlotPoint> decimated(std::span<const PlotPoint> points, std::size_t parts) {
+  if (!is_dense(points, parts)) return {points.begin(), points.end()};
+  std::vector<PlotPoint> kept;
+  for_each_part(points, parts, [&](std::span<const PlotPoint> part) {
+    // Indices of the first, the lowest and the highest point, of a gap, and of the last point.
+    std::array<std::size_t, 5> of_part{0, 0, 0, 0, part.size() - 1};
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const auto beats = [&](std::size_t other, bool better) {
+        return std::isnan(part[other].y) || better;
+      };
+      if (std::isnan(part[i].y)) {
+        of_part[3] = i;
+        continue;
+      }
+      if (beats(of_part[1], part[i].y < part[of_part[1]].y)) of_part[1] = i;
+      if (beats(of_part[2], part[i].y > part[of_part[2]].y)) of_part[2] = i;
+    }
+    std::ranges::sort(of_part);
+    for (std::size_t i = 0; i < of_part.size(); ++i) {
+      if (i == 0 || of_part[i] != of_part[i - 1]) kept.push_back(part[of_part[i]]);
+    }
+  });
+  return kept;
+}
+
+std::vector<PlotPoint> averaged(std::span<const PlotPoint> points, std::size_t parts) {
+  std::vector<PlotPoint> means;
+  if (!is_dense(points, parts)) return means;
+  for_each_part(points, parts, [&](std::span<const PlotPoint> part) {
+    double sum = 0;
+    double finite = 0;
+    for (const PlotPoint& point : part) {
+      if (!std::isfinite(point.y)) continue;
+      sum += point.y;
+      ++finite;
+    }
+    const double middle = (part.front().x + part.back().x) / 2;
+    means.push_back({middle, finite > 0 ? sum / finite : std::numeric_limits<double>::quiet_NaN()});
+  });
+  return means;
+}
+
+Plot::Curve mean_curve(std::string name, std::span<const std::vector<PlotPoint>> runs) {
+  Plot::Curve curve{.name = std::move(name)};
+  if (runs.empty()) return curve;
+  const auto count = static_cast<double>(runs.size());
+  for (std::size_t i = 0; i < runs.front().size(); ++i) {
+    PlotPoint mean;
+    Range range;
+    for (const std::vector<PlotPoint>& points : runs) {
+      if (i >= points.size() || !std::isfinite(points[i].y)) return curve;
+      mean.x += points[i].x / count;
+      mean.y += points[i].y / count;
+      range.take(points[i].y);
+    }
+    curve.points.push_back(mean);
+    if (runs.size() > 1) curve.band.push_back({range.least, range.most});
+  }
+  return curve;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kOfTests = "test_";
+
+std::optional<double> number_of(const Json* value) {
+  if (value == nullptr) return std::nullopt;
+  // Null stands for a number that is not finite.
+  if (value->is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return value->get<double>();
+}
+
+std::optional<double> clock_at(const Json& line, const char* key) {
+  const auto clock = line.find("clock");
+  if (clock == line.end()) return std::nullopt;
+  const auto value = clock->find(key);
+  return value == clock->end() ? std::nullopt : number_of(&*value);
+}
+
+std::vector<CurveColumn> curve_columns() {
+  std::vector<CurveColumn> columns;
+  const auto add = [&](const auto& schema, bool of_epochs) {
+    for (const auto& column : schema.columns) {
+      const ColumnInfo& info = column.info();
+      const bool number = info.type == ColumnType::whole || info.type == ColumnType::real;
+      if (number && info.shown) columns.push_back({.of_epochs = of_epochs, .info = info});
+    }
+  };
+  add(step_schema(), false);
+  add(epoch_schema(), true);
+  return columns;
+}
+
+// Reads one curve, line by line.
+class CurveReader {
+ public:
+  CurveReader(const CurveColumn& y, CurveOver x) : y_(y), x_(x) {}
+
+  void take(std::string_view text) {
+    const Json line = Json::parse(text);
+    const std::string kind = line.at("kind");
+    if (kind == "step") {
+      samples_ += line.at("batch").get<double>();
+      steps_ = line.at("step").get<double>() + 1;
+    }
+    if (kind != (y_.of_epochs ? "epoch" : "step")) return;
+    const auto x = across(line);
+    auto y = number_of(value_in(line, y_.info));
+    if (!x || !y) return;
+    if (y_.info.unit == kShareUnit) *y *= 100;
+    points_.push_back({.x = *x, .y = *y});
+  }
+  [[nodiscard]] std::vector<PlotPoint> points() && { return std::move(points_); }
+
+ private:
+  [[nodiscard]] std::optional<double> across(const Json& line) const {
+    switch (x_) {
+      case CurveOver::samples:
+        return samples_;
+      case CurveOver::steps:
+        return steps_;
+      case CurveOver::hours:
+        return clock_at(line, "hours");
+      case CurveOver::money:
+        return clock_at(line, "money");
+    }
+    return std::nullopt;
+  }
+
+  const CurveColumn& y_;
+  CurveOver x_;
+  double samples_ = 0;
+  double steps_ = 0;
+  std::vector<PlotPoint> points_;
+};
+
+}  // namespace
+
+std::string CurveColumn::label() const {
+  if (info.unit == kShareUnit) return info.name + ", %";
+  return info.unit.empty() ? info.name : fmt::format("{}, {}", info.name, info.unit);
+}
+
+CurveColumn curve_column(std::string_view name) {
+  const std::vector<CurveColumn> columns = curve_columns();
+  for (const std::string& wanted : {std::string(name), std::string(kOfTests).append(name)}) {
+    for (const CurveColumn& column : columns) {
+      if (column.info.name == wanted || json_path(column.info) == wanted) return column;
+    }
+  }
+  std::vector<std::string_view> names;
+  for (const CurveColumn& column : columns) {
+    if (std::ranges::find(names, column.info.name) == names.end()) {
+      names.push_back(column.info.name);
+    }
+  }
+  throw Error(unknown_name_message("column", name, names));
+}
+
+std::vector<PlotPoint> recorded_curve(const std::filesystem::path& run, const CurveColumn& y,
+                                      CurveOver x) {
+  GrowingLines lines(run / "metrics.jsonl");
+  CurveReader reader(y, x);
+  try {
+    // The first read() never calls `begin_anew`.
+    lines.read([] {}, [&](std::string_view line) { reader.take(line); });
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("{}:{}: not a record of a run ({})", lines.file().string(),
+                            lines.line(), error.what()));
+  }
+  return std::move(reader).points();
+}
+
+}  // namespace rubato

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/runs/records.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/text/or_null.hpp"
+#include "base/machine/instruction_set.hpp"
+#include "base/state/sha256.hpp"
+#include "report_schemas.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kBytes = "bytes";
+
+[[noreturn]] void fail(const std::filesystem::path& path) {
+  throw OutputError(
+      fmt::format("{}: cannot write: {}", path.string(), std::generic_category().message(errno)));
+}
+
+// The line of metrics.jsonl for a record, without its end.
+template <class Record>
+std::string line_of(const RecordSchema<Record>& schema, const Record& record) {
+  return json_text(json_of(schema, record, {{"kind", schema.name}}));
+}
+
+}  // namespace
+
+MetricsWriter::MetricsWriter(std::filesystem::path path, bool keep) : path_(std::move(path)) {
+  open(keep ? std::ios::app : std::ios::trunc);
+}
+
+void MetricsWriter::open(std::ios::openmode mode) {
+  out_.close();
+  out_.clear();
+  out_.open(path_, std::ios::binary | mode);
+  if (!out_) fail(path_);
+}
+
+void MetricsWriter::visit_state(StateVisitor& state, const Training& training) {
+  static_cast<void>(training);
+  state.count(kBytes, bytes_);
+  if (state.loading()) cut_off();
+}
+
+void MetricsWriter::cut_off() {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path_, error);
+  if (error || std::cmp_less(size, bytes_)) {
+    throw Error(fmt::format(
+        "{}: has {} bytes, less than the {} at the time of the checkpoint; lines were lost",
+        path_.string(), error ? 0 : size, bytes_));
+  }
+  std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(bytes_), error);
+  if (error) fail(path_);
+  open(std::ios::app);
+}
+
+void MetricsWriter::flush() {
+  // The size is read before and after the flush, which may take long.
+  static_cast<void>(size_on_disk());
+  flush_to_disk(path_);
+  if (std::cmp_not_equal(size_on_disk(), bytes_)) {
+    throw OutputError(fmt::format("{}: is no longer the file that was written to", path_.string()));
+  }
+}
+
+std::string MetricsWriter::sha256() {
+  flush();
+  return Sha256::hex_of_file(path_);
+}
+
+std::uintmax_t MetricsWriter::size_on_disk() const {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path_, error);
+  if (error) throw OutputError(fmt::format("{}: has gone while it was written to", path_.string()));
+  return size;
+}
+
+void MetricsWriter::on_fault(Training& training, const StepPlan& step,
+                             std::span<const FaultRecord> faults, std::int64_t cores_left) {
+  static_cast<void>(training);
+  for (const FaultRecord& fault : faults) {
+    write_line(line_of(fault_schema(), {step.index, fault, cores_left}));
+  }
+}
+
+void MetricsWriter::on_step(Training& training, const StepRecord& step) {
+  static_cast<void>(training);
+  for (const MinibatchRecord& minibatch : step.minibatches) {
+    write_line(line_of(minibatch_schema(), {step.plan.index, minibatch}));
+  }
+  write_line(line_of(step_schema(), step));
+}
+
+void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {
+  static_cast<void>(training);
+  write_line(line_of(epoch_schema(), epoch));
+}
+
+void MetricsWriter::write(const StepPlan& step, std::span<const TensorStatistics> tensors) {
+  for (const TensorStatistics& tensor : tensors) {
+    write_line(line_of(monitor_schema(), {step.index, tensor}));
+  }
+}
+
+void MetricsWriter::write(const OwnMetrics& metrics) {
+  write_line(line_of(own_schema(), metrics));
+}
+
+void MetricsWriter::write_line(const std::string& line) {
+  out_ << line << '\n' << std::flush;
+  if (!out_) fail(path_);
+  bytes_ += static_cast<std::int64_t>(line.size()) + 1;
+}
+
+namespace {
+
+// The JSON key of a library: its name in lower case.
+std::string key_of(std::string_view library) {
+  std::string key(library);
+  std::transform(key.begin(), key.end(), key.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return key;
+}
+
+NamedTexts kernels_of(const RunSummary& summary) {
+  constexpr std::string_view kOpenBlas = "openblas";
+  NamedTexts texts{{"wanted", summary.kernels_wanted},
+                   {"cpu", std::string(choice_name(kInstructionSets, cpu_instruction_set()))}};
+  std::optional<std::string> openblas;
+  for (const auto& [library, kernels] : summary.engine.kernels) {
+    texts.emplace_back(key_of(library), kernels);
+    if (texts.back().first == kOpenBlas) openblas = kernels;
+  }
+  if (openblas && summary.kernel_start) openblas = summary.kernel_start->openblas_before;
+  if (openblas) texts.emplace_back("openblas_by_itself", *openblas);
+  return texts;
+}
+
+NamedTexts versions_of(const RunSummary& summary) {
+  NamedTexts texts{{"rubato", RUBATO_VERSION}};
+  texts.insert(texts.end(), summary.engine.versions.begin(), summary.engine.versions.end());
+  return texts;
+}
+
+std::optional<std::string> or_none(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+// Reads a member of the training's options.
+template <class Value>
+auto option(Value TrainOptions::*member) {
+  return [member](const RunSummary& summary) { return summary.options.*member; };
+}
+
+std::vector<RecordColumn<RunSummary>> summary_columns() {
+  std::vector<RecordColumn<RunSummary>> columns;
+  add_part(columns, result_schema().columns, &RunSummary::result, [](const ColumnInfo&) {});
+  columns.insert(
+      columns.end(),
+      {{{.name = "skipped_steps",
+         .help = "steps left out because the gradient overflowed, with `--precision fp16`, or "
+                 "because nothing in them had weight"},
+        [](const RunSummary& summary) {
+          const std::int64_t skipped = summary.result.skipped_steps;
+          return summary.may_skip || skipped > 0 ? std::optional(skipped) : std::nullopt;
+        }},
+       {{.name = "wall_seconds",
+         .unit = "seconds",
+         .help = "from the first step to the last evaluation"},
+        &RunSummary::wall_seconds},
+       {{.name = "weights_sha256", .help = "SHA-256 of the trained parameters"},
+        &RunSummary::weights_sha256},
+       {{.name = "metrics_sha256",
+         .help = "SHA-256 of metrics.jsonl when the run ended",
+         .null_if_none = true},
+        [](const RunSummary& summary) { return or_none(summary.metrics_sha256); }},
+       {{.name = "model", .help = "`--model`"}, &RunSummary::model},
+       {{.name = "data", .help = "`--data`"}, &RunSummary::data},
+       {{.name = "trace", .help = "where the steps came from"}, &RunSummary::trace},
+       {{.name = "rule", .help = "`--rule`"}, option(&TrainOptions::rule)},
+       {{.name = "seed", .help = "`--seed`"}, option(&TrainOptions::seed)},
+       {{.name = "minibatch", .unit = "samples", .help = "`--minibatch`"},
+        option(&TrainOptions::minibatch_size)},
+       {{.name = "cores", .help = "`--cores`"}, option(&TrainOptions::cores)},
+       {{.name = "threads", .help = "`--threads`"}, option(&TrainOptions::threads)},
+       {{.name = "hosts", .help = "hosts that trained it in the end, if there were several"},
+        &RunSummary::hosts},
+       {{.name = "gradient_buffers", .help = "buffers for gradients that the run allocated"},
+        &RunSummary::gradient_buffers},
+       {{.name = "stopped",
+         .help = "why training ended before its epochs did",
+         .null_if_none = true},
+        [](const RunSummary& summary) { return or_none(summary.stopped); }},
+       {{.name = "engine", .help = "what computed the model: eigen or libtorch"},
+        [](const RunSummary& summary) { return summary.engine.engine; }},
+       {{.name = "kernels",
+         .help = "kernels that were asked for, that the CPU and each library have, and that "
+                 "OpenBLAS takes by itself"},
+        &kernels_of},
+       {{.name = "versions", .help = "versions of rubato and of its libraries"}, &versions_of}});
+  return columns;
+}
+
+}  // namespace
+
+const RecordSchema<RunSummary>& summary_schema() {
+  static const RecordSchema<RunSummary> schema{.name = "summary",
+                                               .help = "summary.json, once a run has ended.",
+                                               .columns = summary_columns()};
+  return schema;
+}
+
+std::string EngineFacts::version_of(std::string_view library) const {
+  const auto found = std::ranges::find(versions, library, &Facts::value_type::first);
+  return found == versions.end() ? std::string() : found->second;
+}
+
+std::string kernels_text(const EngineFacts::Facts& kernels) {
+  std::string text;
+  for (const auto& [library, name] : kernels) {
+    text += text.empty() ? "" : ", ";
+    text += library + " " + (name.empty() ? "unknown" : name);
+  }
+  return text;
+}
+
+std::string to_json(const RunSummary& summary) {
+  return json_text(json_of(summary_schema(), summary), 2) + "\n";
+}
+
+}  // namespace rubato

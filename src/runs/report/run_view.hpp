@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato {
+
+/// Numbers over the course of a run, for a curve with fewer columns than there are numbers: it
+/// keeps their means over stretches of equal length, in memory that does not grow with the run.
+class Series {
+ public:
+  /// Adds the number at position `at` of the run, which is not negative and never decreases. A
+  /// number that is not finite counts as missing.
+  void add(double at, double value);
+  /// The curve in `cells` equal cells from 0 to `end`, up to the current position. The value of a
+  /// cell is the mean of its finite numbers; a cell without numbers repeats the one before it. It
+  /// is NaN if there is none before it, or if none of its numbers is finite.
+  [[nodiscard]] std::vector<double> curve(std::size_t cells, double end) const;
+  [[nodiscard]] bool empty() const { return stretches_.empty(); }
+
+ private:
+  struct Stretch {
+    double sum = 0;
+    std::int64_t finite = 0;
+    std::int64_t numbers = 0;
+
+    void take(const Stretch& other);
+  };
+
+  void halve();
+
+  // Consecutive stretches from 0 on, each length_ long.
+  std::vector<Stretch> stretches_;
+  double length_ = 1;
+  double last_ = 0;
+};
+
+/// The state of a run at one moment, as shown to people.
+struct RunView {
+  enum class Phase {
+    training,
+    /// No record has been written for some time: the run does something long, or no process trains
+    /// it.
+    silent,
+    ended,
+  };
+  Phase phase = Phase::training;
+  /// Seconds for which it has been silent, or that the whole run took.
+  double phase_seconds = 0;
+  /// The reason why it ended before its last epoch; empty otherwise.
+  std::string stopped{};
+
+  /// The current epoch, from 1, and the maximum number of epochs.
+  std::int64_t epoch = 1;
+  std::int64_t epochs = 1;
+  /// Steps and samples so far.
+  std::int64_t step = 0;
+  std::int64_t samples = 0;
+  /// Share of the run that is done, and the remaining time; empty if unknown.
+  std::optional<double> done{};
+  std::optional<double> seconds_left{};
+
+  // Values of the last step, and their curves over samples.
+  double loss = 0;
+  Series losses{};
+  std::int64_t batch = 0;
+  Series batches{};
+  double learning_rate = 0;
+  double gain = 1;
+  /// Cores that have work, all cores, and the maximum over all steps.
+  std::int64_t busy = 0;
+  std::int64_t cores = 0;
+  std::int64_t most_cores = 0;
+  /// Samples per second.
+  std::optional<double> rate{};
+  /// Modelled time and cost; empty without a modelled clock.
+  std::optional<double> hours{};
+  std::optional<double> money{};
+
+  /// Result of the last test: its accuracy if there is one, otherwise its loss.
+  std::optional<double> test{};
+  bool test_is_accuracy = true;
+  Series tests{};
+};
+
+/// The capabilities of the terminal.
+struct ViewStyle {
+  int columns = 80;
+  bool utf8 = true;
+  bool colours = true;
+};
+
+/// The view of a run: lines for the bar, each curve, the cores, and the other numbers, none longer
+/// than `columns`. The curves stand below the bar and share its time axis, so the end of the bar is
+/// the current time.
+[[nodiscard]] std::vector<std::string> view_lines(const RunView& run, const ViewStyle& style);
+
+/// The view of a run as one line after its name, which takes `name_columns` columns; for lists of
+/// several runs.
+[[nodiscard]] std::string view_line(std::string_view name, int name_columns, const RunView& run,
+                                    const ViewStyle& style);
+
+}  // namespace rubato
