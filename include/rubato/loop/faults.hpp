@@ -21,7 +21,7 @@ struct Fault {
 /// A core that died in a step.
 struct FaultRecord {
   CoreRank core;
-  /// In which of its substeps, from 0.
+  /// The substep in which it died, from 0.
   std::int64_t substep = 0;
 };
 
@@ -33,13 +33,13 @@ struct Straggler {
   friend bool operator==(const Straggler&, const Straggler&) = default;
 };
 
-/// Which cores die. The remaining cores redo a step in which one dies (a new core, if none remains)
-/// until it succeeds; the next step has as many as the trace says.
+/// The cores that die. The remaining cores (a new core, if none remains) redo the step until it
+/// succeeds; the next step again has as many cores as the trace says.
 struct FaultOptions {
   std::vector<Fault> planned{};
-  /// The probability that a busy core dies in a step, independently of others; in [0, 1).
+  /// The probability that a busy core dies in a step, independently of the others; in [0, 1).
   double rate = 0;
-  /// Of the random ones.
+  /// Seed of the random faults.
   std::uint64_t seed = 0;
 
   friend bool operator==(const FaultOptions&, const FaultOptions&) = default;
@@ -48,14 +48,15 @@ struct FaultOptions {
 /// Decides who dies: a pure function of step, attempt and core.
 class FaultModel {
  public:
-  /// Throws Error for an option out of its range.
+  /// Throws Error for an option out of range.
   explicit FaultModel(FaultOptions options);
 
-  /// The substep in which `core`, one with `substeps` >= 1 of them, dies in the `attempt`th (from
-  /// 0) attempt at `step`, if it does. Planned faults happen in the first attempt.
+  /// Returns the substep in which `core` dies in attempt number `attempt` (from 0) at `step`, or
+  /// nothing if it survives. The core has `substeps` >= 1 of them. Planned faults happen in the
+  /// first attempt.
   [[nodiscard]] std::optional<std::int64_t> death(StepIndex step, std::int64_t attempt,
                                                   CoreRank core, std::int64_t substeps) const;
-  /// Whether there can be any.
+  /// Returns whether any core can die.
   [[nodiscard]] bool any() const { return !options_.planned.empty() || options_.rate > 0; }
 
  private:

@@ -18,11 +18,11 @@
 
 namespace rubato {
 
-/// What a gradient transform is made for.
+/// The parameters whose gradients a transform will change.
 struct TransformParts {
   /// The layout of gradient and parameters in their flat arrays, and the group of each tensor.
   ParameterLayout layout;
-  /// In the order of the layout. The arrays outlive the transform.
+  /// The parameter tensors in the order of the layout. The arrays outlive the transform.
   std::vector<TrainedArray> trained;
 };
 
@@ -34,14 +34,14 @@ struct StepGradient {
   std::span<T> values;
   /// The parameters at which the gradient was computed.
   std::span<const T> parameters;
-  /// In which the step begins.
+  /// The epoch in which the step begins.
   EpochIndex epoch{};
   StepIndex step{};
   /// The size of the step in samples, and in minibatches.
   std::int64_t batch_size = 0;
   std::int64_t minibatches = 0;
-  /// For random numbers (NormalNumbers) of this step and this transform, by its name: no other
-  /// transform and no minibatch draws the same.
+  /// The key for random numbers (NormalNumbers) of this step and this transform, which is
+  /// identified by its name: no other transform and no minibatch draws the same numbers.
   StreamKey stream{};
 };
 
@@ -60,19 +60,19 @@ class GradientTransform {
   GradientTransform& operator=(const GradientTransform&) = delete;
   virtual ~GradientTransform() = default;
 
-  /// Changes gradient.values, as a function of the gradient and of what earlier steps left behind,
-  /// to the same bits for every number of threads. Workers::for_each_range() divides an array by
-  /// its size alone, so sums over its ranges in order are reproducible, too. An exception ends
-  /// training without a state. A value that becomes infinite or NaN ends it with an Error that
-  /// names the transform; the parameters are then those before the step.
+  /// Changes gradient.values, as a function of the gradient and of the state that earlier steps
+  /// left, to the same bits for every number of threads. Workers::for_each_range() divides an array
+  /// by its size alone, so sums over its ranges in order are reproducible, too. An exception ends
+  /// training without a state. A value that becomes infinite or NaN ends training with an Error
+  /// that names the transform; the parameters are then those before the step.
   virtual void apply(const StepGradient<T>& gradient, Workers& workers) = 0;
 
-  /// What it remembers from step to step, in a part of its own of the trainer's state. By default
-  /// nothing.
+  /// Visits what the transform remembers from step to step, which has a part of its own in the
+  /// trainer's state. By default there is nothing.
   virtual void visit_state(StateVisitor& state) { static_cast<void>(state); }
 };
 
-/// Makes a gradient transform of the user's own, for parameters of either type, as a value.
+/// Makes a user's own gradient transform, for parameters of either type, as a value.
 struct OwnGradientTransform {
   /// Names the transform in messages and binds a state: transforms with the same name are taken to
   /// be the same, so the name has to say everything that changes the result ("noise 0.1"). One line
@@ -102,7 +102,7 @@ class FunctionTransform final : public GradientTransform<T> {
 
 }  // namespace detail
 
-/// A stateless transform: function(gradient, workers) stands for GradientTransform::apply(), for
+/// Makes a stateless transform: function(gradient, workers) replaces GradientTransform::apply() for
 /// the types that it accepts (both if it is generic).
 ///
 ///     options.gradient_transforms = {rubato::function_transform(
@@ -137,17 +137,18 @@ template <class Function>
 }
 
 /// Adds independent normal numbers of that standard deviation, above 0, to every value, as
-/// differential privacy does behind clipping (Abadi et al. 2016, algorithm 1); a guarantee for
-/// single samples needs each sample's gradient clipped, and clip_norm bounds the mean of the step.
+/// differential privacy does after clipping (Abadi et al. 2016, algorithm 1). A guarantee for
+/// single samples would need each sample's gradient clipped; clip_norm bounds only the mean of the
+/// step.
 [[nodiscard]] OwnGradientTransform gaussian_noise(double deviation);
 
-/// Transforms of the user's own, by name.
+/// The user's own transforms, by name.
 using OwnTransforms = Additions<OwnGradientTransform>;
-/// The transform that `text` asks for: "noise:deviation=0.01", which is gaussian_noise(), or one of
-/// the user's own. Throws Error for another name, with the nearest, and for arguments that it does
-/// not take.
+/// Returns the transform that `text` asks for: "noise:deviation=0.01", which is gaussian_noise(),
+/// or one of the user's own. Throws Error for another name, suggesting the nearest, and for
+/// arguments that the transform does not take.
 [[nodiscard]] OwnGradientTransform make_transform(std::string_view text, const OwnTransforms& own);
-/// The built-in names, and the same with their arguments.
+/// The names of the built-in transforms, and the transforms with their arguments.
 [[nodiscard]] std::vector<std::string_view> transform_names();
 [[nodiscard]] std::vector<Strategy> transforms();
 

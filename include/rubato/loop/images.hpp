@@ -29,18 +29,18 @@ struct ImageSet {
 };
 
 /// Mean and standard deviation (of the population) of all pixels, scaled to [0, 1]. The deviation
-/// is 0 when all pixels are equal; a set without pixels has the values below.
+/// is 0 if all pixels are equal; a set without pixels has the default values.
 struct PixelStatistics {
   double mean = 0;
   double deviation = 1;
 };
 [[nodiscard]] PixelStatistics pixel_statistics(const ImageSet& images);
-/// Of `pixels` values from 0 to 255, by their sum and the sum of their squares.
+/// The statistics of `pixels` values from 0 to 255, given their sum and the sum of their squares.
 [[nodiscard]] PixelStatistics pixel_statistics(std::uint64_t pixels, std::uint64_t sum,
                                                std::uint64_t squares);
 
-/// What the values of a pixel, 0 to 255, become: scaled to [0, 1], less the mean and divided by the
-/// deviation, or by 1 where it is 0. Computed in double.
+/// Maps each pixel value, 0 to 255, to its normalised value: scaled to [0, 1], less the mean and
+/// divided by the deviation, or by 1 if that is 0. Computed in double.
 [[nodiscard]] std::array<float, 256> normalised_pixels(const PixelStatistics& statistics);
 
 /// A data set as a trainer needs it.
@@ -49,38 +49,38 @@ struct TrainTestImages {
   ImageSet test;
 };
 
-/// A data set of the user's own, in memory.
+/// A user's own data set, in memory.
 struct OwnData {
   struct Samples {
-    /// Of one sample after the other, as many numbers as `shape` says; finite.
+    /// The samples one after the other, each with as many numbers as `shape` says; finite.
     std::vector<float> inputs;
-    /// The class of each, 0 <= class < classes; empty where there are real targets.
+    /// The class of each sample, 0 <= class < classes; empty if targets are real numbers.
     std::vector<std::int64_t> labels{};
-    /// Of one sample after the other, real numbers, as many for each; finite. Empty where there are
-    /// classes.
+    /// The real targets of one sample after the other, equally many for each; finite. Empty if
+    /// targets are classes.
     std::vector<float> targets{};
   };
-  /// Of a sample: {features}, {height, width} or {channels, height, width}.
+  /// The shape of a sample: {features}, {height, width} or {channels, height, width}.
   std::vector<std::int64_t> shape;
-  /// 0 where targets are real numbers.
+  /// The number of classes; 0 if targets are real numbers.
   std::int64_t classes = 0;
   Samples train;
   /// Evaluated after each epoch.
   std::optional<Samples> test{};
 };
 
-/// What a name of --data stands for: makes or reads the data when they are needed, not before.
+/// The data set behind a name of --data, made or read only when it is needed.
 struct OwnDataSource {
-  /// To be the same samples in the same order whenever it is called: a resume compares them. What
-  /// it throws ends the command.
+  /// Must return the same samples in the same order on every call, because a resume compares them.
+  /// An exception ends the command.
   std::function<OwnData()> load;
 };
 
 /// Reads an IDX image file (magic 0x00000803) and its label file (0x00000801), each raw or gzipped
-/// (told by content, not by name). Throws Error with the file and what is wrong: unreadable,
-/// truncated, damaged, longer than its header says, another magic, no images, images of no pixels,
-/// counts that disagree. What is allocated grows with the data that the file
-/// really holds, whatever its header claims.
+/// (recognised by content, not by name). Throws Error with the file and the cause: unreadable,
+/// truncated, damaged, longer than its header says, another magic, no images, images without
+/// pixels, counts that disagree. Allocations grow with the data that the file really holds,
+/// whatever its header claims.
 [[nodiscard]] ImageSet read_idx(const std::filesystem::path& images,
                                 const std::filesystem::path& labels);
 

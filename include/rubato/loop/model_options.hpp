@@ -15,7 +15,7 @@ class Spec;       // base/spec.hpp
 struct Strategy;  // base/spec.hpp
 
 enum class InitializerKind {
-  /// What the model's own constructor does.
+  /// The initial values that the model's constructor sets.
   standard,
   /// Glorot and Bengio 2010.
   xavier,
@@ -39,39 +39,40 @@ inline constexpr std::array<Choice<InitializerKind>, 8> kInitializers{
      {InitializerKind::one, "one"},
      {InitializerKind::zero, "zero"}}};
 
-/// Which side of a layer the variance of msra is kept on.
+/// The side of a layer on which msra preserves the variance.
 enum class FanMode { in, out };
 
-/// The initial values of the weights: the parameters of at least two dimensions. Under all kinds
-/// but the default, parameters called "bias" are 0, and other vectors (the scales of
-/// normalisation) stay as they are.
+/// The initial values of the weights, which are the parameters of at least two dimensions. Under
+/// all kinds but the default, parameters called "bias" are set to 0, and other vectors (the scales
+/// of normalisation) keep their values.
 struct InitializerOptions {
   InitializerKind kind = InitializerKind::standard;
-  /// Of xavier and msra: a normal distribution instead of a uniform one.
+  /// Draws from a normal distribution instead of a uniform one (xavier and msra).
   bool normal = false;
-  /// Of xavier and orthogonal, above 0.
+  /// A factor of the standard deviation, above 0 (xavier and orthogonal).
   double gain = 1;
-  /// Of msra: the slope of the leaky ReLU that follows; 0 is a ReLU.
+  /// The slope of the leaky ReLU that follows (msra); 0 is a ReLU.
   double slope = 0;
-  /// Of msra.
+  /// The side on which the variance is preserved (msra).
   FanMode fan = FanMode::in;
-  /// Of normal.
+  /// The parameters of the distribution (normal).
   double mean = 0;
   double deviation = 0.01;
-  /// Of uniform, low < high.
+  /// The bounds of the distribution, low < high (uniform).
   double low = -0.07;
   double high = 0.07;
 
   friend bool operator==(const InitializerOptions&, const InitializerOptions&) = default;
 };
 
-/// The initializer that `spec` asks for (base/spec.hpp); initializers() has the arguments. Throws
-/// Error for an unknown name, with the nearest, and for arguments that it does not take.
+/// Returns the initializer that `spec` asks for (base/spec.hpp); initializers() lists the
+/// arguments. Throws Error for an unknown name, suggesting the nearest, and for arguments that the
+/// initializer does not take.
 [[nodiscard]] InitializerOptions parse_initializer(std::string_view spec);
-/// All of them.
+/// All initializers, with their arguments.
 [[nodiscard]] std::vector<Strategy> initializers();
 
-/// What lies between two layers.
+/// The function between two layers.
 enum class Activation {
   relu,
   tanh,
@@ -81,19 +82,20 @@ inline constexpr std::array<Choice<Activation>, 2> kActivations{
 
 /// A multi-layer perceptron.
 struct PerceptronOptions {
-  /// The widths of the hidden layers, from the inputs on: at least one, each at least 1.
+  /// The widths of the hidden layers, beginning next to the inputs: at least one, each at least 1.
   std::vector<std::int64_t> hidden{128, 64};
   Activation activation = Activation::relu;
 
   friend bool operator==(const PerceptronOptions&, const PerceptronOptions&) = default;
 };
 
-/// "mlp", or "mlp:hidden=256/128/64,activation=tanh". Throws Error.
+/// Parses "mlp" or "mlp:hidden=256/128/64,activation=tanh". Throws Error.
 [[nodiscard]] PerceptronOptions parse_perceptron(std::string_view text);
-/// The arguments alone, whatever the name is, and without Spec::finish().
+/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
 [[nodiscard]] PerceptronOptions read_perceptron(Spec& spec);
 
-/// Weights and biases of fully connected layers from `inputs` over those widths to `outputs`.
+/// Counts the weights and biases of fully connected layers from `inputs` through those widths to
+/// `outputs`.
 [[nodiscard]] std::int64_t dense_parameters(std::int64_t inputs,
                                             std::span<const std::int64_t> hidden,
                                             std::int64_t outputs);
@@ -108,37 +110,37 @@ struct PerceptronOptions {
 /// a power law, h_i = i^-p from h_1 = 1 to h_dim = 1 / condition. All w_i begin at 1; expected
 /// losses are those of the paper's w ~ N(0, I), whose squares have that mean.
 struct QuadraticOptions {
-  /// Parameters, at least 1.
+  /// The number of parameters, at least 1.
   std::int64_t dim = 10'000;
   /// h_1 / h_dim, at least 1; 1 where dim is 1. By default dim: the paper's h_i = 1 / i.
   std::optional<double> condition{};
   /// The variance of one sample's gradient by w_i is this times h_i; at least 0.
   double noise = 1;
-  /// How many there are in an epoch, at least 1.
+  /// The number of samples in an epoch, at least 1.
   std::int64_t samples = 10'000;
 };
 
-/// Throws Error for options out of their range.
+/// Throws Error for options out of range.
 void require_valid(const QuadraticOptions& options);
 
-/// "quadratic", or "quadratic:dim=1000,condition=100,noise=0.5,samples=5000". Throws Error.
+/// Parses "quadratic" or "quadratic:dim=1000,condition=100,noise=0.5,samples=5000". Throws Error.
 [[nodiscard]] QuadraticOptions parse_quadratic(std::string_view text);
-/// The arguments alone, whatever the name is, and without Spec::finish().
+/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
 [[nodiscard]] QuadraticOptions read_quadratic(Spec& spec);
 
 /// A residual network for small images (He et al. 2016, section 4.2).
 struct ResidualOptions {
-  /// Channels of the first of its three groups of blocks, of at least 1: the second has twice as
+  /// The channels of the first of its three groups of blocks, at least 1: the second has twice as
   /// many, the third four times.
   std::int64_t width = 16;
 };
 
-/// "resnet20", or "resnet20:width=32". Throws Error.
+/// Parses "resnet20" or "resnet20:width=32". Throws Error.
 [[nodiscard]] ResidualOptions parse_residual(std::string_view text);
-/// The arguments alone, whatever the name is, and without Spec::finish().
+/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
 [[nodiscard]] ResidualOptions read_residual(Spec& spec);
 
-/// Weights of resnet20 for images of so many channels.
+/// Counts the parameters of resnet20 for images with that number of channels.
 [[nodiscard]] std::int64_t residual_parameters(const ResidualOptions& options,
                                                std::int64_t channels, std::int64_t classes);
 
@@ -146,27 +148,28 @@ struct ResidualOptions {
 struct TransformerOptions {
   /// Encoder layers, at least 1.
   std::int64_t layers = 2;
-  /// Of the attention, at least 1.
+  /// Attention heads, at least 1.
   std::int64_t heads = 4;
-  /// Features of a token: a multiple of the heads.
+  /// Features of a token: a multiple of `heads`.
   std::int64_t dim = 64;
-  /// Features between the two linear layers behind the attention, at least 1.
+  /// Features between the two linear layers after the attention, at least 1.
   std::int64_t hidden = 128;
-  /// Share of the features that training leaves out behind the attention and behind the linear
-  /// layers, from 0 to below 1.
+  /// The share of features that training drops after the attention and after the linear layers,
+  /// from 0 to below 1.
   double dropout = 0;
 };
 
-/// "transformer", or "transformer:layers=4,heads=8,dim=128,hidden=512,dropout=0.1". Throws Error.
+/// Parses "transformer" or "transformer:layers=4,heads=8,dim=128,hidden=512,dropout=0.1". Throws
+/// Error.
 [[nodiscard]] TransformerOptions parse_transformer(std::string_view text);
-/// The arguments alone, whatever the name is, and without Spec::finish().
+/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
 [[nodiscard]] TransformerOptions read_transformer(Spec& spec);
 
-/// Weights of the encoder for sequences of `tokens`, each of which comes in `inputs` numbers.
+/// Counts the parameters of the encoder for sequences of `tokens`, each given as `inputs` numbers.
 [[nodiscard]] std::int64_t transformer_parameters(const TransformerOptions& options,
                                                   std::int64_t tokens, std::int64_t inputs,
                                                   std::int64_t classes);
-/// For sequences of `tokens` ids, from 0 to below `vocabulary`.
+/// Counts the same for sequences of `tokens` ids, from 0 to below `vocabulary`.
 [[nodiscard]] std::int64_t sequence_transformer_parameters(const TransformerOptions& options,
                                                            std::int64_t tokens,
                                                            std::int64_t vocabulary,

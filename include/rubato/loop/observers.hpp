@@ -16,26 +16,26 @@
 namespace rubato {
 
 struct PatienceOptions {
-  /// Values without improvement until patience is exhausted, at least 1.
+  /// The number of values without improvement that exhausts patience, at least 1.
   std::int64_t patience = 5;
   /// The smallest difference to the best that counts as an improvement, at least 0.
   double delta = 0;
   MetricMode mode = MetricMode::min;
 };
 
-/// Decides when a metric has stopped improving. What is infinite or NaN is no improvement.
+/// Decides when a metric has stopped improving. An infinite or NaN value is not an improvement.
 class Patience {
  public:
-  /// Throws Error for an option out of its range.
+  /// Throws Error for an option out of range.
   explicit Patience(const PatienceOptions& options);
 
-  /// Takes the next value. True once patience is exhausted.
+  /// Takes the next value. Returns true once patience is exhausted.
   bool is_over_after(double value);
-  /// Whether the last value was better than all before it.
+  /// Returns whether the last value was better than all before it.
   [[nodiscard]] bool improved() const { return waited_ == 0 && best_.has_value(); }
   [[nodiscard]] std::optional<double> best() const { return best_; }
 
-  /// What it has learned so far.
+  /// Visits all that it has seen so far.
   void visit_state(NumberVisitor& numbers);
 
  private:
@@ -48,11 +48,11 @@ class Patience {
 /// Ends a training when a metric has not improved for some epochs.
 class EarlyStopping final : public Observer {
  public:
-  /// `mode` of the options is set by the metric.
+  /// The metric determines `mode` of the options.
   EarlyStopping(WatchedMetric metric, PatienceOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "early-stopping"; }
-  /// Throws Error where the trainer does not have the metric.
+  /// Throws Error if the trainer does not have the metric.
   void on_added(Training& training) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void visit_state(StateVisitor& state, const Training& training) override;
@@ -67,12 +67,12 @@ class EarlyStopping final : public Observer {
 /// metric.
 class BestWeights final : public Observer {
  public:
-  /// Calls `on_better`, if there is one, whenever they change.
+  /// Calls `on_better`, if there is one, whenever the copies change.
   explicit BestWeights(WatchedMetric metric,
                        std::function<void(const BestWeights&)> on_better = {});
 
   [[nodiscard]] std::string_view name() const override { return "best-weights"; }
-  /// Throws Error where the trainer does not have the metric.
+  /// Throws Error if the trainer does not have the metric.
   void on_added(Training& training) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void visit_state(StateVisitor& state, const Training& training) override;
@@ -95,9 +95,9 @@ class BestWeights final : public Observer {
 /// A monitor's statistics of one tensor.
 struct TensorStatistics {
   std::string name;
-  /// Whether they are of the parameter's gradient, not of the parameter.
+  /// True for the parameter's gradient, false for the parameter.
   bool gradient = false;
-  /// Euclidean.
+  /// The Euclidean norm.
   double norm = 0;
   double mean = 0;
   double min = 0;
@@ -106,7 +106,7 @@ struct TensorStatistics {
 
 [[nodiscard]] TensorStatistics statistics_of(const NamedArray& named, bool gradient);
 
-/// Those whose name matches the shell pattern. Throws Error when none does.
+/// Returns the parameters whose name matches the shell pattern. Throws Error if none does.
 [[nodiscard]] std::vector<NamedArray> matching(std::span<const NamedArray> parameters,
                                                const std::string& pattern);
 
@@ -115,11 +115,11 @@ class Monitor final : public Observer {
  public:
   using Sink = std::function<void(const StepPlan& step, std::span<const TensorStatistics> tensors)>;
 
-  /// Of the parameters whose name matches the shell pattern, at the steps 0, `every`, 2 `every`,
-  /// ... Throws Error when `every` is below 1 or `sink` is empty.
+  /// Watches the parameters whose name matches the shell pattern, at the steps 0, `every`, 2
+  /// `every`, ... Throws Error if `every` is below 1 or `sink` is empty.
   Monitor(std::string pattern, std::int64_t every, Sink sink);
 
-  /// Throws Error when no parameter matches.
+  /// Throws Error if no parameter matches.
   void on_added(Training& training) override;
   [[nodiscard]] bool wants_gradients(const StepPlan& step) const override;
   void on_gradients(Training& training, const StepPlan& step,

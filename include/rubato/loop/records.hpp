@@ -13,21 +13,21 @@ namespace rubato {
 /// The evaluation of a model on a data set.
 struct Evaluation {
   std::int64_t samples = 0;
-  /// Mean over the samples.
+  /// The mean over the samples.
   double loss = 0;
-  /// Share of samples whose largest output is their target, from 0 to 1; share of tokens (pixels,
-  /// ...) if each has a target. Empty if targets are not class indices.
+  /// The share of samples whose largest output is their target, from 0 to 1; the share of tokens
+  /// (pixels, ...) if each has a target. Empty if targets are not class indices.
   std::optional<double> accuracy{};
   /// The same for the k largest outputs, if asked for (TrainOptions::top_k).
   std::optional<double> top_k_accuracy{};
-  /// Mean over samples and outputs of (output - target)^2; where it was asked for and targets are
-  /// real numbers.
+  /// The mean over samples and outputs of (output - target)^2, if asked for and if targets are real
+  /// numbers.
   std::optional<double> mse{};
-  /// e to the power of the loss; where it was asked for and targets are class indices.
+  /// e to the power of the loss, if asked for and if targets are class indices.
   std::optional<double> perplexity{};
 };
 
-/// Where the time of a step went.
+/// How the time of a step was spent.
 struct StepTiming {
   /// Seconds of all threads together in gathering the samples of the minibatches.
   double data = 0;
@@ -46,23 +46,23 @@ struct StepTiming {
 
 /// A minibatch of a step.
 struct MinibatchRecord {
-  /// Within the epoch.
+  /// The index within the epoch.
   MinibatchIndex minibatch;
-  /// Who computed it, at the last attempt.
+  /// The core that computed it in the last attempt.
   CoreRank core;
   std::int64_t substep = 0;
   double loss = 0;
-  /// Of its gradient.
+  /// The norm of its gradient.
   double gradient_norm = 0;
 };
 
 /// A step that has been taken.
 struct StepRecord {
-  /// In which it began.
+  /// The epoch in which it began.
   EpochIndex epoch;
   StepPlan plan;
   Assignment assignment = Assignment::contiguous;
-  /// Batch size relative to the reference batch size.
+  /// The batch size relative to the reference batch size.
   double scale = 1;
   double learning_rate = 0;
   /// The number of steps of the reference batch size that the step is worth.
@@ -70,35 +70,36 @@ struct StepRecord {
   /// Scale-invariant iterations with this step: the sum of the gains of the steps that were
   /// applied.
   double iterations = 0;
-  /// Norm of the mean gradient before clipping, if something asks for it.
+  /// The norm of the mean gradient before clipping, if something asks for it.
   std::optional<double> gradient_norm{};
-  /// With TrainOptions::log_noise, the gradient noise scale in samples, and the gain that AdaScale
-  /// would give the step.
+  /// The gradient noise scale in samples, and the gain that AdaScale would give the step; only with
+  /// TrainOptions::log_noise.
   std::optional<double> noise_scale{};
   std::optional<double> measured_gain{};
-  /// Mean over the samples, or over what has weight, before the update; not a number where nothing
-  /// has.
+  /// The mean over the samples, or over everything with a weight, before the update; NaN if all
+  /// weights are 0.
   double loss = 0;
-  /// The sum of the weights of what the loss is the mean of (Leaf::weight); where it has weights.
+  /// The sum of the weights over which the loss is the mean (Leaf::weight); empty if the loss has
+  /// no weights.
   std::optional<double> weight{};
   /// False if the loss or the gradient is not finite: the parameters are then those before the
   /// step.
   bool applied = true;
-  /// With Precision::fp16.
+  /// The factor of the loss; only with Precision::fp16.
   std::optional<double> loss_scale{};
   /// The step was left out because its gradient overflowed in half precision or because its weight
   /// is 0. A skipped step has a rate and a gain of 0, and is not a divergence.
   bool skipped = false;
-  /// What the source's clock shows with this step; where it has one.
+  /// The reading of the source's clock after this step; empty if it has no clock.
   std::optional<ClockTime> time{};
   /// The numbers behind the source's decision, if it reports any (BatchPolicy).
   std::vector<NamedNumber> decision_inputs{};
-  /// In ascending order; where they are logged (TrainOptions::log_minibatches).
+  /// The minibatches in ascending order, if they are logged (TrainOptions::log_minibatches).
   std::vector<MinibatchRecord> minibatches{};
   StepTiming seconds;
 };
 
-/// The value of a metric of the user's own (TrainOptions::metrics).
+/// The value of one of the user's own metrics (TrainOptions::metrics).
 using MetricValue = NamedNumber;
 
 /// An epoch that has been trained.
@@ -106,18 +107,18 @@ struct EpochRecord {
   EpochIndex epoch;
   /// False if training was stopped, or the trace ended, before the end of the epoch.
   bool whole = true;
-  /// That began in it.
+  /// The number of steps that began in it.
   std::int64_t steps = 0;
-  /// Samples of this epoch: those that a step takes from the next epoch count there
+  /// The samples of this epoch; samples that a step takes from the next epoch count there
   /// (Remainder::carry).
   std::int64_t samples = 0;
-  /// Mean over the samples of the losses of their steps, each before its update.
+  /// The mean over the samples of the losses of their steps, each before its update.
   double train_loss = 0;
-  /// Where there is a test set.
+  /// The evaluation on the test set, if there is one.
   std::optional<Evaluation> test;
-  /// Those of the user's own that have a value, in their order.
+  /// The user's own metrics that have a value, in their order.
   std::vector<MetricValue> metrics{};
-  /// As TrainResult::time, with its last step.
+  /// The reading of the source's clock after the epoch's last step, as in TrainResult::time.
   std::optional<ClockTime> time{};
   /// Seconds in the training steps, and in the evaluation after them.
   double train_seconds = 0;
@@ -126,30 +127,30 @@ struct EpochRecord {
 
 /// The result of training.
 struct TrainResult {
-  /// Whole epochs.
+  /// The number of whole epochs.
   std::int64_t epochs = 0;
   /// The part of an incomplete epoch that was trained after them.
   std::optional<EpochPart> part{};
-  /// In all.
+  /// The totals of the whole training.
   std::int64_t steps = 0;
   std::int64_t samples = 0;
   /// Steps that were left out (StepRecord::skipped).
   std::int64_t skipped_steps = 0;
-  /// In the steps, with their observers.
+  /// Seconds in the steps, with their observers.
   double train_seconds = 0;
-  /// After the last epoch, whole or not, where there is a test set.
+  /// The evaluation after the last epoch, whole or not, if there is a test set.
   std::optional<Evaluation> final_test;
-  /// Over all epochs.
+  /// The best over all epochs.
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.
   double iterations = 0;
   /// The clock after the last step, if the source has one, or when it ended training
   /// (StepSource::end()).
   std::optional<ClockTime> time{};
-  /// Why training ended before its epochs without an error (Training::stop(), the end of the trace,
-  /// a budget reached); empty if it did not.
+  /// The reason why training ended before its epochs without an error (Training::stop(), the end of
+  /// the trace, a budget reached); empty if it did not.
   std::string stopped;
-  /// Whether the reason was a lack of devices (SourceEnd::Cause::out_of_devices).
+  /// True if the reason was a lack of devices (SourceEnd::Cause::out_of_devices).
   bool out_of_devices = false;
 };
 

@@ -17,34 +17,34 @@
 
 namespace rubato {
 
-/// Buffers for partial sums, made when first needed and kept until the pool is gone.
+/// Buffers for partial sums, made when first needed and kept until the pool is destroyed.
 ///
 /// Thread safety: acquire() and release() may be called by any number of threads at once; both are
-/// lock-free, and neither allocates once as many buffers exist as were ever alive at one time.
-/// Everything that a thread did to a buffer before release() happens before the return of the
-/// acquire() that gives it out again. reclaim_all() must not run beside anything else.
+/// lock-free, and neither allocates once the pool has as many buffers as were ever leased at one
+/// time. Everything that a thread did to a buffer before release() happens before the return of the
+/// acquire() that hands it out again. reclaim_all() must not run concurrently with anything else.
 ///
 /// T is float or double.
 template <class T>
 class BufferPool {
  public:
-  /// At most `max_buffers` buffers of `values` values and `squares` squares each.
+  /// Makes at most `max_buffers` buffers of `values` values and `squares` squares each.
   BufferPool(std::size_t values, std::size_t max_buffers, std::size_t squares = 0);
 
-  /// A buffer that is nobody else's, with all values and scalars zero and no squares taken. Aborts
-  /// when all max_buffers are leased.
+  /// Leases a buffer to the caller alone, with all values and scalars zero and no squares taken.
+  /// Aborts if all max_buffers are leased.
   [[nodiscard]] PartialSum<T>* acquire();
   void release(PartialSum<T>* buffer);
-  /// Takes back every buffer, whoever has it: after a step that was given up.
+  /// Takes back every buffer, whoever holds it; used after a step that was given up.
   void reclaim_all();
 
-  /// Dense numbers from 0, in the order in which the buffers were made.
+  /// Returns the number of the buffer: dense, from 0, in the order in which they were made.
   [[nodiscard]] SumId id_of(const PartialSum<T>* buffer) const;
   [[nodiscard]] PartialSum<T>* operator[](SumId id) {
     return &slots_[static_cast<std::size_t>(id)].sum;
   }
   [[nodiscard]] std::size_t max_buffers() const { return slots_.size(); }
-  /// Buffers alive at one time at most so far.
+  /// The largest number of buffers leased at one time so far.
   [[nodiscard]] std::int64_t high_water() const {
     return high_water_.load(std::memory_order_relaxed);
   }
@@ -62,7 +62,7 @@ class BufferPool {
   // Two cache lines: vector kernels need no peeling, and neighbours share nothing.
   static constexpr std::align_val_t kAlignment{128};
 
-  // A buffer that is free, or a new one.
+  // Returns a free buffer, or a new one.
   Slot& take();
   void count_lease();
 
@@ -82,10 +82,10 @@ struct Strategy;  // base/spec.hpp
 
 /// The sizes that a reducer is made for. The workers must outlive it.
 struct ReducerSize {
-  /// In a leaf.
+  /// The number of values in a leaf.
   std::size_t values = 0;
   std::int64_t max_leaves = 1;
-  /// Where the squared norms of the leaves are wanted, too: PartialSum::squares.
+  /// The blocks of which the squared norms of the leaves are wanted (PartialSum::squares), if any.
   NormBlocks norms{};
 };
 
@@ -100,11 +100,11 @@ struct LeafShare {
   }
 };
 
-/// A place where the sums of two cores became one.
+/// The meeting of two cores, where their sums became one.
 struct Meeting {
   using Moment = std::chrono::steady_clock::time_point;
 
-  /// The core that came first, and when it left its sum there and did something else.
+  /// The core that came first, and when it left its sum there and moved on.
   CoreRank first{};
   Moment left{};
   /// The core that came second, and when it began to add.
@@ -112,7 +112,7 @@ struct Meeting {
   Moment taken{};
 };
 
-/// A strategy for summing the leaves of a step; OwnReducer takes one of the user's own.
+/// A strategy for summing the leaves of a step; OwnReducer accepts a user's own.
 ///
 /// A step is: begin_step(); reduce_core() once for each busy core, by any number of threads at
 /// once; finish_step(), after all of them; end_step(). None of these waits for another core. A
@@ -126,27 +126,27 @@ class Reducer {
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
-  /// A step of `leaves` leaves on `cores` busy cores; at least one of each, at most as many leaves
-  /// as the reducer was made for.
+  /// Begins a step of `leaves` leaves on `cores` busy cores; at least one of each, at most as many
+  /// leaves as the reducer was made for.
   virtual void begin_step(std::int64_t leaves, std::int64_t cores) = 0;
 
-  /// A cleared buffer for a leaf.
+  /// Leases a cleared buffer for a leaf.
   [[nodiscard]] PartialSum<T>* lease() { return pool_.acquire(); }
 
-  /// Gives the buffer, leased from this reducer, that holds the leaf; called once for each leaf of
-  /// a share, in ascending order.
+  /// Returns the buffer, leased from this reducer, that holds the leaf; called once for each leaf
+  /// of a share, in ascending order.
   using NextLeaf = std::function<PartialSum<T>*(std::int64_t leaf)>;
-  /// Sums up the share of a core. Whatever `next` throws is passed on; the step is then given up.
+  /// Sums the share of a core. An exception of `next` is passed on; the step is then given up.
   virtual void reduce_core(std::int64_t core, const LeafShare& share, const NextLeaf& next) = 0;
 
-  /// The sum of the step, with all its squares taken; the buffer is the reducer's until
-  /// end_step().
+  /// Returns the sum of the step, with all its squares taken; the reducer owns the buffer, which is
+  /// valid until end_step().
   [[nodiscard]] virtual PartialSum<T>* finish_step() = 0;
 
   /// Called by several threads at once.
   using OnMeeting = std::function<void(const Meeting& meeting)>;
-  /// From the next step on `on_meeting` hears of each meeting of two cores. A reducer whose cores
-  /// do not meet has none to tell of.
+  /// Calls `on_meeting`, from the next step on, for each meeting of two cores. A reducer whose
+  /// cores do not meet never calls it.
   virtual void hear_meetings(OnMeeting on_meeting) { static_cast<void>(on_meeting); }
 
   /// Takes back all buffers, including those of an abandoned step.
@@ -168,7 +168,7 @@ class Reducer {
     left->add_range(*right, norms_, 0, left->values.size());
     left->scalars += right->scalars;
   }
-  /// The same, and the right buffer is free.
+  /// Adds `right` to `left` and releases `right`.
   PartialSum<T>* merge(PartialSum<T>* left, PartialSum<T>* right) {
     add(left, right);
     pool_.release(right);
@@ -180,38 +180,39 @@ class Reducer {
   BufferPool<T> pool_;
 };
 
-/// The names that make_reducer() takes, but "auto":
+/// The names that make_reducer() accepts, except "auto":
 ///
-///   tree          the combining tree: who comes second adds and climbs (CombiningTree)
+///   tree          the combining tree: the core that comes second adds and climbs (CombiningTree)
 ///   chunked-tree  a combining tree for each chunk of the values, so that the threads share the
 ///                 work near the root
 ///   sharded       keeps all leaves, and sums them in one pass, each thread a part of the values
 ///   ring, ...     the all-reduce algorithms of algorithm_names(), between the cores' own sums;
 ///                 with arguments as make_all_reduce() takes them
 [[nodiscard]] std::span<const std::string_view> reducer_names();
-/// All that make_reducer() takes, "auto" included, but for all_reduce_algorithms().
+/// All that make_reducer() accepts, "auto" included, except all_reduce_algorithms().
 [[nodiscard]] std::vector<Strategy> reducers();
 
-/// Throws Error for what make_reducer() does not take, with the nearest known name.
+/// Throws Error for a name that make_reducer() does not accept, suggesting the nearest.
 void require_reducer(std::string_view reducer);
 
-/// Whether the sum has the order of SummationTree, and so the same bits as that of every other
-/// reproducible reducer, for every number of threads and cores and either assignment.
+/// Returns whether the sum has the order of SummationTree, and so the same bits as that of every
+/// other reproducible reducer, for every number of threads and cores and either assignment.
 [[nodiscard]] bool is_reproducible(std::string_view reducer);
-/// Throws Error if it has not, or is unknown, naming those that would be accepted.
+/// Throws Error if the reducer is not reproducible, or is unknown, naming those that would be
+/// accepted.
 void require_reproducible(std::string_view reducer);
 
-/// The reproducible reducer that "auto" chooses for values of that many bytes: one that suits the
-/// size, and that keeps all leaves only if they are few (docs/adr/0008).
+/// Returns the reproducible reducer that "auto" selects for values of that many bytes: one that
+/// suits the size, and that keeps all leaves only if they are few (docs/adr/0008).
 [[nodiscard]] std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes);
 
-/// Buffers in use at once in a step of max_leaves leaves on `cores` busy cores: exactly with one
-/// thread (contiguous shares), at least with more, since each has a leaf in work. The memory that a
-/// training needs before it is worth starting.
+/// Returns how many buffers are in use at once in a step of max_leaves leaves on `cores` busy
+/// cores: exactly with one thread (contiguous shares), and at least with more, since each thread
+/// works on a leaf. It tells the memory that a training needs before it starts.
 [[nodiscard]] std::int64_t buffers_of(std::string_view reducer, const ReducerSize& size,
                                       std::size_t value_bytes, std::int64_t cores, int threads);
 
-/// The reducer of that name, or "auto". Throws Error as require_reducer() does.
+/// Makes the reducer of that name, or the one for "auto". Throws Error as require_reducer() does.
 template <class T>
 [[nodiscard]] std::unique_ptr<Reducer<T>> make_reducer(std::string_view name,
                                                        const ReducerSize& size, Workers& workers);

@@ -33,13 +33,13 @@
 
 namespace rubato {
 
-// rubato/loop/reducer.hpp has them, for reducers of the user's own.
+// rubato/loop/reducer.hpp defines these, for a user's own reducers.
 template <class T>
 class Reducer;
 struct ReducerSize;
 struct Meeting;
 
-/// What a thread does in a step.
+/// The kinds of work that a thread does in a step.
 enum class Activity {
   /// Gathering the samples of a minibatch.
   gather,
@@ -50,7 +50,7 @@ enum class Activity {
   merge,
   /// Exchanging sums with the other hosts, and waiting for them.
   exchange,
-  /// What comes after the sum: norms, rule, optimizer, buffers.
+  /// All that follows the sum: norms, rule, optimizer, buffers.
   update,
   /// Testing after an epoch.
   test,
@@ -72,52 +72,53 @@ struct Span {
 
   Activity activity = Activity::gather;
   EpochIndex epoch{};
-  /// Of a test the last step before it.
+  /// The step; for a test, the last step before it.
   StepIndex step{};
   /// The minibatch of the epoch, and the core that computed it; empty for work on the whole step
-  /// (the exchange, the update, and the part of the sum that follows when all gradients are there)
+  /// (the exchange, the update, and the part of the sum that is left once all gradients are there)
   /// and for a test.
   std::optional<MinibatchIndex> minibatch{};
   std::optional<CoreRank> core{};
-  /// How many minibatches, from that one on, which an evaluator computed in one pass.
+  /// The number of minibatches, beginning with that one, that an evaluator computed in one pass.
   std::int64_t minibatches = 1;
-  /// From 0 to Workers::threads() - 1; 0, the calling thread, for work on the whole step.
+  /// The thread, from 0 to Workers::threads() - 1. Work on the whole step is done by thread 0, the
+  /// calling thread.
   int thread = 0;
   Moment begin{};
   Moment end{};
 };
 
-/// Called by several threads at once, each at the end of its own spans. Reports the work of a core
-/// that died, too.
+/// Called by several threads at once, each at the end of its own spans. Also reports the work of a
+/// core that died.
 using OnSpan = std::function<void(const Span& span)>;
 
-/// Called by several threads at once: where the sums of two cores become one in a step, by reducers
-/// that have such places (Reducer::hear_meetings()).
+/// Called by several threads at once, whenever the sums of two cores become one, by reducers whose
+/// cores meet (Reducer::hear_meetings()).
 using OnMeeting = std::function<void(StepIndex step, const Meeting& meeting)>;
 
-/// Makes a reducer of the user's own, for parameters of either type, as a value: a class derived
-/// from Reducer, in the place of one of reducer_names().
+/// Makes a user's own reducer, for parameters of either type, as a value: a class derived from
+/// Reducer, instead of one of reducer_names().
 ///
-/// What a training asks of it is what Reducer says. Its sum is checked after each step: that
-/// finish_step() gives one, with every minibatch in it once and, where norms are wanted
-/// (ReducerSize::norms), with all squares taken, which Reducer::add() and merge() see to. A sum in
-/// which something is missing ends training with an Error; the step is as if it had not been.
+/// Reducer documents what a training requires of it. Its sum is checked after each step:
+/// finish_step() must return one that contains every minibatch once and, if norms are wanted
+/// (ReducerSize::norms), has all squares taken, which Reducer::add() and merge() ensure. An
+/// incomplete sum ends training with an Error, and the step is undone.
 struct OwnReducer {
-  /// Names it in messages; one line. Binds a state where it is not reproducible.
+  /// The name in messages; one line. It binds a state if the reducer is not reproducible.
   std::string name{};
-  /// Whether its maker promises that every value, the loss and the squares are summed in the one
-  /// order of all reproducible reducers: leaves that are neighbours are added, then sums that are
-  /// neighbours, level by level, and one without a neighbour goes up as it is, so that six leaves
-  /// are ((0+1)+(2+3))+(4+5), whatever cores they are on and in whatever order these come. Else the
-  /// result may depend on who computes it, which TrainOptions::exact refuses. verify() finds a
-  /// promise that is not kept.
+  /// True if its author promises that every value, the loss and the squares are summed in the one
+  /// order of all reproducible reducers: neighbouring leaves are added, then neighbouring sums,
+  /// level by level, and one without a neighbour moves up unchanged, so that six leaves are
+  /// ((0+1)+(2+3))+(4+5), on whatever cores they are and in whatever order these finish. Otherwise
+  /// the result may depend on who computes it, which TrainOptions::exact refuses. verify() detects
+  /// a broken promise.
   bool reproducible = false;
   std::function<std::unique_ptr<Reducer<float>>(const ReducerSize& size, Workers& workers)>
       of_float{};
   std::function<std::unique_ptr<Reducer<double>>(const ReducerSize& size, Workers& workers)>
       of_double{};
-  /// As buffers_of(): the buffers that a step keeps at once, for the check that there is memory for
-  /// them. Without it, all leaves.
+  /// Returns the number of buffers that a step keeps at once, as buffers_of() does, to check that
+  /// there is enough memory for them. If it is empty, all leaves are assumed.
   std::function<std::int64_t(const ReducerSize& size, std::int64_t cores, int threads)> buffers{};
 
   [[nodiscard]] explicit operator bool() const { return of_float || of_double; }
@@ -127,15 +128,15 @@ struct OwnReducer {
 enum class Dealing {
   /// Each thread has an evaluator, which computes whatever the thread takes.
   by_thread,
-  /// All on one thread, by as many evaluators as there would be threads, in turns that start at
-  /// another evaluator in each step. This reveals, deterministically, a model that keeps something
+  /// All evaluators run on one thread, as many as there would be threads, in turns that start at a
+  /// different evaluator in each step. This deterministically reveals a model that keeps something
   /// from one forward to the next where the trainer does not see it (a plain member, a static
-  /// variable). For comparisons.
+  /// variable). Meant for comparisons.
   in_turns,
 };
 
 struct TrainOptions {
-  // What is computed.
+  // The following options determine the result.
 
   /// Passes over the training data, at least 1.
   std::int64_t epochs = 5;
@@ -150,19 +151,20 @@ struct TrainOptions {
   double learning_rate = 0.01;
   /// The batch size, in samples, for which the learning rate was tuned.
   std::int64_t reference_batch_size = 128;
-  /// How the learning rate follows the batch size: what RuleRegistry::make() takes.
+  /// How the learning rate follows the batch size: any text that RuleRegistry::make() accepts.
   std::string rule = "linear";
-  /// The rules there are; a user's own are added here.
+  /// The available rules; a user's own are added here.
   RuleRegistry rules{};
-  /// How the learning rate changes during training, before the rule: what make_lr_schedule() takes.
+  /// How the learning rate changes during training, before the rule: any text that
+  /// make_lr_schedule() accepts.
   std::string schedule = "constant";
   ScheduleUnit schedule_unit = ScheduleUnit::epochs;
-  /// A schedule of the user's own, instead.
+  /// A user's own schedule, which replaces `schedule`.
   std::function<std::unique_ptr<LrSchedule>()> own_schedule{};
   /// The metric that a schedule (plateau) watches after each epoch; the schedule's mode follows it.
   WatchedMetric watch = Metric::test_loss;
   OptimizerOptions optimizer{.momentum = 0.5};
-  /// An optimizer of the user's own, instead; torch_optimizer() makes it of libtorch's.
+  /// A user's own optimizer, which replaces `optimizer`; torch_optimizer() wraps one of libtorch's.
   OwnOptimizer own_optimizer{};
   std::vector<ParameterGroup> groups{};
   std::optional<LookaheadOptions> lookahead{};
@@ -173,40 +175,40 @@ struct TrainOptions {
   std::optional<double> clip_value{};
   /// Applied to the mean gradient after clipping, in order (docs/extending.md).
   std::vector<OwnGradientTransform> gradient_transforms{};
-  /// The order of the samples of an epoch: in_order(), weighted(), one of the user's own. Empty is
-  /// a new random permutation for each epoch.
+  /// The order of the samples of an epoch: in_order(), weighted(), or a user's own. If empty, each
+  /// epoch has a new random permutation.
   Sampler sampler{};
-  /// Seeds all random numbers: shuffling, and the minibatches'.
+  /// Seed of all random numbers: of shuffling, and of the minibatches.
   std::uint64_t seed = 42;
 
-  // What is measured besides. Changes no bit of the result.
+  // The following options add measurements and change no bit of the result.
 
-  /// Evaluation::top_k_accuracy for so many outputs; 0 is none.
+  /// The k of Evaluation::top_k_accuracy; 0 to leave it out.
   std::int64_t top_k = 0;
-  /// Evaluation::mse and perplexity.
+  /// Ask for Evaluation::mse and Evaluation::perplexity.
   bool mse = false;
   bool perplexity = false;
-  /// StepRecord::noise_scale and measured_gain.
+  /// Asks for StepRecord::noise_scale and StepRecord::measured_gain.
   bool log_noise = false;
-  /// Metrics of the user's own: EpochRecord::metrics.
+  /// The user's own metrics, in EpochRecord::metrics.
   std::vector<OwnMetric> metrics{};
-  /// StepRecord::minibatches.
+  /// Asks for StepRecord::minibatches.
   bool log_minibatches = false;
-  /// Hears what each thread does. An exception ends training; from the span of an update, without a
-  /// state. No measurable cost if empty.
+  /// Receives what each thread does. An exception ends training; from the span of an update,
+  /// without a state. No measurable cost if empty.
   OnSpan on_span{};
-  /// Hears where the cores' sums meet, likewise.
+  /// Receives the meetings of the cores' sums, under the same conditions.
   OnMeeting on_meeting{};
 
-  // Who computes it. Changes no bit of the result.
+  // The following options decide who computes what, and change no bit of the result.
 
-  /// Emulated cores in steps for which the trace gives none.
+  /// The number of emulated cores in steps for which the trace gives none.
   std::int64_t cores = 8;
   Assignment assignment = Assignment::contiguous;
-  /// How gradients are summed: "auto" or one of reducer_names(). One that is not reproducible
+  /// How gradients are summed: "auto" or one of reducer_names(). A reducer that is not reproducible
   /// changes bits.
   std::string reduce = "auto";
-  /// A reducer of the user's own, instead; `reduce` is then "auto".
+  /// A user's own reducer, which requires that `reduce` is "auto".
   OwnReducer own_reducer{};
   /// Refuses whatever would make the result depend on threads or cores, such as a reducer that is
   /// not reproducible.
@@ -214,27 +216,28 @@ struct TrainOptions {
   /// Cores that die and cores that are slow.
   FaultOptions faults{};
   std::vector<Straggler> stragglers{};
-  /// Threads; 0 takes as many as this process may use (rubato/base/machine.hpp).
+  /// The number of threads; 0 uses as many as this process may (rubato/base/machine.hpp).
   int threads = 0;
   Dealing dealing = Dealing::by_thread;
-  /// The hosts that train together; empty is this process alone. With several, `cores` are those of
-  /// all hosts, and faults, log_minibatches and objectives that need one host are refused.
+  /// The hosts that train together; if empty, this process trains alone. With several, `cores` are
+  /// those of all hosts together, and faults, log_minibatches and objectives that need one host are
+  /// refused.
   std::shared_ptr<Hosts> hosts{};
 };
 
-/// The evaluation options in `options`.
+/// Returns the evaluation options contained in `options`.
 [[nodiscard]] inline EvaluationOptions evaluation_options(const TrainOptions& options) {
   return {.top_k = options.top_k, .mse = options.mse, .perplexity = options.perplexity};
 }
 
-/// Training reached a number that is infinite or NaN: the loss or the gradient of a step, which was
-/// then not applied, or the test loss after it.
+/// Thrown when training reaches a number that is infinite or NaN: the loss or the gradient of a
+/// step, which was then not applied, or the test loss after it.
 class Diverged : public Error {
  public:
-  /// This advice helps if the steps were too large.
+  /// Advice that helps if the steps were too large.
   static constexpr std::string_view kSmallerSteps = "try a lower --lr or another --rule";
 
-  /// `what` says what became infinite or NaN, and `advice` what may help.
+  /// `what` says which number became infinite or NaN, and `advice` how to avoid it.
   Diverged(std::string_view what, const StepRecord& step, std::string_view rule,
            std::string_view advice = kSmallerSteps);
   /// The last step.
@@ -247,7 +250,7 @@ class Diverged : public Error {
 };
 
 /// Trains an objective under a trace: a libtorch network (TorchTrainer), a model with a gradient in
-/// closed form, a function of the user's own.
+/// closed form, or a user's own function.
 ///
 ///     rubato::Trainer trainer(std::move(objective), trace, options);
 ///     const rubato::TrainResult result = trainer.fit();
@@ -259,9 +262,9 @@ class Diverged : public Error {
 /// moved-from trainer throws Error.
 class Trainer {
  public:
-  /// Checks everything that can be checked before the first step. Throws Error: options out of
-  /// range, data that does not fit the minibatch or the trace (all rows of it), a trace that ends
-  /// before the epochs do.
+  /// Checks everything that can be checked before the first step. Throws Error for options out of
+  /// range, for data that does not fit the minibatch or the trace (all rows of it), and for a trace
+  /// that ends before the epochs do.
   Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options);
   /// The same with steps from a source, which is asked when a step is needed. Only a trace can be
   /// checked in advance; fit() throws Error for a step that cannot be taken.
@@ -276,11 +279,12 @@ class Trainer {
   /// Shares ownership of the observer for the lifetime of the trainer; keep a share of your own to
   /// read it. Observers are called in the order in which they were added. Throws Error for null,
   /// for a name already in use, for an observer that saves something and has no name, and during
-  /// fit(); and whatever on_added() throws.
+  /// fit(); also throws whatever on_added() throws.
   void add_observer(std::shared_ptr<Observer> observer);
-  /// Under another name than Observer::name(): a second one of a kind has a state of its own.
+  /// Adds the observer under a name other than Observer::name(), so that a second one of a kind has
+  /// its own state.
   void add_observer(std::shared_ptr<Observer> observer, std::string name);
-  /// The same, of a new one:
+  /// Makes the observer and adds it:
   ///
   ///     const auto best = trainer.add_observer<rubato::BestWeights>(rubato::Metric::test_loss);
   template <std::derived_from<Observer> T, class... Arguments>
@@ -289,7 +293,7 @@ class Trainer {
     add_observer(observer);
     return observer;
   }
-  /// And under a name of the caller's:
+  /// Makes the observer and adds it under the caller's name:
   ///
   ///     const auto most_accurate = trainer.add_named_observer<rubato::BestWeights>(
   ///         "most-accurate", rubato::Metric::test_accuracy);
@@ -300,60 +304,60 @@ class Trainer {
     return observer;
   }
 
-  /// Trains all epochs or what is left of them; with TraceEnd::stop, or a source that ends, as many
-  /// as that provides. If hosts have to form a new group (Hosts::regroup_due()), it returns as for
-  /// a pause and continues when called again. The first call lets the objective try itself out
+  /// Trains all epochs or the rest of them; with TraceEnd::stop, or a source that ends, as many as
+  /// that provides. If hosts have to form a new group (Hosts::regroup_due()), it returns as for a
+  /// pause and continues when called again. The first call lets the objective try itself out
   /// (Objective::try_out()), so that failures show at once. Throws Diverged, TrainingError for
   /// exceptions of the objective, Error if the schedule watches a metric that does not exist or a
-  /// rate cannot be applied, and whatever an observer throws. Cannot be called by an observer, nor
-  /// again after a fit() or load_state() that threw: throws Error.
+  /// rate cannot be applied, and whatever an observer throws. Throws Error if called by an
+  /// observer, or again after a fit() or load_state() that threw.
   TrainResult fit();
 
-  /// The complete state of training, observers included. Another trainer with the same
-  /// configuration continues from it to the same bits. Throws Error if there is none (has_state()).
-  /// During fit(), observers may call it in Observer::between_steps().
+  /// Returns the complete state of training, observers included. Another trainer with the same
+  /// configuration continues from it to the same bits. Throws Error if there is no state
+  /// (has_state()). During fit(), observers may call it in Observer::between_steps().
   [[nodiscard]] State state() const;
-  /// For another thread while fit() runs, which wants to keep what there is however long the step
-  /// takes: calls `take` with the state before the step that is being computed, and how many steps
-  /// that has, or with the state before the test. Waits for an update that has begun, and for what
-  /// observers do between two steps; `take` holds the next update up. False, without a call, where
-  /// fit() does not run, or ends first. Throws what `take` does.
+  /// Meant for another thread that wants to save the state while fit() runs, however long the step
+  /// takes: calls `take` with the state before the step being computed, or before the test, and the
+  /// number of steps in that state. Waits for an update that has begun, and for observers between
+  /// two steps; `take` delays the next update. Returns false, without a call, if fit() is not
+  /// running or ends first. Throws whatever `take` throws.
   bool state_in_step(const std::function<void(const State& state, std::int64_t steps)>& take) const;
-  /// Whether there is a state. After a fit() that threw, it is that of the last complete step or
-  /// epoch: of the step before, if an evaluator, the rule, the schedule or an observer's
+  /// Returns whether there is a state. After a fit() that threw, it is that of the last complete
+  /// step or epoch: of the step before, if an evaluator, the rule, the schedule or an observer's
   /// on_gradients() or on_fault() threw; of the step just completed, if an observer's on_step(),
   /// on_evaluate() or on_epoch() did. There is none after an exception in the middle of the update
   /// of the shared parameters (an optimizer's, a gradient transform's, Objective's
   /// move_averages()), and none after a load_state() that threw.
   [[nodiscard]] bool has_state() const;
-  /// To be called before the first fit(), after adding the observers whose state is to be loaded.
+  /// Must be called before the first fit(), after adding the observers whose state is to be loaded.
   /// Throws Error if the state belongs to another configuration, to other data or to other trace
   /// rows than those already used, naming the difference, or is not a trainer's; the trainer is
   /// then unusable. Also throws Error once anything has been trained or loaded.
   void load_state(const State& state);
 
-  /// What has been trained so far; after a fit() that threw, up to the last complete step.
+  /// The result so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;
 
-  /// All parameters and then all buffers, by the names that the objective gives them: views of the
+  /// All parameters, and all buffers, by the names that the objective gives them: views of the
   /// state in training.
   [[nodiscard]] const std::vector<NamedArray>& parameters() const;
   [[nodiscard]] const std::vector<NamedArray>& buffers() const;
 
   [[nodiscard]] const TrainOptions& options() const;
-  /// Threads in use.
+  /// The number of threads in use.
   [[nodiscard]] int threads() const;
   /// The largest number of gradient buffers alive at one time.
   [[nodiscard]] std::int64_t gradient_buffers() const;
-  /// Minibatches that a core computes in one pass at most: what Objective::minibatches_at_once()
-  /// says, and 1 where something asks for the gradient of each.
+  /// The largest number of minibatches that a core computes in one pass:
+  /// Objective::minibatches_at_once(), or 1 if something needs the gradient of each.
   [[nodiscard]] std::int64_t minibatches_at_once() const;
   /// Returns which of the user's parts fit() is calling, or was calling when it threw, by the name
   /// of its option: "rule", "sampler", "schedule", "transform", "optimizer", "reduce" or "metric".
   /// Empty if it is none of them.
   [[nodiscard]] std::string_view part_under_way() const;
 
-  /// What it trains, and the threads it trains on.
+  /// The objective in training, and the threads it uses.
   [[nodiscard]] Objective& objective() const;
   [[nodiscard]] Workers& workers() const;
 

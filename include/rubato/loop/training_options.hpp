@@ -12,7 +12,7 @@
 
 namespace rubato {
 
-/// What training images go through before the model sees them, drawn anew in each epoch.
+/// The random changes of training images before the model sees them, drawn anew in each epoch.
 enum class AugmentationKind { shift, flip, crop, cutout };
 
 inline constexpr std::array<Choice<AugmentationKind>, 4> kAugmentations{
@@ -23,30 +23,29 @@ inline constexpr std::array<Choice<AugmentationKind>, 4> kAugmentations{
 
 struct AugmentationOptions {
   AugmentationKind kind = AugmentationKind::shift;
-  /// Of shift: how far at most; of crop: how wide the padding is; of cutout: the side of the
-  /// square.
+  /// The largest shift, the width of crop's padding, or the side of cutout's square.
   std::int64_t pixels = 0;
 
   friend bool operator==(const AugmentationOptions&, const AugmentationOptions&) = default;
 };
 
-/// From "flip", "shift:pixels=2" and the like, several with '+' between them, in the order in which
-/// they are done; empty text is none. Throws Error for what there is not.
+/// Parses "flip", "shift:pixels=2" and the like, joined by '+' in the order in which they are
+/// applied; empty text is none. Throws Error for other text.
 [[nodiscard]] std::vector<AugmentationOptions> parse_augmentations(std::string_view text);
 
 struct Strategy;  // base/spec.hpp
-/// All of them, with their arguments.
+/// All augmentations, with their arguments.
 [[nodiscard]] std::vector<Strategy> augmentations();
 
-/// What becomes of a model's buffers (the running statistics of batch normalisation) in a step.
+/// How a step treats a model's buffers (the running statistics of batch normalisation).
 enum class BufferUse {
-  /// Each minibatch begins with the buffers of before the step, and they move by what all
-  /// minibatches make of them (BufferCombination): the same whoever computes which minibatch.
+  /// Each minibatch begins with the buffers as they were before the step, which then combines the
+  /// changes of all minibatches (BufferCombination): the same whoever computes which minibatch.
   combined,
-  /// As with one process for each core: a core begins a step with the model's buffers, its
-  /// minibatches go on one after the other from what the last one left, and those of core 0 are the
-  /// model's afterwards. So PyTorch's DistributedDataParallel has it, which broadcasts the buffers
-  /// of rank 0. The result depends on the number of cores, not on threads.
+  /// Buffers behave as with one process for each core: a core begins a step with the model's
+  /// buffers, each of its minibatches continues from the buffers that the last one left, and those
+  /// of core 0 become the model's. PyTorch's DistributedDataParallel does the same when it
+  /// broadcasts the buffers of rank 0. The result depends on the number of cores, not on threads.
   local,
 };
 
@@ -57,7 +56,7 @@ inline constexpr std::array<Choice<BufferUse>, 2> kBufferUses{
 struct CheckpointInterval {
   enum class Unit { steps, epochs, seconds };
 
-  /// At least 1.
+  /// The number of units, at least 1.
   std::int64_t count = 60;
   Unit unit = Unit::seconds;
 
@@ -69,11 +68,11 @@ inline constexpr std::array<Choice<CheckpointInterval::Unit>, 3> kCheckpointUnit
      {CheckpointInterval::Unit::epochs, "epochs"},
      {CheckpointInterval::Unit::seconds, "seconds"}}};
 
-/// "100steps", "1epoch", "60 seconds"; empty for "never". Throws Error for anything else.
+/// Parses "100steps", "1epoch", "60 seconds"; empty for "never". Throws Error for anything else.
 [[nodiscard]] std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view text);
 
-/// Operators of libtorch that rubato computes itself, forward and backward, where it is faster
-/// (docs/operators.md): of float32 tensors on the CPU. Anything else is libtorch's as ever.
+/// Operators of libtorch that rubato computes itself, forward and backward, because it is faster
+/// (docs/operators.md): on float32 tensors on the CPU. All others remain libtorch's.
 ///
 /// Their bits do not depend on the CPU, nor on threads. Pooling has libtorch's bits; the others
 /// differ from libtorch's by rounding.
@@ -81,7 +80,7 @@ struct ReplacedOperators {
   /// Convolution of images with few channels. Needs AVX2 and FMA, as does pooling.
   bool convolution = true;
   bool max_pool = true;
-  /// In training.
+  /// Batch normalisation in training.
   bool batch_norm = true;
 
   [[nodiscard]] static constexpr ReplacedOperators none() {
@@ -90,21 +89,21 @@ struct ReplacedOperators {
   friend bool operator==(const ReplacedOperators&, const ReplacedOperators&) = default;
 };
 
-/// From `all`, `none`, or names with commas between them: convolution, max-pool, batch-norm. Throws
+/// Parses `all`, `none`, or names separated by commas: convolution, max-pool, batch-norm. Throws
 /// Error for other text.
 [[nodiscard]] ReplacedOperators parse_replaced_operators(std::string_view text);
-/// The text that gives it.
+/// Returns the text that parses to `operators`.
 [[nodiscard]] std::string to_string(const ReplacedOperators& operators);
 
-/// What forward and backward compute in. Sums of gradients, updates and evaluations are in the
-/// parameters' own type in any case.
+/// The number format of forward and backward. Sums of gradients, updates and evaluations always
+/// have the parameters' own type.
 enum class Precision {
   /// The parameters' type.
   full,
-  /// bfloat16 where libtorch's autocast takes it to be safe.
+  /// bfloat16 where libtorch's autocast considers it safe.
   bf16,
   /// float16 storage of weights, activations and gradients, with float32 master weights and dynamic
-  /// loss scaling: MXNet's multi-precision, emulated (docs/techniques.md says how).
+  /// loss scaling: MXNet's multi-precision, emulated (docs/techniques.md explains how).
   fp16,
 };
 
@@ -113,23 +112,24 @@ inline constexpr std::array<Choice<Precision>, 3> kPrecisions{
 
 struct PrecisionOptions {
   Precision precision = Precision::full;
-  /// Of fp16.
+  /// Options of fp16's dynamic loss scaling.
   LossScaleOptions loss_scale{};
 
   friend bool operator==(const PrecisionOptions&, const PrecisionOptions&) = default;
 };
 
-/// The precision that `spec` asks for (base/spec.hpp); precisions() has the arguments. Throws Error
-/// for an unknown name, with the nearest, and for arguments that it does not take.
+/// Returns the precision that `spec` asks for (base/spec.hpp); precisions() lists the arguments.
+/// Throws Error for an unknown name, suggesting the nearest, and for arguments that the precision
+/// does not take.
 [[nodiscard]] PrecisionOptions parse_precision(std::string_view spec);
-/// All of them.
+/// All precisions, with their arguments.
 [[nodiscard]] std::vector<Strategy> precisions();
 
-/// What is measured on a test set besides the loss.
+/// The test metrics besides the loss.
 struct TestMetrics {
-  /// Where targets are classes it is measured in any case; whether it was asked for.
+  /// Asked for by name; accuracy is measured anyway if targets are classes.
   bool accuracy = false;
-  /// Of so many outputs; 0 is none.
+  /// The k of the top-k accuracy; 0 to leave it out.
   std::int64_t top_k = 0;
   bool mse = false;
   bool perplexity = false;
@@ -137,11 +137,11 @@ struct TestMetrics {
   friend bool operator==(const TestMetrics&, const TestMetrics&) = default;
 };
 
-/// From "mse", "top-k:k=5" and the like, several with '+' between them; empty text is none. Throws
-/// Error for what there is not.
+/// Parses "mse", "top-k:k=5" and the like, joined by '+'; empty text is none. Throws Error for
+/// other text.
 [[nodiscard]] TestMetrics parse_test_metrics(std::string_view text);
 
-/// All of them, with their arguments.
+/// All test metrics, with their arguments.
 [[nodiscard]] std::vector<Strategy> test_metrics();
 
 }  // namespace rubato

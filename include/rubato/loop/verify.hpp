@@ -13,12 +13,12 @@ namespace rubato {
 
 /// A way to train that must not change a bit of the result.
 struct Way {
-  /// For people.
+  /// A description for people.
   std::string what;
   std::int64_t cores = 1;
   int threads = 1;
-  /// TrainOptions::reduce in the place of what was asked for; empty is what was asked for, which
-  /// may be a reducer of the user's own.
+  /// Replaces TrainOptions::reduce; if empty, the option stays as it is, which may mean a user's
+  /// own reducer.
   std::string reduce = "tree";
   Assignment assignment = Assignment::contiguous;
   /// The probability that a core dies in a step.
@@ -37,7 +37,7 @@ struct Way {
 /// The result of training in one way.
 struct WayOutcome {
   Way way;
-  /// SHA-256 of all that training reported and changed, step by step.
+  /// SHA-256 of everything that training reported and changed, step by step.
   std::string hash;
   std::int64_t steps = 0;
   /// The first difference to the first way, as a message ("differs first after step 3 in
@@ -45,7 +45,7 @@ struct WayOutcome {
   std::optional<std::string> difference{};
 };
 
-/// Makes a trainer of the user's, whose options `change` changes before:
+/// Makes the user's trainer, after `change` has changed its options:
 ///
 ///     [=](const auto& change) {
 ///       rubato::TrainOptions mine = options;
@@ -54,15 +54,14 @@ struct WayOutcome {
 ///     }
 using MakeTrainer = std::function<Trainer(const std::function<void(TrainOptions&)>& change)>;
 
-/// Trains the same in one way after the other and compares, after each step, all parameters and
-/// buffers and all that is reported.
+/// Trains the same in one way after the other and compares, after each step, all parameters, all
+/// buffers and everything that is reported.
 class Verification {
  public:
-  /// Of the first `steps` steps, at least 1. Throws Error for fewer, and for a `make` that is
-  /// empty.
+  /// Trains the first `steps` steps, at least 1. Throws Error for fewer, and for an empty `make`.
   Verification(MakeTrainer make, std::int64_t steps);
 
-  /// Throws what training throws, and Error when there is no step to train.
+  /// Throws whatever training throws, and Error if there is no step to train.
   [[nodiscard]] WayOutcome train(const Way& way);
 
  private:
@@ -73,7 +72,7 @@ class Verification {
 
     friend bool operator==(const Mark&, const Mark&) = default;
   };
-  // Of every step.
+  // The marks of every step.
   using Marks = std::vector<std::vector<Mark>>;
   class Witness;
 
@@ -85,9 +84,9 @@ class Verification {
   std::optional<Marks> expected_;
 };
 
-/// All ways_to_train(), compared: the counterpart of `rubato verify` for objectives of one's own.
-/// `asked` are the options that `make` begins with. The results are the same bits if no outcome has
-/// a difference.
+/// Trains in all ways_to_train() and compares them: the counterpart of `rubato verify` for a user's
+/// own objective. `asked` are the options that `make` begins with. The results are the same bits if
+/// no outcome has a difference.
 [[nodiscard]] std::vector<WayOutcome> verify(const MakeTrainer& make, const TrainOptions& asked,
                                              std::int64_t steps = 24);
 
