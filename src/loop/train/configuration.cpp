@@ -17,7 +17,7 @@ namespace rubato {
 namespace {
 
 std::string text_of(const OptimizerOptions& o) {
-  // Where nobody chose it, it is the optimizer's own.
+  // If the user chose no form, the optimizer's own holds, and old states stay valid.
   const std::string form =
       o.momentum_form ? fmt::format(" form {}", choice_name(kMomentumForms, *o.momentum_form)) : "";
   return fmt::format(
@@ -38,7 +38,7 @@ std::string text_of(const ParameterGroup& group) {
 }
 
 std::string text_of(const LookaheadOptions& o) {
-  // The states of older versions do not say which.
+  // The states of older versions do not mention the weights.
   return fmt::format("k {} alpha {} start {}{}", o.k, o.alpha,
                      choice_name(kLookaheadStarts, o.start),
                      o.weights == LookaheadWeights::slow ? "" : " weights fast");
@@ -47,7 +47,7 @@ std::string text_of(const LookaheadOptions& o) {
 std::string trained_by(const Objective& objective, const std::vector<ParameterGroup>& groups) {
   std::string text;
   for (const TrainedArray& trained : objective.trained()) {
-    // Which group takes it is decided by a function, of which only the answers can be compared.
+    // A function decides which group takes it; functions cannot be compared, but their answers can.
     const auto taker = std::find_if(groups.begin(), groups.end(),
                                     [&](const auto& group) { return group.takes(trained.array); });
     text += fmt::format("{} {} {} {}\n", trained.array.name, name_of(trained.array.type),
@@ -89,7 +89,7 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
   put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
-  // Where there are some, so that states without do not depend on it.
+  // Written only if there are transforms, so that states without them do not depend on the line.
   for (const OwnGradientTransform& transform : options.gradient_transforms) {
     transforms.push_back(transform.name);
   }
@@ -102,7 +102,7 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   Budget rest = options.budget;
   rest.iterations.reset();
   put("iterations", iterations ? fmt::to_string(*iterations) : "none");
-  // Where there is more of it.
+  // Written only if there are limits other than the iterations.
   if (std::string limits = to_text(rest); !limits.empty()) put("budget", limits);
   put("seed", options.seed);
   put("log_noise", options.log_noise);
@@ -118,7 +118,7 @@ void require_same_configuration(const std::string& saved, const std::string& own
     const auto found = lines.find(name);
     return found == lines.end() ? std::string("nothing") : found->second;
   };
-  // Those that are in both are there once.
+  // Merged, so that each name occurs once.
   auto all = now;
   all.insert(before.begin(), before.end());
   std::vector<std::string> differences;

@@ -6,12 +6,12 @@
 
 namespace rubato {
 
-/// All options that decide the bits of a training, as lines "name = value": what a state is bound
-/// to besides the contents of the trace and the data (binding.hpp). Epochs are not among them, nor
-/// who computes it.
+/// Returns all options that decide the bits of a training, as lines "name = value". A state is
+/// bound to them, besides the contents of the trace and the data (binding.hpp). The number of
+/// epochs is not among them, and neither are the options that decide who computes what.
 [[nodiscard]] std::string configuration_of(const TrainOptions& options, const Objective& objective);
 
-/// Throws Error, naming all lines that differ, when `saved` is not `own`.
+/// Throws Error, naming all lines that differ, if `saved` is not `own`.
 void require_same_configuration(const std::string& saved, const std::string& own);
 
 }  // namespace rubato

@@ -26,7 +26,7 @@ namespace rubato {
 
 namespace {
 
-// `step` was neither applied nor skipped.
+// The message for a `step` that was neither applied nor skipped.
 Diverged divergence_of(const StepRecord& step, const Objective& objective, std::string_view rule) {
   if (step.loss_scale) {
     return {fmt::format("the loss scale fell below {}: step after step overflowed",
@@ -38,7 +38,7 @@ Diverged divergence_of(const StepRecord& step, const Objective& objective, std::
           step, rule};
 }
 
-// Weights that have diverged would show in training as well.
+// Weights that have diverged would also show in the training loss.
 Diverged test_divergence_of(const EpochRecord& epoch, const StepRecord& step,
                             std::string_view rule) {
   const std::string what = "the test loss became " + in_words(epoch.test->loss);
@@ -49,7 +49,7 @@ Diverged test_divergence_of(const EpochRecord& epoch, const StepRecord& step,
                   epoch.train_loss, Diverged::kSmallerSteps)};
 }
 
-// Why training ends where its source does, for TrainResult::stopped.
+// The reason why training ends with its source, for TrainResult::stopped.
 std::string reason_of(const SourceEnd& end, const StepSource& source, const Budget& budget,
                       std::int64_t steps) {
   switch (end.cause) {
@@ -137,11 +137,11 @@ class Trainer::Implementation final : public Training {
     return quiet_.read([&] { take(unshown_ ? *unshown_ : state_of(*this), result_.steps); });
   }
   void load(const State& state);
-  // Of the two that call it, state() and load().
+  // Called by state() and load().
   void visit_state(StateVisitor& state);
 
  private:
-  // fit() throws.
+  // Called when fit() throws.
   void end_by(std::string_view what) {
     quiet_.end_fit();
     show(true);
@@ -157,14 +157,14 @@ class Trainer::Implementation final : public Training {
     }
   }
 
-  // While `shown`, the objective has the weights to be tested and saved instead of those that steps
+  // If `shown`, the objective has the weights to be tested and saved instead of those that steps
   // change: while an epoch is evaluated and reported, and outside of fit().
   void show(bool shown) {
     if (shown_ != shown) steps_.exchange_shown();
     shown_ = shown;
   }
 
-  // The weights that steps change are the objective's as long as it lives.
+  // During its lifetime, the objective has the weights that steps change.
   class AsTrained {
    public:
     explicit AsTrained(Implementation& of) : of_(of), shown_(of.shown_) { of.show(false); }
@@ -179,24 +179,24 @@ class Trainer::Implementation final : public Training {
 
   void go_on(bool in_epoch, const std::optional<EpochPart>& part);
 
-  // Finds what cannot work before anything is trained.
+  // Finds mistakes before anything is trained.
   void try_out() {
     if (tried_out_) return;
     tried_out_ = true;
     objective_->try_out(options_.minibatch_size);
-    // What the last minibatch has, where it is not whole.
+    // The last minibatch has this size if it is not full.
     const std::int64_t rest = walk_.progress().samples_left.value_or(0) % options_.minibatch_size;
     if (rest > 0) objective_->try_out(rest);
   }
 
   [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
 
-  // Whether there is one.
+  // Returns whether there is another epoch.
   bool begin_epoch() {
     if (walk_.epoch().value() >= options_.epochs) return false;
     // The step that reached the budget may have taken all samples of several epochs.
     if (stopped() && !(walk_.budget_is_reached() && walk_.has_all_samples())) return false;
-    // One that has all its samples already needs no further step.
+    // An epoch that has all its samples already needs no further step.
     if (walk_.has_ended()) {
       end_by_source();
       return false;
@@ -206,7 +206,7 @@ class Trainer::Implementation final : public Training {
     return true;
   }
 
-  // There is no further step.
+  // Ends training because the source has no further step.
   void end_by_source() {
     const SourceEnd end = walk_.end();
     stop(reason_of(end, *source_, options_.budget, result_.steps));
@@ -215,7 +215,7 @@ class Trainer::Implementation final : public Training {
     if (end.time) result_.time = end.time;
   }
 
-  // What is left of its steps, until somebody wants to stop or pause.
+  // Trains the remaining steps of the epoch, until an observer asks to stop or pause.
   void train_epoch() {
     FirstException of_observers;
     listeners_.tell(of_observers,
@@ -230,11 +230,11 @@ class Trainer::Implementation final : public Training {
       } catch (const HostLost&) {
         result_.stopped.clear();
         if (!regroup_due()) throw;
-        // The step is as if it had not been: the hosts that are left redo it.
+        // The failed step is undone: the hosts that are left redo it.
         pausing_ = true;
         break;
       } catch (...) {
-        // Nor does what an observer wished in a step that is none.
+        // A failed step is undone, and so are stop requests made during it.
         result_.stopped.clear();
         throw;
       }
@@ -270,7 +270,7 @@ class Trainer::Implementation final : public Training {
     return options_.hosts != nullptr && options_.hosts->regroup_due();
   }
 
-  // A step that has been taken.
+  // Records a step that has been taken.
   void count(const StepRecord& step) {
     if (step.skipped) ++result_.skipped_steps;
     const bool counts = !step.skipped || std::isfinite(step.loss);
@@ -284,7 +284,7 @@ class Trainer::Implementation final : public Training {
     result_.time = walk_.time();
   }
 
-  // How far the walk has come.
+  // Copies the progress of the walk to the result.
   void tell_result() {
     result_.epochs = walk_.epoch().value();
     result_.steps = walk_.step().value();
@@ -324,7 +324,7 @@ class Trainer::Implementation final : public Training {
     record.whole = !part;
     if (const auto metric = value_of(options_.watch, record)) tell_schedule(*metric);
 
-    // From here on the epoch has ended, whatever observers say to it.
+    // The epoch has ended from here on, whatever observers throw.
     result_.part = part;
     epoch_.reset();
     walk_.end_epoch(record.whole);
@@ -353,7 +353,7 @@ class Trainer::Implementation final : public Training {
                       .end = std::chrono::steady_clock::now()});
   }
 
-  // All or nothing of it.
+  // The schedule changes completely or not at all.
   void tell_schedule(double metric) {
     LrSchedule& schedule = steps_.schedule();
     const std::vector<double> before = numbers_of(schedule);
@@ -370,7 +370,7 @@ class Trainer::Implementation final : public Training {
     stage_.set_whole(true);
   }
 
-  // Everybody has heard of the step or the epoch.
+  // All observers have been notified of the step or the epoch.
   void let_observers_look() {
     FirstException of_observers;
     stage_.between_steps([&] {
@@ -390,30 +390,30 @@ class Trainer::Implementation final : public Training {
   TrainOptions options_;
   std::unique_ptr<Objective> objective_;
   Walk walk_;
-  // Of the source's trace, where it follows one.
+  // The plan of the source's trace, if it has one.
   std::optional<Planner> trace_;
-  // Mutable, as whoever may read a training may use its threads.
+  // Mutable, because everyone who may read a training may use its threads.
   mutable Workers workers_;
   StepTaker steps_;
-  // What states are bound to.
+  // The configuration to which states are bound.
   std::string configuration_;
   Listeners listeners_;
   TrainResult result_;
-  // The mean of the last step, which an epoch that it goes on in begins with; not a number where
-  // the step does not count.
+  // The mean loss of the last step, part of which may belong to the next epoch; NaN if the step
+  // does not count.
   double last_loss_ = 0;
-  // This is the mean weight of a sample in the last step, if the loss has weights.
+  // The mean weight of a sample in the last step, if the loss has weights.
   std::optional<double> last_weight_{};
   std::optional<RunningEpoch> epoch_;
   bool shown_ = false;
-  // The state during a test of other weights than those that steps change, which are not in their
+  // The state during a test of weights other than those that steps change, which are not in their
   // place then.
   std::optional<State> unshown_{};
   bool tried_out_ = false;
   bool pausing_ = false;
   TrainerStage stage_;
   QuietStretches quiet_;
-  // Whether TrainResult::stopped is the source's.
+  // True if TrainResult::stopped comes from the source.
   bool ended_by_source_ = false;
   StepRecord last_step_;
 };
@@ -427,7 +427,7 @@ void Trainer::Implementation::load(const State& state) {
                     "or loaded",
                     result_.steps));
   }
-  // Until all of it is there, there is none.
+  // There is no state until all of it has been loaded.
   stage_.set_whole(false);
   try {
     rubato::load_state(*this, state);
@@ -464,12 +464,11 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   listeners_.visit_state(state, *this);
 }
 
-// From what has been loaded; `part` is that of an epoch that was evaluated although it is not
-// whole.
+// Continues from the loaded state; `part` is that of an incomplete epoch that was evaluated.
 void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart>& part) {
   tell_result();
   result_.time = walk_.time();
-  // What its source has ended goes on where the source does.
+  // A run stopped by its source continues if the source now has more steps.
   if (std::exchange(ended_by_source_, false)) {
     result_.stopped.clear();
     if (walk_.has_ended()) end_by_source();

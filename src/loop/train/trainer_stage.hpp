@@ -12,12 +12,12 @@
 
 namespace rubato {
 
-/// What a trainer is doing, and what it can therefore be asked for.
+/// The current activity of a trainer, which decides what may be called.
 class TrainerStage {
  public:
   void begin_fit() { now_ = Now::training; }
   void end_fit() { now_ = Now::idle; }
-  /// While `action` runs, which does not throw, states may be taken.
+  /// States may be taken while `action` runs; it must not throw.
   template <class Action>
   void between_steps(const Action& action) {
     now_ = Now::between_steps;
@@ -25,20 +25,19 @@ class TrainerStage {
     now_ = Now::training;
   }
 
-  /// What there is to remember fits together, or does not: in the middle of an update or of
-  /// loading.
+  /// Sets whether the state is consistent; it is not in the middle of an update or of loading.
   void set_whole(bool whole) { whole_ = whole; }
   [[nodiscard]] bool has_state() const { return whole_ && now_ != Now::training; }
 
-  /// `function` has thrown, so that at most the state is of use; `why` there is none where what it
-  /// changed is not whole.
+  /// `function` has thrown: only state() may be called now; `why` says why even that is refused, if
+  /// the state is not whole.
   void broken_by(std::string_view function, std::string why) {
     now_ = Now::idle;
     thrown_ = function;
     if (!whole_) no_state_ = std::move(why);
   }
 
-  /// Throw Error.
+  /// The following functions throw Error unless the trainer is in the required stage.
   void require_idle(std::string_view function) const {
     if (now_ == Now::idle) return;
     throw Error(fmt::format("{} was called in the middle of fit(); accepted: before or after it",
@@ -71,24 +70,24 @@ class TrainerStage {
   std::string no_state_;
 };
 
-/// The stretches of fit() in which nothing changes that a state consists of: while minibatches are
-/// computed, and the test data. Another thread may read the state there, however long they take.
+/// The stretches of fit() during which the state of training does not change: while minibatches or
+/// the test data are computed. Another thread may read the state then, however long they take.
 ///
-/// Thread safety: the thread that trains calls everything but read(), any other one read(). Only
-/// the thread that trains writes to what a state consists of, and only outside of these stretches;
-/// the threads that compute minibatches read parameters, and write to memory of their own. Whatever
-/// was written before open() is visible to read(), and what read() reads has been read before
-/// close() returns: both by the mutex.
+/// Thread safety: the training thread calls everything but read(), which any other thread may call.
+/// Only the training thread writes to the state, and only outside of these stretches; the threads
+/// that compute minibatches read parameters, and write to memory of their own. The mutex makes
+/// everything written before open() visible to read(), and makes the reads of read() happen before
+/// the return of close().
 class QuietStretches {
  public:
   void begin_fit() { set(/*fits=*/true, /*open=*/false); }
   void end_fit() { set(/*fits=*/false, /*open=*/false); }
   void open() { set(/*fits=*/true, /*open=*/true); }
-  /// Waits for those who read, and for those who have begun to wait: a stretch that is shorter than
-  /// the time in which they wake up is none that they miss.
+  /// Waits for all readers, including those that are still waiting for a stretch: even a stretch
+  /// that is shorter than the time in which they wake up is not missed.
   void close() {
     std::unique_lock lock(mutex_);
-    // Readers that come from now on wait for the next stretch, so that this one ends.
+    // Readers that arrive from now on wait for the next stretch, so that this one can end.
     closes_ = true;
     changed_.wait(lock, [this] { return !open_ || readers_ == 0; });
     open_ = false;
@@ -96,7 +95,7 @@ class QuietStretches {
     lock.unlock();
     changed_.notify_all();
   }
-  /// Calls `action`, which changes what a state consists of, in the middle of a stretch.
+  /// Calls `action`, which changes the state, in the middle of a stretch.
   template <class Action>
   void interrupt(const Action& action) {
     close();
@@ -104,8 +103,8 @@ class QuietStretches {
     open();
   }
 
-  /// Calls `action` in the stretch that is open, or the next one. False where fit() is not running,
-  /// or ends before that.
+  /// Calls `action` in the open stretch, or in the next one. Returns false if fit() is not running
+  /// or ends first.
   template <class Action>
   bool read(const Action& action) {
     std::unique_lock lock(mutex_);
@@ -118,7 +117,7 @@ class QuietStretches {
   }
 
  private:
-  // With the mutex held, as it comes and as it goes.
+  // Constructed and destroyed with the mutex held.
   class Reader {
    public:
     explicit Reader(QuietStretches& of) : of_(of) { ++of_.readers_; }
@@ -143,14 +142,14 @@ class QuietStretches {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Below: with the mutex.
+  // The mutex protects all members below.
   bool fits_ = false;
   bool open_ = false;
   bool closes_ = false;
   int readers_ = 0;
 };
 
-/// One stretch.
+/// Keeps a stretch open for its lifetime.
 class QuietStretch {
  public:
   explicit QuietStretch(QuietStretches& all) : all_(all) { all_.open(); }

@@ -11,13 +11,14 @@ namespace rubato {
 
 namespace {
 
-// libtorch's exceptions end with where they were thrown and its stack.
+// The texts of libtorch's exceptions end with the place of the throw and its stack.
 std::string without_stack(const std::string& text) {
   const std::size_t stack = text.find("\nException raised from ");
   return stack == std::string::npos ? text : text.substr(0, text.find('\n'));
 }
 
-// What TorchScript's interpreter throws begins with that it failed, and ends with why.
+// The texts of TorchScript's interpreter begin with a general failure notice, and end with the
+// cause.
 std::string essence_of(const std::string& text) {
   if (text.find("TorchScript interpreter") == std::string::npos) return text;
   const std::size_t end = text.find_last_not_of(" \n");

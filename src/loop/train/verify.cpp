@@ -57,7 +57,8 @@ std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
   };
 }
 
-// Takes a digest of all that training reports and changes, step by step, and ends it after some.
+// Takes a digest, step by step, of everything that training reports and changes, and stops or
+// pauses it after some steps.
 class Verification::Witness final : public Observer {
  public:
   Witness(std::int64_t last_step, std::int64_t pause_after)
@@ -143,7 +144,7 @@ Verification::Marks Verification::marks_of(const Way& way) const {
   first.add_observer(witness);
   first.fit();
   if (way.resume_after > 0) {
-    // What goes on has the options that were asked for.
+    // The second trainer continues with the options that the user asked for.
     Trainer second = make_([](TrainOptions&) {});
     second.add_observer(witness);
     second.load_state(parse_state(state_bytes(first.state()), "the state"));

@@ -20,17 +20,17 @@ void bind_data(StateVisitor& state, const Objective& objective) {
   };
   const std::string train = objective.fingerprint();
   require_same(state.bound("data.train", train), train, "training");
-  // Without one, then or now, there is nothing that could differ.
+  // A test set is compared only if there was one then and is one now.
   if (!objective.has_test()) return;
   const std::string test = objective.test_fingerprint();
   require_same(state.bound_if_there("data.test", test), test, "test");
 }
 
-// Where an epoch ends is decided by the row after it, which no step has used.
+// The epoch ends where the row after it says so, a row that no step has used.
 void require_same_epochs(Planner planner, const Walk& walk, bool part) {
   planner.go_to(EpochIndex{0}, StepIndex{0});
   for (EpochIndex epoch; epoch < walk.epoch(); ++epoch) static_cast<void>(planner.next());
-  // A part of an epoch was evaluated as it was; nothing can go on in it.
+  // After a part of an epoch was evaluated, no step may follow in that epoch.
   if (!part && planner.next_step() == walk.first_step()) return;
   throw Error(
       fmt::format("{}: epoch {} of the run ended before this step, and in this trace it goes on; "

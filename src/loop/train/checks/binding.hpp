@@ -7,13 +7,13 @@
 
 namespace rubato {
 
-/// Binds a state to the data that its steps were taken on, as the walk does to the source of the
-/// steps. Throws Error where those of a state that is loaded are other ones.
+/// Binds a state to the data of its steps, as the walk binds it to their source. Throws Error if a
+/// loaded state has other data.
 void bind_data(StateVisitor& state, const Objective& objective);
 
-/// Throws Error when the steps of a walk were cut into other epochs than those of `planner`'s
-/// trace, or `part` of one was evaluated as it was, after which no step follows in it. What follows
-/// the steps in the trace is free.
+/// Throws Error if the steps of a walk form other epochs than those of `planner`'s trace, or if
+/// `part` of an epoch was evaluated and the trace has further steps in it. The rows after the
+/// walk's steps may differ.
 void require_same_epochs(Planner planner, const Walk& walk, bool part);
 
 }  // namespace rubato

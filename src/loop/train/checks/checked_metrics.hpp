@@ -6,7 +6,7 @@
 
 namespace rubato {
 
-/// Throws Error for metrics that are not as OwnMetric says.
+/// Throws Error for metrics that violate the rules of OwnMetric.
 void require_metrics(std::span<const OwnMetric> metrics);
 
 /// Throws Error unless the metric is built in or one of these.

@@ -22,7 +22,8 @@ void require_once(const std::vector<NamedArray>& arrays, std::string_view what) 
   }
 }
 
-// That each array in training lies in the flat parameters, where the one before it ends.
+// Throws Error unless each array in training lies in the flat parameters, beginning at the end of
+// the one before it.
 template <class T>
 void require_laid_out(ObjectiveOf<T>& objective) {
   const std::span<T> flat = objective.flat_parameters();

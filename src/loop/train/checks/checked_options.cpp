@@ -19,7 +19,7 @@ namespace rubato {
 
 namespace {
 
-// An optimizer of the user's own is made by the user, with whatever belongs into it.
+// The user makes an own optimizer completely, so options that it would not see are refused.
 void require_nothing_ignored(const TrainOptions& options) {
   const auto refuse = [](const std::string& what) {
     throw Error(
@@ -77,7 +77,7 @@ void require_for_hosts(const TrainOptions& options) {
   if (options.log_minibatches) refuse("a record of every minibatch");
 }
 
-// The rule's form of momentum, where the user chose none and the optimizer has a choice.
+// Sets the rule's form of momentum if the user chose none and the optimizer has a choice.
 void choose_momentum_form(TrainOptions& options) {
   OptimizerOptions& optimizer = options.optimizer;
   const bool has_forms =

@@ -30,7 +30,7 @@ void require_independence_of_cores(const Objective& objective, const TrainOption
   }
 }
 
-// Of several hosts, only sums come to each other.
+// Several hosts exchange nothing but sums.
 void require_sums(const Objective& objective, const TrainOptions& options) {
   if (!are_several(options.hosts.get())) return;
   if (const std::string why = objective.depends_on_cores(); !why.empty()) {

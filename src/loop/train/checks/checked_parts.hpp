@@ -14,23 +14,23 @@
 
 namespace rubato {
 
-// What a trainer is made of, or Error.
+// The parts of a trainer, checked: each function throws Error for a part that it refuses.
 
-/// Any source but null, of steps of at least one sample.
+/// Accepts any source but null, if its steps have at least one sample.
 [[nodiscard]] std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source);
-/// checked_options(); what the source needs is measured.
+/// Returns checked_options(), with log_noise set if the source needs the noise.
 [[nodiscard]] TrainOptions options_for(const StepSource& source, TrainOptions options);
 [[nodiscard]] PlanOptions plan_options(const Objective& objective, const TrainOptions& options);
-/// What the source's trace says beforehand, all rows of it checked; empty where it follows none.
+/// Returns the plan of the source's trace, all rows of it checked; empty if the source has none.
 [[nodiscard]] std::optional<Planner> checked_trace(const StepSource& source,
                                                    const Objective& objective,
                                                    const TrainOptions& options);
-/// What is known beforehand of the steps of a walk through the source's.
+/// Returns what is known in advance of the steps of a walk.
 [[nodiscard]] StepRange steps_to_come(const StepSource& source, const Walk& walk);
 [[nodiscard]] std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options);
 
-/// Throws Error where the objective cannot be trained so: because it depends on cores, or needs one
-/// host, or has no test where one is watched.
+/// Throws Error if the objective cannot be trained in this way: it depends on cores, needs one
+/// host, or lacks a test that is watched.
 void require_trainable(const Objective& objective, const TrainOptions& options,
                        const LrSchedule& schedule);
 

@@ -9,12 +9,12 @@
 
 namespace rubato {
 
-/// Whether no value is infinite or NaN, looked for by all threads.
+/// Returns whether no value is infinite or NaN. All threads search.
 template <class T>
 [[nodiscard]] bool is_finite(std::span<const T> values, Workers& workers) {
   std::atomic<bool> finite{true};
   workers.for_each_range(values.size(), [&](std::size_t begin, std::size_t end) {
-    // Relaxed: read after the threads have been joined.
+    // Relaxed suffices: the flag is read after the threads have been joined.
     if (!all_finite(values.subspan(begin, end - begin))) {
       finite.store(false, std::memory_order_relaxed);
     }

@@ -13,7 +13,7 @@ namespace rubato {
 
 namespace {
 
-// What not every training needs.
+// Describes the memory that only some trainings need.
 std::string further_needs(const TrainingMemory& memory, bool addresses) {
   std::string text;
   const auto add = [&text](double bytes, std::string_view what) {
@@ -47,7 +47,7 @@ TrainingMemory memory_of(const TrainingSizes& sizes) {
   const std::int64_t leaves = sizes.leaves_at_once();
   const std::int64_t cores = sizes.busy_cores();
   const auto busy_threads = static_cast<double>(std::min<std::int64_t>(sizes.threads, cores));
-  // What "auto" stands for goes by the whole step.
+  // "auto" selects by the size of the whole step.
   const std::string_view reducer =
       sizes.reducer == "auto"
           ? auto_reducer({.values = values, .max_leaves = sizes.minibatches}, sizes.value_bytes)

@@ -6,7 +6,7 @@ namespace rubato {
 
 namespace {
 
-// Bounds every element of factor * gradient, in a pass of its own.
+// Bounds every element of factor * gradient, in a separate pass.
 template <class T>
 void scale_and_clip(std::span<T> gradient, T factor, T clip, Workers& workers) {
   workers.for_each_range(gradient.size(), [&](std::size_t begin, std::size_t end) {
@@ -36,7 +36,7 @@ AppliedGradient<T> GradientPreparation<T>::clipped(const SummedGradient<T>& grad
     applied.clip = static_cast<T>(*options_.clip_value);
     const T of_sum = applied.clip * size;
     if (!gradient.of_mean) applied.clip = of_sum;
-    // An optimizer that goes by the norms of the gradient it applies needs it before.
+    // An optimizer that uses the norms of the gradient needs it clipped beforehand.
     if (gradient.norms_wanted) {
       scale_and_clip(gradient.sum, T{1}, of_sum, workers);
       applied.changed = gradient.sum;
@@ -54,7 +54,7 @@ AppliedGradient<T> GradientPreparation<T>::transformed(const SummedGradient<T>& 
   const T clip = options_.clip_value ? static_cast<T>(*options_.clip_value)
                                      : std::numeric_limits<T>::infinity();
   scale_and_clip(gradient.sum, factor, clip, workers);
-  // What a transform remembers changes from here on.
+  // The transforms change their state from here on.
   before_change();
   transforms_.apply({.values = gradient.sum,
                      .parameters = gradient.parameters,
@@ -67,7 +67,7 @@ AppliedGradient<T> GradientPreparation<T>::transformed(const SummedGradient<T>& 
   return {.factor = gradient.of_mean ? T{1} : size, .changed = gradient.sum};
 }
 
-// torch's clip_grad_norm_.
+// The factor equals that of torch's clip_grad_norm_.
 template <class T>
 T GradientPreparation<T>::shortening(const SummedGradient<T>& gradient) const {
   if (!options_.clip_norm) return 1;

@@ -14,43 +14,43 @@
 
 namespace rubato {
 
-/// The gradient that an optimizer is to apply: `factor` times the sum, each element bounded to
+/// The gradient that an optimizer will apply: `factor` times the sum, each element bounded to
 /// [-clip, clip].
 template <class T>
 struct AppliedGradient {
   T factor = 1;
   T clip = std::numeric_limits<T>::infinity();
-  /// The gradient in the sum, where it is no longer as it was measured.
+  /// The gradient in the sum, if it was changed after it was measured.
   std::span<const T> changed{};
 };
 
-/// The sum of a step's gradients, and what is to become of it.
+/// The sum of a step's gradients, and what the rule and the optimizer need of it.
 template <class T>
 struct SummedGradient {
-  /// To be changed in place.
+  /// The sum, which is changed in place.
   std::span<T> sum;
   std::span<const T> parameters;
   const StepPlan& step;
   EpochIndex epoch{};
-  /// Of the mean; where gradients are clipped by their norm.
+  /// The norm of the mean gradient, if gradients are clipped by their norm.
   std::optional<double> norm{};
-  /// Whether the rule wants the mean applied, and not the sum.
+  /// True if the rule applies the mean, false if it applies the sum.
   bool of_mean = true;
-  /// Whether the optimizer goes by the norms of what it applies.
+  /// True if the optimizer uses the norms of the gradient that it applies.
   bool norms_wanted = false;
 };
 
-/// Clips the gradient of a step and has it transformed, as the options say.
+/// Clips and transforms the gradient of a step, as the options say.
 ///
 /// T is float or double.
 template <class T>
 class GradientPreparation {
  public:
-  /// The options outlive it. Throws Error for a transform that makes nothing for this type.
+  /// The options outlive it. Throws Error for a transform that does not support T.
   GradientPreparation(const TrainOptions& options, TransformParts parts)
       : options_(options), transforms_(options.gradient_transforms, std::move(parts)) {}
 
-  /// Calls `before_change` before it changes what a transform remembers. Throws what transforms
+  /// Calls `before_change` before it changes the state of a transform. Throws whatever transforms
   /// throw.
   [[nodiscard]] AppliedGradient<T> prepare(const SummedGradient<T>& gradient,
                                            const std::function<void()>& before_change,
@@ -59,14 +59,14 @@ class GradientPreparation {
   void visit_state(StateVisitor& state) { transforms_.visit_state(state); }
 
  private:
-  // Clipping rides along with the update.
+  // The optimizer clips during its update, which saves a pass.
   [[nodiscard]] AppliedGradient<T> clipped(const SummedGradient<T>& gradient,
                                            Workers& workers) const;
-  // Puts the mean gradient, clipped, in the place of the sum, and has it transformed.
+  // Replaces the sum by the clipped mean gradient, and applies the transforms.
   [[nodiscard]] AppliedGradient<T> transformed(const SummedGradient<T>& gradient,
                                                const std::function<void()>& before_change,
                                                Workers& workers);
-  // By how much a gradient of that norm is shortened.
+  // Returns the factor that shortens a gradient of that norm.
   [[nodiscard]] T shortening(const SummedGradient<T>& gradient) const;
 
   const TrainOptions& options_;

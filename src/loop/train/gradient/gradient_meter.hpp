@@ -12,8 +12,8 @@
 
 namespace rubato {
 
-/// Squared norms of flat buffers, tensor by tensor: in one pass, shared out over the threads, the
-/// same bits for every number of them.
+/// Measures squared norms of flat buffers, tensor by tensor, in one pass divided among the threads,
+/// to the same bits for every number of threads.
 ///
 /// T is float or double.
 template <class T>
@@ -22,7 +22,7 @@ class GradientMeter {
   explicit GradientMeter(const NormBlocks& blocks)
       : blocks_(blocks), squares_(blocks.size()), layers_(blocks.layers()) {}
 
-  /// Whether all values are finite; and if so, layers() are the squared norms of their tensors.
+  /// Returns whether all values are finite; if so, layers() has the squared norms of the tensors.
   [[nodiscard]] bool measure(std::span<const T> values, Workers& workers) {
     std::atomic<bool> finite{true};
     workers.for_each_range(values.size(), [&](std::size_t begin, std::size_t end) {
@@ -32,12 +32,13 @@ class GradientMeter {
                                 bool good = false;
                                 if (block < blocks_.size()) {
                                   squares_[block] = squared_norm(part);
-                                  // A square may overflow where no value is infinite.
+                                  // A square may overflow although no value is infinite.
                                   good = std::isfinite(squares_[block]) || all_finite(part);
                                 } else {
                                   good = all_finite(part);
                                 }
-                                // Relaxed: read after the threads have been joined.
+                                // Relaxed suffices: the flag is read after the threads have been
+                                // joined.
                                 if (!good) finite.store(false, std::memory_order_relaxed);
                               });
     });

@@ -13,17 +13,17 @@
 
 namespace rubato {
 
-/// A gradient and the one of the step before it, as if they were the minibatches of one step: what
-/// the noise is estimated from where steps have one minibatch each. Memory is taken with the first
+/// A gradient and that of the step before, treated like the minibatches of one step: the noise is
+/// estimated from them if steps have one minibatch each. Memory is allocated with the first
 /// gradients; norms are the same bits for every number of threads.
 ///
-/// What a step takes in or makes forget counts from keep() on; drop() takes it back.
+/// take() and forget() become effective with keep(); drop() undoes them.
 ///
 /// T is float or double.
 template <class T>
 class GradientPair {
  public:
-  /// Of gradients that the blocks cover, which outlive it.
+  /// The blocks cover the gradients; they must outlive this object.
   explicit GradientPair(const NormBlocks& blocks)
       : blocks_(blocks),
         squares_of_previous_(blocks.size()),
@@ -31,8 +31,8 @@ class GradientPair {
         previous_layers_(blocks.layers()),
         mean_layers_(blocks.layers()) {}
 
-  /// Takes in the gradient of a step. Whether there was one before it: then previous_layers() and
-  /// mean_layers() are of that one, and of the mean of both.
+  /// Stores the gradient of a step. Returns whether there was one before it: then previous_layers()
+  /// has the norms of that one, and mean_layers() those of the mean of both.
   [[nodiscard]] bool take(std::span<const T> gradient, Workers& workers) {
     next_is_ = Next::gradient;
     if (previous_.empty()) {
@@ -53,7 +53,7 @@ class GradientPair {
     return true;
   }
 
-  /// The next gradient has none before it.
+  /// Forgets the previous gradient, so that the next one has none before it.
   void forget() { next_is_ = Next::none; }
 
   void keep() {
@@ -63,11 +63,11 @@ class GradientPair {
   }
   void drop() { next_is_ = Next::same; }
 
-  /// Squared norms of each tensor.
+  /// The squared norms of each tensor.
   [[nodiscard]] std::span<const double> previous_layers() const { return previous_layers_; }
   [[nodiscard]] std::span<const double> mean_layers() const { return mean_layers_; }
 
-  /// Throws Error when the state is of another model.
+  /// Throws Error if the state belongs to another model.
   void visit_state(StateVisitor& state) {
     const bool there = state.has(kName, !previous_.empty());
     if (state.loading()) previous_.assign(there ? blocks_.covered() : 0, T{0});
@@ -77,7 +77,7 @@ class GradientPair {
  private:
   static constexpr std::string_view kName = "gradient_of_previous_step";
 
-  // What there is after keep().
+  // The gradient that keep() will store.
   enum class Next { same, gradient, none };
 
   void take_block(std::size_t block, std::span<const T> gradient, std::span<const T> previous,
@@ -94,12 +94,12 @@ class GradientPair {
   }
 
   const NormBlocks& blocks_;
-  // Of the step before; empty where there is none.
+  // The gradient of the step before; empty if there is none.
   std::vector<T> previous_;
-  // Of this step, until it is kept.
+  // The gradient of this step, until keep().
   std::vector<T> next_;
   Next next_is_ = Next::same;
-  // Of each block, and of each tensor.
+  // Squared norms by block, and by tensor.
   std::vector<double> squares_of_previous_;
   std::vector<double> squares_of_mean_;
   std::vector<double> previous_layers_;

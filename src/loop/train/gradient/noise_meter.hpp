@@ -14,12 +14,12 @@
 namespace rubato {
 
 /// Estimates the noise of a training's gradients, for StepRecord::measured_gain and noise_scale,
-/// and for what goes by it.
+/// and for the rules and policies that use it.
 class NoiseMeter {
  public:
   explicit NoiseMeter(std::size_t groups) : gain_({}, groups) {}
 
-  /// Takes in a step that was applied, and completes its record.
+  /// Measures a step that was applied, and completes its record.
   void measure(const StepOutcome& outcome, std::int64_t minibatch_size, StepRecord& record) {
     // Gradients of fewer samples have more noise.
     const bool alike = record.plan.batch_size % minibatch_size == 0;
@@ -34,7 +34,7 @@ class NoiseMeter {
     record.noise_scale = noise_scale();
   }
 
-  /// In samples; empty while too few steps have been measured.
+  /// The noise scale in samples; empty while too few steps have been measured.
   [[nodiscard]] std::optional<double> noise_scale() const { return noise_scale_.value(); }
 
   void visit_state(StateVisitor& state) {

@@ -18,12 +18,12 @@ namespace rubato {
 
 namespace {
 
-// Where a state has it.
+// The name of the transform's part in a state.
 std::string part_of_transform(std::string_view name) {
   return fmt::format("transform/{}", name);
 }
 
-// A seed of its own for each name.
+// Mixes the name into the seed, so that each name has its own.
 std::uint64_t seed_by(std::string_view name, std::uint64_t seed) {
   std::uint64_t mix = mixed(seed);
   for (const char letter : name) mix = mixed(mix ^ static_cast<unsigned char>(letter));
@@ -46,7 +46,7 @@ template <class T>
 void TransformChain<T>::apply(StepGradient<T> gradient, Workers& workers) {
   const std::uint64_t seed = gradient.stream.seed;
   for (const Link& link : links_) {
-    // Minibatches count from 0.
+    // -1 cannot be a minibatch: those count from 0.
     gradient.stream = {.seed = seed_by(link.name, seed),
                        .epoch = gradient.epoch.value(),
                        .step = gradient.step.value(),

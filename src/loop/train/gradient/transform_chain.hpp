@@ -11,18 +11,18 @@
 
 namespace rubato {
 
-/// The gradient transforms of a training, one behind the other.
+/// The gradient transforms of a training, applied one after the other.
 ///
 /// T is float or double.
 template <class T>
 class TransformChain {
  public:
-  /// Throws Error for one that makes nothing for parameters of type T.
+  /// Throws Error for a transform that does not support parameters of type T.
   TransformChain(std::span<const OwnGradientTransform> own, TransformParts parts);
 
   [[nodiscard]] bool empty() const { return links_.empty(); }
-  /// All of them, on `gradient`, whose stream has the seed of the training. Throws Error where one
-  /// makes a value infinite or NaN.
+  /// Applies all transforms to `gradient`, whose stream has the seed of the training. Throws Error
+  /// if one makes a value infinite or NaN.
   void apply(StepGradient<T> gradient, Workers& workers);
   void visit_state(StateVisitor& state);
 

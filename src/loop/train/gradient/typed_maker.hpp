@@ -10,9 +10,9 @@
 
 namespace rubato {
 
-/// What `own`, which has a std::function `of_float` and another `of_double`, makes of `arguments`
-/// for parameters of type T, float or double: a pointer that is not null. Throws Error where that
-/// function is empty or makes nothing; `refusal` begins the message: "reducer x is made for no".
+/// Calls `own.of_float` or `own.of_double`, for parameters of type T, and returns the pointer that
+/// it makes, which is not null. Throws Error if that function is empty or returns null; `refusal`
+/// begins the message: "reducer x is made for no".
 template <class T, class Own, class... Arguments>
 [[nodiscard]] auto make_typed(const Own& own, std::string_view refusal, Arguments&... arguments) {
   const auto& make = [&]() -> const auto& {

@@ -35,7 +35,7 @@ void Listeners::add(Training& training, std::shared_ptr<Observer> observer,
         listener.name));
   }
   listener.observer->on_added(training);
-  // Rather now than when the first state is taken.
+  // An observer that cannot be saved fails now rather than with the first state.
   State state;
   StateVisitor saving = StateVisitor::into(state);
   visit(listener, saving, training);

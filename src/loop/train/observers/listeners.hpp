@@ -14,10 +14,10 @@
 
 namespace rubato {
 
-/// The first of some exceptions, kept until all that was to be done is done.
+/// Keeps the first of several exceptions until all actions are done.
 class FirstException {
  public:
-  /// Does it, and keeps what it throws where it is the first.
+  /// Performs the action, and keeps its exception if it is the first.
   template <class Action>
   void keep_of(const Action& action) noexcept {
     try {
@@ -26,7 +26,7 @@ class FirstException {
       if (!first_) first_ = std::current_exception();
     }
   }
-  /// Throws it, where there is one.
+  /// Rethrows the first exception, if there is one.
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);
   }
@@ -35,20 +35,20 @@ class FirstException {
   std::exception_ptr first_;
 };
 
-/// The observers of a trainer, by the names of what they save.
+/// The observers of a trainer, each with the name of its part of a state.
 class Listeners {
  public:
-  /// As Trainer::add_observer() says; without `name` under its own.
+  /// Adds an observer as Trainer::add_observer() does; without `name`, under its own name.
   void add(Training& training, std::shared_ptr<Observer> observer, std::optional<std::string> name);
 
-  /// All of them hear, whichever of them throw; `first` keeps the first of their exceptions.
+  /// Calls all observers, even if some throw; `first` keeps the first exception.
   template <class Call>
   void tell(FirstException& first, const Call& call) const {
     for (const Listener& listener : listeners_) {
       first.keep_of([&] { call(*listener.observer); });
     }
   }
-  /// One after the other, until one throws: of what ends with the exception.
+  /// Calls one observer after the other, and stops at the first exception.
   template <class Call>
   void ask(const Call& call) const {
     for (const Listener& listener : listeners_) call(*listener.observer);
@@ -59,20 +59,20 @@ class Listeners {
     });
   }
 
-  /// What each remembers, in a part of its own of the trainer's state. Throws Error where one saves
-  /// something and has no name.
+  /// Visits the state of each observer, which has a part of its own in the trainer's. Throws Error
+  /// if one saves something and has no name.
   void visit_state(StateVisitor& state, const Training& training) const;
 
  private:
   struct Listener {
-    // Empty where it saves nothing.
+    // Empty if the observer saves nothing.
     std::string name;
     std::shared_ptr<Observer> observer;
   };
 
   static void visit(const Listener& listener, StateVisitor& state, const Training& training);
 
-  // In the order in which they were added.
+  // The observers in the order in which they were added.
   std::vector<Listener> listeners_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace rubato {
 
-/// What is known of each minibatch of a step. Minibatches have places of their own, so that several
-/// threads may note at once.
+/// Records of the minibatches of a step. Each minibatch has its own place, so several threads may
+/// call note() at once.
 class MinibatchLog {
  public:
   void begin(const StepPlan& step) {
@@ -23,7 +23,7 @@ class MinibatchLog {
         .minibatch = minibatch, .core = {}, .loss = loss, .gradient_norm = gradient_norm};
   }
 
-  /// In ascending order, with who has computed them, after all faults.
+  /// The minibatches in ascending order, each with the core that finally computed it.
   [[nodiscard]] std::span<const MinibatchRecord> records(const StepPlan& done,
                                                          Assignment assignment) {
     for (CoreRank core; core.value() < done.cores; ++core) {

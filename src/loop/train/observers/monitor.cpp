@@ -12,7 +12,7 @@ namespace rubato {
 
 namespace {
 
-// Also of what is not trained, and of another type.
+// Also reads arrays that are not trained and have another type.
 std::vector<double> numbers_of(const NamedArray& array) {
   std::vector<double> numbers(array.size());
   const auto copy = [&](auto values) { std::copy(values.begin(), values.end(), numbers.begin()); };
@@ -87,7 +87,7 @@ void Monitor::on_gradients(Training& training, const StepPlan& step,
   std::vector<TensorStatistics> tensors;
   for (const NamedArray& parameter : matching(training.parameters(), pattern_)) {
     tensors.push_back(statistics_of(parameter, false));
-    // A frozen parameter has none.
+    // A frozen parameter has no gradient.
     const auto gradient =
         std::find_if(gradients.begin(), gradients.end(),
                      [&](const NamedArray& candidate) { return candidate.name == parameter.name; });

@@ -15,62 +15,62 @@
 
 namespace rubato {
 
-/// Texts by name, of which an empty one is unknown.
+/// Texts by name; an empty text means unknown.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-/// The value of a column; std::monostate where the record has none, or it was not measured.
+/// The value of a column; std::monostate if the record has none, or if it was not measured.
 using Cell = std::variant<std::monostate, std::int64_t, std::uint64_t, double, bool, std::string,
                           std::vector<std::int64_t>, std::vector<NamedNumber>, NamedTexts>;
 
-/// What the cells of a column are, but for those without a value.
+/// The type of a column's cells, apart from those without a value.
 enum class ColumnType { whole, real, flag, text, wholes, numbers, texts };
 
-/// The unit of what is 0 to 1 in files and 0 to 100 % for people.
+/// The unit of numbers that are 0 to 1 in files and 0 to 100 % for people.
 inline constexpr const char* kShareUnit = "share";
 
-/// How progress shows a column; not at all without a label.
+/// The appearance of a column in progress lines; without a label it is not shown.
 struct ProgressField {
-  /// With "{}" for the k of TrainOptions::top_k: "top-{} accuracy".
+  /// The label, with "{}" for the k of TrainOptions::top_k: "top-{} accuracy".
   std::string label{};
-  /// Of a step: what the field is worth where the bar has no room for all (LineField).
+  /// The priority of a step's field if the bar has no room for all (LineField).
   int worth = 0;
-  /// Of a step: the bar's characters for the value.
+  /// The number of characters that the bar reserves for a step's value.
   int width = 0;
-  /// With significant digits, not decimals.
+  /// True to print significant digits, false for decimals.
   bool significant = false;
 };
 
-/// A number that training reports, but for how it is read: what files, Python, TensorBoard,
-/// progress, states, JSON schemas and documents know of it.
+/// A number that training reports, except how it is read: all that files, Python, TensorBoard,
+/// progress, states, JSON schemas and documents need to know.
 struct ColumnInfo {
-  /// Where there is no nesting: Python's columns. Different in each column of a record: letters,
-  /// digits and "_". A "*" stands for the name of each number in a column of them.
+  /// The name where there is no nesting, as in Python's columns: letters, digits and "_", unique in
+  /// a record. A "*" stands for the name of each number in a column of several.
   std::string name{};
-  /// Of a number: "samples", "hours", kShareUnit. Empty where it has none.
+  /// The unit of a number: "samples", "hours", kShareUnit. Empty if it has none.
   std::string unit{};
-  /// What it is, for documents and schemas.
+  /// A description, for documents and schemas.
   std::string help{};
-  /// The JSON object that it is in, within the record's; empty for the record's own.
+  /// The JSON object within the record's that contains it; empty for the record's own.
   std::string object{};
-  /// Its key in JSON; the name where empty.
+  /// The key in JSON; if empty, the name.
   std::string key{};
-  /// The tag of its curve in TensorBoard, a "*" as in the name; empty where it has none.
+  /// The tag of its curve in TensorBoard, with a "*" as in the name; empty if it has none.
   std::string tag{};
-  /// A flag with this value is left out of JSON.
+  /// JSON leaves out a flag with this value.
   std::optional<bool> usual{};
-  /// Whether JSON has null for what has no value, which is otherwise left out.
+  /// True if JSON has null for a missing value; otherwise it leaves the key out.
   bool null_if_none = false;
-  /// Whether it is reported. What is not is only kept in states.
+  /// True if it is reported; false if it is only kept in states.
   bool shown = true;
-  /// Whether a trainer's state has it, of a TrainResult; the walk through the epochs knows the
-  /// rest.
+  /// True if a trainer's state has this number of a TrainResult; the walk through the epochs has
+  /// the others.
   bool kept = false;
   ProgressField progress{};
 
-  // What the accessor says.
+  // The following members are set from the accessor.
 
   ColumnType type = ColumnType::real;
-  /// Whether a record may be without a value, and whether it may be without the object.
+  /// True if a record may be without the value, or without the object.
   bool optional = false;
   bool object_optional = false;
 
@@ -92,7 +92,7 @@ struct Unwrapped<std::optional<T>> {
   using Type = T;
 };
 
-/// StepIndex and the like.
+/// Matches StepIndex and the like.
 template <class T>
 concept IsIndex = !IsOptional<T>::value && requires(const T& index) {
   { index.value() } -> std::same_as<std::int64_t>;
@@ -145,7 +145,7 @@ class RecordColumn {
   using Read = std::function<Cell(const Record&)>;
   using Write = std::function<void(Record&, const Cell&)>;
 
-  /// `get` is a pointer to a member, or a function of the record for what is computed.
+  /// `get` is a pointer to a member, or a function of the record for a computed value.
   template <class Get>
   RecordColumn(ColumnInfo info, Get get) : info_(std::move(info)) {
     using Value = std::remove_cvref_t<std::invoke_result_t<Get, const Record&>>;
@@ -165,9 +165,9 @@ class RecordColumn {
 
   [[nodiscard]] const ColumnInfo& info() const { return info_; }
   [[nodiscard]] Cell read(const Record& record) const { return read_(record); }
-  /// False of what is computed.
+  /// False for a computed value.
   [[nodiscard]] bool is_writable() const { return write_ != nullptr; }
-  /// Of its type, or std::monostate where it is optional.
+  /// The cell must have the column's type, or be std::monostate if the column is optional.
   void write(Record& record, const Cell& cell) const { write_(record, cell); }
 
  private:
@@ -176,19 +176,19 @@ class RecordColumn {
   Write write_;
 };
 
-/// What a record is called, and its columns in their order.
+/// The name of a record, and its columns in order.
 template <class Record>
 struct RecordSchema {
-  /// Of a line of metrics.jsonl its `kind`.
+  /// The name; for a line of metrics.jsonl its `kind`.
   std::string name{};
-  /// What it is of, for documents and schemas.
+  /// A description of the record, for documents and schemas.
   std::string help{};
   std::vector<RecordColumn<Record>> columns{};
 };
 
-/// Adds the columns of a part to those of the record that it is a member of, perhaps as a
-/// std::optional: without it they have no value. `change` makes of a column's info what it is
-/// there. Only of what is shown.
+/// Adds the columns of a part to those of the record that contains it as a member, perhaps as a
+/// std::optional: they have no value while it is empty. `change` adapts each column's info to the
+/// record. Columns that are not shown are left out.
 template <class Record, class Part, class Member, class Change>
 void add_part(std::vector<RecordColumn<Record>>& columns,
               const std::vector<RecordColumn<Part>>& parts, Member Record::*member,
@@ -223,7 +223,7 @@ void add_part(std::vector<RecordColumn<Record>>& columns,
   }
 }
 
-/// The name of a column, or its tag, of one of its numbers.
+/// Returns the name or tag of one number in a column of several.
 [[nodiscard]] inline std::string with_name(std::string_view pattern, std::string_view name) {
   return std::string(pattern).replace(pattern.find('*'), 1, name);
 }

@@ -12,13 +12,13 @@ const char* const kSeconds = "seconds";
 const char* const kClock = "clock";
 const char* const kSamples = "samples";
 
-// A member of a member.
+// Reads a member of a member.
 template <class Record, class Part, class Value>
 auto of_part(Part Record::*part, Value Part::*member) {
   return [part, member](const Record& record) { return record.*part.*member; };
 }
 
-// Where the time of a step went: "wall" in `seconds` is the column wall_seconds.
+// A column of the time of a step: "wall" in `seconds` is the column wall_seconds.
 template <class Seconds>
 RecordColumn<StepTiming> seconds_column(const std::string& key, Seconds StepTiming::*member,
                                         std::string help) {
@@ -40,7 +40,7 @@ RecordColumn<ClockTime> hours_column(std::string name, double ClockTime::*second
           }};
 }
 
-// How many substeps each core of the step has.
+// The number of substeps of each core of the step.
 std::vector<std::int64_t> substeps_of(const StepRecord& step) {
   std::vector<std::int64_t> substeps;
   substeps.reserve(static_cast<std::size_t>(step.plan.cores));
@@ -50,7 +50,7 @@ std::vector<std::int64_t> substeps_of(const StepRecord& step) {
   return substeps;
 }
 
-// The number of samples is that of the test set, the same each time.
+// The number of samples is left out: it is that of the test set, the same each time.
 void add_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
   add_part(columns, evaluation_schema().columns, member, [&](ColumnInfo& info) {
     info.name = prefix + info.name;
@@ -176,7 +176,7 @@ std::vector<RecordColumn<EpochRecord>> epoch_columns() {
                       .key = "metrics",
                       .tag = "metrics/*"},
                      &EpochRecord::metrics});
-  // TensorBoard has it of the epoch's last step.
+  // TensorBoard shows the clock of the epoch's last step instead.
   add_part(columns, clock_schema().columns, &EpochRecord::time, [](const ColumnInfo&) {});
   columns.push_back({{.name = "train_seconds",
                       .unit = kSeconds,

@@ -11,7 +11,7 @@ namespace rubato {
 
 namespace {
 
-// A number of that type, which need not be there where the column is optional.
+// Visits a number of that type, which may be missing if the column is optional.
 template <class Number, class Visit>
 Cell visited_number(StateVisitor& state, const std::string& name, bool optional, const Cell& cell,
                     Visit visit) {
@@ -22,7 +22,7 @@ Cell visited_number(StateVisitor& state, const std::string& name, bool optional,
   return number;
 }
 
-// Saves a cell, or returns the one that was saved. Text that is empty is not there.
+// Saves a cell, or returns the saved one. Empty text is not saved.
 Cell visited(StateVisitor& state, const ColumnInfo& column, const std::string& name,
              const Cell& cell) {
   if (column.type == ColumnType::text) {

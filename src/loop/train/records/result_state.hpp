@@ -7,10 +7,10 @@
 
 namespace rubato {
 
-/// What training has come to, as a part of a trainer's state: loaded into a result that is empty.
+/// Visits the result of training as a part of a trainer's state. Loading requires an empty result.
 void visit_result(StateVisitor& state, TrainResult& result);
 
-/// The part of an epoch with which a training ended.
+/// Visits the part of an epoch with which a training ended.
 void visit_part(StateVisitor& state, std::optional<EpochPart>& part);
 
 }  // namespace rubato

@@ -11,10 +11,10 @@
 
 namespace rubato {
 
-/// What the walk does not say of the epoch in training.
+/// The epoch in training, as far as the walk does not know it.
 class RunningEpoch {
  public:
-  /// That of the walk, with what `trace`, where there is one, says of it beforehand.
+  /// The epoch of the walk, with what `trace`, if there is one, says of it in advance.
   RunningEpoch(const Walk& walk, std::optional<Planner>& trace)
       : minibatch_(static_cast<double>(walk.planner().options().minibatch_size)),
         start_{.index = walk.epoch(),
@@ -33,13 +33,13 @@ class RunningEpoch {
   }
 
   [[nodiscard]] const EpochStart& start() const { return start_; }
-  /// That a whole one would have, where that is known.
+  /// The number of steps that the whole epoch would have, if it is known.
   [[nodiscard]] const std::optional<std::int64_t>& whole_steps() const { return whole_steps_; }
   [[nodiscard]] double train_seconds() const { return train_seconds_; }
   void add_seconds(double seconds) { train_seconds_ += seconds; }
 
-  /// Takes in the mean loss of so many of its samples, each of which has that weight, where the
-  /// loss has any; not a number where it does not count.
+  /// Adds the mean loss of that number of its samples, each of which has that weight, if the loss
+  /// has weights. A NaN loss does not count.
   void add_loss(std::int64_t samples, double loss, const std::optional<double>& weight) {
     if (std::isnan(loss)) return;
     loss_samples_ += samples;

@@ -12,14 +12,14 @@ namespace rubato {
 
 namespace {
 
-// What the optimizer remembers of each parameter, in values.
+// The number of values that the optimizer remembers for each parameter.
 int remembered_by_optimizer(const TrainOptions& options) {
   const int lookahead = options.lookahead ? Lookahead<float>::kRemembered : 0;
   if (options.own_optimizer) return lookahead + options.own_optimizer.remembered;
   return lookahead + remembered_values(options.optimizer, group_options(options.groups));
 }
 
-// Of a reducer of the user's own.
+// The number of buffers that a user's own reducer keeps at once.
 std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSizes& sizes) {
   if (!own) return std::nullopt;
   const std::int64_t leaves = sizes.leaves_at_once();
@@ -28,7 +28,7 @@ std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSiz
                      sizes.busy_cores(), sizes.threads);
 }
 
-// The largest of the steps that may come: none has more of anything.
+// The elementwise maximum of the loads of all steps that may come.
 HostLoad largest_load(const TrainOptions& options, const StepRange& steps, std::size_t values,
                       std::size_t value_bytes) {
   const Hosts& hosts = *options.hosts;

@@ -1,7 +1,6 @@
 #pragma once
 
-// What a step is computed with, as its options and its rule have it, and the memory that this
-// takes.
+// Decides how a step is computed, from the options and the rule, and how much memory that needs.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,28 +13,28 @@
 
 namespace rubato {
 
-/// Of group 0, which has the parameters that no group takes, and of the groups.
+/// Returns the options of group 0, which has the parameters that no group takes, and of the groups.
 [[nodiscard]] std::vector<GroupOptions> group_options(std::span<const ParameterGroup> groups);
 
-/// Whether the norms of minibatches are asked for.
+/// Returns whether the norms of minibatches are needed.
 [[nodiscard]] bool takes_norms(const Rule& rule, const TrainOptions& options);
 
-/// Minibatches that an evaluator computes in one pass at most: 1 where each has to be seen by
-/// itself.
+/// Returns the largest number of minibatches that an evaluator computes in one pass: 1 if each
+/// result is needed separately.
 [[nodiscard]] std::int64_t most_at_once(const Objective& objective, const Rule& rule,
                                         const TrainOptions& options);
 
-/// The name of a reducer, or "auto". Where an evaluator sums several minibatches itself, the tree
-/// has little left to do, and others would have each of them alone.
+/// Returns the name of a reducer, or "auto". If an evaluator sums several minibatches itself, the
+/// tree has little left to do, and other reducers would need each minibatch separately.
 [[nodiscard]] std::string_view chosen_reducer(const TrainOptions& options, std::int64_t at_once);
 
-/// What a leaf of the sum has.
+/// The sizes of a leaf of the sum.
 struct LeafSize {
   std::size_t parameters = 0;
   std::size_t buffers = 0;
   std::size_t value_bytes = 0;
 };
-/// What require_training_memory() is to know of such steps.
+/// Returns the sizes for require_training_memory().
 [[nodiscard]] TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                                            const TrainOptions& options, const StepRange& steps);
 

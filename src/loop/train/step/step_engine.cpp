@@ -44,7 +44,7 @@ ParameterLayout layout_of(const std::vector<TrainedArray>& trained,
     const auto found = std::find_if(groups.begin(), groups.end(), [&](const ParameterGroup& group) {
       return group.takes(of.array);
     });
-    // Those that no group takes are group 0.
+    // Tensors that no group takes are in group 0.
     layout.layer_groups.push_back(
         found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin()) + 1);
   }
@@ -88,7 +88,7 @@ std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, std::string_
   return make_typed<T>(own, fmt::format("reducer {} is made for no", own.name), size, workers);
 }
 
-// The minibatches of a step, on parameters as they are while these are computed.
+// The computation of a step's minibatches, during which the parameters do not change.
 template <class T>
 class MinibatchScope {
  public:
@@ -96,7 +96,7 @@ class MinibatchScope {
       : objective_(objective), workers_(workers) {
     begin();
   }
-  // Also before they are done again.
+  // Called again before the minibatches are redone.
   void begin() { objective_.begin_minibatches(workers_); }
   ~MinibatchScope() { objective_.end_minibatches(); }
   MinibatchScope(const MinibatchScope&) = delete;
@@ -107,8 +107,8 @@ class MinibatchScope {
   Workers& workers_;
 };
 
-// A leaf is the gradient of a minibatch, laid out as the parameters, and behind it what the
-// objective averages: the tree sums both.
+// A leaf is the gradient of a minibatch, laid out like the parameters, followed by the values that
+// the objective averages: the tree sums both.
 template <class T>
 class TypedStepEngine final : public StepEngine {
  public:
@@ -190,7 +190,7 @@ class TypedStepEngine final : public StepEngine {
  private:
   static constexpr std::string_view kLossScale = "loss_scale";
 
-  // What a step changes before its update.
+  // The state that a step changes before its update.
   struct Before {
     std::vector<double> rule;
     std::optional<LossScaler> loss_scaler;
@@ -202,7 +202,7 @@ class TypedStepEngine final : public StepEngine {
       loss_scaler_ = before.loss_scaler;
       load_numbers(rule_, before.rule, "the rule");
     } catch (...) {
-      // A rule that does not take its own state back.
+      // The rule does not accept its own state, so the old one is lost.
       begin_change(settings);
     }
   }
@@ -232,7 +232,7 @@ class TypedStepEngine final : public StepEngine {
     outcome.minibatches = substeps_.records(done);
     outcome.weight = weight_of(sum.scalars(), step);
     if (outcome.weight == 0.0) {
-      // A mean of nothing.
+      // There is no mean without weight.
       outcome.loss = std::numeric_limits<double>::quiet_NaN();
       if (loss_scaler_) outcome.loss_scale = loss_scaler_->scale();
       outcome.applied = false;
@@ -261,7 +261,7 @@ class TypedStepEngine final : public StepEngine {
 
   [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
 
-  // The sum of the weights of its minibatches; empty where their losses are means.
+  // The sum of the weights of its minibatches; empty if their losses are means.
   [[nodiscard]] static std::optional<double> weight_of(const StepScalars& sum,
                                                        const StepPlan& step) {
     if (sum.weighted == 0) return std::nullopt;
@@ -272,8 +272,8 @@ class TypedStepEngine final : public StepEngine {
                     sum.weighted, sum.minibatches, step.index.value() + 1));
   }
 
-  // Makes a sum over weights what means of the minibatches would have summed up to, so that all
-  // that follows divides by the size of the step.
+  // Scales a sum over weights to the sum that means of the minibatches would have, so that all
+  // later code can divide by the size of the step.
   void divide_by_weight(const StepSum<T>& sum, double factor) {
     const auto of_values = static_cast<T>(factor);
     const std::span<T> gradient = sum.values().first(parameters_);
@@ -283,7 +283,7 @@ class TypedStepEngine final : public StepEngine {
     sum.scale(factor, static_cast<double>(of_values) * static_cast<double>(of_values));
   }
 
-  // Of the gradients of the step's minibatches; `step` is then as it was done in the end.
+  // Sums the gradients of the step's minibatches; afterwards `step` is as it was finally done.
   [[nodiscard]] StepSum<T> sum_of(StepPlan& step, const SampleOrder& samples,
                                   const StepSettings& settings) {
     substeps_.begin_step(step);
@@ -308,14 +308,14 @@ class TypedStepEngine final : public StepEngine {
         at_once_in(step));
   }
 
-  // One with fewer samples than the others is weighed by itself.
+  // Returns 1 if one minibatch has fewer samples: it is then weighted by itself.
   [[nodiscard]] std::int64_t at_once_in(const StepPlan& step) const {
     const bool whole =
         step.size_in_minibatches(options_.minibatch_size) == static_cast<double>(step.minibatches);
     return whole ? at_once_ : 1;
   }
 
-  // Empty where nobody listens.
+  // Empty if nobody listens.
   [[nodiscard]] typename StepExecutor<T>::OnMerge on_merge() {
     if (!options_.on_span) return {};
     return [this](const Merge& merge) {
@@ -339,7 +339,7 @@ class TypedStepEngine final : public StepEngine {
     }
     return reducer;
   }
-  // Of work on the whole step, which ends now.
+  // Reports work on the whole step, which ends now.
   void tell_whole(Activity activity, Span::Moment begin) const {
     if (!options_.on_span) return;
     Span span = place_;
@@ -382,7 +382,7 @@ class TypedStepEngine final : public StepEngine {
     apply(sum, step, rates, settings, outcome);
   }
 
-  // A copy: the mean.
+  // Shows the mean gradients, in a copy.
   void show_gradients(std::span<const T> sum, const StepPlan& step,
                       const std::function<void(std::span<const NamedArray>)>& inspect) const {
     std::vector<T> mean(parameters_);
@@ -450,7 +450,7 @@ class TypedStepEngine final : public StepEngine {
   std::unique_ptr<FlatOptimizer<T>> optimizer_;
   StepMeter<T> meter_;
   GradientPreparation<T> preparation_;
-  // Where in training the step is, for its spans.
+  // The place in training, for the spans of the step.
   Span place_;
   // This is set once the hosts have exchanged the sums of the current step.
   std::optional<double> exchange_seconds_;
@@ -461,7 +461,7 @@ class TypedStepEngine final : public StepEngine {
   HostExecutor<T> host_executor_;
   Substeps<T> substeps_;
   std::optional<LossScaler> loss_scaler_;
-  // Whether the step has changed what cannot be taken back.
+  // True once the step has changed something that cannot be undone.
   bool changing_ = false;
 };
 

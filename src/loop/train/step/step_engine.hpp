@@ -21,65 +21,65 @@ namespace rubato {
 
 class QuietStretches;
 
-/// What a step engine works with. All of it outlives the engine.
+/// The parts that a step engine works with. All of them must outlive the engine.
 struct StepEngineParts {
   Objective& objective;
   Workers& workers;
   Rule& rule;
 };
 
-/// The steps that are to come.
+/// Bounds of the steps to come, as far as they are known.
 struct StepRange {
-  /// Minibatches of the smallest that is known to come, and of the largest that can.
+  /// The minibatches of the smallest step known to come, and of the largest possible one.
   std::int64_t least = 1;
   std::int64_t most = 1;
-  /// How cores lie on several hosts (TraceStep::host_cores), each way that is known to come.
+  /// The distributions of cores over several hosts (TraceStep::host_cores) that are known to come.
   std::set<std::vector<std::int64_t>> host_cores{};
 };
 
-/// What a step is taken with.
+/// The settings of a single step.
 struct StepSettings {
-  /// What no step changes is set by the engine, what the step says by the step.
   EpochIndex epoch{};
   double base_learning_rate = 0;
-  /// Called before the step changes what cannot be taken back; until then an exception leaves all
-  /// as it was before the step.
+  /// Called before the step changes something that cannot be undone; until then an exception leaves
+  /// everything as it was before the step.
   std::function<void()> before_change{};
-  /// One of them is open while the minibatches are computed; may be null.
+  /// Opened while the minibatches are computed; may be null.
   QuietStretches* quiet = nullptr;
-  /// Sees the mean gradients before the update; empty where nobody does.
+  /// Receives the mean gradients before the update; may be empty.
   std::function<void(std::span<const NamedArray> gradients)> inspect{};
-  /// Hears of an attempt in which cores died, before it is redone on the cores left.
+  /// Called after an attempt in which cores died, before the step is redone on the cores left.
   std::function<void(const StepPlan& attempt, std::span<const FaultRecord> faults,
                      std::int64_t cores_left)>
       on_fault{};
-  /// Is told which of the parts that users plug in is called next ("rule"), and with empty text
-  /// that it has returned.
+  /// Called with the name of each of the user's parts before it runs ("rule"), and with empty text
+  /// when it has returned.
   std::function<void(std::string_view part)> enter{};
 };
 
 struct StepOutcome {
-  /// Not a number where the weight is 0.
+  /// NaN if the weight is 0.
   double loss = 0;
-  /// The sum of the minibatches' weights, where they have any.
+  /// The sum of the minibatches' weights, if they have any.
   std::optional<double> weight{};
-  /// Whether the step was applied: loss and gradient are finite.
+  /// True if the step was applied: loss and gradient are finite.
   bool applied = true;
-  /// It was not, because of an overflow in half precision or a weight of 0, and training goes on.
+  /// True if it was not applied because of an overflow in half precision or a weight of 0; training
+  /// continues.
   bool skipped = false;
-  /// What the loss was multiplied by; in half precision.
+  /// Loss scale of this step (half precision only).
   std::optional<double> loss_scale{};
-  /// In ascending order; where they are logged.
+  /// The minibatches in ascending order, if they are logged.
   std::span<const MinibatchRecord> minibatches{};
-  /// Those that did it, in the end.
+  /// The number of cores that finally computed it.
   std::int64_t cores = 1;
   double learning_rate = 0;
   double gain = 1;
-  /// Of the mean gradient, before clipping; where it was measured.
+  /// The norm of the mean gradient before clipping, if it was measured.
   std::optional<double> gradient_norm{};
-  /// Of each parameter group; where they were measured.
+  /// The norms of each parameter group, if they were measured.
   std::span<const GradientNorms> groups{};
-  /// Whether they are of this step and the one before, of one minibatch each
+  /// True if they compare this step with the one before, of one minibatch each
   /// (RuleInput::from_pair).
   bool from_pair = false;
   StepTiming seconds{};
@@ -93,24 +93,24 @@ class StepEngine {
   StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
 
-  /// Where the loss or the gradient is not finite, all is left as it was.
+  /// Takes the step. If the loss or the gradient is not finite, everything stays as it was.
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const SampleOrder& samples,
                                         const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
-  /// That a core computes in one pass at most.
+  /// The largest number of minibatches that a core computes in one pass.
   [[nodiscard]] virtual std::int64_t minibatches_at_once() const = 0;
   /// Returns whether exchange_shown() changes the parameters.
   [[nodiscard]] virtual bool shows_others() = 0;
-  /// Puts what is to be tested and saved in the place of the parameters (FlatOptimizer::shown());
-  /// a second call brings them back, which has to come before the next step.
+  /// Exchanges the parameters with the values to be tested and saved (FlatOptimizer::shown()); a
+  /// second call, which is required before the next step, brings them back.
   virtual void exchange_shown() = 0;
-  /// The optimizer's, and what is measured from step to step.
+  /// Visits the optimizer's state, and what is measured from step to step.
   virtual void visit_state(StateVisitor& state) = 0;
 };
 
-/// An engine for the type of the objective's parameters, which checked_objective() has let pass,
-/// and such steps. Throws Error for options out of their range, and for a
-/// rule that the optimizer cannot follow.
+/// Makes an engine for such steps, with the type of the objective's parameters, which
+/// checked_objective() has accepted. Throws Error for options out of range, and for a rule that the
+/// optimizer cannot follow.
 [[nodiscard]] std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                                            const TrainOptions& options,
                                                            const StepRange& steps);

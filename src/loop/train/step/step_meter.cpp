@@ -29,7 +29,7 @@ bool StepMeter<T>::measure(const StepSum<T>& sum, double size, std::span<const T
   from_pair_ = false;
   if (!needs_.any()) return is_finite(values, workers);
   const bool finite = gradient_meter_.measure(values, workers);
-  // Of the mean, as the meter's are of the sum.
+  // The meter's squares are those of the sum; this factor makes them those of the mean.
   const double of_mean = 1 / (size * size);
   double square = 0;
   for (const double layer : gradient_meter_.layers()) square += layer * of_mean;
@@ -55,8 +55,8 @@ void StepMeter<T>::measure_groups(const StepSum<T>& sum, double size, bool finit
       finite && measure_pair(std::span<const T>(sum.values()).first(layout_.size()), size, workers);
 }
 
-// Of one whole minibatch alone nothing can be said of the noise: makes the groups' norms those of
-// this step and the one before, where both had one. Whether it did.
+// A single minibatch does not reveal its noise. Makes the groups' norms those of this step and the
+// one before, if both had one minibatch. Returns whether it did.
 template <class T>
 bool StepMeter<T>::measure_pair(std::span<const T> gradient, double size, Workers& workers) {
   if (size != 1) pair_.forget();

@@ -18,58 +18,58 @@
 
 namespace rubato {
 
-/// What of a step's gradient is wanted besides the gradient.
+/// The norms of a step's gradient that are needed.
 struct MeterNeeds {
-  /// Of each parameter group, with the mean over the minibatches.
+  /// The norms of each parameter group, with the mean over the minibatches.
   bool groups = false;
-  /// Of each tensor, with the weights'.
+  /// The norms of each tensor, with the weights'.
   bool layers = false;
-  /// Of all together.
+  /// The norm of the whole gradient.
   bool norm = false;
 
   [[nodiscard]] bool any() const { return groups || layers || norm; }
 };
 
-/// Takes the norms of a step's gradient, and finds out whether it is finite: in one pass over it,
-/// the same bits for every number of threads.
+/// Measures the norms of a step's gradient, and whether it is finite, in one pass over it, to the
+/// same bits for every number of threads.
 ///
 /// T is float or double.
 template <class T>
 class StepMeter {
  public:
-  /// `weight_decays` are those of the groups.
+  /// `weight_decays` has one element for each group.
   StepMeter(const ParameterLayout& layout, const MeterNeeds& needs,
             std::vector<double> weight_decays);
 
-  /// What the reducer is to take along with the sum: empty where no group norms are wanted.
+  /// The blocks of which the reducer has to sum squared norms; empty if no group norms are needed.
   [[nodiscard]] const NormBlocks& blocks_of_sum() const {
     return needs_.groups ? blocks_ : no_blocks_;
   }
 
-  /// Whether all values of the sum are finite; and if so, all that follows is of this step, whose
-  /// size is StepPlan::size_in_minibatches().
+  /// Returns whether all values of the sum are finite; if so, the getters below are of this step,
+  /// whose size is StepPlan::size_in_minibatches().
   [[nodiscard]] bool measure(const StepSum<T>& sum, double size, std::span<const T> parameters,
                              Workers& workers);
 
-  /// Of the mean gradient; where something was measured.
+  /// The norm of the mean gradient, if something was measured.
   [[nodiscard]] std::optional<double> gradient_norm() const { return gradient_norm_; }
-  /// Of each group; empty where they are not wanted.
+  /// The norms of each group; empty if they are not needed.
   [[nodiscard]] std::span<const GradientNorms> groups() const {
     return needs_.groups ? std::span<const GradientNorms>(groups_)
                          : std::span<const GradientNorms>();
   }
-  /// Whether they are of this step and the one before, of one minibatch each.
+  /// True if groups() compares this step with the one before, of one minibatch each.
   [[nodiscard]] bool from_pair() const { return from_pair_; }
-  /// Of each tensor, of the mean gradient.
+  /// The norms of each tensor in the mean gradient.
   [[nodiscard]] std::span<const ParameterNorms> layers() const { return layers_; }
 
-  /// Makes layers() those of the gradient that is applied: `factor` times the sum, which has been
-  /// changed where `changed` is not empty.
+  /// Makes layers() the norms of the gradient that is applied: `factor` times the sum, which has
+  /// been changed if `changed` is not empty.
   void set_applied(double factor, std::span<const T> changed, Workers& workers);
 
-  /// The step was not applied: the next has none before it.
+  /// Makes the next step one without a predecessor, because this one was not applied.
   void forget_pair() { pair_.forget(); }
-  /// What was measured of the step counts for those after it, or does not.
+  /// Accept or discard the measurements of this step for those after it.
   void keep() { pair_.keep(); }
   void drop() { pair_.drop(); }
   void visit_state(StateVisitor& state) {
@@ -87,7 +87,7 @@ class StepMeter {
   NormBlocks blocks_;
   NormBlocks no_blocks_;
   GradientMeter<T> gradient_meter_;
-  // For steps of one minibatch.
+  // Used for steps of one minibatch.
   GradientPair<T> pair_;
   GradientMeter<T> weight_meter_;
   std::optional<double> gradient_norm_;

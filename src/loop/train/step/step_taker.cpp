@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-// What the schedule counts.
+// The progress that the schedule depends on.
 TrainingProgress progress_of(const Walk& walk, std::int64_t dataset_size) {
   return {.epochs = walk.epoch().value(),
           .epoch_samples = walk.epoch_samples(),
@@ -24,7 +24,7 @@ TrainingProgress progress_of(const Walk& walk, std::int64_t dataset_size) {
           .iterations = walk.iterations()};
 }
 
-// Those of a step that has not been taken.
+// The settings of a step that has not been taken.
 StepSettings settings_of(const NextStep& next, Training& training, const Listeners& listeners,
                          QuietStretches& quiet) {
   StepSettings settings{.epoch = next.epoch, .quiet = &quiet};
@@ -38,7 +38,7 @@ StepSettings settings_of(const NextStep& next, Training& training, const Listene
   }
   settings.on_fault = [&](const StepPlan& attempted, std::span<const FaultRecord> faults,
                           std::int64_t cores_left) {
-    // Among what observers then remember are lines of records.
+    // Observers may remember lines of records, which are part of a state.
     quiet.interrupt([&] {
       listeners.ask(
           [&](Observer& observer) { observer.on_fault(training, attempted, faults, cores_left); });

@@ -18,25 +18,25 @@
 
 namespace rubato {
 
-/// Takes the steps of a walk: the schedule and the rule, the step engine, the meter of the noise,
-/// and what is recorded of all of them.
+/// Takes the steps of a walk: it has the schedule, the rule, the step engine and the meter of the
+/// noise, and records the results.
 class StepTaker {
  public:
-  /// What is given here outlives it. Throws Error as make_step_engine() does.
+  /// The arguments must outlive it. Throws Error as make_step_engine() does.
   StepTaker(Objective& objective, Workers& workers, const TrainOptions& options,
             const StepRange& steps);
 
-  /// The step that comes next in `walk`, which is still to take it. `quiet` and `before_change` as
-  /// in StepSettings. Throws what the objective throws, and Error for a rate that cannot be
-  /// applied.
+  /// Takes the step that comes next in `walk`, which does not advance yet. StepSettings explains
+  /// `quiet` and `before_change`. Throws whatever the objective throws, and Error for a rate that
+  /// cannot be applied.
   [[nodiscard]] StepRecord run(const NextStep& next, const Walk& walk, Training& training,
                                const Listeners& listeners, QuietStretches& quiet,
                                std::function<void()> before_change);
 
   [[nodiscard]] LrSchedule& schedule() const { return *schedule_; }
-  /// Takes the place of TrainOptions::learning_rate. Throws Error for one that is out of its range.
+  /// Replaces TrainOptions::learning_rate. Throws Error for a rate out of range.
   void set_learning_rate(double rate);
-  /// Where it is measured.
+  /// The noise scale in samples, if it is measured.
   [[nodiscard]] std::optional<double> noise_scale() const {
     return options_.log_noise ? noise_.noise_scale() : std::nullopt;
   }
@@ -46,7 +46,7 @@ class StepTaker {
   void exchange_shown() { engine_->exchange_shown(); }
   void visit_state(StateVisitor& state);
 
-  /// Trainer::part_under_way().
+  /// The part for Trainer::part_under_way().
   [[nodiscard]] std::string_view part() const { return part_; }
   void enter(std::string_view part) { part_ = part; }
 
@@ -57,7 +57,7 @@ class StepTaker {
   std::unique_ptr<StepEngine> engine_;
   NoiseMeter noise_;
   SampleOrder order_;
-  // That an observer has set.
+  // The learning rate that an observer has set.
   std::optional<double> own_rate_;
   std::string_view part_;
 };

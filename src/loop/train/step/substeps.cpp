@@ -86,7 +86,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
                       .begin = begin,
                       .end = end});
   };
-  // A reference, which std::function holds without an allocation.
+  // std::function holds a reference without an allocation.
   EvaluatorProgress progress(options_.on_span ? EvaluatorProgress::OnPhase(std::cref(tell))
                                               : EvaluatorProgress::OnPhase());
   try {
@@ -116,7 +116,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
       out.scalars.weight = *weight;
       out.scalars.weighted = task.count;
     } else {
-      // Minibatches that are computed together are all whole.
+      // Minibatches computed together are all full-sized.
       weigh(std::ssize(minibatch.samples), out);
     }
   } catch (...) {
@@ -151,7 +151,7 @@ double Substeps<T>::evaluate_several(const StepOfMinibatches& step, const Subste
   }
   all.losses.assign(static_cast<std::size_t>(task.count), 0);
   pick(task.thread, 0).evaluate_several(all.minibatches, leaf, all.losses, progress);
-  // In the order of a SummationTree.
+  // The losses are added in the order of a SummationTree.
   for (std::size_t width = 1; width < all.losses.size(); width *= 2) {
     for (std::size_t i = 0; i + width < all.losses.size(); i += 2 * width) {
       all.losses[i] += all.losses[i + width];

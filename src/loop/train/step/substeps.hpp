@@ -18,7 +18,7 @@
 
 namespace rubato {
 
-/// What the minibatches of a step have in common.
+/// The data that the minibatches of a step share.
 struct StepOfMinibatches {
   const StepPlan& plan;
   const SampleOrder& samples;
@@ -26,37 +26,37 @@ struct StepOfMinibatches {
   double loss_scale = 1;
 };
 
-/// Computes the minibatches of a step on the objective's evaluators, and keeps what is to be known
-/// of each.
+/// Computes the minibatches of a step with the objective's evaluators, and logs each of them.
 ///
 /// T is float or double.
 template <class T>
 class Substeps {
  public:
-  /// All of them outlive it. At most so many minibatches come at once. Throws Error where the
-  /// objective makes no evaluator.
+  /// All arguments must outlive it. At most `at_once` minibatches are computed in one pass. Throws
+  /// Error if the objective makes no evaluator.
   Substeps(ObjectiveOf<T>& objective, const TrainOptions& options, const Workers& workers,
            std::int64_t at_once);
 
-  /// Before the step is begun.
+  /// Called before the step begins.
   void begin_step(const StepPlan& step);
-  /// Before each attempt at it.
+  /// Called before each attempt at the step.
   void begin_attempt();
-  /// The gradient, what is averaged behind it, and the loss of the task's minibatch, or the sums of
-  /// its minibatches, into `out`, the buffer of that number; gradient and loss as parts of a sum
-  /// over the step that is divided by StepPlan::size_in_minibatches(), or where the loss has
-  /// weights by their sum. By several threads at once.
-  /// Throws TrainingError for what the evaluator throws.
+  /// Writes the gradient, the averaged values after it, and the loss of the task's minibatch, or
+  /// the sums over its minibatches, to `out`, the buffer with number `buffer`. Gradient and loss
+  /// are parts of a sum over the step, which is divided by StepPlan::size_in_minibatches() or, if
+  /// the loss has weights, by their sum. May be called by several threads at once. Throws
+  /// TrainingError for exceptions of the evaluator.
   void compute(const StepOfMinibatches& step, const SubstepTask& task, std::int64_t buffer,
                PartialSum<T>& out);
 
-  /// Of the last attempt, in all threads.
+  /// The seconds spent on data in the last attempt, summed over all threads.
   [[nodiscard]] double data_seconds() const;
-  /// In ascending order, with who has computed them in the end; empty where they are not logged.
+  /// The minibatches in ascending order, each with the core that finally computed it; empty if they
+  /// are not logged.
   [[nodiscard]] std::span<const MinibatchRecord> records(const StepPlan& done);
 
  private:
-  // One for each thread, on lines of its own.
+  // The seconds of a thread, on a cache line of its own.
   struct alignas(128) Seconds {
     double value = 0;
   };
@@ -67,21 +67,22 @@ class Substeps {
 
   [[nodiscard]] Minibatch minibatch_of(const StepOfMinibatches& step, const SubstepTask& task,
                                        std::int64_t which) const;
-  // The sum of the losses.
+  // Returns the sum of the losses.
   [[nodiscard]] double evaluate_several(const StepOfMinibatches& step, const SubstepTask& task,
                                         const Leaf<T>& leaf, EvaluatorProgress& progress);
 
-  // A minibatch that has fewer samples than the others counts for fewer.
+  // Weights a minibatch with fewer samples than the others accordingly.
   void weigh(std::int64_t samples, PartialSum<T>& out) const;
-  // The evaluator for what comes in that turn of all on that thread.
+  // Returns the evaluator for turn number `turn` of those on that thread.
   [[nodiscard]] Evaluator<T>& pick(int thread, std::int64_t turn);
 
   const TrainOptions& options_;
   std::size_t parameters_;
-  // One for each thread; with Dealing::in_turns one for each that there would be.
+  // The evaluators, one for each thread; with Dealing::in_turns, one for each thread that there
+  // would be.
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators_;
   std::vector<Seconds> data_seconds_;
-  // By thread: what it computes in one pass. Empty unless several come at once.
+  // The minibatches that each thread computes in one pass. Empty unless there are several.
   std::vector<AtOnce> at_once_;
   MinibatchLog log_;
 };
