@@ -13,24 +13,24 @@ namespace rubato {
 ///
 ///     slow = slow + alpha (fast - slow),    fast = slow
 ///
-/// The other optimizer's own state (momentum) stays as it is. A tensor that the update in which
-/// they meet does not reach keeps both.
+/// The inner optimizer's own state (momentum) does not change. A tensor that is not reached by the
+/// update in which fast and slow weights meet keeps both.
 ///
 /// T is float or double.
 template <class T>
 class Lookahead final : public FlatOptimizer<T> {
  public:
-  /// How many values it remembers of each parameter besides those of the other optimizer.
+  /// The number of values that it remembers for each parameter besides the inner optimizer's.
   static constexpr int kRemembered = 1;
 
-  /// The layout is that of the other optimizer; updates that do not reach all tensors need it.
-  /// Throws Error when an option is out of its range.
+  /// The layout is that of the inner optimizer; updates that do not reach all tensors need it.
+  /// Throws Error for an option out of range.
   Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options,
             ParameterLayout layout = {});
 
   void step(const Update<T>& update, Workers& workers) override;
   void visit_state(StateVisitor& state) override;
-  /// The slow weights, unless the options say otherwise.
+  /// Returns the slow weights, unless the options say otherwise.
   [[nodiscard]] std::span<T> shown() override {
     return options_.weights == LookaheadWeights::slow ? std::span<T>(slow_) : fast_->shown();
   }
@@ -47,7 +47,7 @@ class Lookahead final : public FlatOptimizer<T> {
   ParameterLayout layout_;
   // Empty before the first update.
   std::vector<T> slow_;
-  // Since the slow weights were first set.
+  // The number of updates since the slow weights were first set.
   std::int64_t updates_ = 0;
 };
 

@@ -35,7 +35,7 @@ void require_valid(const OptimizerOptions& options, const std::vector<GroupOptio
 
 namespace {
 
-// Calls use.operator()<Optimizer>(its options), for the kind that is asked for.
+// Calls use.operator()<Optimizer>(its options) for the kind that is asked for.
 template <class T, class Use>
 auto with_kind(const OptimizerOptions& options, const Use& use) {
   switch (options.kind) {
@@ -92,7 +92,7 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
 }
 
 int remembered_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
-  // As many of either type.
+  // The number is the same for float and double.
   return with_kind<float>(options, [&]<class Optimizer>(const auto& own) {
     return Optimizer::remembered(own, groups);
   });

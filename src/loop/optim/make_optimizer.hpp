@@ -7,16 +7,17 @@
 
 namespace rubato {
 
-/// Throws Error for an option of the optimizer or of a group that is out of its range.
+/// Throws Error for an option of the optimizer or of a group that is out of range.
 void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups);
 
-/// The optimizer of that kind. Throws Error for an option out of its range, also of a group.
+/// Makes the optimizer of that kind. Throws Error for an option out of range, also of a group.
 template <class T>
 [[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
                                                                const ParameterLayout& layout,
                                                                std::vector<GroupOptions> groups);
 
-/// How many values that optimizer remembers of each parameter: 1 for a momentum, 2 for Adam.
+/// The number of values that the optimizer remembers for each parameter: 1 for a momentum, 2 for
+/// Adam.
 [[nodiscard]] int remembered_values(const OptimizerOptions& options,
                                     const std::vector<GroupOptions>& groups);
 

@@ -13,7 +13,7 @@ std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view tex
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());
   for (const auto& [value, name] : kCheckpointUnits) {
-    // In the singular, too.
+    // Accepts the singular, too.
     if (text.substr(unit) == name || text.substr(unit) == name.substr(0, name.size() - 1)) {
       constexpr std::int64_t kMost = 1'000'000'000;
       return CheckpointInterval{.count = parse_whole(text.substr(0, digits), 1, kMost),

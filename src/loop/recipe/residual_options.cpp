@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostChannels = 4096;
 
-// A convolution without a bias, and its normalisation.
+// Counts a convolution without a bias, and its normalisation.
 constexpr std::int64_t convolution(std::int64_t from, std::int64_t to, std::int64_t kernel) {
   return from * to * kernel * kernel + 2 * to;
 }

@@ -15,7 +15,7 @@ constexpr std::int64_t linear(std::int64_t from, std::int64_t to) {
   return (from + 1) * to;
 }
 
-// All but what makes features of a token.
+// Counts all parameters except those that make features of a token.
 std::int64_t parameters_behind_embedding(const TransformerOptions& options, std::int64_t tokens,
                                          std::int64_t classes) {
   const std::int64_t dim = options.dim;

@@ -31,7 +31,7 @@ void BufferPool<T>::release(PartialSum<T>* buffer) {
 template <class T>
 void BufferPool<T>::reclaim_all() {
   free_.clear();
-  // Relaxed: no other thread is here.
+  // Relaxed: no other thread runs here.
   leased_.store(0, std::memory_order_relaxed);
   for (std::uint32_t i = made_.load(std::memory_order_relaxed); i-- > 0;) free_.push(i);
 }
@@ -45,7 +45,7 @@ SumId BufferPool<T>::id_of(const PartialSum<T>* buffer) const {
 template <class T>
 typename BufferPool<T>::Slot& BufferPool<T>::take() {
   if (const auto index = free_.pop()) return slots_[*index];
-  // Relaxed: the number is all that is shared; the slot is this thread's alone until it is
+  // Relaxed: nothing but the number is shared; the slot belongs to this thread until it is
   // released.
   const std::uint32_t index = made_.fetch_add(1, std::memory_order_relaxed);
   RUBATO_CHECK(index < slots_.size(), "no more buffers are alive than a step has leaves");

@@ -53,7 +53,7 @@ HostLoad load_of_host(const Hosts& hosts, const StepSize& step, std::size_t valu
     }
   }
   const double part = static_cast<double>(values) / static_cast<double>(weights.size());
-  // Out goes all of its roots, in comes its part of everybody's; and the sum.
+  // A host sends all of its roots, receives its part of everybody's, and keeps the sum.
   const double kept = static_cast<double>(own_roots + 1) * static_cast<double>(values) +
                       static_cast<double>(all_roots) * part;
   load.bytes = kept * static_cast<double>(value_bytes);
@@ -94,7 +94,7 @@ typename HostSum<T>::Part HostSum<T>::part_of(int host) const {
   const auto hosts = static_cast<std::size_t>(hosts_.count());
   const auto border = [&](std::size_t i) { return i == hosts ? values_ : values_ / hosts * i; };
   const auto i = static_cast<std::size_t>(host);
-  // Squares are summed by themselves: their blocks need not lie within the part of the values.
+  // Squares are summed separately: their blocks need not lie within the part of the values.
   Part part{.begin = border(i), .end = border(i + 1)};
   part.first_block = norms_.first_from(part.begin);
   part.end_block = norms_.first_from(part.end);

@@ -15,67 +15,70 @@
 
 namespace rubato {
 
-/// What a step of several hosts asks of one of them.
+/// The work of one host in a step of several hosts.
 struct HostLoad {
-  /// Of the largest subtree that it computes; 0 where it has none.
+  /// The leaves of the largest subtree that it computes; 0 if it computes none.
   std::int64_t most_leaves = 0;
-  /// Its own.
+  /// The host's own cores.
   std::int64_t cores = 1;
-  /// Of the messages and the sum that its HostSum keeps, squares and scalars left out.
+  /// The bytes of the messages and the sum that its HostSum keeps, without squares and scalars.
   double bytes = 0;
 };
 
-/// What the minibatches of a step leave behind besides their sum, for the other hosts.
+/// Data that the minibatches of a step produce besides their sum, for the other hosts.
 struct HostTally {
-  /// The same for all hosts and steps.
+  /// The size of the tally, the same for all hosts and steps.
   std::size_t bytes = 0;
-  /// Writes this host's; then takes that of each other one.
+  /// put() writes this host's tally; add() then receives that of each other host.
   std::function<void(std::span<std::byte> tally)> put{};
   std::function<void(std::span<const std::byte> tally)> add{};
 };
 
-/// Of a step whose leaves have so many values. Throws Error as HostSum does.
+/// Returns the load of a step whose leaves have that many values. Throws Error as HostSum does.
 [[nodiscard]] HostLoad load_of_host(const Hosts& hosts, const StepSize& step, std::size_t values,
                                     std::size_t value_bytes);
 
-/// Brings the sums of a step's subtrees, which the hosts have computed, to one sum on all of them.
+/// Combines the sums of a step's subtrees, which the hosts have computed, into one sum on all of
+/// them.
 ///
-/// Each host adds a part of the values: it gets that part of all subtrees' sums, adds them in the
-/// order of the tree, and gives the sum to all. With S bytes of values on h hosts a host gives
-/// S (h - 1) / h for each of its subtrees, and as much again.
+/// Each host sums a part of the values: it receives that part of all subtrees' sums, adds them in
+/// the order of the tree, and sends the result to all. With S bytes of values on h hosts a host
+/// sends S (h - 1) / h for each of its subtrees, and the same amount once more.
 ///
-/// A step is: begin_step(), put() for each root, finish_step(). Hosts hear of all that they are to
-/// send when a step begins. A subtree's sum is sent when it is put, while the next one is computed:
-/// it is an exchange of its own, in which the first subtrees of all hosts go, then their second
-/// ones, and so on. The parts' sums are the last exchange; squares and the tally, where there are
-/// any, have another one, which goes at the same time.
+/// A step is: begin_step(), put() for each root, finish_step(). The hosts learn about all messages
+/// of a step when it begins. A subtree's sum is sent by put(), while the next one is computed: the
+/// first subtrees of all hosts are one exchange, their second ones another, and so on. The parts'
+/// sums are the last exchange; squares and the tally, if there are any, have another one at the
+/// same time.
 ///
 /// T is float or double.
 template <class T>
 class HostSum {
  public:
-  /// `hosts` outlives it. Values and norm blocks are those of a leaf (ReducerSize). The tally goes
-  /// along with each host's last message. Throws Error where what the hosts say of themselves does
-  /// not fit together.
+  /// `hosts` must outlive it. Values and norm blocks are those of a leaf (ReducerSize). Each host's
+  /// last message contains the tally. Throws Error if the hosts' ranks, counts or weights are
+  /// invalid.
   HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTally tally = {});
   HostSum(const HostSum&) = delete;
   HostSum& operator=(const HostSum&) = delete;
-  /// A step that is not finished is abandoned (Hosts::abandon()).
+  /// Abandons a step that is not finished (Hosts::abandon()).
   ~HostSum();
 
-  /// The roots of the subtrees that this host computes, from left to right; there may be none. All
-  /// three throw what Hosts do. Requires that the step before is finished, or has ended so.
+  /// Begins a step, and returns the roots of the subtrees that this host computes, from left to
+  /// right; there may be none. begin_step(), put() and finish_step() throw whatever Hosts throw.
+  /// Requires that the step before has been finished or has ended with an exception.
   [[nodiscard]] std::span<const TreeNode> begin_step(const StepSize& step);
-  /// On which it computes them.
+  /// The number of this host's cores for the step.
   [[nodiscard]] std::int64_t cores() const { return cores_; }
-  /// What is below the root in that place comes to: from left to right; all its squares are taken.
+  /// Sends the sum below root number `root`, with all its squares taken; roots are put from left to
+  /// right.
   void put(std::size_t root, const StepSum<T>& sum);
-  /// The sum of all; good until the next begin_step(). Throws Error where a host has other
-  /// minibatches than it should.
+  /// Returns the sum of all hosts, valid until the next begin_step(). Throws Error if a host has
+  /// computed other minibatches than its own.
   [[nodiscard]] StepSum<T> finish_step(const ExecutorSeconds& seconds);
 
  private:
-  // A part of the values and the squares of their blocks.
+  // A part of the values, and of the squares of their blocks.
   struct Part {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -85,16 +88,16 @@ class HostSum {
     [[nodiscard]] std::size_t values() const { return end - begin; }
     [[nodiscard]] std::size_t blocks() const { return end_block - first_block; }
   };
-  // A message about a subtree's sum has its values, squares, and the scalars as numbers. The values
-  // come first, in as many bytes as a whole number of doubles takes.
+  // A message about a subtree's sum contains its values, squares, and the scalars as numbers. The
+  // values come first, padded to a whole number of doubles.
   struct Layout {
     std::size_t value_bytes = 0;
     std::size_t bytes = 0;
   };
   static constexpr std::size_t kScalars = 4;
-  // A message is aligned as memory from operator new is.
+  // Messages are aligned like memory from operator new.
   using Message = std::vector<std::byte>;
-  // What a message says of a root, which begins at `at`.
+  // The contents of a message about a root, which begins at `at`.
   struct RootView {
     std::span<T> values;
     std::span<double> squares;
@@ -106,22 +109,22 @@ class HostSum {
           scalars(squares.data() + part.blocks(), kScalars) {}
   };
 
-  // Divides the values over the hosts of this generation.
+  // Divides the values among the hosts of this generation.
   void lay_out();
   [[nodiscard]] Part part_of(int host) const;
   [[nodiscard]] static Layout layout_of(const Part& part);
   [[nodiscard]] std::span<const TreeNode> roots_of(std::size_t host) const;
-  // Runs a call of the hosts; nothing is under way after an exception.
+  // Calls the hosts; after an exception nothing is under way.
   template <class Call>
   void with_hosts(const Call& call);
   void expect_roots();
   void expect_parts();
-  // Adds this host's part of all roots, and puts it into the result.
+  // Adds this host's part of all roots, and stores it in the result.
   void sum_part();
-  // Gives it to all others, whose parts come into the result.
+  // Sends that part to all other hosts, and receives theirs into the result.
   void share_part();
   [[nodiscard]] bool has_remainder() const { return norms_.size() > 0 || tally_.bytes > 0; }
-  // Squares of a part, and a host's tally.
+  // The bytes of a part's squares and a host's tally.
   [[nodiscard]] std::size_t remainder_bytes(const Part& part) const {
     return part.blocks() * sizeof(double) + tally_.bytes;
   }
@@ -138,26 +141,26 @@ class HostSum {
   std::size_t values_;
   NormBlocks norms_;
   HostTally tally_;
-  // Of the hosts that all below is for.
+  // The generation of hosts that the members below belong to.
   std::int64_t generation_ = 0;
   std::vector<double> weights_;
-  // By host. Of each root a piece, from left to right: what is given and what comes.
+  // The parts and messages, by host. A message has a piece for each root, from left to right.
   std::vector<Part> parts_;
   std::vector<Message> out_;
   std::vector<Message> in_;
-  // What is given to all, and comes from each.
+  // The message to all other hosts, and those received from each.
   Message remainder_;
   std::vector<Message> remainders_;
 
-  // Of the step.
+  // The following members belong to the current step.
   std::int64_t cores_ = 1;
   SummationTree tree_{1};
-  // Of all hosts, from left to right; those of host h begin at first_root_[h].
+  // The roots of all hosts, from left to right; those of host h begin at first_root_[h].
   std::vector<TreeNode> roots_;
   std::vector<std::size_t> first_root_;
-  // Of the host that has most: exchanges.
+  // The largest number of roots on a host, which is the number of exchanges.
   std::size_t most_roots_ = 0;
-  // Whether there are any that are not taken.
+  // True while an exchange has not been taken.
   bool under_way_ = false;
   std::vector<T> result_values_;
   std::vector<double> result_squares_;

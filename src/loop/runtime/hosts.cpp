@@ -36,7 +36,7 @@ std::string packed(std::span<const NamedText> texts) {
   return bytes;
 }
 
-// Whatever the bytes are: what has no end is no text.
+// Accepts any bytes: a text without an end extends to the last byte.
 std::vector<NamedText> unpacked(std::string_view bytes) {
   const auto take = [&bytes] {
     const std::size_t end = std::min(bytes.find(kEnd), bytes.size());
@@ -52,7 +52,7 @@ std::vector<NamedText> unpacked(std::string_view bytes) {
   return texts;
 }
 
-// Gives `bytes` to every other host, and takes sizes[h] bytes from each.
+// Sends `bytes` to every other host, and receives sizes[h] bytes from each.
 std::vector<std::vector<std::byte>> exchanged(Hosts& hosts, std::span<const std::byte> bytes,
                                               const std::vector<std::size_t>& sizes) {
   const std::vector<std::span<const std::byte>> out(sizes.size(), bytes);
@@ -73,7 +73,7 @@ std::vector<std::size_t> exchanged_sizes(Hosts& hosts, std::uint64_t size) {
     if (static_cast<int>(host) == hosts.rank()) continue;
     std::copy_n(sizes[host].data(), sizeof(size),
                 std::as_writable_bytes(std::span(&size, 1)).data());
-    // What comes from elsewhere is not believed.
+    // Numbers from other hosts are not trusted.
     if (size > kMaxEqualBytes) {
       throw Error(fmt::format("host {} wants to compare {} bytes of texts; accepted: up to {}",
                               host, size, kMaxEqualBytes));

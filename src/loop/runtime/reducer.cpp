@@ -40,7 +40,7 @@ std::unique_ptr<Reducer<T>> make_of(const ReducerSize& size, [[maybe_unused]] Wo
 struct ReducerRow {
   std::string_view name;
   std::string_view help;
-  // Else those that were not added to a neighbour yet.
+  // False if it keeps only sums that have not been added to a neighbour yet.
   bool keeps_all_leaves;
   std::tuple<Make<float>, Make<double>> make;
 };
@@ -51,7 +51,7 @@ constexpr ReducerRow reducer_row(std::string_view name, std::string_view help,
   return {name, help, keeps_all_leaves, {make_of<R<float>, float>, make_of<R<double>, double>}};
 }
 
-// Those that are reproducible; the others are the all-reduce algorithms.
+// The reproducible reducers; the others are the all-reduce algorithms.
 constexpr std::array<ReducerRow, 3> kReducers{
     reducer_row<TreeReducer>(
         "tree", "the combining tree: who comes second adds and climbs; same bits", false),
@@ -70,7 +70,7 @@ constexpr std::string_view kAuto = "auto";
 constexpr std::string_view kAutoHelp =
     "tree, sharded or chunked-tree: which of them suits the size of the model; same bits";
 
-// Null for "auto" and the all-reduce algorithms.
+// Returns null for "auto" and the all-reduce algorithms.
 const ReducerRow* row_of(std::string_view name) {
   const auto* const found =
       std::find_if(kReducers.begin(), kReducers.end(),

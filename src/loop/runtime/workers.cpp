@@ -17,31 +17,32 @@ namespace rubato {
 
 namespace {
 
-// Elements of an array that one task works on: below this, handing them to another thread costs
-// more than a pass over them.
+// Elements of an array that one task works on: for fewer, handing them to another thread costs more
+// than a pass over them.
 constexpr std::size_t kRange = std::size_t{1} << 16;
 
-// What the caller did before the tasks happens before them, and what they do before all that the
-// caller does once this is gone, whether or not one of them threw. oneTBB orders both, too, but its
-// library is not compiled for ThreadSanitizer, which sees none of that.
+// Orders the caller and its tasks: everything that the caller did before the tasks happens before
+// them, and everything that the tasks did happens before this object's destructor returns, whether
+// or not one of them threw. oneTBB orders both, too, but its library is not compiled for
+// ThreadSanitizer, which cannot see that.
 class TaskOrder {
  public:
-  // Release: publishes what the caller did.
+  // Release: publishes everything that the caller did.
   TaskOrder() { begun_.store(true, std::memory_order_release); }
-  // Acquire: the additions to ended_ are one release sequence, of which this reads the last, so
-  // that what all tasks did is visible.
+  // Acquire: the additions to ended_ form one release sequence, and this reads the last of them, so
+  // everything that the tasks did is visible.
   ~TaskOrder() { static_cast<void>(ended_.load(std::memory_order_acquire)); }
   TaskOrder(const TaskOrder&) = delete;
   TaskOrder& operator=(const TaskOrder&) = delete;
 
-  // Of a task, for as long as it runs.
+  // Lives as long as a task runs.
   class Part {
    public:
     // Acquire: reads what the constructor has published.
     explicit Part(TaskOrder& order) : order_(order) {
       static_cast<void>(order.begun_.load(std::memory_order_acquire));
     }
-    // Release: publishes what the task did.
+    // Release: publishes everything that the task did.
     ~Part() { order_.ended_.fetch_add(1, std::memory_order_release); }
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
@@ -63,22 +64,22 @@ struct Workers::Arena {
                     static_cast<std::size_t>(threads)),
         arena(threads) {}
 
-  // Without it oneTBB starts no more threads than the machine has.
+  // Without this, oneTBB starts no more threads than the machine has.
   tbb::global_control parallelism;
   tbb::task_arena arena;
 };
 
 Workers::Workers(int threads) : threads_(threads) {
   if (threads < 1) throw Error(fmt::format("{} threads: at least 1 is needed", threads));
-  // oneTBB would find out in a step, on a thread of its own.
+  // Otherwise oneTBB would discover the lack of threads in a step, on a thread of its own.
   require_threads(threads - 1);
   arena_ = std::make_unique<Arena>(threads);
 }
 
 Workers::~Workers() = default;
 
-// One task of oneTBB for each index. It takes its index when it begins, so that indices begin in
-// ascending order whoever runs what, in whatever order oneTBB splits the range: there are as many
+// Runs one task of oneTBB for each index. A task takes its index when it begins, so indices begin
+// in ascending order whatever the threads and however oneTBB splits the range: there are as many
 // tasks as indices, and each takes one.
 void Workers::for_each(std::int64_t count, const Task& task) {
   std::atomic<std::int64_t> next{0};
@@ -91,7 +92,7 @@ void Workers::for_each(std::int64_t count, const Task& task) {
     tbb::this_task_arena::isolate([&] { task(index, thread); });
   };
   arena_->arena.execute([&] {
-    // Splits down to single indices.
+    // The partitioner splits the range down to single indices.
     tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, 1), run_next,
                       tbb::simple_partitioner());
   });

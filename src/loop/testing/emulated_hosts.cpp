@@ -12,7 +12,7 @@ namespace rubato::test {
 
 namespace {
 
-// Where the hosts leave what they give to each other.
+// The mailboxes of the hosts.
 class Exchange {
  public:
   explicit Exchange(std::size_t hosts)
@@ -20,7 +20,7 @@ class Exchange {
 
   void give(std::size_t from, std::span<const std::span<const std::byte>> out) {
     std::unique_lock lock(mutex_);
-    // Nobody reads what it gave last.
+    // Waits until nobody reads this host's previous message any more.
     wait(lock, from, taken_, given_[from]);
     for (std::size_t to = 0; to < mail_.size(); ++to) {
       if (to != from) mail_[from][to].assign(out[to].begin(), out[to].end());
@@ -54,7 +54,7 @@ class Exchange {
  private:
   using Message = std::vector<std::byte>;
 
-  // Until all hosts have done it so often. Throws Error when that can no longer be.
+  // Waits until all hosts have done it that often. Throws Error once that is impossible.
   void wait(std::unique_lock<std::mutex>& lock, std::size_t host,
             const std::vector<std::int64_t>& done, std::int64_t often) {
     const auto all = [&] {
@@ -66,10 +66,10 @@ class Exchange {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // How often each host has given, and taken.
+  // Counts, by host, how often it has given and taken.
   std::vector<std::int64_t> given_;
   std::vector<std::int64_t> taken_;
-  // By whose it is and whom it is for.
+  // The messages, by sender and recipient.
   std::vector<std::vector<Message>> mail_;
   std::optional<std::size_t> gone_;
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kWeights = 3;
 constexpr std::size_t kParameters = kWeights + 1;
 
-// From -1 to 1.
+// Hashes the key to a number from -1 to 1.
 double number_of(std::uint64_t key) {
   return 2 * std::ldexp(static_cast<double>(mixed(key) >> 11U), -53) - 1;
 }
@@ -108,7 +108,7 @@ class TinyEvaluator final : public Evaluator<double> {
                   EvaluatorProgress& progress) override {
     progress.enter(Phase::forward);
     const auto count = static_cast<double>(minibatch.samples.size());
-    // Noise of the minibatch.
+    // Noise that depends on the minibatch.
     const StreamKey& stream = minibatch.stream;
     const double noise =
         0.01 * number_of(seed_of(stream.seed, {stream.epoch, stream.step, stream.minibatch}));

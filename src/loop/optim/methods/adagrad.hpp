@@ -12,17 +12,17 @@
 namespace rubato {
 
 struct AdagradOptions {
-  /// At least 0.
+  /// The decay of the learning rate, at least 0.
   double lr_decay = 0;
-  /// What the sums of the squares begin with, at least 0.
+  /// The initial value of the sums of squares, at least 0.
   double initial_accumulator = 0;
-  /// At least 0.
+  /// Added to the root of the sum of squares, at least 0.
   double epsilon = 1e-10;
   /// At least 0; multiplied by the parameter and added to its gradient (L2).
   double weight_decay = 0;
 };
 
-/// What the kernel updates one range with.
+/// The coefficients with which the kernel updates one range.
 template <class T>
 struct AdagradCoefficients {
   GradientCoefficients<T> gradient;
@@ -33,26 +33,25 @@ struct AdagradCoefficients {
 };
 
 /// Adagrad with a diagonal matrix (Duchi, Hazan and Singer 2011, "Adaptive subgradient methods for
-/// online learning and stochastic optimization", figure 1), in one pass over memory, shared out
-/// over all threads. In step t, counted from 1, with g the gradient that is applied, its weight
-/// decay included,
+/// online learning and stochastic optimization", figure 1), in one pass over memory, divided among
+/// all threads. In step t, counted from 1, with g the gradient that is applied, its weight decay
+/// included,
 ///
 ///     s = s + g g
 ///     w = w - rate / (1 + (t - 1) lr_decay) g / (sqrt(s) + epsilon)
 ///
-/// operation by operation as in libtorch 1.13.1, each rounded once. The last term is 0 where it
-/// would be divided by 0, which takes an epsilon of 0.
+/// Each operation is the same as in libtorch 1.13.1, and rounded once. The last term is 0 if its
+/// divisor is 0, which can happen only if epsilon is 0.
 ///
 /// T is float or double; coefficients are rounded to it once.
 template <class T>
 class Adagrad final : public FlatOptimizer<T> {
  public:
-  /// Throws Error when an option is out of its range. Groups beyond the list have no options of
-  /// their own.
+  /// Throws Error for an option out of range. Groups beyond the list have default options.
   Adagrad(ParameterLayout layout, const AdagradOptions& options,
           std::vector<GroupOptions> groups = {});
 
-  /// How many values it remembers of each parameter.
+  /// The number of values that it remembers for each parameter.
   [[nodiscard]] static int remembered(const AdagradOptions& /*options*/,
                                       const std::vector<GroupOptions>& /*groups*/) {
     return 1;

@@ -17,7 +17,7 @@ constexpr std::string_view kAdamMean = "optimizer.adam.mean";
 constexpr std::string_view kAdamSquare = "optimizer.adam.square";
 constexpr std::string_view kAdamLargestSquare = "optimizer.adam.largest_square";
 
-// Where a piece of the parameters begins, in all arrays; `largest` is null without AMSGrad.
+// The beginning of a piece of the parameters in all arrays; `largest` is null without AMSGrad.
 template <class T>
 struct AdamArrays {
   T* parameters;
@@ -58,7 +58,7 @@ template <class T>
   }
 }
 
-// base^exponent, by multiplications alone.
+// Computes base^exponent by multiplications alone.
 double whole_power(double base, std::int64_t exponent) {
   double power = 1;
   for (; exponent > 0; exponent /= 2) {

@@ -12,20 +12,20 @@
 namespace rubato {
 
 struct AdamOptions {
-  /// Both in [0, 1).
+  /// The decay rates of the moments, both in [0, 1).
   double beta1 = 0.9;
   double beta2 = 0.999;
-  /// At least 0.
+  /// Added to the root of the second moment, at least 0.
   double epsilon = 1e-8;
   bool amsgrad = false;
   /// At least 0.
   double weight_decay = 0;
-  /// Whether the weight decay shortens the parameter itself, which is AdamW, and is not added to
-  /// the gradient.
+  /// True if the weight decay shortens the parameter itself, which is AdamW; false if it is added
+  /// to the gradient.
   bool decoupled = false;
 };
 
-/// What the kernel updates one range with.
+/// The coefficients with which the kernel updates one range.
 template <class T>
 struct AdamCoefficients {
   GradientCoefficients<T> gradient;
@@ -37,7 +37,7 @@ struct AdamCoefficients {
   T root_of_correction2 = 1;
   T epsilon = 0;
   T step_size = 0;
-  /// What decoupled weight decay leaves of a parameter.
+  /// The share of a parameter that decoupled weight decay leaves.
   T kept = 1;
 
   friend bool operator==(const AdamCoefficients&, const AdamCoefficients&) = default;
@@ -46,8 +46,8 @@ struct AdamCoefficients {
 /// Adam (Kingma and Ba 2015, "Adam: a method for stochastic optimization", algorithm 1), with
 /// AMSGrad (Reddi, Kale and Kumar 2018, "On the convergence of Adam and beyond", algorithm 2) and
 /// AdamW's decoupled weight decay (Loshchilov and Hutter 2019, "Decoupled weight decay
-/// regularization", algorithm 2) on request, in one pass over memory, shared out over all threads.
-/// In step t, counted from 1 and for each tensor by itself where some steps do not reach it, with g
+/// regularization", algorithm 2) on request, in one pass over memory, divided among all threads. In
+/// step t, counted from 1 (and for each tensor separately, if some steps do not reach it), with g
 /// the gradient that is applied,
 ///
 ///     g = g + weight_decay w                     where the decay is not decoupled
@@ -57,19 +57,18 @@ struct AdamCoefficients {
 ///     u = amsgrad ? max(u, v) : v
 ///     w = w - rate / (1 - beta1^t) m / (sqrt(u) / sqrt(1 - beta2^t) + epsilon)
 ///
-/// operation by operation as in libtorch 1.13.1, each rounded once. The last term is 0 where it
-/// would be divided by 0, which takes an epsilon of 0. Powers are products: std::pow() need not be
-/// the same bits on every CPU.
+/// Each operation is the same as in libtorch 1.13.1, and rounded once. The last term is 0 if its
+/// divisor is 0, which can happen only if epsilon is 0. Powers are computed as products, because
+/// std::pow() need not give the same bits on every CPU.
 ///
 /// T is float or double; coefficients are rounded to it once.
 template <class T>
 class Adam final : public FlatOptimizer<T> {
  public:
-  /// Throws Error when an option is out of its range. Groups beyond the list have no options of
-  /// their own.
+  /// Throws Error for an option out of range. Groups beyond the list have default options.
   Adam(ParameterLayout layout, const AdamOptions& options, std::vector<GroupOptions> groups = {});
 
-  /// How many values it remembers of each parameter.
+  /// The number of values that it remembers for each parameter.
   [[nodiscard]] static int remembered(const AdamOptions& options,
                                       const std::vector<GroupOptions>& /*groups*/) {
     return options.amsgrad ? 3 : 2;
@@ -84,7 +83,7 @@ class Adam final : public FlatOptimizer<T> {
   LayerSteps steps_;
   std::vector<T> mean_;
   std::vector<T> square_;
-  // Of AMSGrad; else empty.
+  // The largest second moments of AMSGrad; else empty.
   std::vector<T> largest_square_;
 };
 

@@ -12,8 +12,8 @@
 
 namespace rubato {
 
-/// The coefficients of a tensor. In MXNet's form the velocity holds the rate, so that the step
-/// itself has none.
+/// Returns the coefficients of a tensor. In MXNet's form the velocity contains the rate, so the
+/// step itself has none.
 template <class T>
 [[nodiscard]] SgdCoefficients<T> coefficients_of(const LayerRates& layer, const Update<T>& update,
                                                  MomentumForm form, bool nesterov) {
@@ -26,7 +26,7 @@ template <class T>
             .nesterov = nesterov,
             .clip = update.clip};
   }
-  // A rate of 0 times no bound is none, either.
+  // An infinite bound must stay infinite, although the rate may be 0.
   const bool bounded = std::isfinite(update.clip);
   return {
       .gradient_factor = static_cast<T>(layer.rate * static_cast<double>(update.gradient_factor)),
@@ -38,7 +38,7 @@ template <class T>
           bounded ? static_cast<T>(layer.rate * static_cast<double>(update.clip)) : update.clip};
 }
 
-/// One SGD step of every range, shared out over the threads. The ranges cover all parameters.
+/// Takes one SGD step of every range, divided among the threads. The ranges cover all parameters.
 template <class T>
 void step_ranges(const Update<T>& update, std::span<T> velocity,
                  std::span<const SgdRange<T>> ranges, Workers& workers) {

@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-// By the norms of a sum of `summed` gradients; the paper's are those of a mean.
+// The norms are those of a sum of `summed` gradients; the paper's are those of a mean.
 double local_rate(const ParameterNorms& norms, double weight_decay, double trust, double summed) {
   const double weight = std::sqrt(norms.weight_square);
   const double gradient = std::sqrt(norms.gradient_square);

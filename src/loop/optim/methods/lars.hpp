@@ -13,9 +13,9 @@
 namespace rubato {
 
 struct LarsOptions {
-  /// In [0, 1).
+  /// The momentum, in [0, 1).
   double momentum = 0.9;
-  /// At least 0.
+  /// The L2 penalty, at least 0.
   double weight_decay = 0;
   /// The trust coefficient eta, above 0.
   double trust = 0.001;
@@ -31,17 +31,17 @@ struct LarsOptions {
 ///
 /// and in PyTorch's form of momentum v = momentum v + g + weight_decay w, w = w - rate lambda v.
 ///
-/// Where |w| or |g| is 0 there is nothing to adapt to, and lambda is 1; as it is for groups without
+/// If |w| or |g| is 0 there is nothing to adapt to, and lambda is 1, as it is for groups without
 /// GroupOptions::layer_wise.
 ///
 /// T is float or double; coefficients are rounded to it once.
 template <class T>
 class Lars final : public FlatOptimizer<T> {
  public:
-  /// Throws Error when an option is out of its range.
+  /// Throws Error for an option out of range.
   Lars(ParameterLayout layout, const LarsOptions& options, std::vector<GroupOptions> groups = {});
 
-  /// How many values it remembers of each parameter.
+  /// The number of values that it remembers for each parameter.
   [[nodiscard]] static int remembered(const LarsOptions& options,
                                       const std::vector<GroupOptions>& groups) {
     return any_momentum(options.momentum, groups) ? 1 : 0;

@@ -8,32 +8,32 @@
 
 namespace rubato {
 
-/// What one parameter tensor is updated with, after groups and rules have had their say.
+/// The rates for one parameter tensor, after groups and rules have been applied.
 struct LayerRates {
-  /// Which of the layout's tensors it is.
+  /// The index of the tensor in the layout.
   std::size_t index = 0;
   /// The rate of the step for this tensor.
   double rate = 0;
   double weight_decay = 0;
   double momentum = 0;
-  /// Whether layer-wise rates (LARS) apply.
+  /// True if layer-wise rates (LARS) apply.
   bool layer_wise = true;
 };
 
-/// Groups beyond the list have no options of their own.
+/// Returns the options of a group; groups beyond the list have default options.
 [[nodiscard]] inline GroupOptions group_of(std::span<const GroupOptions> groups, std::size_t i) {
   return i < groups.size() ? groups[i] : GroupOptions();
 }
 
-/// Whether any parameter has a velocity.
+/// Returns whether any parameter has a velocity.
 [[nodiscard]] inline bool any_momentum(double momentum, std::span<const GroupOptions> groups) {
   return momentum != 0 || std::any_of(groups.begin(), groups.end(), [](const GroupOptions& group) {
            return group.momentum.value_or(0) != 0;
          });
 }
 
-/// What groups and rates make of an optimizer's weight decay and momentum for a tensor of that
-/// group.
+/// Combines an optimizer's weight decay and momentum with the group's options and the rates, for a
+/// tensor of that group.
 [[nodiscard]] inline LayerRates rates_of_layer(std::size_t layer, const Rates& rates,
                                                const ParameterLayout& layout,
                                                const GroupOptions& group, double weight_decay,

@@ -20,7 +20,7 @@
 
 namespace rubato {
 
-/// Appends a tensor's range, or makes the last one longer where nothing differs.
+/// Appends a tensor's range, or extends the last one if their coefficients are equal.
 template <class Coefficients>
 void append_range(std::vector<CoefficientRange<Coefficients>>& ranges, std::size_t end,
                   const Coefficients& coefficients) {
@@ -31,8 +31,8 @@ void append_range(std::vector<CoefficientRange<Coefficients>>& ranges, std::size
   }
 }
 
-/// Calls task(layer, reached) for every tensor from 0 to layers - 1. The numbers of those without a
-/// gradient (Update::unreached) ascend.
+/// Calls task(layer, reached) for every tensor from 0 to layers - 1. `unreached`
+/// (Update::unreached) is in ascending order.
 template <class Task>
 void for_each_layer(std::size_t layers, std::span<const std::size_t> unreached, const Task& task) {
   auto next = unreached.begin();
@@ -43,7 +43,7 @@ void for_each_layer(std::size_t layers, std::span<const std::size_t> unreached, 
   }
 }
 
-/// Throws Error unless the update is of that many parameters, and has a gradient for each.
+/// Throws Error unless the update has that number of parameters, and a gradient for each.
 template <class T>
 void require_size(const Update<T>& update, std::size_t size) {
   if (size == update.parameters.size() && update.gradient_sum.size() >= size) return;
@@ -53,13 +53,13 @@ void require_size(const Update<T>& update, std::size_t size) {
                   update.parameters.size(), update.gradient_sum.size(), size));
 }
 
-/// The parameter tensors of an optimizer and the options of their groups: in each step, what every
-/// parameter is updated with.
+/// The parameter tensors of an optimizer and the options of their groups. It determines, for each
+/// step, the coefficients of every parameter.
 template <class Coefficients>
 class LayerRanges {
  public:
   /// `weight_decay` and `momentum` are those of groups without their own. Groups beyond the list
-  /// have no options of their own.
+  /// have default options.
   LayerRanges(ParameterLayout layout, std::vector<GroupOptions> groups, double weight_decay,
               double momentum)
       : layout_(std::move(layout)),
@@ -72,13 +72,13 @@ class LayerRanges {
   /// The number of parameters, padding included.
   [[nodiscard]] std::size_t size() const { return layout_.size(); }
   [[nodiscard]] std::size_t layers() const { return layout_.layers(); }
-  /// Whether any parameter has a velocity.
+  /// Returns whether any parameter has a velocity.
   [[nodiscard]] bool any_momentum() const { return rubato::any_momentum(momentum_, groups_); }
 
-  /// The ranges of a step, which together are all parameters, valid until the next call;
-  /// `coefficients_of(LayerRates)` gives the coefficients of one tensor. Tensors without a gradient
-  /// are left alone. Throws Error unless the
-  /// update is of size() parameters and has a gradient for each.
+  /// Returns the ranges of a step, which cover all parameters, valid until the next call;
+  /// `coefficients_of(LayerRates)` returns the coefficients of one tensor. Tensors without a
+  /// gradient are left alone. Throws Error unless the update has size() parameters and a gradient
+  /// for each.
   template <class T, class CoefficientsOf>
   [[nodiscard]] std::span<const CoefficientRange<Coefficients>> of_step(
       const Update<T>& update, const CoefficientsOf& coefficients_of) {
@@ -100,27 +100,27 @@ class LayerRanges {
   std::vector<GroupOptions> groups_;
   double weight_decay_;
   double momentum_;
-  // Of the step, kept for their memory.
+  // The ranges of the step, kept to reuse their memory.
   std::vector<CoefficientRange<Coefficients>> ranges_;
 };
 
-/// How many updates each tensor has had: those of all less those that it was not reached in, as
-/// PyTorch's optimizers count.
+/// Counts the updates of each tensor: all updates except those that did not reach it, as PyTorch's
+/// optimizers count.
 class LayerSteps {
  public:
   /// Returns the number of the update in progress, from 1, for a tensor that it reaches.
   [[nodiscard]] std::int64_t of(std::size_t layer) const {
     return all_ + 1 - (missed_.empty() ? 0 : missed_[layer]);
   }
-  /// The update is done.
+  /// Counts the update that is done.
   void count(std::size_t layers, std::span<const std::size_t> unreached) {
     ++all_;
     if (unreached.empty()) return;
     missed_.resize(layers);
     for (const std::size_t layer : unreached) ++missed_[layer];
   }
-  /// The states of older versions, and of trainings that reach all tensors in every step, have the
-  /// count of all alone.
+  /// The states of older versions, and of trainings that reach all tensors in every step, contain
+  /// only the count of all updates.
   void visit_state(StateVisitor& state, std::string_view name, std::size_t layers) {
     state.count(name, all_);
     const std::string missed = fmt::format("{}.missed", name);
@@ -134,12 +134,12 @@ class LayerSteps {
 
  private:
   std::int64_t all_ = 0;
-  // By tensor; empty while each is reached by every update.
+  // The missed updates of each tensor; empty while every update has reached every tensor.
   std::vector<std::int64_t> missed_;
 };
 
-/// Calls kernel(begin, end, coefficients) for pieces that together are all parameters but those to
-/// be left alone, each within one range, shared out over the threads. The ranges cover all
+/// Calls kernel(begin, end, coefficients) for pieces that cover all parameters except those to be
+/// left alone, each piece within one range, divided among the threads. The ranges cover all
 /// parameters.
 template <class T, class Coefficients, class Kernel>
 void for_each_piece(const Update<T>& update, std::span<const CoefficientRange<Coefficients>> ranges,

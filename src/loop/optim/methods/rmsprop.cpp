@@ -16,8 +16,8 @@ constexpr std::string_view kRmspropSquare = "optimizer.rmsprop.square";
 constexpr std::string_view kRmspropMean = "optimizer.rmsprop.mean";
 constexpr std::string_view kRmspropVelocity = "optimizer.rmsprop.velocity";
 
-// Where a piece of the parameters begins, in all arrays; `mean` is null unless it is centred,
-// `velocity` without momentum.
+// The beginning of a piece of the parameters in all arrays; `mean` is null unless it is centred,
+// and `velocity` is null without momentum.
 template <class T>
 struct RmspropArrays {
   T* parameters;

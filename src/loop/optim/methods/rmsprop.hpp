@@ -13,17 +13,17 @@ namespace rubato {
 struct RmspropOptions {
   /// The smoothing of the squares, in [0, 1).
   double alpha = 0.99;
-  /// At least 0.
+  /// Added to the divisor, at least 0.
   double epsilon = 1e-8;
-  /// Whether gradients are divided by their deviation in place of the root of their mean square.
+  /// True to divide gradients by their deviation instead of the root of their mean square.
   bool centered = false;
-  /// In [0, 1).
+  /// The momentum, in [0, 1).
   double momentum = 0;
   /// At least 0; multiplied by the parameter and added to its gradient (L2).
   double weight_decay = 0;
 };
 
-/// What the kernel updates one range with.
+/// The coefficients with which the kernel updates one range.
 template <class T>
 struct RmspropCoefficients {
   GradientCoefficients<T> gradient;
@@ -39,8 +39,8 @@ struct RmspropCoefficients {
 
 /// RMSprop (Tieleman and Hinton 2012, Coursera "Neural networks for machine learning", lecture 6e),
 /// centred as by Graves 2013 ("Generating sequences with recurrent neural networks", equations 38
-/// to 45) on request, in one pass over memory, shared out over all threads. With g the gradient
-/// that is applied, its weight decay included,
+/// to 45) on request, in one pass over memory, divided among all threads. With g the gradient that
+/// is applied, its weight decay included,
 ///
 ///     s = alpha s + (1 - alpha) g g
 ///     a = alpha a + (1 - alpha) g                where it is centred
@@ -48,20 +48,19 @@ struct RmspropCoefficients {
 ///     w = w - rate g / d                         without momentum
 ///     b = momentum b + g / d,  w = w - rate b    with it
 ///
-/// operation by operation as in libtorch 1.13.1, each rounded once. Where rounding makes s - a a
-/// negative, it is taken to be 0 (libtorch comes to NaN); g / d is 0 where d is 0, which takes an
-/// epsilon of 0.
+/// Each operation is the same as in libtorch 1.13.1, and rounded once. If rounding makes s - a a
+/// negative, it is taken as 0 (libtorch computes NaN). g / d is 0 if d is 0, which can happen only
+/// if epsilon is 0.
 ///
 /// T is float or double; coefficients are rounded to it once.
 template <class T>
 class Rmsprop final : public FlatOptimizer<T> {
  public:
-  /// Throws Error when an option is out of its range. Groups beyond the list have no options of
-  /// their own.
+  /// Throws Error for an option out of range. Groups beyond the list have default options.
   Rmsprop(ParameterLayout layout, const RmspropOptions& options,
           std::vector<GroupOptions> groups = {});
 
-  /// How many values it remembers of each parameter.
+  /// The number of values that it remembers for each parameter.
   [[nodiscard]] static int remembered(const RmspropOptions& options,
                                       const std::vector<GroupOptions>& groups) {
     return 1 + (options.centered ? 1 : 0) + (any_momentum(options.momentum, groups) ? 1 : 0);
@@ -76,7 +75,7 @@ class Rmsprop final : public FlatOptimizer<T> {
   std::vector<T> square_;
   // Empty unless it is centred.
   std::vector<T> mean_;
-  // Empty where no group has a momentum.
+  // Empty if no group has a momentum.
   std::vector<T> velocity_;
 };
 

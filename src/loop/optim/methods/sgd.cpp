@@ -21,7 +21,7 @@ Sgd<T>::Sgd(ParameterLayout layout, const SgdOptions& options, std::vector<Group
 template <class T>
 void Sgd<T>::step(const Update<T>& update, Workers& workers) {
   const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
-    // Without momentum the forms are one.
+    // Without momentum both forms are the same.
     const MomentumForm form = layer.momentum == 0 ? MomentumForm::pytorch : options_.momentum_form;
     return coefficients_of(layer, update, form, options_.nesterov);
   });

@@ -13,7 +13,7 @@
 namespace rubato {
 
 struct SgdOptions {
-  /// In [0, 1).
+  /// The momentum, in [0, 1).
   double momentum = 0;
   /// At least 0; multiplied by the parameter and added to its gradient (L2).
   double weight_decay = 0;
@@ -22,7 +22,7 @@ struct SgdOptions {
   MomentumForm momentum_form = MomentumForm::pytorch;
 };
 
-/// Stochastic gradient descent with momentum in one pass over memory, shared out over all threads
+/// Stochastic gradient descent with momentum in one pass over memory, divided among all threads
 /// (sgd_step() has the formula). In MXNet's form of momentum, with d = gradient + weight decay x w,
 ///
 ///     v = momentum v + rate d
@@ -32,11 +32,10 @@ struct SgdOptions {
 template <class T>
 class Sgd final : public FlatOptimizer<T> {
  public:
-  /// Throws Error when an option is out of its range. Every group of the layout has its options;
-  /// groups beyond the list have none of their own.
+  /// Throws Error for an option out of range. Groups beyond the list have default options.
   Sgd(ParameterLayout layout, const SgdOptions& options, std::vector<GroupOptions> groups = {});
 
-  /// How many values it remembers of each parameter.
+  /// The number of values that it remembers for each parameter.
   [[nodiscard]] static int remembered(const SgdOptions& options,
                                       const std::vector<GroupOptions>& groups) {
     return any_momentum(options.momentum, groups) ? 1 : 0;

@@ -9,7 +9,7 @@ namespace rubato {
 
 inline constexpr std::string_view kVelocityName = "optimizer.velocity";
 
-/// The velocity of an optimizer with momentum; empty where there is none.
+/// Visits the velocity of an optimizer; it is empty without momentum.
 template <class T>
 void visit_velocity(StateVisitor& state, std::span<T> velocity) {
   state.values(kVelocityName, velocity);

@@ -88,7 +88,7 @@ StepSum<T> FaultyExecutor<T>::run_attempt(const StepPlan& step, Assignment assig
   });
 }
 
-// Makes a slow core's substep, which took so many seconds, as long as it is meant to be.
+// Extends a slow core's substep, which took `seconds`, to its intended duration.
 template <class T>
 void FaultyExecutor<T>::dawdle(CoreRank core, double seconds) const {
   for (const Straggler& straggler : stragglers_) {

@@ -14,7 +14,7 @@ namespace {
 // Elements of a piece: fewer are not worth handing to another thread.
 constexpr std::int64_t kPiece = std::int64_t{1} << 15;
 
-// What a phase writes, by rank.
+// The writes of a phase, sorted by rank.
 class Writes {
  public:
   explicit Writes(const TransferPhase& phase) : by_rank_(phase) {
@@ -22,7 +22,7 @@ class Writes {
               [](const Transfer& a, const Transfer& b) { return a.to < b.to; });
   }
 
-  /// Whether the phase overwrites what `read` reads.
+  /// Returns whether the phase overwrites the source of `read`.
   [[nodiscard]] bool overwrite(const Transfer& read) const {
     const auto first =
         std::lower_bound(by_rank_.begin(), by_rank_.end(), read.from,

@@ -11,12 +11,12 @@
 
 namespace rubato {
 
-/// Carries out a schedule on arrays in memory, one for each rank.
+/// Executes a schedule on arrays in memory, one for each rank.
 ///
-/// Each phase is one parallel loop over pieces of its transfers, or two: what a phase both reads
-/// and overwrites at a rank (as when two ranks exchange whole arrays) is first set aside. Nothing
-/// waits within a loop, so the ranks may outnumber the threads by any factor. Nothing is allocated
-/// in a run.
+/// Each phase is one parallel loop over pieces of its transfers, or two: values that a phase both
+/// reads and overwrites at a rank (as when two ranks exchange whole arrays) are first copied to a
+/// staging area. Nothing waits within a loop, so the ranks may outnumber the threads by any factor.
+/// A run allocates nothing.
 ///
 /// T is float or double.
 template <class T>
@@ -25,18 +25,19 @@ class ScheduleExecutor {
   /// `schedule` must be an all-reduce (find_fault()). `workers` must outlive the executor.
   ScheduleExecutor(Schedule schedule, Workers& workers);
 
-  /// Sums the arrays: one for each rank, of the schedule's length, no two overlapping.
+  /// Sums the arrays: one for each rank, of the schedule's length, none overlapping another.
   void run(std::span<T* const> arrays);
 
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
 
-  /// Elements that an executor of the schedule sets aside at most, and keeps memory for.
+  /// The largest number of elements in the staging area, for which an executor of the schedule
+  /// keeps memory.
   [[nodiscard]] static std::int64_t staging_of(const Schedule& schedule);
 
  private:
   static constexpr std::int64_t kNotStaged = -1;
 
-  // A part of a transfer; `staged` is where its source is set aside.
+  // A part of a transfer; `staged` is the place of its copy in the staging area.
   struct Piece {
     Transfer part;
     std::int64_t staged = kNotStaged;

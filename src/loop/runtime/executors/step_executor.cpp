@@ -53,7 +53,7 @@ StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment, con
   return result;
 }
 
-// A reducer may be one of the user's own.
+// The sum is checked because the reducer may be a user's own.
 template <class T>
 PartialSum<T>* StepExecutor<T>::checked_sum(const StepPlan& step) {
   try {
@@ -112,7 +112,7 @@ void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const Miniba
   const LeafShare leaves{.first = share.first.value() - step.first_minibatch.value(),
                          .count = share.count,
                          .stride = share.stride};
-  // References, which std::function holds without an allocation.
+  // std::function holds references without an allocation.
   if (at_once > 1 && block_reducer_ != nullptr) {
     block_reducer_->reduce_blocks(core.value(), leaves, at_once, std::ref(next_block));
   } else {

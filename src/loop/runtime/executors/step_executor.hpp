@@ -20,32 +20,32 @@
 
 namespace rubato {
 
-/// Where the time of a step went, in seconds summed over the threads.
+/// The time of a step by kind of work, in seconds summed over the threads.
 struct ExecutorSeconds {
-  /// In the substeps.
+  /// Seconds in the substeps.
   double compute = 0;
-  /// In leasing and clearing buffers, adding them and climbing the tree.
+  /// Seconds in leasing and clearing buffers, adding them and climbing the tree.
   double reduce = 0;
 };
 
-/// A minibatch that is to be computed, and by whom.
+/// A minibatch to be computed, and the core that computes it.
 struct SubstepTask {
   CoreRank core;
-  /// Which one of the core's minibatches in the step it is, from 0.
+  /// The index among the core's minibatches in the step, from 0.
   std::int64_t substep = 0;
   MinibatchIndex minibatch;
-  /// How many minibatches, from that one on, and as many substeps.
+  /// The number of minibatches, beginning with that one, and of substeps.
   std::int64_t count = 1;
   int thread = 0;
 };
 
-/// A stretch of time that a thread spent in leasing and clearing buffers and adding them.
+/// A time span in which a thread leased, cleared and added buffers.
 struct Merge {
   using Moment = std::chrono::steady_clock::time_point;
 
-  /// After which minibatch of which core; empty for what comes after all of them.
+  /// The minibatch before the merge, with its core; empty for the work that follows all of them.
   std::optional<MinibatchIndex> minibatch{};
-  /// How many were computed in one pass, from that one on.
+  /// The number of minibatches computed in one pass, beginning with that one.
   std::int64_t minibatches = 1;
   std::optional<CoreRank> core{};
   int thread = 0;
@@ -53,12 +53,11 @@ struct Merge {
   Moment end{};
 };
 
-/// The sum of a whole step. Gives its buffer back when it goes, which must be before the executor's
-/// next run().
+/// The sum of a whole step. Owns its buffer; destroy before the executor's next run().
 template <class T>
 class StepSum {
  public:
-  /// Whose buffer is somebody else's, and outlives it.
+  /// Borrows a sum; the buffer must outlive this object.
   StepSum(PartialSum<T>& sum, ExecutorSeconds seconds)
       : reducer_(nullptr), sum_(&sum), seconds_(seconds) {}
   StepSum(Reducer<T>& reducer, PartialSum<T>& sum, ExecutorSeconds seconds)
@@ -81,7 +80,7 @@ class StepSum {
     sum_->scalars.loss *= loss;
     for (double& square : sum_->squares) square *= squares;
   }
-  /// Of each norm block, the sum over the minibatches of the squared norm of the gradient there.
+  /// The sum over the minibatches of the squared norm of the gradient in each norm block.
   [[nodiscard]] std::span<const double> squares() const { return sum_->squares; }
   [[nodiscard]] const ExecutorSeconds& seconds() const { return seconds_; }
 
@@ -91,54 +90,54 @@ class StepSum {
   ExecutorSeconds seconds_;
 };
 
-/// Runs the substeps of a step on its emulated cores and sums what they give.
+/// Runs the substeps of a step on its emulated cores and sums their results.
 ///
-/// The busy cores of a step are tasks; a core does its substeps one after the other, in ascending
-/// order of its minibatches, and gives each result to the reducer. Cores may outnumber threads by
-/// any factor, for no task waits. With a reproducible reducer the sum is the same bits for every
-/// number of threads, every number of cores and either assignment.
+/// The busy cores of a step are tasks; a core runs its substeps one after the other, in ascending
+/// order of its minibatches, and passes each result to the reducer. Cores may outnumber threads by
+/// any factor, because no task waits. With a reproducible reducer the sum is the same bits for
+/// every number of threads, every number of cores and either assignment.
 ///
 /// T is float or double.
 template <class T>
 class StepExecutor {
  public:
-  /// One substep, or several at once: adds the gradient of its minibatch (and whatever else) to
-  /// `out`, which comes cleared; of several the sum, in the order of SummationTree(task.count).
-  /// Substeps that run at the same time have different `thread`s.
+  /// Computes one substep, or several at once: adds the gradient of its minibatch (and any other
+  /// values) to `out`, which is cleared before; for several, adds the sum in the order of
+  /// SummationTree(task.count). Substeps that run at the same time have different `thread`s.
   using Substep = std::function<void(const SubstepTask& task, PartialSum<T>& out)>;
 
-  /// For steps whose leaves are minibatches, summed by the reducer of that name (make_reducer()).
-  /// `workers` must outlive the executor.
+  /// Sums minibatches with the reducer of that name (make_reducer()). `workers` must outlive the
+  /// executor.
   StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer = "tree");
-  /// Hears of each when it has ended: from several threads at once.
+  /// Called at the end of each merge, by several threads at once.
   using OnMerge = std::function<void(const Merge& merge)>;
 
-  /// With a reducer of the caller's own, and somebody who hears of merges.
+  /// Sums with the caller's reducer, and reports merges.
   StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer, OnMerge on_merge = {});
 
-  /// Runs one step, with at most so many substeps at once where the reducer takes their sums. An
-  /// exception from a substep ends the step, is thrown again here and leaves the executor as it was
-  /// before. Throws Error, likewise, where the reducer has no sum, one in which a minibatch is
-  /// missing or twice, or one whose squares are not taken.
+  /// Runs one step, with at most `at_once` substeps at once if the reducer accepts their sums. An
+  /// exception from a substep ends the step, is rethrown here and leaves the executor as it was
+  /// before. Also throws Error if the reducer has no sum, one in which a minibatch is missing or
+  /// occurs twice, or one whose squares are not taken.
   [[nodiscard]] StepSum<T> run(const StepPlan& step, Assignment assignment, const Substep& substep,
                                std::int64_t at_once = 1);
 
   [[nodiscard]] const BufferPool<T>& pool() const { return reducer_->pool(); }
 
  private:
-  // One for each thread, on lines of its own.
+  // The seconds of a thread, on a cache line of its own.
   struct alignas(128) ThreadSeconds {
     ExecutorSeconds seconds;
   };
 
-  // The sum of a step whose cores are done.
+  // Returns the sum of a step whose cores are done; throws Error if it is incomplete.
   [[nodiscard]] PartialSum<T>* checked_sum(const StepPlan& step);
   void run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
                 const Substep& substep, std::int64_t at_once, int thread);
 
   Workers& workers_;
   std::unique_ptr<Reducer<T>> reducer_;
-  // The same, where it is one.
+  // The same reducer, if it is a BlockReducer; else null.
   BlockReducer<T>* block_reducer_;
   OnMerge on_merge_;
   std::vector<ThreadSeconds> seconds_;

@@ -7,14 +7,15 @@
 
 namespace rubato {
 
-/// A reducer that takes the sums of several leaves at once from whoever computes them so.
+/// A reducer that accepts the sums of several leaves at once from callers that compute them so.
 template <class T>
 class BlockReducer : public Reducer<T> {
  public:
-  /// Gives the buffer, leased from this reducer, that holds the sum of `count` leaves from `first`
-  /// on, which are all those below a node of the step's SummationTree: in the order of that tree.
+  /// Returns the buffer, leased from this reducer, that holds the sum of the `count` leaves
+  /// beginning at `first`, which are all those below a node of the step's SummationTree, summed in
+  /// the order of that tree.
   using NextBlock = std::function<PartialSum<T>*(std::int64_t first, std::int64_t count)>;
-  /// Reducer::reduce_core() in blocks of at most `most` leaves.
+  /// Sums the share of a core as Reducer::reduce_core() does, in blocks of at most `most` leaves.
   virtual void reduce_blocks(std::int64_t core, const LeafShare& share, std::int64_t most,
                              const NextBlock& next) = 0;
 

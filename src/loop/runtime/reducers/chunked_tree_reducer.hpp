@@ -9,8 +9,8 @@
 namespace rubato {
 
 /// A combining tree for each chunk of the values. Near the root, where the single tree leaves all
-/// to the thread that comes second, the threads here meet chunk by chunk, each starting at another
-/// one.
+/// work to the thread that comes second, the threads here meet chunk by chunk, each starting at a
+/// different one.
 template <class T>
 class ChunkedTreeReducer final : public Reducer<T> {
  public:
@@ -44,13 +44,13 @@ class ChunkedTreeReducer final : public Reducer<T> {
   }
 
   [[nodiscard]] PartialSum<T>* finish_step() override {
-    // Of a step of one leaf, which was never merged.
+    // A step of a single leaf was never merged, so its squares have not been taken.
     if (root_ != nullptr) root_->take_squares(this->norms());
     return root_;
   }
 
  private:
-  // Values in a chunk: fewer make the meeting dearer than the adding.
+  // Values in a chunk: with fewer, meeting would cost more than adding.
   static constexpr std::size_t kSmallestChunk = std::size_t{1} << 14;
   static constexpr std::size_t kMostChunks = 64;
 
@@ -60,7 +60,7 @@ class ChunkedTreeReducer final : public Reducer<T> {
         shape_, core, from,
         [this](std::size_t chunk, SumId left, SumId right) { add_chunk(chunk, left, right); },
         [&buffers](SumId sum) { buffers.release(buffers[sum]); });
-    // By one core; seen by finish_step(), which comes after all.
+    // One core writes this; finish_step(), which follows all cores, reads it.
     if (root) root_ = buffers[*root];
   }
 

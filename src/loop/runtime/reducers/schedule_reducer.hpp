@@ -11,8 +11,8 @@
 
 namespace rubato {
 
-/// Every core sums its own leaves, and an all-reduce algorithm sums the cores' sums when all are
-/// there.
+/// Every core sums its own leaves; once all cores are done, an all-reduce algorithm sums their
+/// sums.
 template <class T>
 class ScheduleReducer final : public Reducer<T> {
  public:
@@ -43,7 +43,7 @@ class ScheduleReducer final : public Reducer<T> {
   [[nodiscard]] PartialSum<T>* finish_step() override {
     arrays_.clear();
     for (PartialSum<T>* sum : sums_) {
-      // Before the algorithm writes into the arrays.
+      // Squares are taken before the algorithm overwrites the arrays.
       sum->take_squares(this->norms());
       arrays_.push_back(sum->values.data());
     }
@@ -62,7 +62,7 @@ class ScheduleReducer final : public Reducer<T> {
   std::string algorithm_;
   std::size_t values_;
   Workers& workers_;
-  // By the number of cores.
+  // The executors, by the number of cores.
   std::map<std::int64_t, std::unique_ptr<ScheduleExecutor<T>>> executors_;
   ScheduleExecutor<T>* executor_ = nullptr;
   std::vector<PartialSum<T>*> sums_;

@@ -9,7 +9,7 @@
 
 namespace rubato {
 
-/// Keeps all leaves, and sums them in one pass when all are there: a thread takes a part of the
+/// Keeps all leaves, and sums them in one pass once all are there: each thread sums a part of the
 /// values.
 template <class T>
 class ShardedReducer final : public Reducer<T> {
@@ -40,8 +40,8 @@ class ShardedReducer final : public Reducer<T> {
     workers_.for_each_range(sum.values.size(), [&](std::size_t begin, std::size_t end) {
       norms.for_each_within(norms.align(begin), norms.align(end),
                             [&](std::size_t block, std::size_t from, std::size_t to) {
-                              // First, as the sum goes into a leaf; and the leaves are in the cache
-                              // for the sum then.
+                              // Squares are taken first, because the sum overwrites a leaf; the
+                              // leaves are then in the cache for the sum.
                               if (block < norms.size()) sum_squares_of(block);
                               tree_sum(all, from, sum.values.subspan(from, to - from));
                             });
@@ -52,7 +52,7 @@ class ShardedReducer final : public Reducer<T> {
 
  private:
   // Calls task(left, right) for every inner node of the tree, from the leaves up, with the leaves
-  // in whose place the sums of its children stand.
+  // whose buffers hold the sums of its children.
   template <class Task>
   void for_each_pair(Task&& task) {
     const SummationTree tree(static_cast<std::int64_t>(count_));

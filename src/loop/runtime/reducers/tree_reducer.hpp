@@ -17,7 +17,8 @@ namespace rubato {
 template <class T>
 class TreeReducer final : public BlockReducer<T> {
  public:
-  // The sums alive at one time are over disjoint sets of leaves.
+  // Sums that are alive at the same time cover disjoint sets of leaves, so max_leaves buffers
+  // suffice.
   explicit TreeReducer(const ReducerSize& size) : BlockReducer<T>(size), tree_(size.max_leaves) {}
 
   void begin_step(std::int64_t leaves, std::int64_t) override {
@@ -43,7 +44,7 @@ class TreeReducer final : public BlockReducer<T> {
       note(sum, CoreRank{core});
       return sum;
     };
-    // The leaves of a strided share are no neighbours: each is a run of its own.
+    // The leaves of a strided share are not neighbours: each is a run of its own.
     const std::int64_t run_length = share.stride == 1 ? share.count : 1;
     for (std::int64_t done = 0; done < share.count; done += run_length) {
       const std::int64_t begin = share[done];
@@ -54,14 +55,15 @@ class TreeReducer final : public BlockReducer<T> {
         if (!complete) continue;
         note(complete->sum, CoreRank{core});
         const auto root = climb(shape_, tree_, *complete, meet);
-        // By the one core that completes the sum; seen by finish_step(), which comes after all.
+        // The core that completes the sum writes this; finish_step(), which follows all cores,
+        // reads it.
         if (root) root_ = buffers[*root];
       }
     }
   }
 
   [[nodiscard]] PartialSum<T>* finish_step() override {
-    // Of a step of one leaf, which was never merged.
+    // A step of a single leaf was never merged, so its squares have not been taken.
     if (root_ != nullptr) root_->take_squares(this->norms());
     return root_;
   }
@@ -72,7 +74,8 @@ class TreeReducer final : public BlockReducer<T> {
   }
 
  private:
-  // Who has last added to a sum, and when: part of the sum, which one thread has at a time.
+  // The core that added to a sum last, and when. A note belongs to its sum, which only one thread
+  // has at a time.
   struct Note {
     CoreRank core{};
     Meeting::Moment at{};
@@ -82,7 +85,7 @@ class TreeReducer final : public BlockReducer<T> {
     if (!on_meeting_) return;
     notes_[static_cast<std::size_t>(sum)] = {.core = core, .at = std::chrono::steady_clock::now()};
   }
-  // One of the two sums is the core's own; so may both be, of a share that is no run.
+  // One of the two sums is the core's own; both may be if the share is not a run.
   void tell_meeting(CoreRank core, SumId left, SumId right) {
     if (!on_meeting_) return;
     const Note& of_left = notes_[static_cast<std::size_t>(left)];
@@ -99,7 +102,7 @@ class TreeReducer final : public BlockReducer<T> {
   SummationTree shape_{1};
   PartialSum<T>* root_ = nullptr;
   typename Reducer<T>::OnMeeting on_meeting_{};
-  // By buffer; empty where nobody listens.
+  // Notes by buffer; empty if nobody listens.
   std::vector<Note> notes_{};
 };
 
