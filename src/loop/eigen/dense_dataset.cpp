@@ -18,7 +18,7 @@ struct DenseDataset<T>::Content {
   std::int64_t features = 0;
   std::int64_t outputs = 0;
   std::vector<T> inputs;
-  // One of them is empty.
+  // One of these is empty.
   std::vector<std::int64_t> classes;
   std::vector<T> targets;
 
@@ -33,7 +33,7 @@ std::int64_t length_of(const Vector& values) {
   return static_cast<std::int64_t>(values.size());
 }
 
-// Values in each of `samples` rows.
+// Returns the number of values in each of `samples` rows.
 std::int64_t length_of_rows(std::int64_t values, std::int64_t samples) {
   if (samples == 0) throw Error("data: no sample; accepted: at least one");
   if (values == 0 || values % samples != 0) {

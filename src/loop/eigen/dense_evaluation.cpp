@@ -7,7 +7,7 @@
 
 namespace rubato {
 
-// Not in the anonymous namespace: a function template's lambda holds some.
+// This struct is outside the anonymous namespace because a function template's lambda uses it.
 struct DenseBatchResult {
   double loss_sum = 0;
   std::int64_t correct = 0;
@@ -19,8 +19,8 @@ namespace {
 // Samples evaluated at a time: fixed, so that the sums do not depend on the threads.
 constexpr std::int64_t kEvaluated = 250;
 
-// How many outputs come before that of the class: those that are larger, and of equal ones those
-// of the classes before it.
+// Counts the outputs that rank above that of the class: those that are larger, and equal ones of
+// lower classes.
 template <class T>
 std::int64_t rank_of(std::int64_t target, std::span<const T> outputs) {
   const T own = outputs[static_cast<std::size_t>(target)];
@@ -79,7 +79,7 @@ Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset, 
     if (options.top_k > 0) evaluation.top_k_accuracy = share(sum.in_top_k);
     if (options.perplexity) evaluation.perplexity = exact::exp(evaluation.loss);
   } else if (options.mse) {
-    // The loss of real targets.
+    // The loss of real targets is the mean squared error.
     evaluation.mse = evaluation.loss;
   }
   return evaluation;

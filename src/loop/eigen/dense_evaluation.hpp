@@ -7,7 +7,7 @@
 
 namespace rubato {
 
-/// Evaluates on all threads; the same bits for every number of them.
+/// Evaluates on all threads, to the same bits for every number of threads.
 template <class T>
 [[nodiscard]] Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset,
                                   Workers& workers, const EvaluationOptions& options);

@@ -69,7 +69,7 @@ class DenseEvaluator final : public Evaluator<T> {
  private:
   DensePass<T> pass_;
   const DenseDataset<T>& train_;
-  // Of several minibatches.
+  // The samples of several minibatches in one pass.
   std::vector<std::int64_t> samples_;
 };
 
@@ -154,7 +154,7 @@ class DenseNetwork final : public ObjectiveOf<T> {
   void end_minibatches() noexcept override { model_.panels = {}; }
   std::size_t step_bytes() const override { return WeightPanels<T>::bytes(model_); }
 
-  // With the outputs of all layers.
+  // A sample is counted with the outputs of all layers.
   std::size_t sample_bytes() const override {
     std::size_t values = 0;
     for (const std::int64_t width : widths_) values += static_cast<std::size_t>(width);

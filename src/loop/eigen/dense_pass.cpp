@@ -11,7 +11,7 @@ std::size_t padded_row(std::ptrdiff_t columns) {
                                   dense::kRowStep);
 }
 
-// Rows of `columns` values.
+// Copies rows of `columns` values.
 template <class T>
 void gather_rows(std::span<const T> all, std::int64_t columns,
                  std::span<const std::int64_t> samples, std::vector<T>& rows) {

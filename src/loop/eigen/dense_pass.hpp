@@ -12,20 +12,20 @@
 
 namespace rubato {
 
-/// What a dense network computes. Outlives whoever computes it.
+/// The function that a dense network computes. It must outlive the passes that use it.
 template <class T>
 struct DenseModel {
   std::vector<dense::Layer> layers;
   Activation activation = Activation::relu;
-  /// In which Layer::weights and Layer::biases lie.
+  /// The array in which Layer::weights and Layer::biases lie.
   const T* parameters = nullptr;
   dense::Kernels<T> kernels;
-  /// Of each layer, where they are of these parameters; else empty.
+  /// The packed weights of each layer, if they were packed from these parameters; else empty.
   std::span<const dense::Panels<T>> panels{};
 };
 
-/// A dense network on some samples at a time, with memory of its own, which grows to what the most
-/// samples need.
+/// Computes a dense network for some samples at a time, in its own memory, which grows to the needs
+/// of the largest number of samples.
 ///
 /// T is float or double.
 template <class T>
@@ -33,43 +33,44 @@ class DensePass {
  public:
   explicit DensePass(const DenseModel<T>& model) : model_(model) {}
 
-  /// Takes samples of a data set: copies of rows wherever they are, of one or several minibatches
-  /// of one size, or rows that follow each other, which must outlive the pass. Of several
-  /// minibatches no more than minibatches_at_once() says.
+  /// Selects samples of a data set. gather() copies rows from anywhere, for one or several
+  /// minibatches of equal size, at most minibatches_at_once(); take() borrows consecutive rows,
+  /// which must outlive the pass.
   void gather(const DenseDataset<T>& dataset, std::span<const std::int64_t> samples,
               std::size_t minibatches = 1);
   void take(const DenseDataset<T>& dataset, std::int64_t first, std::int64_t count);
 
-  // With the samples taken, in this order.
+  // The following functions compute on the selected samples, and are called in this order.
 
   void forward();
-  /// Of the sample with that place among those taken.
+  /// The outputs of the sample with that place among those selected.
   [[nodiscard]] std::span<const T> outputs(std::int64_t sample) const;
   [[nodiscard]] std::span<const std::int64_t> classes() const { return classes_; }
-  /// The mean over the samples of each minibatch, as many as there are minibatches. Uses up the
+  /// Computes the mean loss of each minibatch; `losses` has one element for each. Overwrites the
   /// outputs.
   void losses(std::span<double> losses);
-  /// The same of one minibatch.
+  /// Computes the mean loss of a single minibatch.
   double loss() {
     double loss = 0;
     losses({&loss, 1});
     return loss;
   }
-  /// Adds the gradients of the losses, in the order of a SummationTree, to a gradient of 0.
+  /// Adds the gradients of the losses, in the order of a SummationTree; `gradient` must be 0
+  /// before.
   void backward(T* gradient);
 
-  /// How many minibatches of a size it can take at once.
+  /// The number of minibatches of that size that a pass can compute at once.
   [[nodiscard]] static std::int64_t minibatches_at_once(std::int64_t size) {
     return size > dense::kMinibatchAtOnce ? 1 : dense::kSamplesAtOnce / size;
   }
 
  private:
-  // Makes room.
+  // Enlarges the memory for that number of samples.
   void begin(std::int64_t samples);
   [[nodiscard]] dense::Batch<T> batch() const;
 
   const DenseModel<T>& model_;
-  // What the samples are in the data set, or in what was gathered of it.
+  // The selected samples, in the data set or in the gathered copies.
   std::ptrdiff_t samples_ = 0;
   std::ptrdiff_t minibatches_ = 1;
   const T* inputs_ = nullptr;
@@ -81,9 +82,9 @@ class DensePass {
   std::vector<T> gathered_targets_;
   std::ptrdiff_t room_ = 0;
   std::vector<AlignedValues<T>> memory_;
-  // Of each layer, in memory_.
+  // The outputs of each layer, in memory_.
   std::vector<T*> outputs_;
-  // The same, of one minibatch for its loss.
+  // The outputs of each layer for one minibatch, to compute its loss.
   std::vector<T*> outputs_of_minibatch_;
   AlignedValues<T> scratch_;
   AlignedValues<T> packed_;

@@ -19,8 +19,8 @@ struct ParameterShape {
   std::vector<std::int64_t> shape;
 };
 
-/// Parameters that are all in training, one after the other in memory of their own, 0 at first.
-/// Each begins at a multiple of 64 bytes, and what lies between two stays 0.
+/// Parameters that are all in training, one after the other in memory of their own, initially 0.
+/// Each begins at a multiple of 64 bytes, and the padding between them stays 0.
 ///
 /// T is float or double.
 template <class T>
@@ -43,7 +43,7 @@ class FlatParameters {
   }
 
   [[nodiscard]] std::span<T> values() const { return memory_.values(); }
-  /// Where the array begins.
+  /// The index at which the array begins.
   [[nodiscard]] std::size_t begin(std::size_t array) const { return begins_[array]; }
   [[nodiscard]] const std::vector<NamedArray>& arrays() const { return arrays_; }
   [[nodiscard]] const std::vector<TrainedArray>& trained() const { return trained_; }

@@ -24,8 +24,8 @@ void LinearInitialValues::draw_uniform(std::span<T> values, double bound) {
   }
 }
 
-// The bounds as libtorch computes them, step by step: Kaiming's for a leaky slope of sqrt(5) is
-// 1 / sqrt(inputs) but for its rounding.
+// The bounds are computed as in libtorch, step by step: Kaiming's for a leaky slope of sqrt(5)
+// equals 1 / sqrt(inputs) except for rounding.
 template <class T>
 void LinearInitialValues::draw(std::span<T> weights, std::span<T> biases, std::int64_t inputs) {
   const double root = std::sqrt(static_cast<double>(inputs));

@@ -8,18 +8,18 @@
 
 namespace rubato {
 
-/// Draws the values that torch::nn::Linear begins with, layer by layer as modules are made after
-/// torch::manual_seed(seed): the same bits.
+/// Draws the initial values of torch::nn::Linear, bit for bit, layer by layer as modules are made
+/// after torch::manual_seed(seed).
 ///
-/// libtorch draws x in [0, 1), of 24 bits for float and 53 for double, by MT19937, which takes the
-/// lower 32 bits of the seed, and makes it x (to - from) + from: in one rounding where libtorch
-/// uses AVX2 and FMA, in two where it does not. So the values of an instruction set are its own.
+/// libtorch draws x in [0, 1), with 24 bits for float and 53 for double, by MT19937, which takes
+/// the lower 32 bits of the seed, and computes x (to - from) + from: with one rounding if it uses
+/// AVX2 and FMA, otherwise with two. So the values depend on the instruction set.
 class LinearInitialValues {
  public:
   LinearInitialValues(std::uint64_t seed, InstructionSet set)
       : generator_(static_cast<std::uint32_t>(seed)), fused_(has_fma(set)) {}
 
-  /// The weights [outputs, inputs], and then the biases [outputs], of a layer. T is float or
+  /// Draws the weights [outputs, inputs], and then the biases [outputs], of a layer. T is float or
   /// double.
   template <class T>
   void draw(std::span<T> weights, std::span<T> biases, std::int64_t inputs);

@@ -61,7 +61,8 @@ class NoisyQuadratic final : public ObjectiveOf<T> {
   const std::vector<NamedArray>& parameters() const override { return parameters_.arrays(); }
   std::span<T> flat_parameters() override { return parameters_.values(); }
 
-  // There are no data: what they would be known by is what the gradients depend on.
+  // There are no data to identify, so the fingerprint names the options that determine the
+  // gradients.
   std::string fingerprint() const override {
     return fmt::format("quadratic of condition {} with noise {}",
                        options_.condition.value_or(static_cast<double>(options_.dim)),

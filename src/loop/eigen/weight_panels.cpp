@@ -7,7 +7,7 @@ namespace rubato {
 
 namespace {
 
-// Every layer forward, and all but the first backward.
+// Calls take(layer, backward) for every layer forward, and for all but the first backward.
 template <class T, class Take>
 void for_each_panel(const DenseModel<T>& model, const Take& take) {
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {

@@ -11,23 +11,23 @@
 
 namespace rubato {
 
-/// The weights of a dense network as its products take them, packed once for all passes of a step.
+/// The weights of a dense network in the layout of its products, packed once for all passes of a
+/// step.
 ///
 /// T is float or double.
 template <class T>
 class WeightPanels {
  public:
-  /// Packs the weights of the model as they are, with all threads; allocates when it is called
-  /// first.
+  /// Packs the model's current weights, with all threads; allocates on the first call.
   void pack(const DenseModel<T>& model, Workers& workers);
-  /// Of each layer, since the last pack().
+  /// The panels of each layer, as of the last pack().
   [[nodiscard]] std::span<const dense::Panels<T>> panels() const { return panels_; }
 
-  /// What they take.
+  /// The size of all panels.
   [[nodiscard]] static std::size_t bytes(const DenseModel<T>& model);
 
  private:
-  // What one thread packs at a time.
+  // A part of a panel, which one thread packs at a time.
   struct Part {
     std::size_t layer = 0;
     bool backward = false;

@@ -8,10 +8,10 @@
 
 namespace rubato {
 
-/// Where vectors of every instruction set are aligned.
+/// The alignment in bytes that suits the vectors of every instruction set.
 inline constexpr std::size_t kVectorAlignment = 64;
 
-/// Values that begin at a multiple of 64 bytes; 0 at first.
+/// Values that begin at a multiple of 64 bytes; initially 0.
 ///
 /// T is a number.
 template <class T>

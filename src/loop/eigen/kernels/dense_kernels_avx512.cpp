@@ -19,7 +19,7 @@ Kernels<double> avx512_kernels() {
 
 namespace rubato::dense {
 
-// Never called where cpu_instruction_set() says that there are no such vectors.
+// Never called, because cpu_instruction_set() then reports no such vectors.
 template <>
 Kernels<float> avx512_kernels() {
   return {};

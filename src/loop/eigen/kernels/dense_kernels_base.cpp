@@ -1,4 +1,4 @@
-// What every CPU has: SSE2 on x86-64, NEON with FMA on ARM.
+// The instructions that every CPU has: SSE2 on x86-64, NEON with FMA on ARM.
 #define RUBATO_DENSE_EIGEN rubato_eigen_base
 #include "dense_kernels.inc"
 
