@@ -30,7 +30,7 @@ class HostLost : public Error {
 /// Everything that decides how training continues must decide the same on every host: observers
 /// that stop it, and the user's own schedules and step sources.
 ///
-/// Not to be used by two threads at once.
+/// Must not be used by two threads at once.
 class Hosts {
  public:
   Hosts() = default;

@@ -144,8 +144,8 @@ struct TrainOptions {
   Budget budget{};
   /// Samples in a minibatch.
   std::int64_t minibatch_size = 32;
-  /// Whether samples that do not fill a step at the end of an epoch are dropped or carried into the
-  /// next (docs/adr/0028).
+  /// The treatment of samples that do not fill a step at the end of an epoch: they are dropped, or
+  /// carried into the next (docs/adr/0028).
   Remainder remainder = Remainder::drop;
   /// The learning rate of a step of the reference batch size, above 0.
   double learning_rate = 0.01;
@@ -258,7 +258,7 @@ class Diverged : public Error {
 /// The trained parameters are the same bits for every number of threads and cores, either
 /// assignment and every reproducible reducer, on machines of one instruction set.
 ///
-/// Not to be used by two threads at once. It may be moved outside of fit(); every call on a
+/// Must not be used by two threads at once. It may be moved outside of fit(); every call on a
 /// moved-from trainer throws Error.
 class Trainer {
  public:

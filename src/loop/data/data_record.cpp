@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<Choice<InputKind>, 3> kInputKinds{
     {{InputKind::pixels, "pixels"}, {InputKind::reals, "reals"}, {InputKind::tokens, "tokens"}}};
 
-// Of a thing by one of these names.
+// Parses a choice by its name; throws for a name that is not one of these.
 template <class Enum, std::size_t N>
 Enum choice_in(const Json& json, const std::array<Choice<Enum>, N>& choices) {
   return parse_choice("name", json.get<std::string>(), choices);

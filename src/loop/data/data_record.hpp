@@ -11,16 +11,16 @@
 
 namespace rubato {
 
-/// What has to be known of the data that a model was trained on, in order to use it on others: a
-/// run keeps it in its folder, as JSON.
+/// The properties of the data on which a model was trained, as needed to use the model on other
+/// data. A run keeps them in its folder, as JSON.
 struct DataRecord {
   /// The kind of --data: "csv".
   std::string kind{};
   InputKind inputs = InputKind::reals;
-  /// Of an input and of a target.
+  /// The shape of an input, and that of a target.
   std::vector<std::int64_t> shape{};
   std::vector<std::int64_t> target_shape{};
-  /// As DataSets has them.
+  /// The following are the same as in DataSets.
   std::int64_t classes = 0;
   std::int64_t vocabulary = 0;
   std::vector<PixelStatistics> channels{};
@@ -29,15 +29,15 @@ struct DataRecord {
   std::string alphabet{};
   /// The classes of a folder of images have these names.
   std::vector<std::string> class_names{};
-  /// Of a table.
+  /// The encoding, if the data are a table.
   std::shared_ptr<const TableEncoding> table{};
 };
 
-/// Of data sets that are normalised; `kind` is that of --data.
+/// Describes normalised data sets; `kind` is that of --data.
 [[nodiscard]] DataRecord record_of(const DataSets& data, std::string_view kind);
 
 [[nodiscard]] std::string to_json(const DataRecord& record);
-/// `source` stands for the file in messages. Throws Error for what is no such record.
+/// Messages name the file as `source`. Throws Error for any other text.
 [[nodiscard]] DataRecord parse_data_record(std::string_view json, const std::string& source);
 
 }  // namespace rubato

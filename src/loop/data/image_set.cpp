@@ -13,7 +13,8 @@ constexpr double kWhite = 255.0;
 
 PixelStatistics pixel_statistics(const ImageSet& images) {
   if (images.pixels.empty()) return {};
-  // Both sums are exact for as many pixels as fit in any memory, so no order of summation shows.
+  // Both sums are exact for all pixels that fit into any memory, so the order of summation does not
+  // matter.
   std::uint64_t sum = 0;
   std::uint64_t squares = 0;
   for (const std::uint8_t pixel : images.pixels) {
@@ -28,7 +29,7 @@ PixelStatistics pixel_statistics(std::uint64_t pixels, std::uint64_t sum, std::u
   if (pixels == 0) return {};
   const auto count = static_cast<double>(pixels);
   const double mean = static_cast<double>(sum) / count;
-  // Rounding can take the difference below zero when all but a few pixels are equal.
+  // Rounding can make the difference negative if all but a few pixels are equal.
   const double variance = std::max(0.0, static_cast<double>(squares) / count - mean * mean);
   return {.mean = mean / kWhite, .deviation = std::sqrt(variance) / kWhite};
 }

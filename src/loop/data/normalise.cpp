@@ -25,11 +25,11 @@ std::size_t channels_of(const SampleRows& rows) {
   return rows.shape().size() == 3 ? static_cast<std::size_t>(rows.shape().front()) : 1;
 }
 
-// Mean and deviation of the pixels of all samples, for each channel.
+// The mean and deviation of the pixels of all samples, for each channel.
 std::vector<PixelStatistics> channel_statistics(const SampleSet& samples) {
   const std::size_t channels = channels_of(samples.inputs);
   const std::size_t of_channel = samples.inputs.row_bytes() / std::max<std::size_t>(channels, 1);
-  // How often each value is there: all that follows from it is exact in any order.
+  // Values are counted, because all statistics of the counts are exact in any order.
   std::vector<std::uint64_t> counts(channels * kPixelValues);
   for (std::int64_t i = 0; i < samples.size(); ++i) {
     const std::string_view row = samples.input(i);
@@ -55,7 +55,7 @@ std::vector<PixelStatistics> channel_statistics(const SampleSet& samples) {
   return statistics;
 }
 
-// For people.
+// The name of a feature, for messages.
 std::string name_of_feature(const DataSets& data, std::size_t feature) {
   if (!data.table) return fmt::format("feature {}", feature + 1);
   return fmt::format(
@@ -63,8 +63,8 @@ std::string name_of_feature(const DataSets& data, std::size_t feature) {
       detail::excerpt(data.table->columns[data.table->columns_of_features()[feature]].name));
 }
 
-// What is missing is counted as the mean of the others. In two passes, as a difference of large
-// sums would lose all digits.
+// Missing values count as the mean of the others. There are two passes, because a difference of
+// large sums would lose all digits.
 std::vector<FeatureStatistics> feature_statistics(const DataSets& data) {
   const SampleSet& samples = data.train;
   const auto size = static_cast<std::size_t>(samples.inputs.elements());

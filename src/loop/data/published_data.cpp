@@ -57,7 +57,7 @@ constexpr std::array<PublishedData, 3> kPublishedData{
       .unpacked = kCifarUnpacked,
       .unpacked_size = 30'730'000}}};
 
-// Empty where it is not set, or names no place of its own.
+// Returns an empty path if the variable is not set, or is not an absolute path.
 std::filesystem::path folder_in(const char* variable) {
   const char* const value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): only read
   const std::filesystem::path folder = value == nullptr ? "" : value;

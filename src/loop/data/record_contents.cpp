@@ -18,7 +18,7 @@ namespace {
 // zlib counts in 32 bits.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30U;
 
-// `checksum` is that of what came before.
+// Continues the checksum `before` of the preceding bytes.
 std::uint32_t checksum_of(std::string_view bytes, std::uint32_t before = 0) {
   uLong checksum = before;
   while (!bytes.empty()) {
@@ -30,12 +30,12 @@ std::uint32_t checksum_of(std::string_view bytes, std::uint32_t before = 0) {
   return static_cast<std::uint32_t>(checksum);
 }
 
-// Unpacks a record, and compares its size and checksum.
+// Unpacks a record, and verifies its size and checksum.
 class Inflation {
  public:
   Inflation(const ZipRecord& record, const std::string& name, std::string_view accepted)
       : record_(record), name_(name), accepted_(accepted), packed_(record.bytes) {
-    // No two bits of deflate stand for more than 258 bytes.
+    // Two bits of deflate yield at most 258 bytes.
     constexpr std::uint64_t kMostOfByte = 1032;
     if (record.size / kMostOfByte > record.bytes.size()) {
       fail(fmt::format("claims {} bytes, which {} packed ones cannot hold", record.size,
@@ -43,14 +43,14 @@ class Inflation {
     }
     require_memory(static_cast<double>(record.size), fmt::format("{}, unpacked, needs", name),
                    "what is saved without compression is read where it lies");
-    // Raw deflate: a zip archive has the checksum in its directory.
+    // The stream is raw deflate: a zip archive keeps the checksum in its directory.
     if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
   ~Inflation() { inflateEnd(&stream_); }
   Inflation(const Inflation&) = delete;
   Inflation& operator=(const Inflation&) = delete;
 
-  // The next piece, valid until the one after it is asked for; empty at the end of what is good.
+  // Returns the next piece, valid until the next call; empty at the end of an intact record.
   [[nodiscard]] std::string_view next() {
     if (done_ == record_.size && state_ == Z_STREAM_END) return {};
     stream_.next_out = reinterpret_cast<Bytef*>(piece_.data());
@@ -78,7 +78,7 @@ class Inflation {
 
   void add_input() {
     const std::size_t next = std::min(packed_.size(), kMostAtOnce);
-    // zlib only reads.
+    // zlib only reads these bytes.
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed_.data()));
     stream_.avail_in = static_cast<uInt>(next);
     packed_.remove_prefix(next);
@@ -103,7 +103,7 @@ std::shared_ptr<const std::string> inflated(const ZipRecord& record, const std::
   auto bytes = std::make_shared<std::string>();
   for (std::string_view piece = inflation.next(); !piece.empty(); piece = inflation.next()) {
     const std::size_t size = bytes->size() + piece.size();
-    // Twice as much as there is, but never more than there should be.
+    // The room doubles, but never exceeds the claimed size.
     if (bytes->capacity() < size) {
       bytes->reserve(std::max(size, std::min(2 * size, static_cast<std::size_t>(record.size))));
     }

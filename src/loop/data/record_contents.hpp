@@ -9,21 +9,20 @@
 
 namespace rubato {
 
-/// The contents of a packed record, which `name` stands for in messages; `accepted` says what is
-/// wanted. What is allocated grows with what it really holds, whatever it claims. Throws Error
-/// where it is damaged, and before anything is unpacked where it claims what it cannot hold.
+/// Unpacks a packed record, which messages name as `name`, and the wanted content as `accepted`.
+/// Allocations grow with its real contents, whatever it claims. Throws Error if it is damaged, and
+/// before unpacking if it claims more than it can hold.
 [[nodiscard]] std::shared_ptr<const std::string> inflated(const ZipRecord& record,
                                                           const std::string& name,
                                                           std::string_view accepted);
 
-/// The first 64 KiB of it, or all where it has less.
+/// Unpacks the first 64 KiB, or all of a smaller record.
 [[nodiscard]] std::string inflated_beginning(const ZipRecord& record, const std::string& name,
                                              std::string_view accepted);
 
-/// Throws Error where the contents of a record are not those that were written, by their CRC-32.
-/// Nothing of them is kept.
+/// Throws Error if the CRC-32 of a record's contents is wrong. The contents are not kept.
 void require_intact(const ZipRecord& record, const std::string& name, std::string_view accepted);
-/// The same of all records of the archive that `source` names.
+/// Does the same for all records of the archive that `source` names.
 void require_intact(const std::map<std::string, ZipRecord>& records, const std::string& source,
                     std::string_view accepted);
 

@@ -21,7 +21,7 @@ namespace rubato {
 
 namespace {
 
-// IEEE 754's binary16.
+// Converts IEEE 754's binary16.
 float half_value(std::uint16_t bits) {
   const auto exponent = static_cast<int>(bits >> 10U & 0x1FU);
   const auto fraction = static_cast<int>(bits & 0x3FFU);
@@ -65,7 +65,7 @@ void convert(std::string_view bytes, To* to) {
   }
 }
 
-// Whatever is not 0 is true.
+// Every byte except 0 is true.
 template <class To>
 void convert_truths(std::string_view bytes, To* to) {
   for (std::size_t i = 0; i < bytes.size(); ++i) to[i] = static_cast<To>(bytes[i] != 0 ? 1 : 0);
@@ -76,14 +76,14 @@ std::string header_of(const SampleSet& samples, const SampleRows& rows) {
                      fmt::join(rows.shape(), "x"));
 }
 
-// Images in grey with labels in bytes, however they are stored.
+// Returns whether the samples are grey images with labels in bytes, however they are stored.
 bool is_grey(const SampleSet& samples) {
   return samples.inputs.type() == ElementType::u8 && samples.inputs.shape().size() == 3 &&
          samples.inputs.shape().front() == 1 && samples.targets.type() == ElementType::u8 &&
          samples.targets.shape().empty();
 }
 
-// Of number `at` of row `row` in the array of all rows.
+// Returns the index, in the array of all rows, of number `at` of row `row`.
 std::vector<std::int64_t> index_of(const std::vector<std::int64_t>& shape, std::int64_t row,
                                    std::int64_t at) {
   std::vector<std::int64_t> index(shape.size() + 1, row);
@@ -203,7 +203,7 @@ std::string fingerprint_of(const SampleSet& samples) {
     sha.add(header_of(samples, samples.inputs));
     sha.add(header_of(samples, samples.targets));
   }
-  // Rows may be as short as a byte.
+  // Rows may be as short as a byte, so they are hashed in larger pieces.
   constexpr std::size_t kPiece = std::size_t{1} << 16U;
   std::string piece;
   const auto add = [&](std::string_view row) {
@@ -238,7 +238,8 @@ std::int64_t count_classes(const SampleSet& samples, std::string_view name, std:
   for (std::int64_t i = 0; i < samples.size(); ++i) {
     read_numbers(samples.targets.type(), samples.target(i), targets.data());
     for (const std::int64_t target : targets) {
-      // PyTorch's mark of what is of no class: a loss that does not ignore it refuses it.
+      // PyTorch marks samples without a class in this way; a loss that does not ignore them refuses
+      // them.
       constexpr std::int64_t kNoClass = -100;
       if (target == kNoClass) continue;
       if (target < 0 || target >= most) {
@@ -302,7 +303,7 @@ void hold_out(DataSets& data, double share, std::uint64_t seed) {
   const auto border = order.begin() + held;
   auto test = std::make_shared<std::vector<std::int64_t>>(order.begin(), border);
   auto train = std::make_shared<std::vector<std::int64_t>>(border, order.end());
-  // So that a file is read from its beginning to its end.
+  // Both are sorted so that a file is read from its beginning to its end.
   std::ranges::sort(*test);
   std::ranges::sort(*train);
   data.test = data.train;

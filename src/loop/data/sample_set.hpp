@@ -18,8 +18,8 @@ namespace rubato {
 
 struct TableEncoding;  // table_encoding.hpp
 
-/// Rows of numbers, where they lie: in a mapped file or in memory. Copies share them. May be read
-/// by any number of threads.
+/// Rows of numbers, in a mapped file or in memory. Copies share them. May be read by any number of
+/// threads.
 class SampleRows {
  public:
   /// Rows that lie one after the other.
@@ -37,18 +37,18 @@ class SampleRows {
 
   [[nodiscard]] ElementType type() const { return type_; }
   [[nodiscard]] const std::vector<std::int64_t>& shape() const { return shape_; }
-  /// Numbers in a row.
+  /// The number of numbers in a row.
   [[nodiscard]] std::int64_t elements() const { return elements_; }
-  /// Bytes of a row.
+  /// The size of a row in bytes.
   [[nodiscard]] std::size_t row_bytes() const;
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// The bytes of row i, 0 <= i < count(), aligned to nothing.
+  /// The bytes of row i, 0 <= i < count(), without alignment.
   [[nodiscard]] std::string_view row(std::int64_t i) const;
-  /// All rows one after the other; empty where they do not lie so.
+  /// All rows one after the other; empty if they do not lie so.
   [[nodiscard]] std::string_view dense() const;
-  /// What they lie in.
+  /// The owner of the memory.
   [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-  /// The same rows with another shape of as many numbers.
+  /// The same rows with another shape of equally many numbers.
   [[nodiscard]] SampleRows reshaped(std::vector<std::int64_t> shape) const;
 
  private:
@@ -61,8 +61,8 @@ class SampleRows {
   std::shared_ptr<const void> owner_;
 };
 
-/// Converts the numbers of a row, f16 and bf16 included. To is float, double or std::int64_t; a
-/// number with a fraction is not asked for as std::int64_t.
+/// Converts the numbers of a row, f16 and bf16 included. To is float, double or std::int64_t;
+/// numbers with a fraction must not be converted to std::int64_t.
 template <class To>
 void read_numbers(ElementType type, std::string_view bytes, To* to);
 extern template void read_numbers(ElementType, std::string_view, float*);
@@ -71,19 +71,19 @@ extern template void read_numbers(ElementType, std::string_view, std::int64_t*);
 
 [[nodiscard]] bool is_real(ElementType type);
 
-/// Rows that all are 0, and lie in each other.
+/// Makes rows of zeros, which share their memory.
 [[nodiscard]] SampleRows zero_rows(ElementType type, std::vector<std::int64_t> shape,
                                    std::int64_t count);
 
-/// Samples: inputs and what a model is to make of them. All rows, or some of them.
+/// Samples: inputs and the targets that a model should predict. All rows, or some of them.
 struct SampleSet {
   SampleRows inputs;
   SampleRows targets;
-  /// The numbers of the rows that are meant, in ascending order; null for all of them.
+  /// The indices of the selected rows, in ascending order; null for all of them.
   std::shared_ptr<const std::vector<std::int64_t>> chosen{};
 
   [[nodiscard]] std::int64_t size() const;
-  /// Of sample i, 0 <= i < size().
+  /// The bytes of sample i, 0 <= i < size().
   [[nodiscard]] std::string_view input(std::int64_t i) const { return inputs.row(row_of(i)); }
   [[nodiscard]] std::string_view target(std::int64_t i) const { return targets.row(row_of(i)); }
 
@@ -94,107 +94,110 @@ struct SampleSet {
 /// SHA-256 of type, shape and bytes of all samples.
 [[nodiscard]] std::string fingerprint_of(const SampleSet& samples);
 
-/// What the numbers of inputs are.
+/// The meaning of the inputs' numbers.
 enum class InputKind {
   pixels,  ///< uint8: scaled to [0, 1], and then by the training set's mean and deviation
   reals,   ///< numbers as they are
   tokens,  ///< whole numbers that stand for something else
 };
 
-/// What numbers of a type are as inputs.
+/// The meaning of numbers of that type as inputs.
 [[nodiscard]] InputKind input_kind_of(ElementType type);
 
-/// Rows of one dimension whose features become of mean 0 and deviation 1.
+/// Rows of one dimension whose features are transformed to mean 0 and deviation 1.
 struct Standardised {
-  /// Features that stay as they are; empty is none.
+  /// Features that stay unchanged; empty for none.
   std::vector<bool> except{};
 };
 
-/// What a feature becomes: less the mean, and divided by the deviation (of the population; 1 for
-/// 0), where it is standardised.
+/// The transformation of a standardised feature: less the mean, and divided by the deviation (of
+/// the population; 1 instead of 0).
 struct FeatureStatistics {
   double mean = 0;
   double deviation = 1;
-  /// What stands for a value that is missing.
+  /// The replacement of a missing value.
   double missing = 0;
 };
 
-/// What a configuration's --data names.
+/// The data sets that a configuration's --data names.
 struct DataSets {
   SampleSet train;
   std::optional<SampleSet> test{};
   InputKind inputs = InputKind::reals;
-  /// Targets are classes, 0 <= class < classes; 0 where they are real numbers.
+  /// Targets are classes, 0 <= class < classes; 0 if they are real numbers.
   std::int64_t classes = 0;
-  /// Of sequences of tokens, each of which has a class: tokens are from 0 to below this. 0 of all
-  /// other data.
+  /// The number of tokens, which are from 0 to below this, if samples are sequences of tokens that
+  /// each have a class; 0 for all other data.
   std::int64_t vocabulary = 0;
-  /// Whether rows lie in memory that they may be used in as they are, and not in a mapped file.
+  /// True if rows lie in memory in which they may be used as they are, and not in a mapped file.
   bool in_memory = false;
-  /// What a sample is, in the plural, for people.
+  /// The plural name of samples, for people.
   std::string_view noun = "samples";
   std::optional<Standardised> standardised{};
-  /// Whether NaN stands for a value that is missing, for which the mean is taken.
+  /// True if NaN stands for a missing value, which is replaced by the mean.
   bool means_for_missing = false;
-  /// Of a text: its characters in the order of their tokens, in UTF-8.
+  /// The characters of a text in the order of their tokens, in UTF-8.
   std::string alphabet{};
-  /// Of a table.
+  /// The encoding, if the data are a table.
   std::shared_ptr<const TableEncoding> table{};
   /// The classes of a folder of images have these names.
   std::vector<std::string> class_names{};
-  /// Rows of tables that were left out, as they lack a value.
+  /// The number of rows of tables that were left out because they lack a value.
   std::int64_t left_out = 0;
   /// Each note tells users another fact about the data, in a few words.
   std::vector<std::string> notes{};
 
-  // By what inputs are normalised: of the training set, once normalise() has been called.
+  // The statistics that normalise inputs; those of the training set, once normalise() has been
+  // called.
 
-  /// Of pixels, for each channel (the first of three dimensions).
+  /// The statistics of pixels, for each channel (the first of three dimensions).
   std::vector<PixelStatistics> channels{};
-  /// Of inputs that are standardised, or whose missing values have become means.
+  /// The statistics of features that are standardised, or whose missing values are replaced by
+  /// means.
   std::vector<FeatureStatistics> features{};
 };
 
-/// Sets DataSets::channels and features, unless they are set. Throws Error where inputs that are to
-/// be standardised have no features, and where no sample that is trained on has a value of one.
+/// Sets DataSets::channels and features, unless they are set. Throws Error if inputs to be
+/// standardised have no features, and if no training sample has a value of one.
 void normalise(DataSets& data);
 
-/// Throws Error where a number is not finite as float32 has it, with its index in the array of all
-/// rows; `name` says whose they are.
+/// Throws Error if a number is not finite as a float32, with its index in the array of all rows;
+/// the message names the rows as `name`.
 void require_finite(const SampleRows& rows, std::string_view name);
 
-/// The classes of targets of whole numbers: one more than the largest. Throws Error for a negative
-/// one, but for -100, which is no class, and for more than `most`; `name` says whose they are.
+/// Counts the classes of targets of whole numbers: one more than the largest. Throws Error for a
+/// negative one, except -100, which is not a class, and for more than `most`; the message names the
+/// samples as `name`.
 [[nodiscard]] std::int64_t count_classes(const SampleSet& samples, std::string_view name,
                                          std::int64_t most);
 
-/// Adds a note where classes have no training sample: labels may begin at 1, or have gaps. Requires
+/// Adds a note if classes have no training sample: labels may begin at 1, or have gaps. Requires
 /// one class for each sample.
 void note_missing_classes(DataSets& data);
 
-/// The vocabulary of inputs that are tokens: one more than the largest; 0 where one is negative,
-/// or `most` or more.
+/// Counts the vocabulary of inputs that are tokens: one more than the largest; 0 if one is
+/// negative, or not below `most`.
 [[nodiscard]] std::int64_t count_tokens(const SampleSet& samples, std::int64_t most);
 
-/// Takes a share of the training set, 0 < share < 1, rounded, away from it as the test set, in
-/// place of the one that there was. Which samples follows from `seed` and their number alone.
-/// Throws Error where there would be none in one of them.
+/// Moves a share of the training set, 0 < share < 1, rounded, to the test set, which replaces the
+/// previous one. The selection depends only on `seed` and the number of samples. Throws Error if
+/// either set would be empty.
 void hold_out(DataSets& data, double share, std::uint64_t seed);
 
-/// Makes inputs of the rows of data sets, which are normalised, as a model sees them. Usable by
-/// several threads at once.
+/// Converts the rows of normalised data sets to inputs as a model sees them. Several threads may
+/// use it at once.
 class InputReader {
  public:
   explicit InputReader(const DataSets& data);
 
-  /// The numbers of a row, as many as it has. To is float, double or, of what is not normalised,
-  /// std::int64_t.
+  /// Reads the numbers of a row. To is float or double; std::int64_t is allowed, too, if nothing is
+  /// normalised.
   template <class To>
   void read(std::string_view row, To* to) const;
 
  private:
   ElementType type_;
-  // Of pixels: what each of the 256 values becomes, for each channel.
+  // The normalised values of pixels: 256 for each channel.
   std::vector<float> tables_;
   std::size_t of_channel_ = 0;
   std::vector<FeatureStatistics> features_;
@@ -203,7 +206,7 @@ extern template void InputReader::read(std::string_view, float*) const;
 extern template void InputReader::read(std::string_view, double*) const;
 extern template void InputReader::read(std::string_view, std::int64_t*) const;
 
-/// Images of one channel, which are moved into it.
+/// Takes images of one channel; their memory is moved into the result.
 [[nodiscard]] SampleSet sample_set_of(ImageSet images);
 
 }  // namespace rubato

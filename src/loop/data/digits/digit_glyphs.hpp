@@ -13,7 +13,7 @@ struct PenPoint {
   friend constexpr bool operator==(PenPoint, PenPoint) = default;
 };
 
-/// Between two points of a glyph: the pen is lifted.
+/// Stands between two strokes of a glyph, where the pen is lifted.
 inline constexpr PenPoint kPenUp{-1, -1};
 
 /// One way to write a digit: the points in the order of writing, strokes separated by kPenUp. The

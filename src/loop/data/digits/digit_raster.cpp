@@ -12,11 +12,12 @@ namespace rubato::digits {
 
 namespace {
 
-// What "the same bits on every machine" rests on, besides -ffp-contract=off: sums, products,
-// quotients and square roots of IEEE doubles, each rounded to a double at once.
+// The same bits on every machine depend on this, besides -ffp-contract=off: sums, products,
+// quotients and square roots of IEEE doubles are each rounded to double at once.
 static_assert(std::numeric_limits<double>::is_iec559 && FLT_EVAL_METHOD == 0);
 
-// Between 0 and `most`; without a branch, as what it is used on goes one way as often as the other.
+// Bounds a value to [0, `most`], without a branch, because its arguments make branches
+// unpredictable.
 double bounded(double value, double most) {
   const double at_least_0 = value > 0 ? value : 0.0;
   return at_least_0 < most ? at_least_0 : most;
@@ -33,7 +34,7 @@ Range pixels_near(double a, double b, double reach, int side) {
   return {static_cast<int>(std::max(low, 0.0)), static_cast<int>(std::min(high, side - 1.0))};
 }
 
-// Lowers the squared distances of the pixels within `reach` of the segment to theirs.
+// Lowers the squared distances of the pixels within `reach` of the segment to those from it.
 void approach(const Segment& segment, double reach, int side, std::span<double> squares) {
   const Range columns = pixels_near(segment.from.x, segment.to.x, reach, side);
   const Range rows = pixels_near(segment.from.y, segment.to.y, reach, side);
@@ -58,8 +59,8 @@ void approach(const Segment& segment, double reach, int side, std::span<double> 
   }
 }
 
-// Noise of -1 to 1 with a triangular density: eight bits for each of its two parts, so that one
-// draw serves four pixels.
+// Noise from -1 to 1 with a triangular density: each of its two parts has eight bits, so one draw
+// serves four pixels.
 constexpr std::array<double, 511> kNoise = [] {
   std::array<double, 511> noise{};
   for (int sum = 0; sum < 511; ++sum) noise[static_cast<std::size_t>(sum)] = (sum - 255) / 255.0;
@@ -87,11 +88,11 @@ void draw(std::span<const Segment> segments, const Pen& pen, int side, DigitStre
   for (std::size_t i = 0; i < image.size(); ++i) {
     // Most pixels are background.
     if (squares[i] >= outside) continue;
-    // 1 inside the stroke, 0 outside, smooth over the edge: 3e^2 - 2e^3.
+    // The ink is 1 inside the stroke, 0 outside, and smooth over the edge: 3e^2 - 2e^3.
     const double edge = bounded(0.5 * (reach - std::sqrt(squares[i])) / pen.softness, 1.0);
     greys[i] = pen.ink * (edge * edge * (3.0 - 2.0 * edge)) + greys[i];
   }
-  // Rounded and then bounded, which is faster than the other way around; what is below 0 needs no
+  // Values are rounded and then bounded, which is faster than the reverse; negative ones need no
   // better rounding.
   constexpr double kHalf = 0.5;
   std::transform(greys.begin(), greys.end(), image.begin(), [](double grey) {

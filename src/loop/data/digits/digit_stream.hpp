@@ -20,19 +20,19 @@ class DigitStream {
     return mixed(state_);
   }
 
-  /// An integer 0 <= k < count, for 1 <= count < 2^32; uniform up to a bias of count / 2^32.
+  /// Draws an integer 0 <= k < count, for 1 <= count < 2^32; uniform up to a bias of count / 2^32.
   [[nodiscard]] std::uint32_t below(std::uint32_t count) {
     return static_cast<std::uint32_t>(((bits() >> 32U) * count) >> 32U);
   }
 
-  /// Uniform in [low, high).
+  /// Draws a number uniformly from [low, high).
   [[nodiscard]] double uniform(double low, double high) {
     constexpr double kStep = 0x1p-53;
     return low + (high - low) * (static_cast<double>(bits() >> 11U) * kStep);
   }
 
-  /// Near normal with mean 0 and deviation `deviation`, and never beyond 3.5 deviations: the sum of
-  /// four uniform numbers of 16 bits.
+  /// Draws a nearly normal number with mean 0 and deviation `deviation`, never beyond 3.5
+  /// deviations: the sum of four uniform numbers of 16 bits.
   [[nodiscard]] double bell(double deviation) {
     constexpr std::uint64_t kPart = 0xffff;
     const std::uint64_t draw = bits();

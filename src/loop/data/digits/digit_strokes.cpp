@@ -7,9 +7,9 @@ namespace rubato::digits {
 
 namespace {
 
-// How far hands differ. Together with the raster's numbers these decide how hard the data set is:
-// tests/data/digits_hardness_test.cpp holds it between what a linear model and what a small
-// convolutional network can learn.
+// These numbers say how much handwritings differ. Together with the raster's numbers they determine
+// how hard the data set is: tests/data/digits_hardness_test.cpp keeps it between the abilities of a
+// linear model and a small convolutional network.
 constexpr double kJitter = 2.6;       // of a point, in hundredths of the height
 constexpr double kBend = 0.06;        // coefficients of the polynomial that bends the whole
 constexpr double kTurn = 0.07;        // tangent of half the angle; 0.07 is 8 degrees
@@ -32,15 +32,15 @@ constexpr Place operator*(double factor, Place a) {
   return {factor * a.x, factor * a.y};
 }
 
-// The Catmull-Rom curve from b to c at 0 <= t <= 1, coming from a and going on to d. Where b and a
-// are the same point it leaves b straight, which makes a point given twice a corner.
+// The Catmull-Rom curve from b to c at 0 <= t <= 1, with neighbours a and d. If b and a are the
+// same point it leaves b straight, so a point given twice is a corner.
 Place curve(Place a, Place b, Place c, Place d, double t) {
   const Place cubic = 3.0 * (b - c) + d - a;
   const Place square = 2.0 * a - 5.0 * b + 4.0 * c - d;
   return b + 0.5 * t * (c - a + t * (square + t * cubic));
 }
 
-// One hand's way from the glyph table to the page, without the place on the page.
+// Maps the glyph table to the page as one person writes, except for the place on the page.
 class Hand {
  public:
   explicit Hand(DigitStream& random) {
@@ -51,16 +51,16 @@ class Hand {
     const double width = height * random.uniform(kAspectLow, kAspectHigh);
     const double slant = kUpright + random.bell(kSlant);
     // A rotation without a sine: (1 - t^2, 2t) / (1 + t^2) lies on the unit circle for every t, and
-    // is the same bits everywhere.
+    // has the same bits everywhere.
     const double t = random.bell(kTurn);
     const double cosine = (1.0 - t * t) / (1.0 + t * t);
     const double sine = 2.0 * t / (1.0 + t * t);
-    // rotation x slant x stretch
+    // The axes combine rotation x slant x stretch.
     x_axis_ = {width * cosine, width * sine};
     y_axis_ = {-height * (slant * cosine + sine), height * (cosine - slant * sine)};
   }
 
-  // `point` in hundredths of the height, the result in pixels from the middle of the digit.
+  // Maps `point`, in hundredths of the height, to pixels from the middle of the digit.
   [[nodiscard]] Place operator()(Place point) const {
     const double u = 0.01 * point.x - 0.5;
     const double v = 0.01 * point.y - 0.5;
@@ -75,7 +75,8 @@ class Hand {
   Place x_axis_, y_axis_;
 };
 
-// The points of a glyph, each a little off. A point that repeats its predecessor stays with it.
+// The points of a glyph, each slightly displaced. A point that repeats its predecessor stays with
+// it.
 std::vector<Place> jittered(Glyph glyph, DigitStream& random) {
   std::vector<Place> points;
   points.reserve(glyph.size());

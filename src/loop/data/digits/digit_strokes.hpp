@@ -19,10 +19,10 @@ struct Segment {
   Place to;
 };
 
-/// The strokes of `glyph` as one hand would write it once, in an image of `side` x `side` pixels:
-/// every point a little off, the whole bent, stretched, slanted, turned, and put down at random
-/// around the middle, at least `margin` pixels from the outermost pixels' centres; shrunk when it
-/// does not fit so.
+/// Returns the strokes of `glyph` as one person might write it, in an image of `side` x `side`
+/// pixels: every point is slightly displaced, and the whole is bent, stretched, slanted, turned,
+/// and placed at random around the middle, at least `margin` pixels from the outermost pixels'
+/// centres. It is shrunk if it does not fit.
 [[nodiscard]] std::vector<Segment> handwritten(Glyph glyph, int side, double margin,
                                                DigitStream& random);
 

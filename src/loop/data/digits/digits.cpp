@@ -31,10 +31,10 @@ constexpr std::int64_t kTestCount = 2'000;
 constexpr std::uint64_t kTrainSeed = 0x7275'6261'746f'0001;  // "rubato", 1
 constexpr std::uint64_t kTestSeed = 0x7275'6261'746f'0002;
 
-// Every ten images in a row show every digit once, in an order of their own: the classes are
-// balanced, and the label of an image still depends on the seed and its index only.
+// Every ten consecutive images show every digit once, in a random order: the classes are balanced,
+// and yet the label of an image depends only on the seed and its index.
 std::uint8_t label_of(std::int64_t i, std::uint64_t seed) {
-  // The highest bit tells the streams of the tens from those of the images.
+  // The highest bit distinguishes the streams of the tens from those of the images.
   constexpr std::uint64_t kTens = std::uint64_t{1} << 63U;
   DigitStream random(seed, kTens | static_cast<std::uint64_t>(i / kDigitCount));
   std::array<std::uint8_t, kDigitCount> order{};
@@ -45,7 +45,7 @@ std::uint8_t label_of(std::int64_t i, std::uint64_t seed) {
   return order[static_cast<std::size_t>(i % kDigitCount)];
 }
 
-// Images that take as long as some threads take to start: a few milliseconds.
+// Rendering this many images takes as long as starting a few threads: some milliseconds.
 constexpr std::size_t kWorthAThread = 500;
 
 std::size_t threads_to_use() {
@@ -74,7 +74,7 @@ ImageSet render_digits(std::int64_t count, std::uint64_t seed) {
                .width = kSide,
                .pixels = std::vector<std::uint8_t>(size * kPixels),
                .labels = std::vector<std::uint8_t>(size)};
-  // Each image is a function of its index: threads take parts of them.
+  // Each image is a function of its index, so threads can render parts of them.
   const auto render_part = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       set.labels[i] = label_of(static_cast<std::int64_t>(i), seed);
@@ -88,7 +88,7 @@ ImageSet render_digits(std::int64_t count, std::uint64_t seed) {
     others.emplace_back(render_part, size * part / parts, size * (part + 1) / parts);
   }
   render_part(0, size / parts);
-  // The others end before the set is moved from here.
+  // The other threads must end before the set is moved from here.
   others.clear();
   return set;
 }

@@ -16,21 +16,22 @@ namespace rubato {
 
 struct DataRecord;  // data_record.hpp
 
-// Data sets in files. All throw Error with the file, the place in it, what is wrong and what would
-// be accepted; what is allocated grows with what the files really hold. DataSets::channels is not
+// Data sets in files. All functions throw Error with the file, the place in it, the cause and what
+// would be accepted; allocations grow with what the files really hold. DataSets::channels is not
 // set yet.
 
-/// The training and the test set of a folder of IDX files, as read_idx_folder() has them
-/// (rubato/loop/images.hpp), in ten classes or as many as the labels have; raw files are mapped.
+/// Reads the training and the test set of a folder of IDX files, like read_idx_folder()
+/// (rubato/loop/images.hpp), with ten classes or as many as the labels have; raw files are mapped.
 [[nodiscard]] DataSets read_idx_samples(const std::filesystem::path& folder);
 
-/// In which order the dimensions of an image are: channels first or last.
+/// The order of an image's dimensions: channels first or last.
 enum class ImageLayout { chw, hwc };
 
 inline constexpr std::array<Choice<ImageLayout>, 2> kImageLayouts{
     {{ImageLayout::chw, "chw"}, {ImageLayout::hwc, "hwc"}}};
 
-/// These arrays of a file are inputs and targets. An empty name stands for one of the usual names.
+/// The names of the arrays with inputs and targets. An empty name stands for one of the usual
+/// names.
 struct TensorOptions {
   std::string x{};
   std::string y{};
@@ -39,47 +40,48 @@ struct TensorOptions {
   ImageLayout layout = ImageLayout::chw;
 };
 
-/// The arrays x and y, and x_test and y_test where they are there, of a file of torch.save() or
-/// numpy.savez(); also by other names that are usual. Inputs of uint8 are pixels, other whole
-/// numbers tokens, and all else real numbers; images of uint8 in two dimensions get a third, of one
-/// channel. Targets of whole numbers are classes, in one dimension or in as many as there are
-/// tokens; targets of floating-point type are real numbers.
+/// Reads the arrays x and y, and x_test and y_test if they exist, from a file of torch.save() or
+/// numpy.savez(); other usual names are recognised, too. Inputs of uint8 are pixels, other whole
+/// numbers are tokens, and all others are real numbers; images of uint8 in two dimensions get a
+/// third, of one channel. Targets of whole numbers are classes, in one dimension or in as many as
+/// there are tokens; targets of floating-point type are real numbers.
 [[nodiscard]] DataSets read_tensor_samples(const std::filesystem::path& file,
                                            const TensorOptions& options = {});
 
-/// The same of arrays in memory; `source` stands for the file in messages.
+/// Reads the same from arrays in memory; messages name the file as `source`.
 [[nodiscard]] DataSets tensor_samples(const std::map<std::string, NumberArray>& arrays,
                                       const std::string& source);
 
-/// A folder with a sub-folder of PNG and JPEG files for each class, in the order of their names, as
-/// torchvision's ImageFolder has them; or one with `train`, and `test` or `val`, which are such
-/// folders. All images have one size; they are in grey where all are stored so, otherwise in red,
-/// green and blue. Pixels.
+/// Reads a folder with a sub-folder of PNG and JPEG files for each class, in the order of their
+/// names, like torchvision's ImageFolder; or one with `train`, and `test` or `val`, which are such
+/// folders. All images must have the same size; they are grey if all are stored in grey, otherwise
+/// red, green and blue. Inputs are pixels.
 [[nodiscard]] DataSets read_image_folder(const std::filesystem::path& folder);
 
-/// The binary version of CIFAR-10: data_batch_1.bin to data_batch_5.bin and test_batch.bin in a
-/// folder, mapped. Pixels of 3 x 32 x 32, in ten classes.
+/// Reads the binary version of CIFAR-10: data_batch_1.bin to data_batch_5.bin and test_batch.bin in
+/// a folder, which are mapped. Inputs are pixels of 3 x 32 x 32, in ten classes.
 [[nodiscard]] DataSets read_cifar10(const std::filesystem::path& folder);
 
-/// A table with a header, and lines of as many fields: number columns are features of real numbers,
-/// other columns as many features of 0 and 1 as they have different texts.
+/// Reads a table with a header, whose lines have equally many fields: number columns are features
+/// of real numbers, other columns as many features of 0 and 1 as they have different texts.
 [[nodiscard]] DataSets read_csv_samples(const std::filesystem::path& file,
                                         const CsvOptions& options);
 
-/// A text in UTF-8, cut into pieces of `length` >= 1 characters: tokens are the places of its
-/// characters in its alphabet, in the order of their code points, and targets those of the
-/// characters that follow. What fills no piece at the end is left out.
+/// Reads a text in UTF-8, cut into pieces of `length` >= 1 characters. Tokens are the indices of
+/// its characters in its alphabet, in the order of their code points, and targets are the tokens of
+/// the characters that follow. An incomplete piece at the end is left out.
 [[nodiscard]] DataSets read_text_samples(const std::filesystem::path& file, std::int64_t length);
 
-// The samples of other data for a model that was trained on those of a record. With `labels` they
-// have their targets; without, targets are 0, and need not be there.
+// The following functions read other data for a model that was trained on the data of a record.
+// With `labels` the samples have their targets; without, targets are 0, and the files need not have
+// any.
 
-/// Of x_test where the file has it, otherwise of x.
+/// Reads x_test if the file has it, otherwise x.
 [[nodiscard]] SampleSet read_new_tensor_samples(const std::filesystem::path& file,
                                                 const DataRecord& record, bool labels,
                                                 const TensorOptions& options = {});
 
-/// Of a table with the same columns in any order.
+/// Reads a table with the same columns in any order.
 [[nodiscard]] SampleSet read_new_csv_samples(const std::filesystem::path& file,
                                              const DataRecord& record, bool labels);
 
@@ -88,7 +90,7 @@ struct TensorOptions {
 [[nodiscard]] SampleSet read_new_images(const std::filesystem::path& folder,
                                         const DataRecord& record, bool labels);
 
-/// Of a text of the same characters.
+/// Reads a text with the same characters.
 [[nodiscard]] SampleSet read_new_text_samples(const std::filesystem::path& file,
                                               const DataRecord& record);
 

@@ -22,14 +22,14 @@ std::string system_message(int error_number) {
 }  // namespace
 
 void GzipFile::Close::operator()(gzFile_s* file) const {
-  // What closing could complain about, a stream that was not read to its end, is either reported
-  // by read() already or of no interest to a reader that stopped early.
+  // Closing could only report a stream that was not read to its end. read() has reported it
+  // already, or the reader stopped early and does not need to know.
   static_cast<void>(gzclose_r(file));
 }
 
 GzipFile::GzipFile(const std::filesystem::path& path, std::string accepted)
     : path_(path), accepted_(std::move(accepted)) {
-  // A folder can be opened for reading; only the first read would fail, with less to say.
+  // A folder can be opened for reading; only the first read would fail, with a worse message.
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw Error(fmt::format("{}: is a folder; accepted: {}", path.string(), accepted_));
@@ -41,12 +41,12 @@ GzipFile::GzipFile(const std::filesystem::path& path, std::string accepted)
     throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path.string(),
                             system_message(error_number), accepted_));
   }
-  // A quarter MiB per read call is past the knee; zlib's default of 8 KiB is not.
+  // Larger buffers than a quarter MiB gain nothing; zlib's default of 8 KiB is slower.
   static_cast<void>(gzbuffer(file_.get(), 1U << 18U));
 }
 
 std::size_t GzipFile::read(std::span<std::uint8_t> bytes) {
-  // gzread takes and returns an int's worth; no caller asks for as much at once.
+  // gzread takes and returns an int; no caller asks for that much at once.
   constexpr std::size_t kMost = std::size_t{1} << 30U;
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -55,7 +55,8 @@ std::size_t GzipFile::read(std::span<std::uint8_t> bytes) {
     if (got < 0) fail();
     done += static_cast<std::size_t>(got);
     if (static_cast<unsigned>(got) < asked) {
-      // The end, or a gzip stream that breaks off: zlib hands out what it has and only notes it.
+      // At the end, or in a broken gzip stream, zlib returns the bytes that it has and only records
+      // the error.
       int code = Z_OK;
       static_cast<void>(gzerror(file_.get(), &code));
       if (code != Z_OK) fail();
@@ -73,7 +74,7 @@ void GzipFile::fail() const {
     throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path_.string(),
                             system_message(error_number), accepted_));
   }
-  // zlib puts the name of the file before most reasons.
+  // Most reasons of zlib begin with the name of the file.
   if (const std::string name = path_.string() + ": "; reason.starts_with(name)) {
     reason.remove_prefix(name.size());
   }

@@ -11,17 +11,17 @@ struct gzFile_s;  // zlib's, so that zlib.h stays out of this header
 
 namespace rubato::detail {
 
-/// A file read front to back, decompressed on the way when its content is gzip; any other content
-/// is passed on as it is. What follows a gzip stream and is no gzip is ignored, as gzip does.
+/// Reads a file from beginning to end, and decompresses it if its content is gzip; other content is
+/// passed on unchanged. Bytes that follow a gzip stream and are not gzip are ignored, as by gzip.
 class GzipFile {
  public:
-  /// Throws Error when the file cannot be opened or is a folder; `accepted` says in the message
-  /// what was wanted ("an IDX image file").
+  /// Throws Error if the file cannot be opened or is a folder; the message names the wanted content
+  /// as `accepted` ("an IDX image file").
   GzipFile(const std::filesystem::path& path, std::string accepted);
 
-  /// Fills `bytes` and returns how many there were: fewer than asked for only at the end of the
-  /// file. Throws Error on a read error and on a gzip stream that is cut off or fails its checksum;
-  /// the checksum is known to be right only once a read has met the end.
+  /// Fills `bytes` and returns their number: fewer than asked for only at the end of the file.
+  /// Throws Error on a read error and on a gzip stream that is cut off or fails its checksum; the
+  /// checksum is verified only once a read has reached the end.
   [[nodiscard]] std::size_t read(std::span<std::uint8_t> bytes);
 
  private:

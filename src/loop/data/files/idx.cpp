@@ -17,13 +17,13 @@ namespace rubato {
 
 namespace {
 
-// MNIST and its like have ten, of which a part of the images may lack some.
+// MNIST and similar sets have ten classes; a subset of the images may lack some.
 constexpr std::int64_t kFewestClasses = 10;
 constexpr std::int64_t kMostIdxClasses = 256;
 
-// The file of `folder` that is called `stem` ("train-images") under any of its usual names. An
-// unpacked file goes before a packed one. Folders do not count: some archives unpack to a folder
-// called train-images-idx3-ubyte beside the file train-images.idx3-ubyte.
+// Finds the file of `folder` with the name `stem` ("train-images") in any of its usual forms. An
+// unpacked file takes precedence over a packed one. Folders are ignored: some archives unpack to a
+// folder called train-images-idx3-ubyte beside the file train-images.idx3-ubyte.
 std::filesystem::path find_idx(const std::filesystem::path& folder, std::string_view stem,
                                std::string_view type) {
   for (const std::string_view ending : {"", ".gz"}) {
@@ -66,7 +66,7 @@ void require_one_size(const std::filesystem::path& folder, std::int64_t height, 
                   folder.string(), height, width, test_height, test_width));
 }
 
-// Where they lie, if they are raw.
+// Maps raw files; gzipped ones are read into memory.
 SampleSet map_part(const std::filesystem::path& folder, std::string_view part) {
   const auto images = find_idx(folder, fmt::format("{}-images", part), "idx3-ubyte");
   const auto labels = find_idx(folder, fmt::format("{}-labels", part), "idx1-ubyte");

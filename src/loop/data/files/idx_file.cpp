@@ -45,7 +45,7 @@ std::uint32_t big_endian(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
-// What the shape says, as a reader of the message would say it.
+// Describes the shape for messages.
 std::string describe(IdxKind kind, const std::array<std::uint32_t, 3>& shape) {
   if (kind == IdxKind::labels) return fmt::format("{} labels", shape[0]);
   return fmt::format("{} images of {} x {} pixels", shape[0], shape[1], shape[2]);
@@ -68,7 +68,7 @@ std::array<std::uint32_t, 3> read_shape(GzipFile& file, const std::filesystem::p
   const std::size_t header_size = kWord * (1 + dimensions);
   std::array<std::uint8_t, kWord * 4> header{};
   const std::size_t found = file.read(std::span(header).first(header_size));
-  // The magic first: a short file of another kind is above all of another kind.
+  // The magic is checked first: for a short file of another kind, the kind is the better message.
   if (found >= kWord) check_magic(path, kind, big_endian(header));
   if (found < header_size) {
     throw Error(fmt::format("{}: truncated: {} bytes where the header alone takes {}; accepted: {}",
@@ -81,7 +81,8 @@ std::array<std::uint32_t, 3> read_shape(GzipFile& file, const std::filesystem::p
   return shape;
 }
 
-// Bytes that a file of this shape holds after its header; none when no file could.
+// Returns the bytes of a file of this shape after its header, or nothing if no file could hold
+// them.
 std::optional<std::uint64_t> payload_size(const std::array<std::uint32_t, 3>& shape) {
   const std::uint64_t image = std::uint64_t{shape[1]} * shape[2];
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -89,7 +90,7 @@ std::optional<std::uint64_t> payload_size(const std::array<std::uint32_t, 3>& sh
   return image * shape[0];
 }
 
-// The same, of a file that claims a shape that one can have.
+// Returns the same; throws Error if a file cannot have the shape that its header claims.
 std::uint64_t checked_payload_size(const std::filesystem::path& path, IdxKind kind,
                                    const std::array<std::uint32_t, 3>& shape) {
   if (std::ranges::find(shape, 0U) != shape.end()) {
@@ -116,10 +117,10 @@ std::uint64_t checked_payload_size(const std::filesystem::path& path, IdxKind ki
                           path.string(), claim, size));
 }
 
-// Reads `size` bytes, or as many as there are.
+// Reads `size` bytes, or fewer if the file ends before.
 std::vector<std::uint8_t> read_payload(GzipFile& file, std::uint64_t size) {
-  // The room doubles as data arrive, so that a header that lies costs no more memory than a small
-  // multiple of the data that are really there.
+  // The room doubles as data arrive, so a wrong header costs no more memory than a small multiple
+  // of the data that really exist.
   constexpr std::uint64_t kFirstRoom = std::uint64_t{1} << 20U;
   std::vector<std::uint8_t> bytes;
   while (bytes.size() < size) {
@@ -143,7 +144,7 @@ IdxFile read_idx_file(const std::filesystem::path& path, IdxKind kind) {
   const std::uint64_t size = checked_payload_size(path, kind, result.shape);
   result.bytes = read_payload(file, size);
   if (result.bytes.size() < size) fail_truncated(path, result.bytes.size(), claim, size);
-  // This read also meets the end of a gzip stream, and with it the checksum.
+  // This read also reaches the end of a gzip stream, and with it the checksum.
   std::array<std::uint8_t, 1> beyond{};
   if (file.read(beyond) != 0) fail_too_long(path, claim, size);
   return result;

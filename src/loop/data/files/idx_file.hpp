@@ -12,31 +12,31 @@
 
 namespace rubato::detail {
 
-/// The two kinds of IDX files of unsigned bytes that a labelled image set is made of.
+/// The two kinds of IDX files of unsigned bytes that form a labelled image set.
 enum class IdxKind : std::uint8_t { images, labels };
 
 /// One IDX file: a shape of at most three dimensions and a byte for each element.
 struct IdxFile {
-  /// Images: count, height, width; labels: count, 1, 1. No dimension is 0.
+  /// The shape: count, height, width of images; count, 1, 1 of labels. No dimension is 0.
   std::array<std::uint32_t, 3> shape{1, 1, 1};
   std::vector<std::uint8_t> bytes;
 };
 
-/// Reads a raw or gzipped IDX file of the given kind. Throws Error with the file, what is wrong and
-/// what would be accepted. What is allocated grows with the data that arrive, not with what the
-/// header claims.
+/// Reads a raw or gzipped IDX file of the given kind. Throws Error with the file, the cause and
+/// what would be accepted. Allocations grow with the data that arrive, not with what the header
+/// claims.
 [[nodiscard]] IdxFile read_idx_file(const std::filesystem::path& path, IdxKind kind);
 
-/// One IDX file where it lies.
+/// An IDX file in its mapped memory.
 struct MappedIdx {
-  /// As in IdxFile.
+  /// The shape, as in IdxFile.
   std::array<std::uint32_t, 3> shape{1, 1, 1};
   std::string_view bytes{};
   std::shared_ptr<const MappedFile> file{};
 };
 
-/// Maps a raw IDX file of the given kind; empty where it is gzipped, or no regular file. Throws
-/// Error as read_idx_file() does.
+/// Maps a raw IDX file of the given kind; returns nothing if it is gzipped, or not a regular file.
+/// Throws Error as read_idx_file() does.
 [[nodiscard]] std::optional<MappedIdx> map_idx_file(const std::filesystem::path& path,
                                                     IdxKind kind);
 

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kImageFolder =
     "a folder with a sub-folder of PNG or JPEG files for each class, or with train and test (or "
     "val), which have these";
-// In the order in which they are looked for.
+// The names of test folders, in the order in which they are searched.
 constexpr std::array<std::string_view, 4> kTestFolders{"test", "val", "valid", "validation"};
 
 [[noreturn]] void fail_folder(const fs::path& folder, std::string_view why) {
@@ -62,7 +62,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return folders;
 }
 
-// An image, and the class that its folder stands for.
+// An image, and the class of its folder.
 struct ImageFile {
   fs::path path;
   std::int64_t label = 0;
@@ -70,11 +70,11 @@ struct ImageFile {
 
 struct ImageFiles {
   std::vector<ImageFile> images{};
-  // Files with other endings.
+  // The number of files with other endings.
   std::int64_t others = 0;
 
   // Adds the images of a folder, and then those of the folders in it. Links to folders within are
-  // not followed, as they may lead back.
+  // not followed, because they may lead back.
   void add(const fs::path& folder, std::int64_t label) {
     const std::vector<fs::path> entries = entries_of(folder);
     for (const fs::path& path : entries) {
@@ -102,7 +102,7 @@ struct Parts {
   std::vector<std::string> unused{};
 };
 
-// A folder of parts has no folder of another name; one called "train" may be a class otherwise.
+// A folder with parts has no folders with other names; otherwise one called "train" may be a class.
 Parts parts_of(const fs::path& folder) {
   if (!is_folder(folder)) fail_folder(folder, "is not a folder");
   std::vector<std::string> names;
@@ -126,7 +126,7 @@ Parts parts_of(const fs::path& folder) {
   return parts;
 }
 
-// Names are written into the run's folder.
+// The names must be valid UTF-8, because they are written to the run's folder.
 std::vector<std::string> class_names_of(const fs::path& folder) {
   std::vector<std::string> names;
   for (const fs::path& path : folders_in(folder)) {
@@ -139,7 +139,7 @@ std::vector<std::string> class_names_of(const fs::path& folder) {
   return names;
 }
 
-// The images in the folders of classes.
+// Collects the images in the folders of the classes.
 ImageFiles files_of(const fs::path& folder, const std::vector<std::string>& classes) {
   ImageFiles files;
   for (const fs::path& path : folders_in(folder)) {
@@ -161,7 +161,7 @@ std::shared_ptr<const MappedFile> open_image(const fs::path& path) {
   return MappedFile::open(path, "a PNG or JPEG file");
 }
 
-// All images get the same size, and enough channels for each of them.
+// The common size of all images, with enough channels for each of them.
 struct ImageShape {
   std::int64_t channels = 1;
   std::int64_t height = 0;
@@ -229,7 +229,7 @@ DataSets read_image_folder(const fs::path& folder) {
   data.classes = std::ssize(data.class_names);
   const ImageFiles train = files_of(parts.train, data.class_names);
   const ImageFiles test = parts.test ? files_of(*parts.test, data.class_names) : ImageFiles();
-  // Before anything is decoded.
+  // All headers are read before anything is decoded.
   ImageShape shape;
   for (const ImageFiles* const files : {&train, &test}) {
     for (const ImageFile& file : files->images) shape.see(file);

@@ -39,7 +39,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   const auto fail = [&](const std::string& why) {
     throw Error(fmt::format("{}: {}; accepted: {}", path.string(), why, accepted));
   };
-  // Opening a pipe would wait for somebody to write into it.
+  // Opening a pipe would wait for a writer.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     fail(error ? error.message() : "is no regular file");
@@ -60,7 +60,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const char*>(begin), size));
 }
 
-// Only a hint.
+// This is only a hint, so errors are ignored.
 void MappedFile::forget() const {
   if (size_ > 0) static_cast<void>(madvise(const_cast<char*>(begin_), size_, MADV_DONTNEED));
 }

@@ -7,24 +7,23 @@
 
 namespace rubato {
 
-/// A file that is read where it lies: the system brings in the parts that are looked at and drops
-/// them when memory is short, so that it may be larger than memory. It is not to be made shorter in
-/// the meantime: reading what is no longer there ends the process.
+/// A file mapped into memory: the system loads the parts that are read and drops them when memory
+/// is short, so the file may be larger than memory. It must not be truncated in the meantime:
+/// reading beyond its new end ends the process.
 class MappedFile {
  public:
-  /// Throws Error for what is no regular file, and where it cannot be read; `accepted` says what is
-  /// wanted.
+  /// Throws Error if it is not a regular file or cannot be read; the message names the wanted
+  /// content as `accepted`.
   [[nodiscard]] static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                               std::string_view accepted);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
-  /// Aligned to a page.
+  /// The contents, aligned to a page.
   [[nodiscard]] std::string_view bytes() const { return {begin_, size_}; }
 
-  /// Takes the parts that were looked at out of the process's memory, until they are looked at
-  /// again.
+  /// Removes the parts that were read from the process's memory, until they are read again.
   void forget() const;
 
  private:

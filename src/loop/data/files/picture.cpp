@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 #include <png.h>
-// Needs what <cstdio> declares.
+// jpeglib.h needs the declarations of <cstdio>.
 #include <jpeglib.h>
-// The numbers of its warnings.
+// jerror.h numbers libjpeg's warnings.
 #include <jerror.h>
 
 #include <rubato/base/error.hpp>
@@ -26,11 +26,11 @@ constexpr std::string_view kPicture = "a whole PNG or JPEG file";
 constexpr std::string_view kPngSignature = "\x89PNG\r\n\x1A\n";
 constexpr std::string_view kJpegSignature = "\xFF\xD8\xFF";
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 26U;
-// A byte of deflate stands for up to 1032, each of which has up to eight pixels; JPEG packs less.
+// A byte of deflate yields up to 1032 bytes, each with up to eight pixels; JPEG compresses less.
 constexpr std::int64_t kMostPixelsOfByte = std::int64_t{8} * 1032;
 
-// The error handlers of both libraries call leave(). The functions that it jumps out of must hold
-// no object with a destructor.
+// The error handlers of both libraries call leave(). The functions that it jumps out of must not
+// contain objects with destructors.
 struct Problem {
   std::jmp_buf back{};
   std::array<char, JMSG_LENGTH_MAX> text{};
@@ -51,8 +51,8 @@ class PngDecoder {
   PngDecoder(const PngDecoder&) = delete;
   PngDecoder& operator=(const PngDecoder&) = delete;
 
-  // Rows of `row_bytes` bytes each, with the channels of a pixel beside each other. False where it
-  // is damaged.
+  // Writes rows of `row_bytes` bytes each, with interleaved channels. Returns false if the file is
+  // damaged.
   [[nodiscard]] bool decode(std::size_t row_bytes, unsigned char* pixels) {
     if (info_ == nullptr) return false;
     if (setjmp(problem_.back) != 0) return false;  // NOLINT(cert-err52-cpp): see above
@@ -79,7 +79,7 @@ class PngDecoder {
   [[noreturn]] static void fail(png_structp png, png_const_charp message) {
     static_cast<Problem*>(png_get_error_ptr(png))->leave(message);
   }
-  // About what does not change the pixels, such as a profile of colours.
+  // Warnings concern things that do not change the pixels, such as a colour profile.
   static void ignore(png_structp /*png*/, png_const_charp /*message*/) {}
   static void take(png_structp png, png_bytep to, std::size_t count) {
     std::string_view& rest = static_cast<PngDecoder*>(png_get_io_ptr(png))->rest_;
@@ -108,7 +108,7 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  // False where it is damaged.
+  // Returns false if the file is damaged.
   [[nodiscard]] bool read_header(std::string_view bytes) {
     if (setjmp(errors_.problem.back) != 0) return false;  // NOLINT(cert-err52-cpp): see above
     jpeg_create_decompress(&jpeg_);
@@ -117,7 +117,7 @@ class JpegDecoder {
     jpeg_read_header(&jpeg_, TRUE);
     return true;
   }
-  // After read_header(), as PngDecoder::decode() does.
+  // Decodes like PngDecoder::decode(); must follow read_header().
   [[nodiscard]] bool decode(std::size_t row_bytes, unsigned char* pixels) {
     if (setjmp(errors_.problem.back) != 0) return false;  // NOLINT(cert-err52-cpp): see above
     jpeg_.out_color_space = is_grey() ? JCS_GRAYSCALE : JCS_RGB;
@@ -146,12 +146,12 @@ class JpegDecoder {
     (*jpeg->err->format_message)(jpeg, message.data());
     errors_of(jpeg).problem.leave(message.data());
   }
-  // It goes on after a warning, with grey where data are missing. Bytes too many between markers
-  // change nothing.
+  // libjpeg continues after a warning, with grey instead of missing data. Surplus bytes between
+  // markers are harmless.
   static void warn(j_common_ptr jpeg, int level) {
     if (level < 0 && jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA) fail(jpeg);
   }
-  // A small file may have scans without end, each of which goes over the whole picture.
+  // A small file may contain endless scans, each of which covers the whole picture.
   static void limit_scans(j_common_ptr jpeg) {
     constexpr int kMostScans = 500;
     if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number > kMostScans) {
@@ -176,13 +176,13 @@ std::int64_t big_endian_at(std::string_view bytes, std::size_t at) {
   return number;
 }
 
-// The first chunk has width, height, bits, and whether there are colours.
+// The first chunk contains width, height, bit depth, and whether there are colours.
 Picture read_png_header(std::string_view bytes, const std::string& source) {
   constexpr std::size_t kHeaderEnd = 26;
   if (bytes.size() < kHeaderEnd || bytes.substr(12, 4) != "IHDR") {
     fail_picture(source, "it is cut off");
   }
-  // 0 is grey, and 4 is grey with transparency.
+  // Type 0 is grey, and type 4 is grey with transparency.
   return {.bytes = bytes,
           .is_png = true,
           .height = big_endian_at(bytes, 20),

@@ -11,23 +11,23 @@
 
 namespace rubato {
 
-/// What the column of labels holds.
+/// The contents of the column of labels.
 enum class CsvTargets { automatic, classes, numbers };
 
 inline constexpr std::array<Choice<CsvTargets>, 3> kCsvTargets{{{CsvTargets::automatic, "auto"},
                                                                 {CsvTargets::classes, "classes"},
                                                                 {CsvTargets::numbers, "numbers"}}};
 
-/// What the fields of a column are.
+/// The type of a column's fields.
 enum class ColumnKind { numbers, categories };
 
 inline constexpr std::array<Choice<ColumnKind>, 2> kColumnKinds{
     {{ColumnKind::numbers, "number"}, {ColumnKind::categories, "category"}}};
 
-/// What becomes of a field without a value.
+/// The treatment of a field without a value.
 enum class MissingValues {
   refuse,
-  /// The mean of the column in the rows that are trained on; in a column of categories, none.
+  /// Replaced by the mean of the column in the training rows; in a column of categories, by none.
   mean,
   /// The row is left out.
   drop
@@ -44,9 +44,9 @@ enum class Decimal { point, comma };
 inline constexpr std::array<Choice<Decimal>, 2> kDecimals{
     {{Decimal::point, "point"}, {Decimal::comma, "comma"}}};
 
-/// This says whether the first line of a table names the columns.
+/// The treatment of the first line of a table.
 enum class TableHeader {
-  /// It does; what looks like data is refused.
+  /// It names the columns; a line that looks like data is refused.
   automatic,
   yes,
   /// It is data; the columns are called 1, 2 and so on.
@@ -56,22 +56,22 @@ enum class TableHeader {
 inline constexpr std::array<Choice<TableHeader>, 3> kTableHeaders{
     {{TableHeader::automatic, "auto"}, {TableHeader::yes, "yes"}, {TableHeader::no, "no"}}};
 
-/// How a table is read.
+/// Options for reading a table.
 struct CsvOptions {
   /// The name of the column of labels; empty is the last one.
   std::string label{};
   /// A table with the same columns to test on.
   std::optional<std::filesystem::path> test{};
-  /// Whether number columns become of mean 0 and deviation 1, by those of the training set.
+  /// True to transform number columns to mean 0 and deviation 1 of the training set.
   bool standardise = false;
-  /// Automatic: numbers where one of them has a fraction, else classes.
+  /// If automatic: numbers if one of them has a fraction, else classes.
   CsvTargets targets = CsvTargets::automatic;
-  /// Of columns by their names; what the others are their fields say.
+  /// Types of columns by name; the fields of the other columns determine theirs.
   std::map<std::string, ColumnKind> types{};
   MissingValues missing = MissingValues::refuse;
   Decimal decimal = Decimal::point;
   TableHeader header = TableHeader::automatic;
-  /// Names of columns that are left out; one with a slash may be in several parts.
+  /// Names of columns that are left out; a name with a slash may be divided into several elements.
   std::vector<std::string> ignore{};
 };
 

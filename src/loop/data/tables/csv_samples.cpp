@@ -27,14 +27,14 @@ namespace {
 using detail::excerpt;
 using std::filesystem::path;
 
-// "a, b, c, ...".
+// Formats "a, b, c, ...".
 std::string some(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 8;
   const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, names.size()));
   return excerpt(fmt::to_string(fmt::join(names.begin(), end, ", ")));
 }
 
-// Where a text is among the categories of a column.
+// Finds the index of a text among the categories of a column.
 class Places {
  public:
   Places() = default;
@@ -81,7 +81,7 @@ SampleRows rows_of(ElementType type, std::vector<std::int64_t> shape, std::int64
           owner};
 }
 
-// Whether targets are read: what is to be predicted has none.
+// Data to be predicted have no targets to read.
 enum class Labels { read, left_alone };
 
 // Makes samples of the rows of a table that has the columns of an encoding, in any order.
@@ -100,7 +100,7 @@ class TableEncoder {
     }
   }
 
-  // Where the rows are known, so much is set aside for them.
+  // Reserves memory if the number of rows is known.
   void reserve(std::int64_t rows) {
     require_memory(
         static_cast<double>(rows) * static_cast<double>(features_) * sizeof(float),
@@ -125,11 +125,11 @@ class TableEncoder {
     }
     return set;
   }
-  // Rows without a value.
+  // The number of rows without a value.
   [[nodiscard]] std::int64_t left_out() const { return left_out_; }
 
  private:
-  // Where each column of the encoding is in the table.
+  // Finds the place in the table of each column of the encoding.
   void find_columns() {
     const std::vector<std::string>& names = table_.names();
     std::vector<std::string> wanted;
@@ -153,7 +153,7 @@ class TableEncoder {
 
   [[nodiscard]] std::string_view field(std::size_t i) const { return table_.fields()[at_[i]]; }
 
-  // The first column without a value.
+  // Returns the first column without a value.
   [[nodiscard]] std::optional<std::size_t> missing() const {
     for (std::size_t i = 0; i < at_.size(); ++i) {
       if ((labelled_ || i != encoding_.label) && is_missing(field(i))) return i;
@@ -185,7 +185,7 @@ class TableEncoder {
     }
   }
 
-  // Returns where those of the next column begin.
+  // Returns the place of the next column's features.
   float* add_features(std::size_t i, float* features) const {
     const TableColumn& column = encoding_.columns[i];
     const bool missing = is_missing(field(i));
@@ -255,7 +255,7 @@ DataSets read_csv_samples(const path& file, const CsvOptions& options) {
 SampleSet read_new_csv_samples(const path& file, const DataRecord& record, bool labels) {
   TableEncoder encoder(*record.table, file, labels ? Labels::read : Labels::left_alone);
   SampleSet set = encoder.read();
-  // The others would have other numbers than their rows.
+  // The remaining predictions would not have the numbers of their rows if one were left out.
   if (encoder.left_out() > 0) {
     throw Error(
         fmt::format("{}: rows without a value: {}; accepted: a value in every field, as "

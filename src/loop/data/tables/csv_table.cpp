@@ -23,7 +23,7 @@ namespace {
 using detail::excerpt;
 
 detail::TextReader open(const std::filesystem::path& file) {
-  // It is read twice.
+  // A pipe cannot be read twice.
   std::error_code ignored;
   if (std::filesystem::is_fifo(file, ignored)) {
     throw Error(fmt::format("{}: is a pipe; accepted: a file", file.string()));
@@ -35,7 +35,7 @@ bool is_ascii_letter(char32_t character) {
   return (character >= U'a' && character <= U'z') || (character >= U'A' && character <= U'Z');
 }
 
-// Beyond ASCII, all but signs, punctuation, currencies and operators.
+// Beyond ASCII, all characters but signs, punctuation, currencies and operators are letters.
 bool is_letter(char32_t character) {
   if (character < 0x80) return is_ascii_letter(character);
   const bool is_sign = character < 0xC0 || (character >= 0x2000 && character < 0x20D0) ||
@@ -43,7 +43,7 @@ bool is_letter(char32_t character) {
   return !is_sign;
 }
 
-// "EUR", "kg".
+// Returns true for words such as "EUR" and "kg".
 bool is_unit(std::string_view word) {
   constexpr std::size_t kLongest = 3;
   return !word.empty() && word.size() <= kLongest && std::ranges::all_of(word, [](char c) {
@@ -51,7 +51,8 @@ bool is_unit(std::string_view word) {
   });
 }
 
-// The one that the first line has most of. Where commas stand in numbers, any other goes before.
+// Returns the most frequent separator of the first line. If numbers have commas, any other takes
+// precedence.
 char separator_of(std::string_view line, Decimal decimal) {
   return *std::ranges::max_element(detail::kSeparators, {}, [&](char separator) {
     const bool in_numbers = separator == ',' && decimal == Decimal::comma;
@@ -103,7 +104,7 @@ bool CsvTable::next_record() {
     if (!reader_.next_line()) return false;
   } while (detail::is_blank(reader_.line()));
   line_ = reader_.line_number();
-  // The line that names the columns says what stands between them.
+  // The line that names the columns determines the separator.
   if (names_.empty())
     separator_ = reader_.separator().value_or(separator_of(reader_.line(), decimal_));
   std::string_view record = reader_.line();
@@ -119,7 +120,7 @@ bool CsvTable::next_record() {
 }
 
 std::string_view CsvTable::joined_record() {
-  // A quote that nobody closes must not take in the rest of a large file.
+  // A quote that is never closed must not swallow the rest of a large file.
   constexpr std::int64_t kMostLines = 1000;
   constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
   record_ = reader_.line();
@@ -146,7 +147,7 @@ void CsvTable::check_names() const {
 }
 
 std::optional<double> number_in(std::string_view field, Decimal decimal) {
-  // Only what from_chars() does not take as it stands is copied.
+  // A copy is made only if from_chars() does not accept the field as it is.
   constexpr std::string_view kMinus = "\xE2\x88\x92";
   std::string copy;
   const std::size_t comma = decimal == Decimal::comma ? field.find(',') : std::string_view::npos;
@@ -157,7 +158,7 @@ std::optional<double> number_in(std::string_view field, Decimal decimal) {
     if (field.starts_with(kMinus)) copy.replace(0, kMinus.size(), "-");
     field = copy;
   }
-  // from_chars() takes no plus, and what is behind it must not be another sign.
+  // from_chars() does not accept a plus, and no other sign may follow it.
   if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
@@ -168,7 +169,7 @@ std::optional<double> number_in(std::string_view field, Decimal decimal) {
 }
 
 bool resembles_number(std::string_view text) {
-  // A blank parts the unit from the digits.
+  // A blank separates the unit from the digits.
   const std::size_t blank = text.find(' ');
   if (blank != std::string_view::npos) {
     const std::size_t last = text.rfind(' ');

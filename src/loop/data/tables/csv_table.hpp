@@ -13,40 +13,41 @@
 
 namespace rubato {
 
-/// A table, row after row. A field in quotes may have line breaks within.
+/// Reads a table row by row. A field in quotes may contain line breaks.
 class CsvTable {
  public:
-  /// Reads the first line, which names the columns where there is a header. Throws Error where it
-  /// is missing, or where its names are not different.
+  /// Reads the first line, which names the columns if there is a header. Throws Error if it is
+  /// missing, or if names occur twice.
   CsvTable(const std::filesystem::path& file, bool has_header, Decimal decimal);
 
   [[nodiscard]] const std::string& source() const { return reader_.source(); }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-  /// Throws Error where there is no column of this name.
+  /// Throws Error if there is no column of this name.
   [[nodiscard]] std::size_t column(const std::string& name) const;
 
-  /// Reads the next row; false at the end. Blank lines are left out. Throws Error for a row with
-  /// more or fewer fields than there are names.
+  /// Reads the next row; returns false at the end. Blank lines are left out. Throws Error for a row
+  /// with more or fewer fields than there are names.
   bool next();
-  /// Of the row that was read last, valid until the next one is.
+  /// The fields of the row that was read last, valid until the next call of next().
   [[nodiscard]] const std::vector<std::string_view>& fields() const { return cells_.fields; }
-  /// Where that row begins.
+  /// The line at which that row begins.
   [[nodiscard]] std::int64_t line() const { return line_; }
 
-  /// Throws Error about the row that was read last, or about a field of it.
+  /// Throws Error about the row that was read last, or about one of its fields.
   [[noreturn]] void fail(std::string_view wrong, std::string_view accepted) const;
   [[noreturn]] void fail(std::size_t column, std::string_view wrong,
                          std::string_view accepted) const;
 
  private:
-  // The next line that is not blank, and those that a quote goes on in; false at the end.
+  // Reads the next line that is not blank, and the lines into which a quote continues; returns
+  // false at the end.
   bool next_record();
-  // That line and those that its open quote goes on in, split.
+  // Joins that line with those into which its open quote continues, and splits the result.
   std::string_view joined_record();
   void check_names() const;
 
   detail::TextReader reader_;
-  // What is split, where it has more than one line.
+  // The joined lines of a record of more than one line.
   std::string record_;
   std::int64_t line_ = 0;
   Decimal decimal_;
@@ -57,8 +58,8 @@ class CsvTable {
   bool has_row_ = false;
 };
 
-/// The finite number that a field writes: "5", "+0.5", "-2e1"; nothing where it is none. With a
-/// decimal comma, a number has no point. The minus of typography (U+2212) is one, too.
+/// Parses the finite number in a field: "5", "+0.5", "-2e1"; returns nothing for other text. With a
+/// decimal comma, a number has no point. The typographic minus (U+2212) is accepted, too.
 [[nodiscard]] std::optional<double> number_in(std::string_view field,
                                               Decimal decimal = Decimal::point);
 
@@ -66,11 +67,11 @@ class CsvTable {
 /// "1,234", "0.5%", "EUR 5", "2024-05-01". It has digits, and no letters but those of a unit.
 [[nodiscard]] bool resembles_number(std::string_view text);
 
-/// What is accepted where a field has no value.
+/// The accepted alternatives to a field without a value.
 inline constexpr std::string_view kEveryValue =
     "a value in every field, missing=mean or missing=drop";
 
-/// Whether the field is what others write where there is no value: "", "NA", "NaN", "null", "?".
+/// Returns whether the field is a usual mark for a missing value: "", "NA", "NaN", "null", "?".
 [[nodiscard]] bool is_missing(std::string_view field);
 
 }  // namespace rubato

@@ -23,20 +23,21 @@ namespace {
 
 using detail::excerpt;
 
-// Of one column. More are no categories but names, dates or identifiers.
+// The limit for a column of features. Columns with more texts are names, dates or identifiers
+// rather than categories.
 constexpr std::size_t kMostCategories = 1000;
 constexpr std::size_t kMostLabels = 100'000;
 
-// What the fields of a column are.
+// Facts about the fields of a column.
 struct ColumnFacts {
   std::size_t most = kMostCategories;
   std::int64_t numbers = 0;
   std::int64_t texts = 0;
-  // Texts that look like numbers.
+  // The number of texts that look like numbers.
   std::int64_t alike = 0;
-  // Whether there is no number with a fraction.
+  // True while no number has a fraction.
   bool whole = true;
-  // The first field that is no number, and its line.
+  // The first field that is not a number, and its line.
   std::string first_text{};
   std::int64_t first_text_line = 0;
   // All different fields, as long as they are not more than `most`.
@@ -125,7 +126,7 @@ class EncodingLearner {
                     "is, and header=yes where it names the columns",
                     table_.source(), excerpt(fmt::to_string(fmt::join(names.begin(), end, ",")))));
   }
-  // No column is called "5.1" or "-3".
+  // A name such as "5.1" or "-3" means that the line is data.
   void require_names(const std::vector<std::string>& names) const {
     if (options_.header != TableHeader::automatic) return;
     const bool data = std::ranges::any_of(names, [&](const std::string& name) {
@@ -134,8 +135,8 @@ class EncodingLearner {
     });
     if (data) fail_header();
   }
-  // Throws Error where the first line would be a row as the others are. Whole numbers one after the
-  // other are names that pandas gives.
+  // Throws Error if the first line would be a row like the others. Consecutive whole numbers are
+  // accepted, because pandas gives such names.
   void require_header() const {
     bool is_data = true;
     bool counts = true;
@@ -152,7 +153,7 @@ class EncodingLearner {
     if (is_data && !counts) fail_header();
   }
 
-  // A name with a slash stands in several parts, the longest that is one counts.
+  // A name with a slash is divided into several elements; the longest existing name counts.
   void find_ignored() {
     const std::vector<std::string>& names = table_.names();
     const std::vector<std::string>& parts = options_.ignore;
@@ -180,7 +181,7 @@ class EncodingLearner {
   }
 
   [[nodiscard]] std::string_view field(std::size_t i) const { return table_.fields()[at_[i]]; }
-  // The first column without a value in a row.
+  // Returns the first column without a value in a row.
   [[nodiscard]] std::optional<std::size_t> missing() const {
     for (std::size_t i = 0; i < at_.size(); ++i) {
       if (is_missing(field(i))) return at_[i];
@@ -204,13 +205,13 @@ class EncodingLearner {
     }
   }
 
-  // About the first field of a column that is no number.
+  // Throws Error about the first field of a column that is not a number.
   [[noreturn]] void fail(std::size_t i, std::string_view wrong, std::string_view accepted) const {
     throw Error(fmt::format("{}:{}: column {} has {}, {}; accepted: {}", encoding_.source,
                             facts_[i].first_text_line, excerpt(encoding_.columns[i].name),
                             facts_[i].first_text, wrong, accepted));
   }
-  // Where most fields are numbers: a typo must not make categories of all others.
+  // If most fields are numbers, a typo must not turn all others into categories.
   void require_no_odd_text(std::size_t i, std::string_view accepted) const {
     const ColumnFacts& facts = facts_[i];
     if (facts.texts == 0 || facts.numbers <= facts.texts) return;
@@ -227,7 +228,7 @@ class EncodingLearner {
     fail(i, fmt::format("and {} of its {} texts look like numbers", facts.alike, facts.texts),
          fmt::format("{}, or {}", a_number(i), accepted));
   }
-  // Names and identifiers are nothing that a model could learn from.
+  // A model could learn nothing from names and identifiers.
   void require_categories(std::size_t i) const {
     const ColumnFacts& facts = facts_[i];
     constexpr std::size_t kFew = 10;
@@ -327,7 +328,7 @@ class EncodingLearner {
   std::vector<ColumnFacts> facts_;
 };
 
-// How many numbers a column of features becomes.
+// The number of features that a column becomes.
 std::size_t width_of(const TableColumn& column) {
   return column.kind == ColumnKind::numbers ? 1 : column.categories.size();
 }

@@ -10,46 +10,45 @@
 
 namespace rubato {
 
-/// What the fields of a column become: a number, or one of some categories.
+/// The encoding of a column's fields: a number, or one of some categories.
 struct TableColumn {
   std::string name{};
   ColumnKind kind = ColumnKind::numbers;
-  /// The different texts. Of a feature, which of them a field is sets one number to 1; of the label
-  /// the place here is the class.
+  /// The different texts. Features are one-hot over these; a label's class is its index.
   std::vector<std::string> categories{};
 };
 
-/// How the rows of a table become samples.
+/// The rule by which the rows of a table become samples.
 struct TableEncoding {
-  /// The table that it was learned from.
+  /// The table from which it was learned.
   std::string source{};
   std::vector<TableColumn> columns{};
-  /// The column of the targets: classes where it has categories, else real numbers.
+  /// The column of the targets: classes if it has categories, else real numbers.
   std::size_t label = 0;
-  /// Whether the classes are numbers, so that "1.0" is the class "1".
+  /// True if the classes are numbers, so that "1.0" is the class "1".
   bool label_by_value = false;
   MissingValues missing = MissingValues::refuse;
   Decimal decimal = Decimal::point;
   bool has_header = true;
-  /// Columns that a table may have besides.
+  /// Additional columns that a table may have.
   std::vector<std::string> ignored{};
-  /// In the table that it was learned from, without those that are left out.
+  /// The rows of the table from which it was learned, without those that are left out.
   std::int64_t rows = 0;
 
-  /// 0 where targets are real numbers.
+  /// The number of classes; 0 if targets are real numbers.
   [[nodiscard]] std::int64_t classes() const;
   [[nodiscard]] std::int64_t features() const;
-  /// How many columns of features there are of a kind.
+  /// The number of feature columns of a kind.
   [[nodiscard]] std::int64_t columns_of(ColumnKind kind) const;
-  /// Of each feature the column that it is of.
+  /// The column of each feature.
   [[nodiscard]] std::vector<std::size_t> columns_of_features() const;
 };
 
-/// What a table says of its columns: a column is one of numbers where all of its fields are, or
-/// where the options say so, and otherwise of categories in the order of their bytes; classes that
-/// are numbers are in the order of the numbers. Throws Error with file and line also where most
-/// fields of a column are numbers and some are not, where its texts look like numbers, where most
-/// of many texts differ, and where the first line looks like data.
+/// Learns the encoding from a table. A column is one of numbers if all of its fields are, or if the
+/// options say so, and otherwise one of categories in the order of their bytes; classes that are
+/// numbers are in the order of the numbers. Throws Error with file and line also if most fields of
+/// a column are numbers and some are not, if its texts look like numbers, if most of many texts
+/// differ, or if the first line looks like data.
 [[nodiscard]] TableEncoding learn_encoding(const std::filesystem::path& file,
                                            const CsvOptions& options);
 

@@ -21,12 +21,12 @@ namespace rubato {
 
 namespace {
 
-// Texts that were joined have one within, too.
+// Joined texts may contain one in their middle, too.
 constexpr char32_t kByteOrderMark = 0xFEFF;
 
 std::vector<char32_t> characters_of(std::string_view text, const std::string& source) {
   std::vector<char32_t> characters;
-  // As many as there are bytes, at most.
+  // There are at most as many characters as bytes.
   require_memory(static_cast<double>(text.size()) * 2 * sizeof(char32_t),
                  fmt::format("the characters of {} need", source), "a shorter text needs less");
   characters.reserve(text.size());
@@ -55,7 +55,7 @@ std::vector<char32_t> characters_in(const std::filesystem::path& file, std::int6
   return characters;
 }
 
-// Pieces of `length` characters, each with what follows.
+// Makes pieces of `length` characters, each with the characters that follow.
 SampleSet pieces_of(const std::vector<char32_t>& characters, std::span<const char32_t> alphabet,
                     std::int64_t length, const std::string& source) {
   std::unordered_map<char32_t, std::int32_t> token_of;

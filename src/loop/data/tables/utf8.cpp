@@ -27,7 +27,7 @@ std::optional<char32_t> take_character(std::string_view& text) {
 
 std::string utf8_of(char32_t character) {
   if (character < 0x80) return {static_cast<char>(character)};
-  // Six bits in each byte behind the first.
+  // Each byte after the first has six bits.
   std::string bytes;
   char32_t rest = character;
   char32_t room = 0x40;

@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-// Where the neighbours of a dimension of one element lie does not matter.
+// The stride of a dimension with one element does not matter.
 bool is_dense(const StridedArray& array) {
   std::int64_t expected = 1;
   for (std::size_t i = array.shape.size(); i-- > 0;) {
@@ -32,7 +32,7 @@ std::shared_ptr<const std::string> copy_of(const StridedArray& array, std::uint6
   for (std::uint64_t to = 0; to < elements; ++to) {
     std::memcpy(copy->data() + to * size,
                 array.bytes.data() + from * static_cast<std::int64_t>(size), size);
-    // The next index, the last dimension first.
+    // The index advances in the last dimension first.
     for (std::size_t i = index.size(); i-- > 0;) {
       from += array.strides[i];
       if (++index[i] < array.shape[i]) break;
@@ -83,7 +83,7 @@ NumberArray dense(const StridedArray& array, const std::shared_ptr<const void>& 
     throw Error(
         fmt::format("{} reaches beyond what the file holds of it; accepted: a whole file", name));
   }
-  // So that no small file takes much memory.
+  // Expanded tensors are refused, so that no small file needs much memory.
   if (elements > held) {
     throw Error(
         fmt::format("{} is expanded: it has more elements than the file holds; accepted: "

@@ -10,38 +10,38 @@
 
 namespace rubato {
 
-/// An array of numbers that lies in a file or in memory.
+/// An array of numbers in a file or in memory.
 struct NumberArray {
   ElementType type = ElementType::f32;
-  /// Empty for a single number.
+  /// The shape; empty for a single number.
   std::vector<std::int64_t> shape{};
-  /// Row-major and little-endian, aligned to nothing.
+  /// The numbers, row-major and little-endian, without alignment.
   std::string_view bytes{};
-  /// What they lie in.
+  /// The owner of the memory.
   std::shared_ptr<const void> owner{};
 };
 
-/// The elements of an array of this shape; nothing where a dimension is negative or no memory could
-/// hold them.
+/// Counts the elements of an array of this shape; returns false if a dimension is negative or no
+/// memory could hold them.
 [[nodiscard]] bool count_elements(const std::vector<std::int64_t>& shape, std::uint64_t& elements);
 
-/// The place behind the last element of an array that is not empty, in elements from its first on;
-/// in numbers that cannot overflow.
+/// The end of an array that is not empty, in elements from its first; a long double cannot
+/// overflow.
 [[nodiscard]] long double end_of_strided(const std::vector<std::int64_t>& shape,
                                          const std::vector<std::int64_t>& strides);
 
-/// Numbers in memory whose neighbours lie `strides` elements apart, none of which is negative.
+/// Numbers in memory with `strides` in elements, none of which is negative.
 struct StridedArray {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape{};
   std::vector<std::int64_t> strides{};
-  /// From the first element on.
+  /// The memory from the first element on.
   std::string_view bytes{};
 };
 
-/// The array in row-major order: the same bytes where they lie so already, otherwise a copy. `name`
-/// says what it is. Throws Error where it reaches beyond its bytes, and MemoryError where the copy
-/// would not fit.
+/// Returns the array in row-major order: the same bytes if it has that order already, otherwise a
+/// copy. Messages name it as `name`. Throws Error if it reaches beyond its bytes, and MemoryError
+/// if the copy would not fit.
 [[nodiscard]] NumberArray dense(const StridedArray& array, const std::shared_ptr<const void>& owner,
                                 std::string_view name);
 

@@ -28,13 +28,13 @@ constexpr std::array<NumpyType, 9> kTypes{{{"<f8", ElementType::f64},
                                            {"|u1", ElementType::u8},
                                            {"|b1", ElementType::boolean}}};
 
-// The dictionary that a .npy file begins with, as Python writes it:
+// The dictionary at the beginning of a .npy file, as Python writes it:
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }
 class Header {
  public:
   Header(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
-  // Type, order and shape.
+  // Reads type, order and shape.
   void read(StridedArray& array, bool& column_major) {
     bool typed = false;
     bool ordered = false;
@@ -137,7 +137,7 @@ class Header {
   const std::string& name_;
 };
 
-// Of elements.
+// The strides in elements.
 std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, bool column_major) {
   std::vector<std::int64_t> strides(shape.size(), 1);
   if (column_major) {
@@ -152,12 +152,12 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, boo
   throw Error(fmt::format("{} is cut off; accepted: a whole array", name));
 }
 
-// What a file begins with.
+// The parsed beginning of a file.
 struct Beginning {
-  // Without strides and bytes.
+  // The type and shape; strides and bytes are not set yet.
   StridedArray array{};
   bool column_major = false;
-  // Where the numbers begin.
+  // The offset of the numbers.
   std::size_t end = 0;
   std::uint64_t elements = 0;
 };
@@ -170,7 +170,7 @@ Beginning read_beginning(std::string_view bytes, const std::string& name) {
   }
   constexpr std::size_t kVersionEnd = 8;
   if (bytes.size() < kVersionEnd) fail_cut_off(name);
-  // Version 1 has two bytes for the header's length, the later ones four.
+  // The length of the header has two bytes in version 1, and four in later ones.
   const std::size_t digits = bytes[kMagic.size()] == 1 ? 2 : 4;
   const std::size_t begin = kVersionEnd + digits;
   if (bytes.size() < begin) fail_cut_off(name);
@@ -192,7 +192,7 @@ NumberArray parse_npy(std::string_view bytes, const std::shared_ptr<const void>&
   Beginning found = read_beginning(bytes, name);
   StridedArray& array = found.array;
   array.bytes = bytes.substr(found.end);
-  // Before strides are taken of it, which would overflow.
+  // The size is checked before computing strides, which could overflow.
   if (found.elements > array.bytes.size() / size_of(array.type)) fail_cut_off(name);
   array.strides = strides_of(array.shape, found.column_major);
   return dense(array, owner, name);

@@ -10,7 +10,7 @@
 
 namespace rubato {
 
-// pickletools.py describes the operations.
+// Interprets the operations that pickletools.py describes.
 class Pickle::Machine {
  public:
   Machine(std::string_view bytes, const std::string& source, std::string_view accepted,
@@ -28,7 +28,7 @@ class Pickle::Machine {
  private:
   using Kind = PickleValue::Kind;
 
-  // libtorch's C++ writes the type of a dictionary around it.
+  // libtorch's C++ wraps a dictionary in its type.
   static const PickleValue* without_type(const PickleValue* value) {
     const bool typed = value->kind == Kind::call &&
                        value->items[0]->text == "torch.jit._pickle.restore_type_tag" &&
@@ -48,7 +48,7 @@ class Pickle::Machine {
     return taken;
   }
   unsigned char byte() { return static_cast<unsigned char>(take(1).front()); }
-  // Little-endian.
+  // Reads a little-endian number.
   std::uint64_t whole(std::size_t size) {
     std::uint64_t value = 0;
     const std::string_view digits = take(size);
@@ -93,7 +93,7 @@ class Pickle::Machine {
 
   void push_text(Kind kind, std::string_view text) { push(kind).text = text; }
   void push_whole(std::int64_t value) { push(Kind::integer).integer = value; }
-  // Of two's complement, of up to 8 bytes.
+  // Pushes a number in two's complement of up to 8 bytes.
   void push_long(std::size_t size) {
     if (size > 8) fail("has a number of more than 64 bits");
     std::uint64_t value = whole(size);
@@ -158,7 +158,7 @@ class Pickle::Machine {
     push(Kind::call).items = {function, arguments};
   }
 
-  // An object's attributes, such as the _metadata of a state_dict, are not needed.
+  // The attributes of an object, such as the _metadata of a state_dict, are not needed.
   void build() { static_cast<void>(pop()); }
 
   void execute(unsigned char operation) {

@@ -35,7 +35,7 @@ constexpr std::array<StorageType, 10> kStorageTypes{{{"torch.FloatStorage", Elem
 constexpr std::string_view kParameter = "torch._utils._rebuild_parameter";
 constexpr std::string_view kTensor = "torch._utils._rebuild_tensor_v2";
 
-// What the call of a function in a pickle would make of a storage.
+// Computes the tensor that a call in a pickle would make from a storage.
 class SavedTensorReader {
  public:
   SavedTensorReader(const std::map<std::string, ZipRecord>& records, const std::string& source,
@@ -68,7 +68,7 @@ class SavedTensorReader {
     return value.kind == Kind::call && value.items[0]->kind == Kind::global;
   }
 
-  // The tensor that a parameter is made of.
+  // Returns the tensor inside a parameter.
   static const PickleValue& without_parameter(const PickleValue& value) {
     const bool is_parameter =
         calls_global(value) && value.items[0]->text == kParameter && !value.items[1]->items.empty();
@@ -90,7 +90,7 @@ class SavedTensorReader {
     tensor.storage = record->second.bytes;
   }
 
-  // PyTorch 2 says so of views that are computed when they are read.
+  // PyTorch 2 marks views that are computed on reading.
   void read_metadata(const PickleValue& value, SavedTensor& tensor) const {
     if (value.kind != Kind::dict && value.kind != Kind::none)
       fail(tensor.name, "has invalid metadata");
@@ -172,7 +172,7 @@ std::vector<SavedTensor> read_saved_tensors(const std::map<std::string, ZipRecor
 
 void refuse_old_torch_file(std::string_view bytes, const std::string& source,
                            std::string_view accepted) {
-  // Python's number for it, in a pickle of its own.
+  // Python's magic number of that format, in a separate pickle.
   constexpr std::string_view kOldFormat("\x80\x02\x8a\x0a\x6c\xfc", 6);
   if (!bytes.starts_with(kOldFormat)) return;
   throw Error(

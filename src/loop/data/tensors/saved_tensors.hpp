@@ -13,38 +13,39 @@
 
 namespace rubato {
 
-/// A dense tensor of a file of torch.save(): a view of a storage, which several may share.
+/// A dense tensor in a file of torch.save(): a view of a storage, which several may share.
 struct SavedTensor {
   std::string name;
   ElementType type = ElementType::f32;
-  /// Little-endian, aligned to nothing.
+  /// The numbers, little-endian, without alignment.
   std::string_view storage{};
-  /// Where it begins, in elements of the storage.
+  /// The beginning of the tensor, in elements of the storage.
   std::int64_t offset = 0;
-  /// Empty for a single number.
+  /// The shape; empty for a single number.
   std::vector<std::int64_t> shape{};
-  /// In elements; none is negative.
+  /// The strides in elements; none is negative.
   std::vector<std::int64_t> strides{};
-  /// The tensor is the negative of what the storage has, as PyTorch leaves the imaginary part of a
+  /// True if the tensor is the negative of the storage, as PyTorch leaves the imaginary part of a
   /// conjugate. Its type is then a floating-point one.
   bool is_negated = false;
 };
 
-/// Picks the names that are wanted from those in a file.
+/// Selects the wanted names from those in a file.
 using PickNames = std::function<std::vector<std::string>(const std::vector<std::string>& names)>;
 
-/// The tensors of the dictionary, or OrderedDict, that torch.save() wrote, in the dictionary's
-/// order. `records` are those of the file and have a data.pkl, `source` stands for the file in
-/// messages, and `accepted` says what is wanted. With `pick`, only what it picks has to be a
-/// tensor.
+/// Reads the tensors of the dictionary, or OrderedDict, that torch.save() wrote, in the
+/// dictionary's order. `records` are those of the file and contain a data.pkl. Messages name the
+/// file as `source`, and the wanted content as `accepted`. With `pick`, only the names that it
+/// returns must be tensors.
 ///
 /// Nothing that the file names is called, no number is copied, and every tensor lies within its
-/// storage. Throws Error for what is damaged, compressed, or no dictionary of dense tensors.
+/// storage. Throws Error for a file that is damaged, compressed, or not a dictionary of dense
+/// tensors.
 [[nodiscard]] std::vector<SavedTensor> read_saved_tensors(
     const std::map<std::string, ZipRecord>& records, const std::string& source,
     std::string_view accepted, const PickNames& pick = {});
 
-/// Throws Error where the bytes are a file that PyTorch before 1.6 wrote, which is no archive.
+/// Throws Error if the bytes are a file that PyTorch before 1.6 wrote, which is not an archive.
 void refuse_old_torch_file(std::string_view bytes, const std::string& source,
                            std::string_view accepted);
 

@@ -27,7 +27,7 @@ using Records = std::map<std::string, ZipRecord>;
 constexpr std::string_view kAccepted =
     "torch.save({'x': x, 'y': y}, FILE) or numpy.savez(FILE, x=x, y=y)";
 
-// Minus an array of floating-point numbers, whose sign is the highest bit of the last byte.
+// Negates an array of floating-point numbers, whose sign is the highest bit of the last byte.
 NumberArray negated(NumberArray array, const std::string& name) {
   require_memory(static_cast<double>(array.bytes.size()), fmt::format("{}, negated, needs", name),
                  "a tensor that was saved as .resolve_neg() is read where it lies");
@@ -42,11 +42,11 @@ NumberArray negated(NumberArray array, const std::string& name) {
   return array;
 }
 
-// A row-major view of what torch.save() wrote, or a copy.
+// Returns row-major views of the tensors that torch.save() wrote, or copies.
 Arrays saved_by_torch(const Records& records, const std::shared_ptr<const MappedFile>& file,
                       const std::string& source, const PickNames& pick) {
   Arrays arrays;
-  // What it lists is looked at first: that refuses packed tensors, which may be any size.
+  // The tensors are read first: that refuses compressed ones, which may be of any size.
   const std::vector<SavedTensor> tensors = read_saved_tensors(records, source, kAccepted, pick);
   require_intact(records, source, kAccepted);
   for (const SavedTensor& tensor : tensors) {
@@ -63,7 +63,7 @@ Arrays saved_by_torch(const Records& records, const std::shared_ptr<const Mapped
   return arrays;
 }
 
-// Nothing but the header is unpacked where the array and its record do not have the same size.
+// Unpacks only the header if the array and its record have different sizes.
 std::shared_ptr<const std::string> unpacked_npy(const ZipRecord& record, const std::string& name) {
   constexpr std::string_view kPacked = "numpy.savez_compressed(FILE, x=x, y=y)";
   const std::uint64_t size = npy_size(inflated_beginning(record, name, kPacked), name);

@@ -22,7 +22,7 @@ using Arrays = std::map<std::string, NumberArray>;
 
 constexpr std::int64_t kMostClasses = 1'000'000;
 
-// "a, b, ...".
+// Formats "a, b, ...".
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kMostNames = 10;
   const auto shown = std::min(names.size(), kMostNames);
@@ -31,7 +31,8 @@ std::string some_of(const std::vector<std::string>& names) {
       shown < names.size() ? ", ..." : "");
 }
 
-// The first of the usual names that an array has; with another case where none is written so.
+// Returns the first of the usual names that an array has; upper and lower case are equal if no name
+// matches exactly.
 std::string usual_name(const std::vector<std::string>& names,
                        std::initializer_list<std::string_view> usual) {
   for (const std::string_view name : usual) {
@@ -45,7 +46,7 @@ std::string usual_name(const std::vector<std::string>& names,
   return std::string(*usual.begin());
 }
 
-// Names of arrays, none of which is empty; those of a test set need not be there.
+// Fills in the names of arrays, so that none is empty; those of a test set need not exist.
 TensorOptions with_names(TensorOptions options, const std::vector<std::string>& names) {
   if (options.x.empty()) options.x = usual_name(names, {"x", "x_train", "arr_0"});
   if (options.y.empty()) options.y = usual_name(names, {"y", "y_train", "arr_1"});
@@ -54,14 +55,14 @@ TensorOptions with_names(TensorOptions options, const std::vector<std::string>& 
   return options;
 }
 
-// The arrays that have a meaning, and the names of all.
+// The arrays that will be used, and the names of all arrays.
 struct Source {
   std::string name{};
   Arrays arrays{};
   std::vector<std::string> names{};
-  // None of its names is empty.
+  // The names of the used arrays; none is empty.
   TensorOptions meant{};
-  // The user has asked for a test set by name.
+  // True if the user has asked for a test set by name.
   bool needs_test = false;
 
   [[nodiscard]] std::vector<std::string> wanted() const {
@@ -91,7 +92,7 @@ bool has_channels_last(const SampleRows& inputs) {
          !is_channels(shape[0]);
 }
 
-// The samples of two of the arrays.
+// Reads the samples in two of the arrays.
 class PairReader {
  public:
   explicit PairReader(const Source& source) : source_(source) {}
@@ -102,14 +103,14 @@ class PairReader {
       throw Error(fmt::format("{}: '{}' has {} samples, and '{}' has {}; accepted: as many of both",
                               source_.name, x, set.inputs.count(), y, set.targets.count()));
     }
-    // A class for each sample, in a column.
+    // A column with one class for each sample becomes one dimension.
     if (!is_real(set.targets.type()) && set.targets.shape() == std::vector<std::int64_t>{1}) {
       set.targets = set.targets.reshaped({});
     }
     return set;
   }
 
-  // Images in grey have one channel.
+  // Grey images get one channel.
   [[nodiscard]] SampleRows inputs(const std::string& name) const {
     const SampleRows all =
         source_.meant.layout == ImageLayout::chw ? rows(name) : with_channels_first(name);
@@ -171,7 +172,7 @@ void require_alike(const SampleRows& train, std::string_view name, const SampleR
                   name_of(test.type()), fmt::join(test.shape(), ", ")));
 }
 
-// 0 where the inputs are no sequences of tokens with a class each.
+// Returns 0 if the inputs are not sequences of tokens with a class each.
 std::int64_t vocabulary_of(const DataSets& data) {
   const auto& shape = data.train.inputs.shape();
   if (data.inputs != InputKind::tokens || shape.size() != 1 ||
@@ -229,7 +230,7 @@ SampleSet read_new_tensor_samples(const std::filesystem::path& file, const DataR
                                   bool labels, const TensorOptions& options) {
   const Source source = source_in(file, options);
   const PairReader reader(source);
-  // The test set, where there is one.
+  // The test set is read if there is one.
   const TensorOptions& names = source.meant;
   const bool has_test = source.has(names.x_test);
   const std::string& x = has_test ? names.x_test : names.x;

@@ -13,7 +13,7 @@ namespace rubato {
 
 namespace {
 
-// APPNOTE.TXT, the description of the format.
+// The numbers are those of APPNOTE.TXT, the description of the format.
 constexpr std::uint64_t kEnd = 0x06054b50;
 constexpr std::uint64_t kEnd64Locator = 0x07064b50;
 constexpr std::uint64_t kEnd64 = 0x06064b50;
@@ -47,7 +47,7 @@ class ZipReader {
           record_of(at, name, part(at + kEntryBytes + name_bytes, extra_bytes));
       total += record.bytes.size();
       require(total <= bytes_.size(), "its records lie upon each other");
-      // In a folder that is called as the file once was.
+      // The records lie in a folder that has the original name of the file.
       const std::string within(name.substr(std::min(name.find('/') + 1, name.size())));
       const std::string_view same = whole_names.try_emplace(within, name).first->second;
       if (same != name)
@@ -70,7 +70,7 @@ class ZipReader {
     require(begin <= bytes_.size() && size <= bytes_.size() - begin, "it is cut off");
     return bytes_.substr(begin, size);
   }
-  // Little-endian, of up to 8 bytes.
+  // Reads a little-endian number of up to 8 bytes.
   [[nodiscard]] std::uint64_t number(std::uint64_t begin, std::size_t size) const {
     std::uint64_t value = 0;
     const std::string_view digits = part(begin, size);
@@ -80,7 +80,7 @@ class ZipReader {
     return value;
   }
 
-  // Where it begins; notes how many entries it has.
+  // Returns the beginning of the directory; sets the number of its entries.
   std::uint64_t directory() {
     constexpr std::size_t kLongestComment = 0xFFFF;
     require(bytes_.size() >= kEndBytes, "it is no zip archive");
@@ -110,7 +110,7 @@ class ZipReader {
     std::uint64_t stored = number(entry + 20, 4);
     std::uint64_t size = number(entry + 24, 4);
     std::uint64_t local = number(entry + 42, 4);
-    // Those that are too large lie behind the name, in this order.
+    // Numbers that are too large for their field are stored after the name, in this order.
     std::uint64_t at = static_cast<std::uint64_t>(extra.data() - bytes_.data());
     const std::uint64_t end = at + extra.size();
     while (at + 4 <= end && number(at, 2) != 1) at += 4 + number(at + 2, 2);
@@ -122,7 +122,7 @@ class ZipReader {
       at += 8;
     }
     require(deflated || stored == size, "its directory is damaged");
-    // Of a folder other readers, libtorch's among them, leave the contents out.
+    // Other readers, libtorch's among them, ignore the contents of a folder.
     const bool is_folder = name.ends_with('/') || (number(entry + 38, 1) & kFolder) != 0;
     require(!is_folder || size == 0, "its directory is damaged");
     require(number(local, 4) == kLocal, "its directory is damaged");

@@ -18,7 +18,7 @@ struct AdagradOptions {
   double initial_accumulator = 0;
   /// Added to the root of the sum of squares, at least 0.
   double epsilon = 1e-10;
-  /// At least 0; multiplied by the parameter and added to its gradient (L2).
+  /// The weight decay, at least 0: multiplied by the parameter and added to its gradient (L2).
   double weight_decay = 0;
 };
 

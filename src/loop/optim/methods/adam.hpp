@@ -18,7 +18,7 @@ struct AdamOptions {
   /// Added to the root of the second moment, at least 0.
   double epsilon = 1e-8;
   bool amsgrad = false;
-  /// At least 0.
+  /// The weight decay, at least 0.
   double weight_decay = 0;
   /// True if the weight decay shortens the parameter itself, which is AdamW; false if it is added
   /// to the gradient.

@@ -19,7 +19,7 @@ struct RmspropOptions {
   bool centered = false;
   /// The momentum, in [0, 1).
   double momentum = 0;
-  /// At least 0; multiplied by the parameter and added to its gradient (L2).
+  /// The weight decay, at least 0: multiplied by the parameter and added to its gradient (L2).
   double weight_decay = 0;
 };
 

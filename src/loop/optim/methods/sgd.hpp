@@ -15,7 +15,7 @@ namespace rubato {
 struct SgdOptions {
   /// The momentum, in [0, 1).
   double momentum = 0;
-  /// At least 0; multiplied by the parameter and added to its gradient (L2).
+  /// The weight decay, at least 0: multiplied by the parameter and added to its gradient (L2).
   double weight_decay = 0;
   /// Nesterov's form; needs a momentum above 0.
   bool nesterov = false;
