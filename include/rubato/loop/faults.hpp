@@ -45,7 +45,7 @@ struct FaultOptions {
   friend bool operator==(const FaultOptions&, const FaultOptions&) = default;
 };
 
-/// Decides who dies: a pure function of step, attempt and core.
+/// Decides which cores die: a pure function of step, attempt and core.
 class FaultModel {
  public:
   /// Throws Error for an option out of range.

@@ -112,7 +112,7 @@ struct PerceptronOptions {
 struct QuadraticOptions {
   /// The number of parameters, at least 1.
   std::int64_t dim = 10'000;
-  /// h_1 / h_dim, at least 1; 1 where dim is 1. By default dim: the paper's h_i = 1 / i.
+  /// h_1 / h_dim, at least 1; 1 if dim is 1. By default dim: the paper's h_i = 1 / i.
   std::optional<double> condition{};
   /// The variance of one sample's gradient by w_i is this times h_i; at least 0.
   double noise = 1;

@@ -53,7 +53,7 @@ class Training {
   Training() = default;
 };
 
-/// Is notified of what a trainer does. All calls come from the thread that called Trainer::fit()
+/// Observes what a trainer does. All calls come from the thread that called Trainer::fit()
 /// and count as wall time. In the order of an epoch:
 ///
 ///     on_epoch_begin
@@ -63,7 +63,7 @@ class Training {
 ///     on_evaluate (if there is a test set)
 ///     on_epoch, between_steps
 ///
-/// An exception ends training. From on_gradients and on_fault, it undoes the step. From other
+/// An exception ends training; one from on_gradients or on_fault also undoes the step. From other
 /// calls, the remaining observers are still notified of the same event before the first exception
 /// leaves Trainer::fit().
 class Observer {

@@ -44,9 +44,9 @@ class Workers {
   /// The type of tasks for for_each_range(): they receive the half-open range [begin, end).
   using RangeTask = std::function<void(std::size_t begin, std::size_t end)>;
 
-  /// Runs task() on ranges that together are [0, size), as for_each() does. Where they are cut
-  /// depends on `size` only. A size that is not worth handing to another thread is one range, on
-  /// the calling thread.
+  /// Runs task() on ranges that together are [0, size), as for_each() does. The division depends on
+  /// `size` only. A size that is not worth handing to another thread is one range, on the calling
+  /// thread.
   void for_each_range(std::size_t size, const RangeTask& task);
 
  private:

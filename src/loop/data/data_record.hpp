@@ -27,7 +27,7 @@ struct DataRecord {
   std::vector<FeatureStatistics> features{};
   /// The characters of a text in the order of their tokens, in UTF-8.
   std::string alphabet{};
-  /// The classes of a folder of images have these names.
+  /// The names of the classes of a folder of images.
   std::vector<std::string> class_names{};
   /// The encoding, if the data are a table.
   std::shared_ptr<const TableEncoding> table{};

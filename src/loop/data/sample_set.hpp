@@ -140,11 +140,11 @@ struct DataSets {
   std::string alphabet{};
   /// The encoding, if the data are a table.
   std::shared_ptr<const TableEncoding> table{};
-  /// The classes of a folder of images have these names.
+  /// The names of the classes of a folder of images.
   std::vector<std::string> class_names{};
   /// The number of rows of tables that were left out because they lack a value.
   std::int64_t left_out = 0;
-  /// Each note tells users another fact about the data, in a few words.
+  /// Short notes for users about the data, one fact each.
   std::vector<std::string> notes{};
 
   // The statistics that normalise inputs; those of the training set, once normalise() has been

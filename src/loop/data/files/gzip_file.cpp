@@ -34,7 +34,7 @@ GzipFile::GzipFile(const std::filesystem::path& path, std::string accepted)
   if (std::filesystem::is_directory(path, ignored)) {
     throw Error(fmt::format("{}: is a folder; accepted: {}", path.string(), accepted_));
   }
-  errno = 0;  // zlib leaves it alone when it is memory that is short
+  errno = 0;  // zlib does not set it if memory is short
   file_.reset(gzopen(path.c_str(), "rb"));
   if (!file_) {
     const int error_number = errno == 0 ? ENOMEM : errno;

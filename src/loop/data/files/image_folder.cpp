@@ -95,7 +95,7 @@ struct ImageFiles {
   }
 };
 
-// The training and the test images are in these folders.
+// The folders of the training and the test images.
 struct Parts {
   fs::path train{};
   std::optional<fs::path> test{};

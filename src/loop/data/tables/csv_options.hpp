@@ -38,7 +38,7 @@ inline constexpr std::array<Choice<MissingValues>, 3> kMissingValues{
      {MissingValues::mean, "mean"},
      {MissingValues::drop, "drop"}}};
 
-/// This character separates the fraction of a number.
+/// The character that separates the fraction of a number.
 enum class Decimal { point, comma };
 
 inline constexpr std::array<Choice<Decimal>, 2> kDecimals{

@@ -452,7 +452,7 @@ class TypedStepEngine final : public StepEngine {
   GradientPreparation<T> preparation_;
   // The place in training, for the spans of the step.
   Span place_;
-  // This is set once the hosts have exchanged the sums of the current step.
+  // Set once the hosts have exchanged the sums of the current step.
   std::optional<double> exchange_seconds_;
   ReducerSize sum_size_;
   std::int64_t at_once_;
