@@ -256,7 +256,7 @@ TEST_F(DataCommand, SaysWhatIsWrongWithData) {
   EXPECT_THAT(refusal("csv:table.csv", model), HasSubstr("table.csv:3: column 'a' has no value"));
   EXPECT_THAT(refusal("csv:none.csv", model), HasSubstr("no such file as 'none.csv'"));
   EXPECT_THAT(refusal("csv:table.csv,lable=y", model), HasSubstr("'lable'"));
-  EXPECT_THAT(refusal("tensors:table.csv", model), HasSubstr("it is no zip archive"));
+  EXPECT_THAT(refusal("tensors:table.csv", model), HasSubstr("it is not a zip archive"));
   EXPECT_THAT(refusal("table.csv", model),
               HasSubstr("'table.csv' is a file; did you mean 'csv:table.csv'?"));
   EXPECT_THAT(refusal("cifar10:images", model), HasSubstr("data_batch_1.bin: No such file"));

@@ -336,7 +336,8 @@ TEST_F(ResumeCommand, EmulatedFaultsAreSeenAndChangeNoBit) {
   EXPECT_THAT(error("--fault=core=3,step=1,speed=2"), HasSubstr("speed"));
   EXPECT_THAT(error("--faults=rate=1"), HasSubstr("--faults"));
   EXPECT_THAT(error("--straggler=core=1,factor=0.5"), HasSubstr("a number from 1"));
-  EXPECT_THAT(error("--checkpoint-every=5"), HasSubstr("'5' is no interval; accepted: such as"));
+  EXPECT_THAT(error("--checkpoint-every=5"),
+              HasSubstr("'5' is not an interval; accepted: such as"));
 }
 
 TEST_F(ResumeCommand, FaultsThatDoNotHappenAreSaid) {

@@ -172,7 +172,7 @@ TEST_F(ScriptCommand, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(text.code, 2);
   EXPECT_THAT(text.err,
               StartsWith("rubato train: --model: text.pt: cannot be read as TorchScript"));
-  EXPECT_THAT(text.err, HasSubstr("it is no zip archive; accepted: what torch.jit.script()"));
+  EXPECT_THAT(text.err, HasSubstr("it is not a zip archive; accepted: what torch.jit.script()"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
   const auto named = rubato({"train", "--model", "text.pt"});
   EXPECT_EQ(named.code, 2);

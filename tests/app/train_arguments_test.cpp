@@ -528,7 +528,7 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "--optimizer: adam: beta1: '1' is out of range; accepted: a number from 0 to below 1"},
       {{"--optimizer", "adam", "--momentum", "0.9"},
        "--momentum: adam has none; accepted: with sgd, lars or rmsprop"},
-      {{"--optimizer", "adam", "--nesterov"}, "Nesterov momentum is of sgd, not of adam"},
+      {{"--optimizer", "adam", "--nesterov"}, "Nesterov momentum applies to sgd only, not to adam"},
       {{"--clock", "wall"}, "--clock: unknown clock 'wall'; accepted: real, virtual"},
       {{"--hours", "3"}, "--hours: there is no modelled time; accepted: with --clock virtual"},
       {{"--money", "3"}, "--money: there is no modelled time; accepted: with --clock virtual"},

@@ -75,7 +75,7 @@ TEST_F(CsvSamples, HasRealTargetsWhereOneHasAFractionOrTheyAreAskedFor) {
   EXPECT_EQ(read("a,y\n1,10\n2,0.5\n", {.targets = CsvTargets::classes}).classes, 2);
   EXPECT_EQ(read("a,y\n1,1\n2,1.0\n3,2\n").classes, 2) << "1 and 1.0 are one";
   EXPECT_THAT(error("a,y\n1,10\n2,many\n", {.targets = CsvTargets::numbers}),
-              HasSubstr("column 'y' has 'many', which is no number; accepted: targets=classes"));
+              HasSubstr("column 'y' has 'many', which is not a number; accepted: targets=classes"));
 }
 
 TEST_F(CsvSamples, StandardisesNumbersAndNothingElse) {
@@ -178,7 +178,7 @@ TEST_F(CsvSamples, SaysLineAndColumnOfWhatIsMissing) {
         HasSubstr("table.csv:3: column 'b' has no value; accepted: a value in every field"));
   }
   EXPECT_THAT(error("a,b,y\n1,2\n"), HasSubstr(":2: 2 fields; accepted: 3, as the header has"));
-  EXPECT_THAT(error("a,a,y\n1,2,3\n"), HasSubstr(":1: column 'a' is there twice"));
+  EXPECT_THAT(error("a,a,y\n1,2,3\n"), HasSubstr(":1: column 'a' occurs twice"));
   EXPECT_THAT(error("a,,y\n1,2,3\n"), HasSubstr(":1: column 2 has no name"));
   EXPECT_THAT(error("y\n1\n"), HasSubstr("there is one column"));
   EXPECT_THAT(error("a,y\n"), HasSubstr("there is no row"));

@@ -190,7 +190,8 @@ TEST_F(DataRecords, AreRefusedWhereTheyAreDamaged) {
   };
   EXPECT_EQ(error(good), "no error");
   for (std::size_t size = 0; size + 2 < good.size(); ++size) {
-    ASSERT_THAT(error(good.substr(0, size)), HasSubstr("data.json: is no record of data")) << size;
+    ASSERT_THAT(error(good.substr(0, size)), HasSubstr("data.json: is not a record of data"))
+        << size;
   }
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string json = good;

@@ -280,7 +280,7 @@ TEST_F(ImageFolder, MayHavePartsForTrainingAndTest) {
   EXPECT_THAT(read().notes, ElementsAre("not used: val"));
   fs::create_directories(folder_.path() / "test/c");
   grey("test/c/4.png", 4);
-  EXPECT_THAT(error(), HasSubstr("test/c: is no class; accepted: a folder for each of 'a, b'"));
+  EXPECT_THAT(error(), HasSubstr("test/c: is not a class; accepted: a folder for each of 'a, b'"));
   // A train among other vehicles.
   fs::create_directories(folder_.path() / "bus");
   grey("bus/1.png", 1);

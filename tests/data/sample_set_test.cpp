@@ -269,8 +269,8 @@ TEST(HoldOut, TakesAShareAwayThatFollowsFromTheSeedAlone) {
   EXPECT_NE(held_by(0.25, 1), quarter);
   EXPECT_GT(*quarter.rbegin() - *quarter.begin(), 50) << "it is no run of samples";
   EXPECT_EQ(error_of([] { held_by(0.001, 0); }),
-            "0.001 of 100 samples leaves none to test on; accepted: a share that comes to 1 at "
-            "least and 99 at most");
+            "0.001 of 100 samples leaves none to test on; accepted: a share of at least 1 "
+            "sample and at most 99");
   EXPECT_THAT(error_of([] { held_by(0.999, 0); }), HasSubstr("leaves none to train on"));
 }
 

@@ -64,7 +64,7 @@ TEST_F(TableColumns, RefusesTheOddTextAmongLabels) {
   }
   EXPECT_EQ(read(with_odd("1,1,0.3x5", "3"), {.targets = CsvTargets::classes}).classes, 2);
   EXPECT_THAT(error(with_odd("1,1,0.3x5", "3"), {.targets = CsvTargets::numbers}),
-              HasSubstr("table.csv:302: column 'y' has '0.3x5', which is no number"));
+              HasSubstr("table.csv:302: column 'y' has '0.3x5', which is not a number"));
 }
 
 TEST_F(TableColumns, TakesNumbersWithASign) {
@@ -176,7 +176,7 @@ TEST_F(TableColumns, AreWhatTheirTypesSay) {
   EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(1, 0, 0, 30));
   EXPECT_EQ(read(table, {.types = {{"zip", ColumnKind::numbers}}}).train.inputs.elements(), 2);
   EXPECT_THAT(error("zip,y\nA,0\nB,1\n2,1\n", {.types = {{"zip", ColumnKind::numbers}}}),
-              HasSubstr("table.csv:2: column 'zip' has 'A', which is no number"));
+              HasSubstr("table.csv:2: column 'zip' has 'A', which is not a number"));
   EXPECT_EQ(read(with_odd("x,1,0", "0"), {.types = {{"a", ColumnKind::categories}}})
                 .table->columns_of(ColumnKind::categories),
             1);

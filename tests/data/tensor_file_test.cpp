@@ -133,7 +133,7 @@ TEST_F(TensorFile, TakesTheLastOfTwoMembersWithOneName) {
   EXPECT_THAT(numbers_of(arrays.at("x")), ElementsAre(2)) << "as numpy does";
   EXPECT_THAT(error(zip_of({{"train/x.npy", npy_of<float>("<f4", {1}, {1})},
                             {"test/x.npy", npy_of<float>("<f4", {1}, {2})}})),
-              HasSubstr("its records 'train/x.npy' and 'test/x.npy' differ in a folder alone"));
+              HasSubstr("its records 'train/x.npy' and 'test/x.npy' differ only in a folder"));
 }
 
 TEST_F(TensorFile, HasInputsAndTargetsByTheNamesThatAreUsual) {
@@ -298,9 +298,9 @@ TEST_F(TensorFile, SaysWhatItsArraysLack) {
               HasSubstr("'x' is expanded"));
   EXPECT_THAT(error(zip_of(test::torch_records({{"x", "Float", "0", 2, {3, 2}, {2, 1}}},
                                                {{"0", test::bytes_of(kSix)}}))),
-              HasSubstr("'x' reaches beyond what the file holds of it"));
+              HasSubstr("'x' reaches beyond its data in the file"));
   EXPECT_THAT(error("nothing of the kind"),
-              HasSubstr("it is no zip archive; accepted: torch.save("));
+              HasSubstr("it is not a zip archive; accepted: torch.save("));
 }
 
 // Replaces a number of four bytes wherever it stands.
@@ -402,7 +402,7 @@ TEST_F(TensorFile, ReadsAnArchiveWithTheLongestComment) {
            std::string(length, '.');
   };
   EXPECT_EQ(error(with_comment(65'535)), "no error");
-  EXPECT_THAT(error(with_comment(65'535) + "."), HasSubstr("it is no zip archive"));
+  EXPECT_THAT(error(with_comment(65'535) + "."), HasSubstr("it is not a zip archive"));
 }
 
 TEST_F(TensorFile, SaysWhereANumberIsNotFinite) {

@@ -61,9 +61,9 @@ TEST(Optimizers, AreCheckedAsAWhole) {
   EXPECT_THAT(error({.momentum = 1}), HasSubstr("momentum 1: accepted"));
   EXPECT_THAT(error({.nesterov = true}), HasSubstr("needs a momentum"));
   EXPECT_THAT(error({.kind = OptimizerKind::lars, .momentum = 0.5, .nesterov = true}),
-              HasSubstr("of sgd, not of lars"));
+              HasSubstr("applies to sgd only, not to lars"));
   EXPECT_THAT(error({.kind = OptimizerKind::rmsprop, .momentum_form = MomentumForm::mxnet}),
-              HasSubstr("of sgd and lars, not of rmsprop"));
+              HasSubstr("applies to sgd and lars only, not to rmsprop"));
   EXPECT_THAT(error({.trust = 0}), HasSubstr("trust coefficient"));
   EXPECT_THAT(error({.beta1 = 1}), HasSubstr("beta1"));
   EXPECT_THAT(error({.beta2 = -0.1}), HasSubstr("beta2"));

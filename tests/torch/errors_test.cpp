@@ -130,7 +130,7 @@ TEST(TrainingErrors, SayWhereAndWhatWasDone) {
   EXPECT_EQ(
       training_error_of(trainer_of(loss)).what(),
       std::string("loss of minibatch 3 of 4 at epoch 1, step 2 of the run: an exception that is "
-                  "no std::exception"));
+                  "not a std::exception"));
 }
 
 TEST(TrainingErrors, OfEvaluationsSayWhen) {

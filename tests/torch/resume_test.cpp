@@ -244,7 +244,7 @@ TEST(Resume, IsBoundToEachOptionThatDecidesBits) {
   EXPECT_EQ(refusal(none, none), "no error");
   for (const auto& [name, change] : changes) {
     EXPECT_THAT(refusal(none, change),
-                HasSubstr("the state is of another configuration: " + name + " was "));
+                HasSubstr("the state belongs to another configuration: " + name + " was "));
     EXPECT_EQ(refusal(change, change), "no error") << name;
   }
 }
@@ -379,11 +379,10 @@ TEST(Resume, IsBoundToWhereEpochsEnded) {
   ASSERT_EQ(short_of_rows.result().epochs, 1);
   const State state = short_of_rows.state();
   EXPECT_EQ(error_loading(state, {96, 16, 32}, TraceEnd::stop), "no error");
-  EXPECT_EQ(
-      error_loading(state, {96, 16, 32, 16}, TraceEnd::stop),
-      "test trace, step 4: epoch 2 of the run ended before this step, and in this trace it goes "
-      "on; accepted: a trace in which it ends there, too");
-  EXPECT_THAT(error_loading(state, {96, 16, 32}, TraceEnd::hold), HasSubstr("it goes on"));
+  EXPECT_EQ(error_loading(state, {96, 16, 32, 16}, TraceEnd::stop),
+            "test trace, step 4: epoch 2 of the run ended before this step, and in this trace it "
+            "continues; accepted: a trace in which it ends there, too");
+  EXPECT_THAT(error_loading(state, {96, 16, 32}, TraceEnd::hold), HasSubstr("it continues"));
   // It was full because the next step did not fit, which no step has used.
   TorchTrainer full = trainer_on_rows({88, 16}, TraceEnd::hold, 1);
   full.fit();

@@ -133,14 +133,14 @@ torch.save(net, "net.pt")
     EXPECT_TRUE(at::equal(weights.at("bits"), at::tensor({1, 0}).to(at::kBool)));
   }
   EXPECT_THAT(error_of_bytes(bytes("old.pt")), HasSubstr("format of PyTorch before 1.6"));
-  EXPECT_THAT(error_of_bytes(bytes("other.pt")), StartsWith("w.pt: 'epoch' is no tensor"));
+  EXPECT_THAT(error_of_bytes(bytes("other.pt")), StartsWith("w.pt: 'epoch' is not a tensor"));
   EXPECT_THAT(error_of_bytes(bytes("net.pt")), StartsWith("w.pt: "));
 }
 
 TEST(ReadWeights, BelievesNoSize) {
   const test::MemoryLimit limit(std::size_t{64} << 20);
   EXPECT_THROW(static_cast<void>(std::string(std::size_t{128} << 20, 'x')), std::bad_alloc);
-  const std::string beyond = "reaches beyond what the file holds of it";
+  const std::string beyond = "reaches beyond its data in the file";
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(3, 2))), HasSubstr(beyond));
   EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, 2, 1))), HasSubstr(beyond));
@@ -163,20 +163,20 @@ TEST(ReadWeights, BelievesNoSize) {
   EXPECT_EQ(read_weights(state_dict_of(tensor_of(1 << 30, 0, kHuge)), "w.pt")[0].tensor.numel(), 0);
   // Nothing is called.
   EXPECT_THAT(error_of_bytes(state_dict_of("cos\nsystem\n(" + text("false") + "tR")),
-              HasSubstr("is no dense tensor"));
+              HasSubstr("is not a dense tensor"));
   EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, 2, 0, "ComplexFloatStorage"))),
               HasSubstr("is of a type other than real numbers, whole numbers and bool"));
 }
 
 TEST(ReadWeights, OfBrokenArchives) {
   EXPECT_THAT(error_of_bytes("PK and nothing else, which is no archive"),
-              StartsWith("w.pt: it is no zip archive; accepted: "));
+              StartsWith("w.pt: it is not a zip archive; accepted: "));
   EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}}, true)), HasSubstr("is compressed"));
   EXPECT_THAT(error_of_bytes(archive_of({{"data.txt", "."}})), HasSubstr("no data.pkl in it"));
   EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}, {"constants.pkl", "."}})),
               HasSubstr("it is TorchScript"));
   EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}})),
-              HasSubstr("takes what is not there"));
+              HasSubstr("takes a value from an empty stack"));
   EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "\x80\x02K\x01."}})),
               HasSubstr("it holds no dictionary"));
   // Nested a million times.

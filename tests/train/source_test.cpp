@@ -250,8 +250,8 @@ TEST(Source, ThatHasEndedGoesOnWithTheNextEpochOnly) {
       EXPECT_EQ(longer.fit().steps, 9);
     } else {
       EXPECT_EQ(error,
-                "step 5 of its source: epoch 2 of the run ended before this step, and now it goes "
-                "on; accepted: a source that ends there, too");
+                "step 5 of its source: epoch 2 of the run ended before this step, and now it "
+                "continues; accepted: a source that ends there, too");
     }
   }
 }

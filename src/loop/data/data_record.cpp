@@ -93,7 +93,7 @@ DataRecord record_in(const Json& json) {
   std::uint64_t size = 0;
   std::uint64_t target_size = 0;
   if (!count_elements(record.shape, size) || !count_elements(record.target_shape, target_size)) {
-    throw Error("it has a shape that is none");
+    throw Error("it has an invalid shape");
   }
   for (const Json& of : json.at("channels")) {
     record.channels.push_back(
@@ -165,8 +165,8 @@ std::string to_json(const DataRecord& record) {
 
 DataRecord parse_data_record(std::string_view json, const std::string& source) {
   const auto fail = [&](const char* why) {
-    throw Error(
-        fmt::format("{}: is no record of data: {}; accepted: what a run wrote", source, why));
+    throw Error(fmt::format("{}: is not a record of data: {}; accepted: one that a run wrote",
+                            source, why));
   };
   try {
     return record_in(Json::parse(json));

@@ -42,7 +42,7 @@ class Inflation {
                        record.bytes.size()));
     }
     require_memory(static_cast<double>(record.size), fmt::format("{}, unpacked, needs", name),
-                   "what is saved without compression is read where it lies");
+                   "data saved without compression are not unpacked");
     // The stream is raw deflate: a zip archive keeps the checksum in its directory.
     if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }

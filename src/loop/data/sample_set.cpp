@@ -296,7 +296,7 @@ void hold_out(DataSets& data, double share, std::uint64_t seed) {
         "{} of {} samples leaves none to {}; accepted: {}", share, samples,
         held < 1 ? "test on" : "train on",
         samples < 2 ? std::string("at least 2 samples")
-                    : fmt::format("a share that comes to 1 at least and {} at most", samples - 1)));
+                    : fmt::format("a share of at least 1 sample and at most {}", samples - 1)));
   }
   RUBATO_CHECK(data.train.chosen == nullptr, "samples are held out once");
   std::vector<std::int64_t> order = random_permutation(samples, seed);

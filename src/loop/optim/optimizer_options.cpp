@@ -58,7 +58,7 @@ constexpr std::array<OptimizerRow, kOptimizers.size()> kOptimizerRows{
                 "with --momentum and --nesterov; form says where the rate enters momentum",
                 read_sgd),
     options_row(kOptimizers, OptimizerKind::lars,
-                "rates of each layer's own, with --momentum (You et al. 2017); form as of sgd",
+                "a rate for each layer, with --momentum (You et al. 2017); form as for sgd",
                 read_lars),
     options_row(kOptimizers, OptimizerKind::adam,
                 "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018",
@@ -90,7 +90,7 @@ void require_valid(const OptimizerOptions& options) {
           "from 0 to below 1");
   require(options.weight_decay >= 0, "weight decay", options.weight_decay, "of at least 0");
   if (options.nesterov && options.kind != OptimizerKind::sgd) {
-    throw Error(fmt::format("Nesterov momentum is of sgd, not of {}",
+    throw Error(fmt::format("Nesterov momentum applies to sgd only, not to {}",
                             choice_name(kOptimizers, options.kind)));
   }
   if (options.nesterov && options.momentum == 0) {
@@ -98,7 +98,7 @@ void require_valid(const OptimizerOptions& options) {
   }
   if (options.momentum_form && options.kind != OptimizerKind::sgd &&
       options.kind != OptimizerKind::lars) {
-    throw Error(fmt::format("the form of momentum is of sgd and lars, not of {}",
+    throw Error(fmt::format("the form of momentum applies to sgd and lars only, not to {}",
                             choice_name(kOptimizers, options.kind)));
   }
   require(options.trust > 0, "trust coefficient", options.trust, "above 0");

@@ -26,18 +26,18 @@ using AugmentationRow = OptionsRow<AugmentationOptions, AugmentationKind>;
 
 constexpr std::array<AugmentationRow, kAugmentations.size()> kAugmentationRows{
     options_row(kAugmentations, AugmentationKind::shift,
-                "moves each image by up to so many pixels up or down and left or right; what comes "
-                "in at the edge repeats it",
+                "shifts each image by up to that many pixels up or down and left or right, and "
+                "repeats its edge",
                 read_shift),
     options_row(kAugmentations, AugmentationKind::flip,
                 "mirrors each image, left to right, with probability 1/2", read_flip),
     options_row(kAugmentations, AugmentationKind::crop,
-                "cuts each image at random out of one with a padding of zeros around it; zero is "
-                "the mean of normalised pixels",
+                "pads each image with zeros and cuts it out at a random place; zero is the mean of "
+                "normalised pixels",
                 read_crop),
     options_row(kAugmentations, AugmentationKind::cutout,
-                "sets a square of so many pixels at a random place of each image to zero; part of "
-                "it may lie outside (DeVries and Taylor 2017)",
+                "sets a square of that side, in pixels, at a random place of each image to zero; "
+                "part of it may lie outside (DeVries and Taylor 2017)",
                 read_cutout)};
 
 }  // namespace

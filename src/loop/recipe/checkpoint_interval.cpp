@@ -21,7 +21,7 @@ std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view tex
     }
   }
   throw Error(fmt::format(
-      "'{}' is no interval; accepted: such as 100steps, 1epoch, 60seconds, or never", text));
+      "'{}' is not an interval; accepted: such as 100steps, 1epoch, 60seconds, or never", text));
 }
 
 }  // namespace rubato

@@ -45,8 +45,8 @@ void read_uniform(Spec& spec, InitializerOptions& options) {
 using InitializerRow = OptionsRow<InitializerOptions, InitializerKind>;
 
 constexpr std::array<InitializerRow, kInitializers.size()> kInitializerRows{
-    options_row(kInitializers, InitializerKind::standard, "what the model's own constructor does",
-                read_nothing),
+    options_row(kInitializers, InitializerKind::standard,
+                "the values that the model's constructor sets", read_nothing),
     options_row(kInitializers, InitializerKind::xavier,
                 "variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)", read_xavier),
     options_row(kInitializers, InitializerKind::msra,

@@ -26,7 +26,7 @@ PerceptronOptions parse_perceptron(std::string_view text) {
   Spec spec(text);
   if (spec.name() != "mlp") {
     throw Error(
-        fmt::format("'{}' is no perceptron; accepted: mlp, with arguments hidden and "
+        fmt::format("'{}' is not a perceptron; accepted: mlp, with arguments hidden and "
                     "activation",
                     spec.name()));
   }

@@ -28,7 +28,7 @@ using PrecisionRow = OptionsRow<PrecisionOptions, Precision>;
 constexpr std::array<PrecisionRow, kPrecisions.size()> kPrecisionRows{
     options_row(kPrecisions, Precision::full, "the parameters' type throughout", read_no_scale),
     options_row(kPrecisions, Precision::bf16,
-                "forward and backward in bfloat16 where libtorch's autocast takes it to be safe",
+                "forward and backward in bfloat16 where libtorch's autocast considers it safe",
                 read_no_scale),
     options_row(kPrecisions, Precision::fp16,
                 "float16 storage with float32 master weights, emulated, and dynamic loss scaling",

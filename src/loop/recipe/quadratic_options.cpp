@@ -53,7 +53,7 @@ QuadraticOptions parse_quadratic(std::string_view text) {
   Spec spec(text);
   if (spec.name() != "quadratic") {
     throw Error(
-        fmt::format("'{}' is no quadratic; accepted: quadratic, with arguments dim, "
+        fmt::format("'{}' is not a quadratic; accepted: quadratic, with arguments dim, "
                     "condition, noise and samples",
                     spec.name()));
   }

@@ -28,8 +28,9 @@ ResidualOptions read_residual(Spec& spec) {
 ResidualOptions parse_residual(std::string_view text) {
   Spec spec(text);
   if (spec.name() != "resnet20") {
-    throw Error(fmt::format(
-        "'{}' is no residual network; accepted: resnet20, with the argument width", spec.name()));
+    throw Error(
+        fmt::format("'{}' is not a residual network; accepted: resnet20, with the argument width",
+                    spec.name()));
   }
   const ResidualOptions options = read_residual(spec);
   spec.finish();

@@ -18,13 +18,13 @@ struct MetricRow {
 constexpr std::int64_t kMostK = 1'000'000;
 
 constexpr std::array<MetricRow, 4> kMetricRows{
-    {{"accuracy", "the share of targets that are the largest output; of classes, in any case",
+    {{"accuracy", "the share of targets that are the largest output; always measured for classes",
       [](Spec&, TestMetrics& metrics) { metrics.accuracy = true; }},
-     {"top-k", "the share of targets that are among the k largest outputs; of classes",
+     {"top-k", "the share of targets that are among the k largest outputs; for classes",
       [](Spec& spec, TestMetrics& metrics) { metrics.top_k = spec.whole("k", 5, 1, kMostK); }},
-     {"mse", "the mean squared error of the outputs; of real targets",
+     {"mse", "the mean squared error of the outputs; for real targets",
       [](Spec&, TestMetrics& metrics) { metrics.mse = true; }},
-     {"perplexity", "e to the power of the test loss, which is to be a cross entropy; of classes",
+     {"perplexity", "e to the power of the test loss, which must be a cross entropy; for classes",
       [](Spec&, TestMetrics& metrics) { metrics.perplexity = true; }}}};
 
 }  // namespace

@@ -44,10 +44,10 @@ TransformerOptions read_transformer(Spec& spec) {
 TransformerOptions parse_transformer(std::string_view text) {
   Spec spec(text);
   if (spec.name() != "transformer") {
-    throw Error(
-        fmt::format("'{}' is no transformer; accepted: transformer, with arguments layers, heads, "
-                    "dim, hidden and dropout",
-                    spec.name()));
+    throw Error(fmt::format(
+        "'{}' is not a transformer; accepted: transformer, with arguments layers, heads, "
+        "dim, hidden and dropout",
+        spec.name()));
   }
   const TransformerOptions options = read_transformer(spec);
   spec.finish();

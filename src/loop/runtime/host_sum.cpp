@@ -17,7 +17,7 @@ namespace {
 
 std::vector<double> checked_weights(const Hosts& hosts) {
   if (hosts.count() < 1 || hosts.rank() < 0 || hosts.rank() >= hosts.count()) {
-    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than there are",
+    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than their number",
                             hosts.rank(), hosts.count()));
   }
   std::vector<double> weights = hosts.weights();

@@ -54,7 +54,7 @@ constexpr ReducerRow reducer_row(std::string_view name, std::string_view help,
 // The reproducible reducers; the others are the all-reduce algorithms.
 constexpr std::array<ReducerRow, 3> kReducers{
     reducer_row<TreeReducer>(
-        "tree", "the combining tree: who comes second adds and climbs; same bits", false),
+        "tree", "the combining tree: the core that comes second adds and climbs; same bits", false),
     reducer_row<ChunkedTreeReducer>(
         "chunked-tree",
         "a combining tree for each chunk of the values, so that threads share "

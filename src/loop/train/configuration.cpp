@@ -130,7 +130,7 @@ void require_same_configuration(const std::string& saved, const std::string& own
   }
   if (differences.empty()) return;
   throw Error(fmt::format(
-      "the state is of another configuration: {}\nmay be changed: threads, cores, "
+      "the state belongs to another configuration: {}\nmay be changed: threads, cores, "
       "assignment, a reproducible reducer, more epochs, rows of the trace that no step has used",
       fmt::join(differences, "; ")));
 }

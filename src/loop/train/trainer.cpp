@@ -100,7 +100,7 @@ class Trainer::Implementation final : public Training {
       end_by(error.what());
       throw;
     } catch (...) {
-      end_by("an exception that is no std::exception");
+      end_by("an exception that is not a std::exception");
       throw;
     }
     quiet_.end_fit();
@@ -145,7 +145,7 @@ class Trainer::Implementation final : public Training {
   void end_by(std::string_view what) {
     quiet_.end_fit();
     show(true);
-    stage_.broken_by("fit()", fmt::format("the update at {} was ended in its middle by '{}'",
+    stage_.broken_by("fit()", fmt::format("the update at {} was interrupted by '{}'",
                                           place_of(walk_.epoch(), walk_.step()), what));
   }
 
@@ -482,10 +482,10 @@ void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart
   if (result_.stopped.empty() && trace_) {
     require_same_epochs(*trace_, walk_, part.has_value());
   } else if (result_.stopped.empty() && part) {
-    throw Error(
-        fmt::format("{}: epoch {} of the run ended before this step, and now it goes on; accepted: "
-                    "a source that ends there, too",
-                    source_->where(walk_.step()), result_.epochs + 1));
+    throw Error(fmt::format(
+        "{}: epoch {} of the run ended before this step, and now it continues; accepted: "
+        "a source that ends there, too",
+        source_->where(walk_.step()), result_.epochs + 1));
   }
   if (in_epoch) epoch_.emplace(walk_, trace_);
 }

@@ -52,7 +52,7 @@ void rethrow_with_place(Phase phase, const std::string& place) {
     if (is_out_of_memory(error)) throw;
     throw TrainingError(phase, place, essence_of(without_stack(error.what())), error.what());
   } catch (...) {
-    throw TrainingError(phase, place, "an exception that is no std::exception", "");
+    throw TrainingError(phase, place, "an exception that is not a std::exception", "");
   }
 }
 

@@ -72,7 +72,7 @@ class Verification::Witness final : public Observer {
     put(marks, "the gradient norm", step.gradient_norm);
     put(marks, "the noise scale", step.noise_scale);
     for (const NamedNumber& input : step.decision_inputs) {
-      put(marks, "what the source went by", input.value);
+      put(marks, "the inputs of the source's decision", input.value);
     }
     for (const auto* arrays : {&training.parameters(), &training.buffers()}) {
       for (const NamedArray& array : *arrays) {

@@ -146,7 +146,8 @@ ImageFiles files_of(const fs::path& folder, const std::vector<std::string>& clas
     const std::string name = path.filename().string();
     const auto found = std::ranges::find(classes, name);
     if (found == classes.end()) {
-      throw Error(fmt::format("{}: is no class; accepted: a folder for each of {}", path.string(),
+      throw Error(fmt::format("{}: is not a class; accepted: a folder for each of {}",
+                              path.string(),
                               detail::excerpt(fmt::to_string(fmt::join(classes, ", ")))));
     }
     const std::size_t before = files.images.size();

@@ -42,7 +42,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   // Opening a pipe would wait for a writer.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
-    fail(error ? error.message() : "is no regular file");
+    fail(error ? error.message() : "is not a regular file");
   }
   const Descriptor file(path);
   struct stat status {};

@@ -141,7 +141,7 @@ void CsvTable::check_names() const {
            "a name for each column, or header=no where the first line is data");
     }
     if (!seen.insert(names_[i]).second) {
-      fail(i, "is there twice", "names that differ, or header=no where the first line is data");
+      fail(i, "occurs twice", "names that differ, or header=no where the first line is data");
     }
   }
 }

@@ -255,7 +255,7 @@ class EncodingLearner {
     const std::string& name = encoding_.columns[i].name;
     if (const auto given = options_.types.find(name); given != options_.types.end()) {
       if (given->second == ColumnKind::numbers && facts.texts > 0) {
-        fail(i, "which is no number", a_number(i));
+        fail(i, "which is not a number", a_number(i));
       }
       return given->second;
     }
@@ -297,7 +297,7 @@ class EncodingLearner {
         options_.targets == CsvTargets::numbers ||
         (options_.targets == CsvTargets::automatic && facts.texts == 0 && !facts.whole);
     if (numbers) {
-      if (facts.texts > 0) fail(i, "which is no number", "targets=classes");
+      if (facts.texts > 0) fail(i, "which is not a number", "targets=classes");
       return;
     }
     if (facts.too_many) {

@@ -81,7 +81,7 @@ NumberArray dense(const StridedArray& array, const std::shared_ptr<const void>& 
   const std::size_t held = array.bytes.size() / size_of(array.type);
   if (end_of_strided(array.shape, array.strides) > static_cast<long double>(held)) {
     throw Error(
-        fmt::format("{} reaches beyond what the file holds of it; accepted: a whole file", name));
+        fmt::format("{} reaches beyond its data in the file; accepted: a whole file", name));
   }
   // Expanded tensors are refused, so that no small file needs much memory.
   if (elements > held) {
@@ -98,7 +98,7 @@ NumberArray dense(const StridedArray& array, const std::shared_ptr<const void>& 
   }
   require_memory(static_cast<double>(bytes),
                  fmt::format("{}, copied into row-major order, needs", name),
-                 "an array that is saved in that order is read where it lies");
+                 "an array that is saved in that order is not copied");
   const auto copy = copy_of(array, elements);
   result.bytes = *copy;
   result.owner = copy;

@@ -166,7 +166,7 @@ Beginning read_beginning(std::string_view bytes, const std::string& name) {
   constexpr std::string_view kMagic = "\x93NUMPY";
   if (!bytes.starts_with(kMagic)) {
     throw Error(
-        fmt::format("{} is no array of numpy; accepted: an array that numpy.save() wrote", name));
+        fmt::format("{} is not a numpy array; accepted: an array that numpy.save() wrote", name));
   }
   constexpr std::size_t kVersionEnd = 8;
   if (bytes.size() < kVersionEnd) fail_cut_off(name);

@@ -72,7 +72,8 @@ class Pickle::Machine {
     return value;
   }
   PickleValue* pop() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("takes what is not there");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back()))
+      fail("takes a value from an empty stack");
     PickleValue* const value = stack_.back();
     stack_.pop_back();
     return value;
@@ -83,7 +84,7 @@ class Pickle::Machine {
     return *value;
   }
   std::vector<const PickleValue*> pop_to_mark() {
-    if (marks_.empty()) fail("takes what is not there");
+    if (marks_.empty()) fail("takes values to a mark that it has not set");
     std::vector<const PickleValue*> items(
         stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
     stack_.resize(marks_.back());
@@ -125,13 +126,13 @@ class Pickle::Machine {
   void remember(std::uint64_t number) { memo_[number] = &top(); }
   void recall(std::uint64_t number) {
     const auto found = memo_.find(number);
-    if (found == memo_.end()) fail("recalls what it has not stored");
+    if (found == memo_.end()) fail("recalls a value that it has not stored");
     stack_.push_back(found->second);
   }
 
   PickleValue& container(Kind kind) {
     PickleValue& value = top();
-    if (value.kind != kind) fail("adds to what is no container");
+    if (value.kind != kind) fail("adds to a value that is not a container");
     return value;
   }
   void append(const std::vector<const PickleValue*>& items) {

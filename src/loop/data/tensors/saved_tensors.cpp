@@ -44,9 +44,9 @@ class SavedTensorReader {
 
   [[nodiscard]] SavedTensor read(const std::string& name, const PickleValue& value) const {
     const PickleValue& call = without_parameter(value);
-    if (!calls_global(call)) fail(name, "is no tensor");
+    if (!calls_global(call)) fail(name, "is not a tensor");
     const auto& arguments = call.items[1]->items;
-    if (call.items[0]->text != kTensor || arguments.size() < 4) fail(name, "is no dense tensor");
+    if (call.items[0]->text != kTensor || arguments.size() < 4) fail(name, "is not a dense tensor");
     SavedTensor tensor{.name = name,
                        .offset = number(name, *arguments[1]),
                        .shape = numbers(name, *arguments[2]),
@@ -54,7 +54,7 @@ class SavedTensorReader {
     read_storage(*arguments[0], tensor);
     require_inside(tensor);
     constexpr std::size_t kMetadata = 6;
-    if (arguments.size() > kMetadata + 1) fail(name, "is no dense tensor");
+    if (arguments.size() > kMetadata + 1) fail(name, "is not a dense tensor");
     if (arguments.size() > kMetadata) read_metadata(*arguments[kMetadata], tensor);
     return tensor;
   }
@@ -114,7 +114,7 @@ class SavedTensorReader {
     const auto offset = static_cast<long double>(tensor.offset);
     const long double end = elements == 0 ? 0 : end_of_strided(tensor.shape, tensor.strides);
     if (offset + end > static_cast<long double>(held)) {
-      fail(tensor.name, "reaches beyond what the file holds of it");
+      fail(tensor.name, "reaches beyond its data in the file");
     }
   }
 
@@ -158,7 +158,7 @@ std::vector<SavedTensor> read_saved_tensors(const std::map<std::string, ZipRecor
   const SavedTensorReader reader(records, source, accepted);
   std::vector<std::string> names;
   for (const auto& [key, value] : pickled.value().entries) {
-    if (key->kind != Kind::text) fail("it holds a key that is no text");
+    if (key->kind != Kind::text) fail("it holds a key that is not text");
     names.push_back(key->text);
   }
   const std::vector<std::string> wanted = pick ? pick(names) : names;

@@ -30,7 +30,7 @@ constexpr std::string_view kAccepted =
 // Negates an array of floating-point numbers, whose sign is the highest bit of the last byte.
 NumberArray negated(NumberArray array, const std::string& name) {
   require_memory(static_cast<double>(array.bytes.size()), fmt::format("{}, negated, needs", name),
-                 "a tensor that was saved as .resolve_neg() is read where it lies");
+                 "a tensor that was saved as .resolve_neg() is not copied");
   auto copy = std::make_shared<std::string>(array.bytes);
   const std::size_t size = size_of(array.type);
   constexpr unsigned char kSign = 0x80;

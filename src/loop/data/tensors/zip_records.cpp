@@ -46,12 +46,12 @@ class ZipReader {
       const ZipRecord record =
           record_of(at, name, part(at + kEntryBytes + name_bytes, extra_bytes));
       total += record.bytes.size();
-      require(total <= bytes_.size(), "its records lie upon each other");
+      require(total <= bytes_.size(), "its records overlap");
       // The records lie in a folder that has the original name of the file.
       const std::string within(name.substr(std::min(name.find('/') + 1, name.size())));
       const std::string_view same = whole_names.try_emplace(within, name).first->second;
       if (same != name)
-        fail(fmt::format("its records '{}' and '{}' differ in a folder alone", same, name));
+        fail(fmt::format("its records '{}' and '{}' differ only in a folder", same, name));
       records.insert_or_assign(within, record);
       at += kEntryBytes + name_bytes + extra_bytes + number(at + 32, 2);
     }
@@ -83,7 +83,7 @@ class ZipReader {
   // Returns the beginning of the directory; sets the number of its entries.
   std::uint64_t directory() {
     constexpr std::size_t kLongestComment = 0xFFFF;
-    require(bytes_.size() >= kEndBytes, "it is no zip archive");
+    require(bytes_.size() >= kEndBytes, "it is not a zip archive");
     const std::size_t last = bytes_.size() - kEndBytes;
     for (std::size_t back = 0; back <= std::min(last, kLongestComment); ++back) {
       const std::size_t end = last - back;
@@ -97,7 +97,7 @@ class ZipReader {
       entries_ = number(end + 10, 2);
       return number(end + 16, 4);
     }
-    fail("it is no zip archive");
+    fail("it is not a zip archive");
   }
 
   [[nodiscard]] ZipRecord record_of(std::uint64_t entry, std::string_view name,

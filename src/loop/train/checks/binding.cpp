@@ -33,7 +33,7 @@ void require_same_epochs(Planner planner, const Walk& walk, bool part) {
   // After a part of an epoch was evaluated, no step may follow in that epoch.
   if (!part && planner.next_step() == walk.first_step()) return;
   throw Error(
-      fmt::format("{}: epoch {} of the run ended before this step, and in this trace it goes on; "
+      fmt::format("{}: epoch {} of the run ended before this step, and in this trace it continues; "
                   "accepted: a trace in which it ends there, too",
                   planner.trace().where(walk.step()), walk.epoch().value() + (part ? 1 : 0)));
 }

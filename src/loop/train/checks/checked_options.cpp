@@ -23,8 +23,8 @@ namespace {
 void require_nothing_ignored(const TrainOptions& options) {
   const auto refuse = [](const std::string& what) {
     throw Error(
-        fmt::format("{}, which own_optimizer does not see; accepted: none, and what is "
-                    "wanted in the options of the optimizer that it makes",
+        fmt::format("{}, which own_optimizer does not see; accepted: none; set the "
+                    "options of the optimizer that it makes",
                     what));
   };
   if (options.optimizer.weight_decay != 0) {
@@ -62,8 +62,8 @@ void require_reduction(const TrainOptions& options) {
   if (options.exact && !own.reproducible) {
     throw Error(
         fmt::format("reducer {} does not promise the same bits for every number of threads "
-                    "and cores; accepted: OwnReducer::reproducible where its sum has the order "
-                    "said there, or training without exactness",
+                    "and cores; accepted: OwnReducer::reproducible if its sum has the order "
+                    "documented there, or training without exactness",
                     own.name));
   }
 }

@@ -24,7 +24,7 @@ void require_independence_of_cores(const Objective& objective, const TrainOption
   }
   if (options.dealing == Dealing::in_turns) {
     throw Error(
-        fmt::format("{}, and evaluators dealt in turns part a core's minibatches; accepted: "
+        fmt::format("{}, and evaluators dealt in turns divide a core's minibatches; accepted: "
                     "Dealing::by_thread",
                     why));
   }

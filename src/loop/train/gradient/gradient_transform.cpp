@@ -19,8 +19,7 @@ struct TransformRow {
 };
 
 constexpr std::array<TransformRow, 1> kTransforms{
-    {{"noise",
-      "adds normal numbers of that deviation, as differential privacy does behind clipping",
+    {{"noise", "adds normal numbers of that deviation, as differential privacy does after clipping",
       [](Spec& spec) {
         return gaussian_noise(spec.real("deviation", Required{"0.01"}, kPositive));
       }}}};

@@ -92,12 +92,12 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .tag = "train/iterations"},
        &StepRecord::iterations},
       {{.name = "loss",
-        .help = "mean over the samples, or over what has weight, before the update",
+        .help = "mean over the samples, weighted if the loss has weights, before the update",
         .tag = "train/loss",
         .progress = {.label = "loss", .worth = 5}},
        &StepRecord::loss},
       {{.name = "weight",
-        .help = "sum of the weights that the loss is the mean over, where the loss has any",
+        .help = "sum of the weights of the mean loss, if the loss has weights",
         .tag = "train/weight"},
        &StepRecord::weight},
       {{.name = "applied",
@@ -118,12 +118,12 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .tag = "train/measured_gain"},
        &StepRecord::measured_gain},
       {{.name = "loss_scale",
-        .help = "what the loss was multiplied by, with `--precision fp16`",
+        .help = "factor of the loss, with `--precision fp16`",
         .tag = "train/loss_scale"},
        &StepRecord::loss_scale},
       {{.name = "skipped",
         .help = "whether the step is left out, because the gradient overflowed with "
-                "`--precision fp16` or nothing has weight",
+                "`--precision fp16` or all weights are 0",
         .tag = "step/skipped",
         .usual = false},
        [](const StepRecord& step) {
@@ -132,7 +132,7 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
   add_part(columns, clock_schema().columns, &StepRecord::time,
            [](ColumnInfo& info) { info.tag = "clock/" + info.name; });
   columns.push_back({{.name = "decision_*",
-                      .help = "what a batch policy went by, under the policy's names",
+                      .help = "inputs of a batch policy's decision, under the policy's names",
                       .key = "decision",
                       .tag = "decision/*"},
                      &StepRecord::decision_inputs});
@@ -142,8 +142,8 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
       seconds_column("compute", &StepTiming::compute, "forward and backward, all threads together"),
       seconds_column("reduce", &StepTiming::reduce, "summing gradients, all threads together"),
       seconds_column("exchange", &StepTiming::exchange,
-                     "from the end of this host's gradients to the sum of all hosts, with waiting "
-                     "for slower ones; in a run of several"),
+                     "from the end of this host's gradients to the sum of all hosts, waits for "
+                     "slower ones included; with several hosts"),
       seconds_column("update", &StepTiming::update,
                      "from the end of the sum to the end of the step: rule, update, buffers"),
       seconds_column("wall", &StepTiming::wall, "from the beginning of the step to its end")};
@@ -259,9 +259,9 @@ const RecordSchema<OfStep<MinibatchRecord>>& minibatch_schema() {
       .columns = {{{.name = "step", .help = "index of the step"}, &Line::step},
                   {{.name = "minibatch", .help = "index of the minibatch within the epoch, from 0"},
                    of_part(&Line::part, &MinibatchRecord::minibatch)},
-                  {{.name = "core", .help = "the core that computed it in the end, from 0"},
+                  {{.name = "core", .help = "the core that finally computed it, from 0"},
                    of_part(&Line::part, &MinibatchRecord::core)},
-                  {{.name = "substep", .help = "which of the core's substeps it was, from 0"},
+                  {{.name = "substep", .help = "index among the core's substeps, from 0"},
                    of_part(&Line::part, &MinibatchRecord::substep)},
                   {{.name = "loss", .help = "mean over its samples"},
                    of_part(&Line::part, &MinibatchRecord::loss)},
@@ -285,7 +285,7 @@ const RecordSchema<FaultOfStep>& fault_schema() {
       .columns = {{{.name = "step", .help = "index of the step"}, &FaultOfStep::step},
                   {{.name = "core", .help = "the core, from 0"},
                    of_part(&FaultOfStep::fault, &FaultRecord::core)},
-                  {{.name = "substep", .help = "in which of its substeps it died, from 0"},
+                  {{.name = "substep", .help = "substep in which it died, from 0"},
                    of_part(&FaultOfStep::fault, &FaultRecord::substep)},
                   {{.name = "cores_left", .help = "cores on which the step is redone"},
                    &FaultOfStep::cores_left}}};
@@ -317,7 +317,7 @@ const RecordSchema<OfStep<TensorStatistics>>& monitor_schema() {
 const RecordSchema<Evaluation>& evaluation_schema() {
   static const RecordSchema<Evaluation> schema{
       .name = "evaluation",
-      .help = "What `rubato eval --json` prints.",
+      .help = "The output of `rubato eval --json`.",
       .columns = {
           {{.name = "samples",
             .unit = kSamples,
@@ -358,7 +358,7 @@ const RecordSchema<Evaluation>& evaluation_schema() {
 const RecordSchema<ClockTime>& clock_schema() {
   static const RecordSchema<ClockTime> schema{
       .name = kClock,
-      .help = "What a clock of modelled time shows.",
+      .help = "The reading of a clock of modelled time.",
       .columns = {
           hours_column("hours", &ClockTime::seconds, "modelled time since training began"),
           hours_column("core_hours", &ClockTime::core_seconds,
@@ -370,7 +370,7 @@ const RecordSchema<ClockTime>& clock_schema() {
                        "of `hours`: attempts at steps that were lost"),
           hours_column("restart_hours", &ClockTime::restart_seconds, "of `hours`: restarts"),
           {{.name = "restarts",
-            .help = "how often a step was begun anew, or training after a time without devices",
+            .help = "how often a step, or training after a time without devices, was restarted",
             .object = kClock},
            &ClockTime::restarts}}};
   return schema;
@@ -378,7 +378,7 @@ const RecordSchema<ClockTime>& clock_schema() {
 
 const RecordSchema<TrainResult>& result_schema() {
   static const RecordSchema<TrainResult> schema{
-      .name = "result", .help = "What training came to.", .columns = result_columns()};
+      .name = "result", .help = "The result of training.", .columns = result_columns()};
   return schema;
 }
 
