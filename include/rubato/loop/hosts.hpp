@@ -64,7 +64,7 @@ class Hosts {
   virtual void give(std::span<const std::span<const std::byte>> out);
   /// Waits until all expected messages have arrived. Requires an exchange that has been given.
   virtual void take();
-  /// Gives up the exchanges under way; the other hosts lose them.
+  /// Gives up the exchanges under way, after which this host is lost to the others.
   virtual void abandon() noexcept;
 
   // Requests, which reach all hosts with the next exchange that is given. They may be made at any
