@@ -84,9 +84,9 @@ void require_valid(const OptimizerOptions& options);
 
 /// The moment at which the slow weights of Lookahead are set to the fast ones.
 enum class LookaheadStart {
-  /// Before the first update, as in the paper.
+  /// They are set before the first update, as in the paper.
   before_first_update,
-  /// After the first update, as in some implementations.
+  /// They are set after the first update, as in some implementations.
   after_first_update,
 };
 

@@ -27,7 +27,7 @@ struct Evaluation {
   std::optional<double> perplexity{};
 };
 
-/// How the time of a step was spent.
+/// The time of a step, by kind of work.
 struct StepTiming {
   /// Seconds of all threads together in gathering the samples of the minibatches.
   double data = 0;
