@@ -21,7 +21,7 @@
 
 #include "base/machine/instruction_set.hpp"
 #include "eigen_step.hpp"
-#include "loop/eigen/kernels/aligned_values.hpp"
+#include "loop/eigen/dense_parameters.hpp"
 #include "loop/eigen/kernels/dense_kernels.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fuzz/read_samples.hpp"
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 #include "support/damaged_files.hpp"
 #include "support/temp_folder.hpp"
 

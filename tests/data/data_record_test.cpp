@@ -1,7 +1,5 @@
 // What a run keeps of its data, and other data that are read by it.
 
-#include "loop/data/data_record.hpp"
-
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -9,8 +7,8 @@
 #include <gmock/gmock.h>
 
 #include "data/archive_files.hpp"
-#include "loop/data/files/data_files.hpp"
-#include "loop/data/tables/utf8.hpp"
+#include "loop/data/data_files.hpp"
+#include "loop/data/tables/text.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

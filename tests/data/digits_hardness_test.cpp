@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 #include <gtest/gtest.h>
 
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 
 namespace rubato {
 namespace {

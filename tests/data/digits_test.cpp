@@ -1,4 +1,4 @@
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 
 #include <algorithm>
 #include <array>

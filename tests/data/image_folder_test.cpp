@@ -14,9 +14,8 @@
 
 #include "base/state/sha256.hpp"
 #include "fuzz/read_samples.hpp"
-#include "loop/data/data_record.hpp"
-#include "loop/data/files/data_files.hpp"
-#include "loop/data/files/picture.hpp"
+#include "loop/data/data_files.hpp"
+#include "loop/data/images/image_files.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 
 namespace rubato::test {
 

@@ -12,7 +12,7 @@
 
 #include "data/archive_files.hpp"
 #include "data/idx_files.hpp"
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

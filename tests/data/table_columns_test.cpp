@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "data/input_of.hpp"
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 #include "loop/data/tables/table_encoding.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -1,7 +1,5 @@
 // Files of numpy.savez() and torch.save(): what they hold, and what hostile ones do.
 
-#include "loop/data/tensors/tensor_file.hpp"
-
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -15,8 +13,9 @@
 
 #include "data/archive_files.hpp"
 #include "fuzz/read_samples.hpp"
-#include "loop/data/files/data_files.hpp"
-#include "loop/data/record_contents.hpp"
+#include "loop/data/data_files.hpp"
+#include "loop/data/tensors/saved_tensors.hpp"
+#include "loop/data/tensors/zip_archive.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

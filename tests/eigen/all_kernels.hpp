@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "loop/eigen/dense_parameters.hpp"
 #include "loop/eigen/kernels/dense_kernels.hpp"
-#include "loop/eigen/kernels/instruction_set.hpp"
 
 namespace rubato::test {
 

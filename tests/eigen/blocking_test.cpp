@@ -16,7 +16,7 @@
 #include <gmock/gmock.h>
 
 #include "eigen/all_kernels.hpp"
-#include "loop/eigen/kernels/aligned_values.hpp"
+#include "loop/eigen/dense_parameters.hpp"
 
 namespace rubato {
 namespace {

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "eigen/all_kernels.hpp"
-#include "loop/eigen/kernels/aligned_values.hpp"
+#include "loop/eigen/dense_parameters.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {

@@ -11,7 +11,7 @@
 #include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 
 namespace rubato {
 namespace {

@@ -1,8 +1,8 @@
-#include "loop/eigen/linear_initial_values.hpp"
-
 #include <vector>
 
 #include <gmock/gmock.h>
+
+#include "loop/eigen/dense_parameters.hpp"
 
 namespace rubato {
 namespace {

@@ -8,7 +8,7 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato::test {

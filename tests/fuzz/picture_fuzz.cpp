@@ -7,7 +7,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "loop/data/files/picture.hpp"
+#include "loop/data/images/image_files.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -7,7 +7,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 #include "memory_file.hpp"
 #include "read_samples.hpp"
 

@@ -18,7 +18,6 @@
 
 #include <rubato/base/state.hpp>
 
-#include "loop/optim/lookahead.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "optim/grouped_problem.hpp"
 #include "support/error_of.hpp"

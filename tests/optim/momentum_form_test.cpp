@@ -13,8 +13,7 @@
 
 #include <rubato/numbers/rule.hpp>
 
-#include "loop/optim/methods/lars.hpp"
-#include "loop/optim/methods/sgd.hpp"
+#include "loop/optim/sgd.hpp"
 #include "numbers/scaling/rules/lbsgd_rule.hpp"
 #include "support/random_values.hpp"
 

@@ -11,9 +11,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "loop/optim/lookahead.hpp"
 #include "loop/optim/make_optimizer.hpp"
-#include "loop/optim/methods/sgd.hpp"
+#include "loop/optim/sgd.hpp"
 #include "optim/flat_problem.hpp"
 #include "support/error_of.hpp"
 

@@ -1,4 +1,4 @@
-#include "loop/optim/methods/sgd.hpp"
+#include "loop/optim/sgd.hpp"
 
 #include <cstddef>
 #include <cstdint>

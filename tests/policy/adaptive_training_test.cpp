@@ -21,7 +21,7 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 #include "policy/adaptive.hpp"
 #include "support/temp_folder.hpp"
 

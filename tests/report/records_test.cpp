@@ -16,7 +16,7 @@
 
 #include <rubato/runs/records.hpp>
 
-#include "loop/train/records/result_state.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "runs/report/progress.hpp"
 #include "runs/report/report_schemas.hpp"
 #include "support/full_record.hpp"

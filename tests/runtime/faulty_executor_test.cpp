@@ -1,5 +1,3 @@
-#include "loop/runtime/executors/faulty_executor.hpp"
-
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -10,6 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "base/core/system/stopwatch.hpp"
+#include "loop/runtime/step_executor.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

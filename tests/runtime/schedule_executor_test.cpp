@@ -1,4 +1,4 @@
-#include "loop/runtime/executors/schedule_executor.hpp"
+#include "loop/runtime/schedule_executor.hpp"
 
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "loop/runtime/executors/step_executor.hpp"
+#include "loop/runtime/step_executor.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 
 namespace rubato::test {
 

@@ -10,7 +10,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 
 namespace rubato {
 namespace {

@@ -13,7 +13,7 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/testing.hpp>
 
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 
 namespace rubato::test {
 

@@ -13,7 +13,7 @@
 #include <rubato/testing.hpp>
 
 #include "libtorch/model/script/script_instances.hpp"
-#include "loop/data/digits/digits.hpp"
+#include "loop/data/images/digits.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -13,8 +13,7 @@
 #include <rubato/loop/observers.hpp>
 #include <rubato/testing.hpp>
 
-#include "loop/optim/methods/lars.hpp"
-#include "loop/optim/methods/sgd.hpp"
+#include "loop/optim/sgd.hpp"
 #include "support/error_of.hpp"
 #include "train/around.hpp"
 

@@ -1,7 +1,6 @@
-#include "loop/train/checks/training_memory.hpp"
-
 #include <gmock/gmock.h>
 
+#include "loop/train/step/step_choices.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -22,7 +22,7 @@
 #include "libtorch/torch/datasets/sample_dataset.hpp"
 #include "libtorch/torch/objective/generator_keeper.hpp"
 #include "libtorch_workload.hpp"
-#include "loop/data/files/mapped_file.hpp"
+#include "loop/data/input_file.hpp"
 #include "portable_kernels.hpp"
 #include "recorded_workload.hpp"
 #include "run_loss.hpp"

@@ -1,5 +1,3 @@
-#include "data_record.hpp"
-
 #include <array>
 #include <cmath>
 #include <utility>
@@ -11,6 +9,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/or_null.hpp"
+#include "data_files.hpp"
 
 namespace rubato {
 

@@ -8,12 +8,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/eigen.hpp>
 
-#include "dense_evaluation.hpp"
+#include "dense_parameters.hpp"
 #include "dense_pass.hpp"
-#include "flat_parameters.hpp"
-#include "linear_initial_values.hpp"
-#include "loop/eigen/kernels/instruction_set.hpp"
-#include "weight_panels.hpp"
 
 namespace rubato {
 

@@ -1,6 +1,11 @@
 #include "dense_pass.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "base/core/numbers/functions.hpp"
 
 namespace rubato {
 
@@ -128,5 +133,143 @@ void DensePass<T>::backward(T* gradient) {
 
 template class DensePass<float>;
 template class DensePass<double>;
+
+namespace {
+
+// Calls take(layer, backward) for every layer forward, and for all but the first backward.
+template <class T, class Take>
+void for_each_panel(const DenseModel<T>& model, const Take& take) {
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    for (const bool backward : {false, true}) {
+      if (!backward || layer > 0) take(layer, backward);
+    }
+  }
+}
+
+template <class T>
+std::size_t values_of(const DenseModel<T>& model, std::size_t layer, bool backward) {
+  return static_cast<std::size_t>(model.kernels.panel_values(model.layers[layer], backward));
+}
+
+}  // namespace
+
+template <class T>
+std::size_t WeightPanels<T>::bytes(const DenseModel<T>& model) {
+  std::size_t values = 0;
+  for_each_panel(model, [&](std::size_t layer, bool backward) {
+    values += values_of(model, layer, backward);
+  });
+  return values * sizeof(T);
+}
+
+template <class T>
+void WeightPanels<T>::allocate(const DenseModel<T>& model) {
+  panels_.resize(model.layers.size());
+  for_each_panel(model, [&](std::size_t layer, bool backward) {
+    T* const panel = memory_.emplace_back(values_of(model, layer, backward)).data();
+    (backward ? panels_[layer].backward : panels_[layer].forward) = panel;
+    const std::ptrdiff_t parts = model.kernels.panel_parts(model.layers[layer], backward);
+    for (std::ptrdiff_t number = 0; number < parts; ++number) {
+      parts_.push_back({.layer = layer, .backward = backward, .number = number});
+    }
+  });
+}
+
+template <class T>
+void WeightPanels<T>::pack(const DenseModel<T>& model, Workers& workers) {
+  if (panels_.empty()) allocate(model);
+  workers.for_each(std::ssize(parts_), [&](std::int64_t i, int) {
+    const auto& [layer, backward, number] = parts_[static_cast<std::size_t>(i)];
+    const dense::Panels<T>& of_layer = panels_[layer];
+    model.kernels.pack_panel(model.layers[layer], model.parameters, backward, number,
+                             backward ? of_layer.backward : of_layer.forward);
+  });
+}
+
+template class WeightPanels<float>;
+template class WeightPanels<double>;
+
+// This struct is outside the anonymous namespace because a function template's lambda uses it.
+struct DenseBatchResult {
+  double loss_sum = 0;
+  std::int64_t correct = 0;
+  std::int64_t in_top_k = 0;
+};
+
+namespace {
+
+// Samples evaluated at a time: fixed, so that the sums do not depend on the threads.
+constexpr std::int64_t kEvaluated = 250;
+
+// Counts the outputs that rank above that of the class: those that are larger, and equal ones of
+// lower classes.
+template <class T>
+std::int64_t rank_of(std::int64_t target, std::span<const T> outputs) {
+  const T own = outputs[static_cast<std::size_t>(target)];
+  std::int64_t rank = 0;
+  for (std::size_t j = 0; j < outputs.size(); ++j) {
+    if (outputs[j] > own || (outputs[j] == own && static_cast<std::int64_t>(j) < target)) ++rank;
+  }
+  return rank;
+}
+
+template <class T>
+DenseBatchResult evaluate_batch(DensePass<T>& pass, std::int64_t samples, std::int64_t top_k) {
+  DenseBatchResult result;
+  pass.forward();
+  const std::span<const std::int64_t> classes = pass.classes();
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const std::int64_t rank = rank_of(classes[i], pass.outputs(static_cast<std::int64_t>(i)));
+    if (rank == 0) ++result.correct;
+    if (rank < top_k) ++result.in_top_k;
+  }
+  result.loss_sum = pass.loss() * static_cast<double>(samples);
+  return result;
+}
+
+}  // namespace
+
+template <class T>
+Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset, Workers& workers,
+                    const EvaluationOptions& options) {
+  const std::int64_t samples = dataset.samples();
+  const std::int64_t batches = (samples + kEvaluated - 1) / kEvaluated;
+  std::vector<DenseBatchResult> results(static_cast<std::size_t>(batches));
+  std::vector<DensePass<T>> passes;
+  passes.reserve(static_cast<std::size_t>(workers.threads()));
+  for (int i = 0; i < workers.threads(); ++i) passes.emplace_back(model);
+  workers.for_each(batches, [&](std::int64_t i, int thread) {
+    DensePass<T>& pass = passes[static_cast<std::size_t>(thread)];
+    const std::int64_t first = i * kEvaluated;
+    const std::int64_t count = std::min(kEvaluated, samples - first);
+    pass.take(dataset, first, count);
+    results[static_cast<std::size_t>(i)] = evaluate_batch(pass, count, options.top_k);
+  });
+
+  DenseBatchResult sum;
+  for (const DenseBatchResult& result : results) {
+    sum.loss_sum += result.loss_sum;
+    sum.correct += result.correct;
+    sum.in_top_k += result.in_top_k;
+  }
+  const auto share = [samples](auto value) {
+    return static_cast<double>(value) / static_cast<double>(samples);
+  };
+  Evaluation evaluation{.samples = samples, .loss = share(sum.loss_sum)};
+  if (dataset.is_classified()) {
+    evaluation.accuracy = share(sum.correct);
+    if (options.top_k > 0) evaluation.top_k_accuracy = share(sum.in_top_k);
+    if (options.perplexity) evaluation.perplexity = exact::exp(evaluation.loss);
+  } else if (options.mse) {
+    // The loss of real targets is the mean squared error.
+    evaluation.mse = evaluation.loss;
+  }
+  return evaluation;
+}
+
+template Evaluation evaluate(const DenseModel<float>&, const DenseDataset<float>&, Workers&,
+                             const EvaluationOptions&);
+template Evaluation evaluate(const DenseModel<double>&, const DenseDataset<double>&, Workers&,
+                             const EvaluationOptions&);
 
 }  // namespace rubato

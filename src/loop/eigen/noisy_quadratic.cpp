@@ -8,7 +8,7 @@
 #include <rubato/steps/random.hpp>
 
 #include "base/core/numbers/functions.hpp"
-#include "flat_parameters.hpp"
+#include "dense_parameters.hpp"
 
 namespace rubato {
 

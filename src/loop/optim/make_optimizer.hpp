@@ -1,11 +1,58 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include <rubato/loop/optimizer.hpp>
 
 namespace rubato {
+
+/// Lookahead around any optimizer (Zhang et al. 2019, "Lookahead optimizer: k steps forward, 1 step
+/// back"): every k updates
+///
+///     slow = slow + alpha (fast - slow),    fast = slow
+///
+/// The inner optimizer's own state (momentum) does not change. A tensor that is not reached by the
+/// update in which fast and slow weights meet keeps both.
+///
+/// T is float or double.
+template <class T>
+class Lookahead final : public FlatOptimizer<T> {
+ public:
+  /// The number of values that it remembers for each parameter besides the inner optimizer's.
+  static constexpr int kRemembered = 1;
+
+  /// The layout is that of the inner optimizer; updates that do not reach all tensors need it.
+  /// Throws Error for an option out of range.
+  Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options,
+            ParameterLayout layout = {});
+
+  void step(const Update<T>& update, Workers& workers) override;
+  void visit_state(StateVisitor& state) override;
+  /// Returns the slow weights, unless the options say otherwise.
+  [[nodiscard]] std::span<T> shown() override {
+    return options_.weights == LookaheadWeights::slow ? std::span<T>(slow_) : fast_->shown();
+  }
+  [[nodiscard]] bool needs_parameter_norms() const override {
+    return fast_->needs_parameter_norms();
+  }
+  [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
+
+ private:
+  void meet(const Update<T>& update, Workers& workers);
+
+  std::unique_ptr<FlatOptimizer<T>> fast_;
+  LookaheadOptions options_;
+  ParameterLayout layout_;
+  // Empty before the first update.
+  std::vector<T> slow_;
+  // The number of updates since the slow weights were first set.
+  std::int64_t updates_ = 0;
+};
+
+extern template class Lookahead<float>;
+extern template class Lookahead<double>;
 
 /// Throws Error for an option of the optimizer or of a group that is out of range.
 void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups);

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
@@ -109,6 +110,27 @@ void require_valid(const OptimizerOptions& options) {
   require(options.lr_decay >= 0, "learning-rate decay", options.lr_decay, "of at least 0");
   require(options.initial_accumulator >= 0, "initial accumulator", options.initial_accumulator,
           "of at least 0");
+}
+
+namespace {
+
+constexpr GroupOptions kNoDecay{.weight_decay = 0.0, .layer_wise = false};
+
+}  // namespace
+
+ParameterGroup no_decay_for_vectors() {
+  return {.name = "vectors",
+          .takes = [](const NamedArray& named) { return named.shape.size() <= 1; },
+          .options = kNoDecay};
+}
+
+ParameterGroup no_decay_for(const std::string& pattern) {
+  return {.name = pattern,
+          .takes =
+              [pattern](const NamedArray& named) {
+                return fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0;
+              },
+          .options = kNoDecay};
 }
 
 }  // namespace rubato

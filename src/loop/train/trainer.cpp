@@ -11,15 +11,12 @@
 #include <rubato/loop/trainer.hpp>
 
 #include "base/core/system/stopwatch.hpp"
-#include "configuration.hpp"
-#include "loop/train/checks/binding.hpp"
-#include "loop/train/checks/checked_objective.hpp"
-#include "loop/train/checks/checked_parts.hpp"
-#include "loop/train/observers/listeners.hpp"
-#include "loop/train/records/result_state.hpp"
-#include "loop/train/step/place.hpp"
-#include "loop/train/step/running_epoch.hpp"
+#include "checked_options.hpp"
+#include "checked_parts.hpp"
+#include "listeners.hpp"
 #include "loop/train/step/step_taker.hpp"
+#include "record_schemas.hpp"
+#include "running_epoch.hpp"
 #include "trainer_stage.hpp"
 
 namespace rubato {

@@ -12,7 +12,7 @@
 
 #include "base/core/system/stopwatch.hpp"
 #include "base/machine/instruction_set.hpp"
-#include "loop/runtime/executors/schedule_executor.hpp"
+#include "loop/runtime/schedule_executor.hpp"
 #include "numbers/collective/schedule.hpp"
 #include "numbers/collective/tree_sum.hpp"
 

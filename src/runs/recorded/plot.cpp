@@ -13,7 +13,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "recorded_run.hpp"
 #include "runs/report/report_schemas.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loop/train/records/record_column.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "runs/report/run_view.hpp"
 
 namespace rubato {

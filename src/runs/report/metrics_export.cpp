@@ -23,7 +23,7 @@
 #include "base/core/system/file.hpp"
 #include "base/core/tables/csv_field.hpp"
 #include "base/core/text/or_null.hpp"
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "report_schemas.hpp"
 
 namespace rubato {

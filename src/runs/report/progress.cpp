@@ -14,7 +14,7 @@
 #include <rubato/loop/trainer.hpp>
 
 #include "base/core/terminal/terminal.hpp"
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 
 namespace rubato {
 

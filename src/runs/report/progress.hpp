@@ -14,7 +14,7 @@
 
 #include "base/core/system/stopwatch.hpp"
 #include "base/core/terminal/drawn_line.hpp"
-#include "loop/train/records/record_column.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "run_viewer.hpp"
 
 namespace rubato {

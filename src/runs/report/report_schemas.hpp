@@ -10,8 +10,7 @@
 
 #include <rubato/runs/records.hpp>
 
-#include "loop/train/records/record_column.hpp"
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 
 namespace rubato {
 

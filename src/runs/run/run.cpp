@@ -12,7 +12,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/system/file.hpp"
-#include "loop/data/files/mapped_file.hpp"
+#include "loop/data/input_file.hpp"
 #include "resumption.hpp"
 #include "run_description.hpp"
 #include "runs/config/allowed.hpp"

@@ -11,7 +11,7 @@
 #include <rubato/runs/tensorboard.hpp>
 
 #include "event_folder.hpp"
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 
 namespace rubato {
 

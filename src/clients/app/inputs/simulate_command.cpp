@@ -28,7 +28,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "forecasts.hpp"
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 
 namespace rubato::python {
 

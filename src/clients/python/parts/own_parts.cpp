@@ -19,7 +19,7 @@
 
 #include "libtorch/torch/datasets/sample_dataset.hpp"
 #include "libtorch/torch_run/workload_parts.hpp"
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 

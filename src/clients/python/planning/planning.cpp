@@ -19,7 +19,7 @@
 #include "clients/python/parts/beside_python.hpp"
 #include "clients/python/request.hpp"
 #include "clients/python/results/table.hpp"
-#include "loop/train/records/record_schemas.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/workload/run_steps.hpp"
 #include "traces.hpp"

@@ -9,7 +9,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "loop/train/records/record_column.hpp"
+#include "loop/train/record_schemas.hpp"
 
 namespace rubato::python {
 

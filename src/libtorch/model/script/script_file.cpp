@@ -16,8 +16,7 @@
 
 #include "archive_sink.hpp"
 #include "libtorch/model/replica/tensors_of_copy.hpp"
-#include "loop/data/record_contents.hpp"
-#include "loop/data/tensors/zip_records.hpp"
+#include "loop/data/tensors/zip_archive.hpp"
 
 namespace rubato {
 

@@ -13,9 +13,8 @@
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
-#include "loop/data/record_contents.hpp"
 #include "loop/data/tensors/saved_tensors.hpp"
-#include "loop/data/tensors/zip_records.hpp"
+#include "loop/data/tensors/zip_archive.hpp"
 
 namespace rubato {
 

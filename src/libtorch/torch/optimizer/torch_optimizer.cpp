@@ -10,8 +10,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
-#include "loop/optim/methods/layer_rates.hpp"
-#include "loop/optim/methods/ranges.hpp"
+#include "loop/optim/ranges.hpp"
 
 namespace rubato {
 

@@ -16,8 +16,7 @@
 #include "base/core/system/memory.hpp"
 #include "base/core/tables/field.hpp"
 #include "csv_table.hpp"
-#include "loop/data/data_record.hpp"
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 #include "table_encoding.hpp"
 
 namespace rubato {

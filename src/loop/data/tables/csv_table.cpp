@@ -14,7 +14,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/tables/field.hpp"
-#include "utf8.hpp"
+#include "text.hpp"
 
 namespace rubato {
 

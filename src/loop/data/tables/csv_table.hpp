@@ -9,7 +9,7 @@
 
 #include "base/core/tables/csv_line.hpp"
 #include "base/core/tables/text_reader.hpp"
-#include "csv_options.hpp"
+#include "table_encoding.hpp"
 
 namespace rubato {
 

@@ -1,14 +1,81 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "csv_options.hpp"
+#include <rubato/base/parse.hpp>
 
 namespace rubato {
+
+/// The contents of the column of labels.
+enum class CsvTargets { automatic, classes, numbers };
+
+inline constexpr std::array<Choice<CsvTargets>, 3> kCsvTargets{{{CsvTargets::automatic, "auto"},
+                                                                {CsvTargets::classes, "classes"},
+                                                                {CsvTargets::numbers, "numbers"}}};
+
+/// The type of a column's fields.
+enum class ColumnKind { numbers, categories };
+
+inline constexpr std::array<Choice<ColumnKind>, 2> kColumnKinds{
+    {{ColumnKind::numbers, "number"}, {ColumnKind::categories, "category"}}};
+
+/// The treatment of a field without a value.
+enum class MissingValues {
+  refuse,
+  /// Replaced by the mean of the column in the training rows; in a column of categories, by none.
+  mean,
+  /// The row is left out.
+  drop
+};
+
+inline constexpr std::array<Choice<MissingValues>, 3> kMissingValues{
+    {{MissingValues::refuse, "error"},
+     {MissingValues::mean, "mean"},
+     {MissingValues::drop, "drop"}}};
+
+/// The character that separates the fraction of a number.
+enum class Decimal { point, comma };
+
+inline constexpr std::array<Choice<Decimal>, 2> kDecimals{
+    {{Decimal::point, "point"}, {Decimal::comma, "comma"}}};
+
+/// The treatment of the first line of a table.
+enum class TableHeader {
+  /// It names the columns; a line that looks like data is refused.
+  automatic,
+  yes,
+  /// It is data; the columns are called 1, 2 and so on.
+  no
+};
+
+inline constexpr std::array<Choice<TableHeader>, 3> kTableHeaders{
+    {{TableHeader::automatic, "auto"}, {TableHeader::yes, "yes"}, {TableHeader::no, "no"}}};
+
+/// Options for reading a table.
+struct CsvOptions {
+  /// The name of the column of labels; empty is the last one.
+  std::string label{};
+  /// A table with the same columns to test on.
+  std::optional<std::filesystem::path> test{};
+  /// True to transform number columns to mean 0 and deviation 1 of the training set.
+  bool standardise = false;
+  /// If automatic: numbers if one of them has a fraction, else classes.
+  CsvTargets targets = CsvTargets::automatic;
+  /// Types of columns by name; the fields of the other columns determine theirs.
+  std::map<std::string, ColumnKind> types{};
+  MissingValues missing = MissingValues::refuse;
+  Decimal decimal = Decimal::point;
+  TableHeader header = TableHeader::automatic;
+  /// Names of columns that are left out; a name with a slash may be divided into several elements.
+  std::vector<std::string> ignore{};
+};
 
 /// The encoding of a column's fields: a number, or one of some categories.
 struct TableColumn {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -9,7 +10,8 @@
 
 #include <rubato/base/state.hpp>
 
-#include "zip_records.hpp"
+#include "number_array.hpp"
+#include "zip_archive.hpp"
 
 namespace rubato {
 
@@ -48,5 +50,16 @@ using PickNames = std::function<std::vector<std::string>(const std::vector<std::
 /// Throws Error if the bytes are a file that PyTorch before 1.6 wrote, which is not an archive.
 void refuse_old_torch_file(std::string_view bytes, const std::string& source,
                            std::string_view accepted);
+
+/// Reads the arrays of a file by their names: of a dictionary of tensors that Python's torch.save()
+/// wrote, or of an archive of numpy.savez() or numpy.savez_compressed(). The content tells them
+/// apart. Nothing that the file names is called. Arrays that are stored uncompressed and in
+/// row-major order are mapped, not copied. With `pick`, only the names that it returns must be
+/// arrays.
+///
+/// Throws Error with the file, the cause and what would be accepted. Allocations grow with what the
+/// file really holds, whatever it claims.
+[[nodiscard]] std::map<std::string, NumberArray> read_tensor_file(const std::filesystem::path& path,
+                                                                  const PickNames& pick = {});
 
 }  // namespace rubato

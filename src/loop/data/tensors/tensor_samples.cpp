@@ -10,9 +10,8 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/tables/field.hpp"
-#include "loop/data/data_record.hpp"
-#include "loop/data/files/data_files.hpp"
-#include "tensor_file.hpp"
+#include "loop/data/data_files.hpp"
+#include "saved_tensors.hpp"
 
 namespace rubato {
 

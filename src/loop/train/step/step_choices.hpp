@@ -1,17 +1,81 @@
-#pragma once
-
 // Decides how a step is computed, from the options and the rule, and how much memory that needs.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "loop/train/checks/training_memory.hpp"
+#include "base/core/system/memory.hpp"
+#include "loop/runtime/host_sum.hpp"
 #include "step_engine.hpp"
 
 namespace rubato {
+
+/// Sizes that are known before a training makes allocations that grow with them.
+struct TrainingSizes {
+  /// Values of the model: its parameters, and the averaged values after their gradients.
+  std::size_t parameters = 0;
+  std::size_t buffers = 0;
+  std::size_t value_bytes = sizeof(float);
+  /// The bytes of a sample, as it is passed to the model.
+  std::size_t sample_bytes = 0;
+  std::int64_t minibatch = 1;
+  /// The largest number of minibatches that a thread computes in one pass
+  /// (Objective::minibatches_at_once()).
+  std::int64_t at_once = 1;
+  /// The minibatches of the largest step, and the cores on which it runs; with several hosts, the
+  /// totals.
+  std::int64_t minibatches = 1;
+  std::int64_t cores = 1;
+  int threads = 1;
+  std::string_view reducer = "auto";
+  /// The buffers that the reducer keeps at once, if buffers_of() does not know it.
+  std::optional<std::int64_t> reducer_buffers{};
+  /// The number of values that the optimizer remembers for each parameter (remembered_values()).
+  int optimizer_values = 0;
+  /// True if the gradients of two steps of one minibatch each are kept, to compare them.
+  bool gradient_pair = false;
+  /// The bytes that the objective allocates for itself (Objective::step_bytes()).
+  std::size_t objective_bytes = 0;
+  /// This host's part of the largest step, if several hosts train.
+  std::optional<HostLoad> host{};
+  /// True if an OpenBLAS multiplies matrices.
+  bool openblas = false;
+
+  // The following are numbers of this host, which sums its subtrees one after the other.
+
+  /// The largest number of leaves in a sum, at least 1.
+  [[nodiscard]] std::int64_t leaves_at_once() const;
+  [[nodiscard]] std::int64_t busy_cores() const;
+};
+
+/// The least memory that a training needs, in bytes. It does not contain the memory of forward and
+/// backward passes, which is not known in advance.
+struct TrainingMemory {
+  std::int64_t gradient_buffers = 0;
+  double gradient_buffer_bytes = 0;
+  double optimizer_bytes = 0;
+  /// The minibatches being computed, and the replicas' own buffers.
+  double thread_bytes = 0;
+  double pair_bytes = 0;
+  double objective_bytes = 0;
+  /// Messages to and from the other hosts.
+  double host_bytes = 0;
+  /// Addresses that the BLAS reserves for matrix products, of which it uses few. An OpenBLAS that
+  /// does not get them asks again endlessly, so the failure would never be reported.
+  double blas_addresses = 0;
+
+  /// The sum of all memory; addresses are not included.
+  [[nodiscard]] double bytes() const;
+};
+[[nodiscard]] TrainingMemory memory_of(const TrainingSizes& sizes);
+
+/// Throws MemoryError, with the numbers, if the training cannot fit.
+void require_training_memory(const TrainingSizes& sizes, const MemoryLimit& limit = memory_limit());
 
 /// Returns the options of group 0, which has the parameters that no group takes, and of the groups.
 [[nodiscard]] std::vector<GroupOptions> group_options(std::span<const ParameterGroup> groups);

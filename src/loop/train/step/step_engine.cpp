@@ -16,18 +16,13 @@
 #include <rubato/numbers/loss_scaler.hpp>
 #include <rubato/numbers/sums.hpp>
 
+#include "applied_gradient.hpp"
 #include "base/core/system/stopwatch.hpp"
-#include "loop/optim/lookahead.hpp"
 #include "loop/optim/make_optimizer.hpp"
-#include "loop/runtime/executors/faulty_executor.hpp"
-#include "loop/runtime/executors/host_executor.hpp"
-#include "loop/runtime/executors/step_executor.hpp"
-#include "loop/train/checks/checked_rates.hpp"
-#include "loop/train/checks/training_memory.hpp"
-#include "loop/train/gradient/applied_gradient.hpp"
-#include "loop/train/gradient/typed_maker.hpp"
+#include "loop/runtime/host_sum.hpp"
+#include "loop/runtime/step_executor.hpp"
+#include "loop/train/checked_options.hpp"
 #include "loop/train/trainer_stage.hpp"
-#include "place.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
 #include "substeps.hpp"

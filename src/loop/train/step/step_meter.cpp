@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "loop/train/checks/finite.hpp"
-
 namespace rubato {
 
 template <class T>

@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "loop/train/checks/checked_parts.hpp"
-#include "loop/train/checks/checked_rates.hpp"
+#include "loop/train/checked_options.hpp"
+#include "loop/train/checked_parts.hpp"
 #include "loop/train/trainer_stage.hpp"
-#include "place.hpp"
 
 namespace rubato {
 

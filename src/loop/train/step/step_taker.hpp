@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,14 +10,50 @@
 #include <vector>
 
 #include <rubato/base/state.hpp>
+#include <rubato/loop/records.hpp>
 #include <rubato/loop/trainer.hpp>
+#include <rubato/numbers/adascale_estimator.hpp>
 #include <rubato/steps/walk.hpp>
 
-#include "loop/train/gradient/noise_meter.hpp"
-#include "loop/train/observers/listeners.hpp"
+#include "loop/train/listeners.hpp"
+#include "numbers/scaling/noise_scale.hpp"
 #include "step_engine.hpp"
 
 namespace rubato {
+
+/// Estimates the noise of a training's gradients, for StepRecord::measured_gain and noise_scale,
+/// and for the rules and policies that use it.
+class NoiseMeter {
+ public:
+  explicit NoiseMeter(std::size_t groups) : gain_({}, groups) {}
+
+  /// Measures a step that was applied, and completes its record.
+  void measure(const StepOutcome& outcome, std::int64_t minibatch_size, StepRecord& record) {
+    // Gradients of fewer samples have more noise.
+    const bool alike = record.plan.batch_size % minibatch_size == 0;
+    const std::int64_t minibatches = alike ? record.plan.minibatches : 1;
+    if (outcome.from_pair) {
+      gain_.update_from_pair(outcome.groups, record.scale);
+    } else {
+      gain_.update(outcome.groups, minibatches, record.scale);
+    }
+    noise_scale_.update(outcome.groups, outcome.from_pair ? 2 : minibatches, minibatch_size);
+    if (gain_.measured()) record.measured_gain = gain_.gain(record.scale);
+    record.noise_scale = noise_scale();
+  }
+
+  /// The noise scale in samples; empty while too few steps have been measured.
+  [[nodiscard]] std::optional<double> noise_scale() const { return noise_scale_.value(); }
+
+  void visit_state(StateVisitor& state) {
+    state.numbers("gain_estimator", gain_, "AdaScale");
+    state.numbers("noise_scale", noise_scale_, "the noise scale");
+  }
+
+ private:
+  AdaScaleEstimator gain_;
+  NoiseScale noise_scale_;
+};
 
 /// Takes the steps of a walk: it has the schedule, the rule, the step engine and the meter of the
 /// noise, and records the results.

@@ -11,7 +11,7 @@
 #include <rubato/loop/trainer.hpp>
 #include <rubato/numbers/sums.hpp>
 
-#include "place.hpp"
+#include "loop/train/checked_options.hpp"
 
 namespace rubato {
 

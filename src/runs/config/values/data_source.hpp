@@ -10,7 +10,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
 
 namespace rubato {
 

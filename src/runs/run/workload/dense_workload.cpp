@@ -9,7 +9,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/system/memory.hpp"
-#include "loop/eigen/kernels/instruction_set.hpp"
+#include "loop/eigen/dense_parameters.hpp"
 #include "run_data.hpp"
 #include "runs/config/values/model_choice.hpp"
 

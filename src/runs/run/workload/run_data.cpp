@@ -17,9 +17,8 @@
 
 #include "base/core/check.hpp"
 #include "base/core/system/file.hpp"
-#include "loop/data/data_record.hpp"
-#include "loop/data/digits/digits.hpp"
-#include "loop/data/files/data_files.hpp"
+#include "loop/data/data_files.hpp"
+#include "loop/data/images/digits.hpp"
 #include "loop/data/tables/table_encoding.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/data_source.hpp"

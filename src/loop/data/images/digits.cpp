@@ -1,0 +1,342 @@
+#include "digits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <rubato/base/machine.hpp>
+
+#include "base/core/check.hpp"
+
+namespace rubato::digits {
+
+namespace {
+
+// These numbers say how much handwritings differ. Together with the raster's numbers they determine
+// how hard the data set is: tests/data/digits_hardness_test.cpp keeps it between the abilities of a
+// linear model and a small convolutional network.
+constexpr double kJitter = 2.6;       // of a point, in hundredths of the height
+constexpr double kBend = 0.06;        // coefficients of the polynomial that bends the whole
+constexpr double kTurn = 0.07;        // tangent of half the angle; 0.07 is 8 degrees
+constexpr double kSlant = 0.16;       // of the height, to the right per unit up
+constexpr double kUpright = 0.1;      // the mean slant: most hands lean to the right
+constexpr double kHeightLow = 17.0;   // pixels
+constexpr double kHeightHigh = 21.0;  // pixels
+constexpr double kAspectLow = 0.75;   // width over height, relative to the table
+constexpr double kAspectHigh = 1.15;  //
+constexpr double kFarthest = 1.5;     // pixels from the middle of the image
+constexpr int kPiecesPerCurve = 5;    // straight pieces between two points of the table
+
+constexpr Place operator+(Place a, Place b) {
+  return {a.x + b.x, a.y + b.y};
+}
+constexpr Place operator-(Place a, Place b) {
+  return {a.x - b.x, a.y - b.y};
+}
+constexpr Place operator*(double factor, Place a) {
+  return {factor * a.x, factor * a.y};
+}
+
+// The Catmull-Rom curve from b to c at 0 <= t <= 1, with neighbours a and d. If b and a are the
+// same point it leaves b straight, so a point given twice is a corner.
+Place curve(Place a, Place b, Place c, Place d, double t) {
+  const Place cubic = 3.0 * (b - c) + d - a;
+  const Place square = 2.0 * a - 5.0 * b + 4.0 * c - d;
+  return b + 0.5 * t * (c - a + t * (square + t * cubic));
+}
+
+// Maps the glyph table to the page as one person writes, except for the place on the page.
+class Hand {
+ public:
+  explicit Hand(DigitStream& random) {
+    for (Place* bend : {&bend_yy_, &bend_xy_, &bend_yyy_}) {
+      *bend = {random.bell(kBend), random.bell(kBend)};
+    }
+    const double height = random.uniform(kHeightLow, kHeightHigh);
+    const double width = height * random.uniform(kAspectLow, kAspectHigh);
+    const double slant = kUpright + random.bell(kSlant);
+    // A rotation without a sine: (1 - t^2, 2t) / (1 + t^2) lies on the unit circle for every t, and
+    // has the same bits everywhere.
+    const double t = random.bell(kTurn);
+    const double cosine = (1.0 - t * t) / (1.0 + t * t);
+    const double sine = 2.0 * t / (1.0 + t * t);
+    // The axes combine rotation x slant x stretch.
+    x_axis_ = {width * cosine, width * sine};
+    y_axis_ = {-height * (slant * cosine + sine), height * (cosine - slant * sine)};
+  }
+
+  // Maps `point`, in hundredths of the height, to pixels from the middle of the digit.
+  [[nodiscard]] Place operator()(Place point) const {
+    const double u = 0.01 * point.x - 0.5;
+    const double v = 0.01 * point.y - 0.5;
+    const double vv = 4.0 * v * v;  // 0 to 1, as 4uv is -1 to 1
+    const Place bent =
+        Place{u, v} + vv * bend_yy_ + 4.0 * u * v * bend_xy_ + 2.0 * v * vv * bend_yyy_;
+    return bent.x * x_axis_ + bent.y * y_axis_;
+  }
+
+ private:
+  Place bend_yy_, bend_xy_, bend_yyy_;
+  Place x_axis_, y_axis_;
+};
+
+// The points of a glyph, each slightly displaced. A point that repeats its predecessor stays with
+// it.
+std::vector<Place> jittered(Glyph glyph, DigitStream& random) {
+  std::vector<Place> points;
+  points.reserve(glyph.size());
+  for (std::size_t i = 0; i < glyph.size(); ++i) {
+    if (i > 0 && glyph[i] == glyph[i - 1]) {
+      points.push_back(points.back());
+    } else {
+      const double x = glyph[i].x + random.bell(kJitter);
+      const double y = glyph[i].y + random.bell(kJitter);
+      points.push_back({x, y});
+    }
+  }
+  return points;
+}
+
+// Appends the segments of a stroke through `points`, as written by `hand`.
+void write_stroke(std::span<const Place> points, const Hand& hand, std::vector<Segment>& segments) {
+  Place last = hand(points.front());
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+    const Place before = points[i == 0 ? 0 : i - 1];
+    const Place after = points[std::min(i + 2, points.size() - 1)];
+    for (int piece = 1; piece <= kPiecesPerCurve; ++piece) {
+      const double t = static_cast<double>(piece) / kPiecesPerCurve;
+      const Place next = hand(curve(before, points[i], points[i + 1], after, t));
+      segments.push_back({last, next});
+      last = next;
+    }
+  }
+}
+
+// A random shift of the interval [low, high] to a place around the middle of [0, last], at least
+// `margin` from its ends. The interval must leave that room.
+double shift(double low, double high, double last, double margin, DigitStream& random) {
+  const double room = 0.5 * (last - (high - low)) - margin;
+  const double reach = std::clamp(room, 0.0, kFarthest);
+  return 0.5 * (last - (low + high)) + random.uniform(-reach, reach);
+}
+
+void place_on_page(std::vector<Segment>& segments, int side, double margin, DigitStream& random) {
+  Place low = segments.front().from;
+  Place high = low;
+  for (const Segment& segment : segments) {
+    for (const Place& end : {segment.from, segment.to}) {
+      low = {std::min(low.x, end.x), std::min(low.y, end.y)};
+      high = {std::max(high.x, end.x), std::max(high.y, end.y)};
+    }
+  }
+  const double last = side - 1;
+  const double largest = std::max(high.x - low.x, high.y - low.y);
+  const double scale = std::min(1.0, (last - 2.0 * margin) / largest);
+  const double x = shift(scale * low.x, scale * high.x, last, margin, random);
+  const double y = shift(scale * low.y, scale * high.y, last, margin, random);
+  for (Segment& segment : segments) {
+    segment.from = scale * segment.from + Place{x, y};
+    segment.to = scale * segment.to + Place{x, y};
+  }
+}
+
+}  // namespace
+
+std::vector<Segment> handwritten(Glyph glyph, int side, double margin, DigitStream& random) {
+  const Hand hand(random);
+  const std::vector<Place> points = jittered(glyph, random);
+  std::vector<Segment> segments;
+  segments.reserve(glyph.size() * kPiecesPerCurve);
+  for (auto begin = glyph.begin(); begin < glyph.end();) {
+    const auto end = std::find(begin, glyph.end(), kPenUp);
+    const auto first = static_cast<std::size_t>(begin - glyph.begin());
+    const auto length = static_cast<std::size_t>(end - begin);
+    write_stroke(std::span(points).subspan(first, length), hand, segments);
+    begin = end == glyph.end() ? end : end + 1;
+  }
+  place_on_page(segments, side, margin, random);
+  return segments;
+}
+
+namespace {
+
+// The same bits on every machine depend on this, besides -ffp-contract=off: sums, products,
+// quotients and square roots of IEEE doubles are each rounded to double at once.
+static_assert(std::numeric_limits<double>::is_iec559 && FLT_EVAL_METHOD == 0);
+
+// Bounds a value to [0, `most`], without a branch, because its arguments make branches
+// unpredictable.
+double bounded(double value, double most) {
+  const double at_least_0 = value > 0 ? value : 0.0;
+  return at_least_0 < most ? at_least_0 : most;
+}
+
+// The first and last pixel of [low - reach, high + reach] that lie in the image.
+struct Range {
+  int first;
+  int last;
+};
+Range pixels_near(double a, double b, double reach, int side) {
+  const double low = std::ceil(std::min(a, b) - reach);
+  const double high = std::floor(std::max(a, b) + reach);
+  return {static_cast<int>(std::max(low, 0.0)), static_cast<int>(std::min(high, side - 1.0))};
+}
+
+// Lowers the squared distances of the pixels within `reach` of the segment to those from it.
+void approach(const Segment& segment, double reach, int side, std::span<double> squares) {
+  const Range columns = pixels_near(segment.from.x, segment.to.x, reach, side);
+  const Range rows = pixels_near(segment.from.y, segment.to.y, reach, side);
+  const double along_x = segment.to.x - segment.from.x;
+  const double along_y = segment.to.y - segment.from.y;
+  // A segment of length 0 is a dot: the projection below is then 0 for every pixel.
+  const double square_length = std::max(along_x * along_x + along_y * along_y, 1e-12);
+  const double along_x_unit = along_x / square_length;
+  const double along_y_unit = along_y / square_length;
+  for (int row = rows.first; row <= rows.last; ++row) {
+    const double y = row - segment.from.y;
+    const double y_part = y * along_y_unit;
+    double* const line = squares.data() + static_cast<std::ptrdiff_t>(row) * side;
+    for (int column = columns.first; column <= columns.last; ++column) {
+      const double x = column - segment.from.x;
+      const double t = bounded(x * along_x_unit + y_part, 1.0);
+      const double off_x = x - t * along_x;
+      const double off_y = y - t * along_y;
+      const double square = off_x * off_x + off_y * off_y;
+      line[column] = square < line[column] ? square : line[column];
+    }
+  }
+}
+
+// Noise from -1 to 1 with a triangular density: each of its two parts has eight bits, so one draw
+// serves four pixels.
+constexpr std::array<double, 511> kNoise = [] {
+  std::array<double, 511> noise{};
+  for (int sum = 0; sum < 511; ++sum) noise[static_cast<std::size_t>(sum)] = (sum - 255) / 255.0;
+  return noise;
+}();
+double noise_of(std::uint64_t bits) {
+  return kNoise[(bits & 0xffU) + (bits >> 8U & 0xffU)];
+}
+
+}  // namespace
+
+void draw(std::span<const Segment> segments, const Pen& pen, int side, DigitStream& random,
+          std::span<std::uint8_t> image) {
+  const double reach = pen.radius + pen.softness;
+  const double outside = reach * reach;
+  std::vector<double> squares(image.size(), outside);
+  for (const Segment& segment : segments) approach(segment, reach, side, squares);
+
+  std::vector<double> greys(image.size());
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    bits = i % 4 == 0 ? random.bits() : bits >> 16U;
+    greys[i] = pen.noise * noise_of(bits);
+  }
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    // Most pixels are background.
+    if (squares[i] >= outside) continue;
+    // The ink is 1 inside the stroke, 0 outside, and smooth over the edge: 3e^2 - 2e^3.
+    const double edge = bounded(0.5 * (reach - std::sqrt(squares[i])) / pen.softness, 1.0);
+    greys[i] = pen.ink * (edge * edge * (3.0 - 2.0 * edge)) + greys[i];
+  }
+  // Values are rounded and then bounded, which is faster than the reverse; negative ones need no
+  // better rounding.
+  constexpr double kHalf = 0.5;
+  std::transform(greys.begin(), greys.end(), image.begin(), [](double grey) {
+    return static_cast<std::uint8_t>(std::clamp(static_cast<int>(grey + kHalf), 0, 255));
+  });
+}
+
+}  // namespace rubato::digits
+
+namespace rubato {
+
+namespace {
+
+using digits::DigitStream;
+
+constexpr int kSide = 28;
+constexpr std::int64_t kDigitCount = 10;
+
+constexpr std::int64_t kTrainCount = 12'000;
+constexpr std::int64_t kTestCount = 2'000;
+constexpr std::uint64_t kTrainSeed = 0x7275'6261'746f'0001;  // "rubato", 1
+constexpr std::uint64_t kTestSeed = 0x7275'6261'746f'0002;
+
+// Every ten consecutive images show every digit once, in a random order: the classes are balanced,
+// and yet the label of an image depends only on the seed and its index.
+std::uint8_t label_of(std::int64_t i, std::uint64_t seed) {
+  // The highest bit distinguishes the streams of the tens from those of the images.
+  constexpr std::uint64_t kTens = std::uint64_t{1} << 63U;
+  DigitStream random(seed, kTens | static_cast<std::uint64_t>(i / kDigitCount));
+  std::array<std::uint8_t, kDigitCount> order{};
+  std::iota(order.begin(), order.end(), std::uint8_t{0});
+  for (std::uint32_t left = kDigitCount; left > 1; --left) {
+    std::swap(order[left - 1], order[random.below(left)]);
+  }
+  return order[static_cast<std::size_t>(i % kDigitCount)];
+}
+
+// Rendering this many images takes as long as starting a few threads: some milliseconds.
+constexpr std::size_t kWorthAThread = 500;
+
+std::size_t threads_to_use() {
+  return static_cast<std::size_t>(std::max(1, cpus().usable()));
+}
+
+void render(std::uint8_t label, DigitStream random, std::span<std::uint8_t> image) {
+  const auto ways = digits::glyphs(label);
+  const digits::Glyph glyph = ways[random.below(static_cast<std::uint32_t>(ways.size()))];
+  const digits::Pen pen{.radius = random.uniform(0.7, 1.6),
+                        .softness = random.uniform(0.6, 1.1),
+                        .ink = random.uniform(190.0, 255.0),
+                        .noise = random.uniform(0.0, 20.0)};
+  const auto strokes = digits::handwritten(glyph, kSide, pen.radius + 0.5, random);
+  digits::draw(strokes, pen, kSide, random, image);
+}
+
+}  // namespace
+
+ImageSet render_digits(std::int64_t count, std::uint64_t seed) {
+  RUBATO_CHECK(count >= 0, "a number of images");
+  constexpr auto kPixels = static_cast<std::size_t>(kSide) * kSide;
+  const auto size = static_cast<std::size_t>(count);
+  ImageSet set{.count = count,
+               .height = kSide,
+               .width = kSide,
+               .pixels = std::vector<std::uint8_t>(size * kPixels),
+               .labels = std::vector<std::uint8_t>(size)};
+  // Each image is a function of its index, so threads can render parts of them.
+  const auto render_part = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      set.labels[i] = label_of(static_cast<std::int64_t>(i), seed);
+      render(set.labels[i], DigitStream(seed, i),
+             std::span(set.pixels).subspan(i * kPixels, kPixels));
+    }
+  };
+  const std::size_t parts = std::min(size / kWorthAThread, threads_to_use() - 1) + 1;
+  std::vector<std::jthread> others;
+  for (std::size_t part = 1; part < parts; ++part) {
+    others.emplace_back(render_part, size * part / parts, size * (part + 1) / parts);
+  }
+  render_part(0, size / parts);
+  // The other threads must end before the set is moved from here.
+  others.clear();
+  return set;
+}
+
+TrainTestImages builtin_digits() {
+  return {.train = render_digits(kTrainCount, kTrainSeed),
+          .test = render_digits(kTestCount, kTestSeed)};
+}
+
+}  // namespace rubato

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/memory.hpp"
+#include "base/core/tables/field.hpp"
+#include "image_files.hpp"
+#include "loop/data/data_files.hpp"
+#include "loop/data/input_file.hpp"
+#include "loop/data/tables/text.hpp"
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kImageFolder =
+    "a folder with a sub-folder of PNG or JPEG files for each class, or with train and test (or "
+    "val), which have these";
+// The names of test folders, in the order in which they are searched.
+constexpr std::array<std::string_view, 4> kTestFolders{"test", "val", "valid", "validation"};
+
+[[noreturn]] void fail_folder(const fs::path& folder, std::string_view why) {
+  throw Error(fmt::format("{}: {}; accepted: {}", folder.string(), why, kImageFolder));
+}
+
+// Returns the entries of a folder in the order of their names, without hidden ones.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      if (!entry.path().filename().string().starts_with('.')) entries.push_back(entry.path());
+    }
+  } catch (const fs::filesystem_error& error) {
+    fail_folder(folder, error.code().message());
+  }
+  std::ranges::sort(entries, {}, [](const fs::path& path) { return path.filename().string(); });
+  return entries;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> folders = entries_of(folder);
+  std::erase_if(folders, [](const fs::path& path) { return !is_folder(path); });
+  return folders;
+}
+
+// An image, and the class of its folder.
+struct ImageFile {
+  fs::path path;
+  std::int64_t label = 0;
+};
+
+struct ImageFiles {
+  std::vector<ImageFile> images{};
+  // The number of files with other endings.
+  std::int64_t others = 0;
+
+  // Adds the images of a folder, and then those of the folders in it. Links to folders within are
+  // not followed, because they may lead back.
+  void add(const fs::path& folder, std::int64_t label) {
+    const std::vector<fs::path> entries = entries_of(folder);
+    for (const fs::path& path : entries) {
+      if (is_folder(path)) continue;
+      std::string ending = path.extension().string();
+      std::ranges::transform(ending, ending.begin(),
+                             [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") {
+        images.push_back({path, label});
+      } else {
+        ++others;
+      }
+    }
+    std::error_code ignored;
+    for (const fs::path& path : entries) {
+      if (is_folder(path) && !fs::is_symlink(path, ignored)) add(path, label);
+    }
+  }
+};
+
+// The folders of the training and the test images.
+struct Parts {
+  fs::path train{};
+  std::optional<fs::path> test{};
+  std::vector<std::string> unused{};
+};
+
+// A folder with parts has no folders with other names; otherwise one called "train" may be a class.
+Parts parts_of(const fs::path& folder) {
+  if (!is_folder(folder)) fail_folder(folder, "is not a folder");
+  std::vector<std::string> names;
+  for (const fs::path& path : folders_in(folder)) names.push_back(path.filename().string());
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const auto is_part = [](const std::string& name) {
+    return name == "train" || std::ranges::find(kTestFolders, name) != kTestFolders.end();
+  };
+  if (!has("train") || !std::ranges::all_of(names, is_part)) return {.train = folder};
+  Parts parts{.train = folder / "train"};
+  for (const std::string_view name : kTestFolders) {
+    if (!has(name)) continue;
+    if (parts.test) {
+      parts.unused.emplace_back(name);
+    } else {
+      parts.test = folder / name;
+    }
+  }
+  return parts;
+}
+
+// The names must be valid UTF-8, because they are written to the run's folder.
+std::vector<std::string> class_names_of(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::path& path : folders_in(folder)) {
+    names.push_back(path.filename().string());
+    if (end_of_utf8(names.back()) < names.back().size()) {
+      fail_folder(folder, fmt::format("the name of class {} is not in UTF-8", names.size()));
+    }
+  }
+  if (names.empty()) fail_folder(folder, "it has no sub-folders");
+  return names;
+}
+
+// Collects the images in the folders of the classes.
+ImageFiles files_of(const fs::path& folder, const std::vector<std::string>& classes) {
+  ImageFiles files;
+  for (const fs::path& path : folders_in(folder)) {
+    const std::string name = path.filename().string();
+    const auto found = std::ranges::find(classes, name);
+    if (found == classes.end()) {
+      throw Error(fmt::format("{}: is not a class; accepted: a folder for each of {}",
+                              path.string(),
+                              detail::excerpt(fmt::to_string(fmt::join(classes, ", ")))));
+    }
+    const std::size_t before = files.images.size();
+    files.add(path, found - classes.begin());
+    if (files.images.size() == before) fail_folder(path, "it has no PNG or JPEG file");
+  }
+  if (files.images.empty()) fail_folder(folder, "it has no PNG or JPEG file");
+  return files;
+}
+
+std::shared_ptr<const MappedFile> open_image(const fs::path& path) {
+  return MappedFile::open(path, "a PNG or JPEG file");
+}
+
+// The common size of all images, with enough channels for each of them.
+struct ImageShape {
+  std::int64_t channels = 1;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::string first{};
+
+  void see(const ImageFile& file) {
+    const auto mapped = open_image(file.path);
+    const Picture picture = read_picture(mapped->bytes(), file.path.string());
+    if (!picture.is_grey) channels = 3;
+    if (first.empty()) {
+      height = picture.height;
+      width = picture.width;
+      first = file.path.string();
+    } else if (picture.height != height || picture.width != width) {
+      throw Error(
+          fmt::format("{}: {} x {} pixels, and {} has {} x {}; accepted: images of one size",
+                      file.path.string(), picture.height, picture.width, first, height, width));
+    }
+  }
+};
+
+SampleSet decoded(const std::vector<ImageFile>& files, const ImageShape& shape) {
+  const auto stride = static_cast<std::size_t>(shape.channels * shape.height * shape.width);
+  require_memory(static_cast<double>(stride) * static_cast<double>(files.size()),
+                 fmt::format("the pixels of {} images of {} x {} x {} need", files.size(),
+                             shape.channels, shape.height, shape.width),
+                 "fewer or smaller images need less");
+  struct Decoded {
+    std::string pixels;
+    std::vector<std::int64_t> labels;
+  };
+  const auto all = std::make_shared<Decoded>();
+  all->pixels.resize(stride * files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto mapped = open_image(files[i].path);
+    const std::string source = files[i].path.string();
+    const Picture picture = read_picture(mapped->bytes(), source);
+    const bool fits = picture.height == shape.height && picture.width == shape.width &&
+                      (picture.is_grey || shape.channels == 3);
+    if (!fits) {
+      throw Error(fmt::format("{}: {} x {} pixels in {}; accepted: {} x {} in {}", source,
+                              picture.height, picture.width, picture.is_grey ? "grey" : "colours",
+                              shape.height, shape.width, shape.channels == 1 ? "grey" : "any"));
+    }
+    decode_picture(picture, shape.channels, source, all->pixels.data() + i * stride);
+    all->labels.push_back(files[i].label);
+  }
+  const auto count = static_cast<std::int64_t>(files.size());
+  return {.inputs = SampleRows(ElementType::u8, {shape.channels, shape.height, shape.width}, stride,
+                               {{.begin = all->pixels.data(), .count = count}}, all),
+          .targets = SampleRows(
+              ElementType::i64, {}, sizeof(std::int64_t),
+              {{.begin = reinterpret_cast<const char*>(all->labels.data()), .count = count}}, all)};
+}
+
+}  // namespace
+
+DataSets read_image_folder(const fs::path& folder) {
+  const Parts parts = parts_of(folder);
+  DataSets data{.train = {},
+                .inputs = InputKind::pixels,
+                .noun = "images",
+                .class_names = class_names_of(parts.train)};
+  data.classes = std::ssize(data.class_names);
+  const ImageFiles train = files_of(parts.train, data.class_names);
+  const ImageFiles test = parts.test ? files_of(*parts.test, data.class_names) : ImageFiles();
+  // All headers are read before anything is decoded.
+  ImageShape shape;
+  for (const ImageFiles* const files : {&train, &test}) {
+    for (const ImageFile& file : files->images) shape.see(file);
+  }
+  data.train = decoded(train.images, shape);
+  if (parts.test) data.test = decoded(test.images, shape);
+  if (const std::int64_t others = train.others + test.others; others > 0) {
+    data.notes.push_back(fmt::format("files that are not called .png, .jpg or .jpeg: {}", others));
+  }
+  if (!parts.unused.empty()) {
+    data.notes.push_back(fmt::format("not used: {}", fmt::join(parts.unused, ", ")));
+  }
+  return data;
+}
+
+SampleSet read_new_images(const fs::path& folder, const DataRecord& record, bool labels) {
+  const Parts parts = parts_of(folder);
+  const fs::path from = parts.test.value_or(parts.train);
+  ImageFiles files;
+  if (labels) {
+    files = files_of(from, record.class_names.empty() ? class_names_of(from) : record.class_names);
+  } else {
+    files.add(from, 0);
+    if (files.images.empty()) fail_folder(from, "it has no PNG or JPEG file");
+  }
+  if (record.shape.size() != 3 || (record.shape[0] != 1 && record.shape[0] != 3)) {
+    throw Error(
+        fmt::format("{}: the model was trained on samples of shape [{}]; accepted: images "
+                    "for a model that was trained on images",
+                    folder.string(), fmt::join(record.shape, ", ")));
+  }
+  return decoded(
+      files.images,
+      {.channels = record.shape[0], .height = record.shape[1], .width = record.shape[2]});
+}
+
+}  // namespace rubato

@@ -1,0 +1,149 @@
+#include "input_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato {
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(const std::filesystem::path& path)
+      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path,
+                                                   std::string_view accepted) {
+  const auto fail = [&](const std::string& why) {
+    throw Error(fmt::format("{}: {}; accepted: {}", path.string(), why, accepted));
+  };
+  // Opening a pipe would wait for a writer.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    fail(error ? error.message() : "is not a regular file");
+  }
+  const Descriptor file(path);
+  struct stat status {};
+  if (file.number() < 0 || fstat(file.number(), &status) != 0) {
+    fail(std::generic_category().message(errno));
+  }
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* begin = nullptr;
+  if (size > 0) {
+    begin = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+    if (begin == MAP_FAILED) {
+      fail(fmt::format("cannot be mapped into memory: {}", std::generic_category().message(errno)));
+    }
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const char*>(begin), size));
+}
+
+// This is only a hint, so errors are ignored.
+void MappedFile::forget() const {
+  if (size_ > 0) static_cast<void>(madvise(const_cast<char*>(begin_), size_, MADV_DONTNEED));
+}
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) munmap(const_cast<char*>(begin_), size_);
+}
+
+}  // namespace rubato
+
+namespace rubato::detail {
+
+namespace {
+
+std::string system_message(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+}  // namespace
+
+void GzipFile::Close::operator()(gzFile_s* file) const {
+  // Closing could only report a stream that was not read to its end. read() has reported it
+  // already, or the reader stopped early and does not need to know.
+  static_cast<void>(gzclose_r(file));
+}
+
+GzipFile::GzipFile(const std::filesystem::path& path, std::string accepted)
+    : path_(path), accepted_(std::move(accepted)) {
+  // A folder can be opened for reading; only the first read would fail, with a worse message.
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(fmt::format("{}: is a folder; accepted: {}", path.string(), accepted_));
+  }
+  errno = 0;  // zlib does not set it if memory is short
+  file_.reset(gzopen(path.c_str(), "rb"));
+  if (!file_) {
+    const int error_number = errno == 0 ? ENOMEM : errno;
+    throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path.string(),
+                            system_message(error_number), accepted_));
+  }
+  // Larger buffers than a quarter MiB gain nothing; zlib's default of 8 KiB is slower.
+  static_cast<void>(gzbuffer(file_.get(), 1U << 18U));
+}
+
+std::size_t GzipFile::read(std::span<std::uint8_t> bytes) {
+  // gzread takes and returns an int; no caller asks for that much at once.
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const auto asked = static_cast<unsigned>(std::min(bytes.size() - done, kMost));
+    const int got = gzread(file_.get(), bytes.data() + done, asked);
+    if (got < 0) fail();
+    done += static_cast<std::size_t>(got);
+    if (static_cast<unsigned>(got) < asked) {
+      // At the end, or in a broken gzip stream, zlib returns the bytes that it has and only records
+      // the error.
+      int code = Z_OK;
+      static_cast<void>(gzerror(file_.get(), &code));
+      if (code != Z_OK) fail();
+      break;
+    }
+  }
+  return done;
+}
+
+void GzipFile::fail() const {
+  const int error_number = errno;
+  int code = Z_OK;
+  std::string_view reason = gzerror(file_.get(), &code);
+  if (code == Z_ERRNO) {
+    throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path_.string(),
+                            system_message(error_number), accepted_));
+  }
+  // Most reasons of zlib begin with the name of the file.
+  if (const std::string name = path_.string() + ": "; reason.starts_with(name)) {
+    reason.remove_prefix(name.size());
+  }
+  throw Error(fmt::format("{}: the gzip stream is {}: {}; accepted: {}, undamaged", path_.string(),
+                          code == Z_BUF_ERROR ? "truncated" : "damaged", reason, accepted_));
+}
+
+}  // namespace rubato::detail

@@ -1,0 +1,262 @@
+#include "checked_options.hpp"
+
+#include <cmath>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/loop/reducer.hpp>
+
+namespace rubato {
+
+namespace {
+
+void require_once(const std::vector<NamedArray>& arrays, std::string_view what) {
+  std::set<std::string_view> names;
+  for (const NamedArray& array : arrays) {
+    if (names.insert(array.name).second) continue;
+    throw Error(fmt::format("the objective has two {} called '{}'; accepted: names that differ",
+                            what, array.name));
+  }
+}
+
+// Throws Error unless each array in training lies in the flat parameters, beginning at the end of
+// the one before it.
+template <class T>
+void require_laid_out(ObjectiveOf<T>& objective) {
+  const std::span<T> flat = objective.flat_parameters();
+  std::size_t begin = 0;
+  for (const TrainedArray& of : objective.trained()) {
+    const NamedArray& array = of.array;
+    if (array.type != objective.type()) {
+      throw Error(fmt::format("the objective trains '{}' of type {} among {}; accepted: {}",
+                              array.name, name_of(array.type), name_of(objective.type()),
+                              name_of(objective.type())));
+    }
+    const bool fits = begin <= of.end && of.end <= flat.size() && array.size() <= of.end - begin;
+    if (!fits || (array.size() > 0 && array.data != flat.data() + begin)) {
+      throw Error(
+          fmt::format("the objective trains '{}', {} values that end at {} of {}, which is not "
+                      "where its data are; accepted: in flat_parameters(), each array from the end "
+                      "of the one before it",
+                      array.name, array.size(), of.end, flat.size()));
+    }
+    begin = of.end;
+  }
+  if (begin != flat.size() || flat.empty()) {
+    throw Error(
+        fmt::format("the objective has {} parameters, and its arrays in training end at {}; "
+                    "accepted: at least one, and arrays that cover all",
+                    flat.size(), begin));
+  }
+}
+
+template <class T>
+void require_typed(Objective& objective) {
+  auto* const typed = dynamic_cast<ObjectiveOf<T>*>(&objective);
+  if (typed == nullptr) {
+    throw Error(
+        "an objective that derives from Objective itself; accepted: one that derives from "
+        "ObjectiveOf");
+  }
+  require_laid_out(*typed);
+}
+
+}  // namespace
+
+std::unique_ptr<Objective> checked_objective(std::unique_ptr<Objective> objective) {
+  if (objective == nullptr) throw Error("a trainer needs an objective; accepted: any but null");
+  switch (objective->type()) {
+    case ElementType::f64:
+      require_typed<double>(*objective);
+      break;
+    case ElementType::f32:
+      require_typed<float>(*objective);
+      break;
+    default:
+      throw Error(fmt::format("the objective trains parameters of type {}; accepted: F32, F64",
+                              name_of(objective->type())));
+  }
+  require_once(objective->parameters(), "parameters");
+  require_once(objective->buffers(), "buffers");
+  return objective;
+}
+
+namespace {
+
+bool is_applicable(double number) {
+  return std::isfinite(number) && number >= 0;
+}
+
+void require_number(double number, std::string_view what, const RatesContext& context) {
+  if (is_applicable(number)) return;
+  throw Error(fmt::format("rule {} gave the {} {} at {}; accepted: finite numbers of at least 0",
+                          context.rule, what, in_words(number), context.place));
+}
+
+void require_factors(std::span<const double> factors, std::size_t count, std::string_view of,
+                     const RatesContext& context) {
+  if (!factors.empty() && factors.size() != count) {
+    throw Error(fmt::format("rule {} gave {} factor{} for {} {}{} at {}; accepted: {} or none",
+                            context.rule, factors.size(), factors.size() == 1 ? "" : "s", count, of,
+                            count == 1 ? "" : "s", context.place, count));
+  }
+  for (const double factor : factors) {
+    require_number(factor, fmt::format("factor of a {}", of), context);
+  }
+}
+
+}  // namespace
+
+void require_applicable(const Rates& rates, const RatesContext& context) {
+  require_number(rates.learning_rate, "learning rate", context);
+  require_number(rates.update_rate, "rate of the update", context);
+  require_number(rates.weight_decay_factor, "factor on the weight decay", context);
+  require_number(rates.gain, "gain", context);
+  require_factors(rates.group_factors, context.groups, "parameter group", context);
+  require_factors(rates.layer_factors, context.layers, "parameter tensor", context);
+}
+
+void require_applicable_rate(double rate) {
+  if (is_applicable(rate)) return;
+  throw Error(
+      fmt::format("learning rate {}: accepted are finite numbers of at least 0", in_words(rate)));
+}
+
+void require_applicable(double schedule_factor, std::string_view schedule, std::string_view place) {
+  if (is_applicable(schedule_factor)) return;
+  throw Error(
+      fmt::format("schedule {} gave the factor {} at {}; accepted: finite numbers of at "
+                  "least 0",
+                  schedule, in_words(schedule_factor), place));
+}
+
+namespace {
+
+// The user makes an own optimizer completely, so options that it would not see are refused.
+void require_nothing_ignored(const TrainOptions& options) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(
+        fmt::format("{}, which own_optimizer does not see; accepted: none; set the "
+                    "options of the optimizer that it makes",
+                    what));
+  };
+  if (options.optimizer.weight_decay != 0) {
+    refuse(fmt::format("optimizer.weight_decay {}", options.optimizer.weight_decay));
+  }
+  for (const ParameterGroup& group : options.groups) {
+    if (group.options.weight_decay || group.options.momentum) {
+      refuse(fmt::format("parameter group '{}' has its own {}", group.name,
+                         group.options.weight_decay ? "weight decay" : "momentum"));
+    }
+  }
+}
+
+void require_transforms(const std::vector<OwnGradientTransform>& transforms) {
+  std::set<std::string_view> names;
+  for (const OwnGradientTransform& transform : transforms) {
+    require_name(transform.name, "gradient transform");
+    if (names.insert(transform.name).second) continue;
+    throw Error(fmt::format("two gradient transforms are called {}; accepted: different names",
+                            transform.name));
+  }
+}
+
+void require_reduction(const TrainOptions& options) {
+  const OwnReducer& own = options.own_reducer;
+  if (!own) {
+    if (options.exact) require_reproducible(options.reduce);
+    return;
+  }
+  require_name(own.name, "reducer");
+  if (options.reduce != "auto") {
+    throw Error(fmt::format("reducer {} and own_reducer {}; accepted: one of them", options.reduce,
+                            own.name));
+  }
+  if (options.exact && !own.reproducible) {
+    throw Error(
+        fmt::format("reducer {} does not promise the same bits for every number of threads "
+                    "and cores; accepted: OwnReducer::reproducible if its sum has the order "
+                    "documented there, or training without exactness",
+                    own.name));
+  }
+}
+
+void require_for_hosts(const TrainOptions& options) {
+  if (!are_several(options.hosts.get())) return;
+  const auto refuse = [&](std::string_view what) {
+    throw Error(fmt::format("{} on several hosts; accepted: on one host", what));
+  };
+  if (!options.faults.planned.empty() || options.faults.rate > 0) refuse("cores that die");
+  if (options.log_minibatches) refuse("a record of every minibatch");
+}
+
+// Sets the rule's form of momentum if the user chose none and the optimizer has a choice.
+void choose_momentum_form(TrainOptions& options) {
+  OptimizerOptions& optimizer = options.optimizer;
+  const bool has_forms =
+      optimizer.kind == OptimizerKind::sgd || optimizer.kind == OptimizerKind::lars;
+  if (!has_forms || options.own_optimizer || optimizer.momentum_form) return;
+  optimizer.momentum_form = options.rules.make(options.rule)->momentum_form();
+}
+
+}  // namespace
+
+TrainOptions checked_options(TrainOptions options) {
+  if (options.epochs < 1) {
+    throw Error(fmt::format("{} epochs: at least 1 is needed", options.epochs));
+  }
+  if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
+    throw Error(
+        fmt::format("learning rate {}: accepted are values above 0", options.learning_rate));
+  }
+  require_valid(options.budget);
+  if (options.clip_norm && !(*options.clip_norm > 0)) {
+    throw Error(
+        fmt::format("clipping to norm {}: accepted are values above 0", *options.clip_norm));
+  }
+  if (options.clip_value && !(*options.clip_value > 0)) {
+    throw Error(
+        fmt::format("clipping to value {}: accepted are values above 0", *options.clip_value));
+  }
+  if (options.clip_norm && options.clip_value) {
+    throw Error("gradients are clipped by their norm or by value; accepted: one of them");
+  }
+  for (const ParameterGroup& group : options.groups) {
+    if (group.takes) continue;
+    throw Error(
+        fmt::format("parameter group '{}' has no function that says what it takes; "
+                    "accepted: ParameterGroup::takes",
+                    group.name));
+  }
+  choose_momentum_form(options);
+  if (options.top_k < 0) {
+    throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
+  }
+  if (options.own_optimizer) require_nothing_ignored(options);
+  require_reduction(options);
+  require_transforms(options.gradient_transforms);
+  require_metrics(options.metrics);
+  require_known(options.watch, options.metrics);
+  require_for_hosts(options);
+  if (options.sampler) require_name(options.sampler.name, "sampler");
+  if (options.reference_batch_size < 1) {
+    throw Error(
+        fmt::format("reference batch size {}: at least 1 is needed", options.reference_batch_size));
+  }
+  if (options.threads < 0) {
+    throw Error(fmt::format("{} threads: at least 1 is needed (0 takes all)", options.threads));
+  }
+  if (options.threads == 0) {
+    options.threads = cpus().usable();
+  }
+  return options;
+}
+
+}  // namespace rubato

@@ -1,0 +1,277 @@
+#include "checked_parts.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/state/sha256.hpp"
+#include "checked_options.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::string text_of(const OptimizerOptions& o) {
+  // If the user chose no form, the optimizer's own holds, and old states stay valid.
+  const std::string form =
+      o.momentum_form ? fmt::format(" form {}", choice_name(kMomentumForms, *o.momentum_form)) : "";
+  return fmt::format(
+      "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
+      "centered {} lr_decay {} initial {} epsilon {}{}",
+      choice_name(kOptimizers, o.kind), o.momentum, o.weight_decay, o.nesterov, o.trust, o.beta1,
+      o.beta2, o.amsgrad, o.alpha, o.centered, o.lr_decay, o.initial_accumulator, o.epsilon, form);
+}
+
+std::string text_of(const ParameterGroup& group) {
+  const GroupOptions& o = group.options;
+  const auto or_none = [](const std::optional<double>& value) {
+    return value ? fmt::to_string(*value) : std::string("-");
+  };
+  return fmt::format("{} (rate {} decay {} momentum {} layer-wise {})", group.name,
+                     o.learning_rate_factor, or_none(o.weight_decay), or_none(o.momentum),
+                     o.layer_wise);
+}
+
+std::string text_of(const LookaheadOptions& o) {
+  // The states of older versions do not mention the weights.
+  return fmt::format("k {} alpha {} start {}{}", o.k, o.alpha,
+                     choice_name(kLookaheadStarts, o.start),
+                     o.weights == LookaheadWeights::slow ? "" : " weights fast");
+}
+
+std::string trained_by(const Objective& objective, const std::vector<ParameterGroup>& groups) {
+  std::string text;
+  for (const TrainedArray& trained : objective.trained()) {
+    // A function decides which group takes it; functions cannot be compared, but their answers can.
+    const auto taker = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& group) { return group.takes(trained.array); });
+    text += fmt::format("{} {} {} {}\n", trained.array.name, name_of(trained.array.type),
+                        fmt::join(trained.array.shape, "x"), taker - groups.begin());
+  }
+  return text;
+}
+
+std::map<std::string, std::string> lines_of(const std::string& text) {
+  std::map<std::string, std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t equals = line.find(" = ");
+    if (equals != std::string::npos) lines[line.substr(0, equals)] = line.substr(equals + 3);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string configuration_of(const TrainOptions& options, const Objective& objective) {
+  std::string text;
+  const auto put = [&text](std::string_view name, const auto& value) {
+    fmt::format_to(std::back_inserter(text), "{} = {}\n", name, value);
+  };
+  std::vector<std::string> groups;
+  for (const ParameterGroup& group : options.groups) groups.push_back(text_of(group));
+  std::vector<std::string> transforms;
+  put("minibatch_size", options.minibatch_size);
+  put("remainder", choice_name(kRemainders, options.remainder));
+  put("learning_rate", options.learning_rate);
+  put("reference_batch_size", options.reference_batch_size);
+  put("rule", options.rule);
+  put("schedule", options.own_schedule ? "the user's own" : options.schedule);
+  put("schedule_unit", choice_name(kScheduleUnits, options.schedule_unit));
+  put("watch", options.watch.name());
+  put("optimizer", options.own_optimizer ? "the user's own" : text_of(options.optimizer));
+  put("groups", fmt::format("{}", fmt::join(groups, ", ")));
+  put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
+  put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
+  put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
+  // Written only if there are transforms, so that states without them do not depend on the line.
+  for (const OwnGradientTransform& transform : options.gradient_transforms) {
+    transforms.push_back(transform.name);
+  }
+  if (!transforms.empty())
+    put("gradient_transforms", fmt::format("{}", fmt::join(transforms, ", ")));
+  if (options.sampler) put("sampler", options.sampler.name);
+  if (options.own_reducer && !options.own_reducer.reproducible)
+    put("reducer", options.own_reducer.name);
+  const std::optional<double> iterations = options.budget.iterations;
+  Budget rest = options.budget;
+  rest.iterations.reset();
+  put("iterations", iterations ? fmt::to_string(*iterations) : "none");
+  // Written only if there are limits other than the iterations.
+  if (std::string limits = to_text(rest); !limits.empty()) put("budget", limits);
+  put("seed", options.seed);
+  put("log_noise", options.log_noise);
+  put("training samples", objective.samples());
+  put("parameters", Sha256::hex_of(trained_by(objective, options.groups)));
+  return text + objective.configuration();
+}
+
+void require_same_configuration(const std::string& saved, const std::string& own) {
+  const auto before = lines_of(saved);
+  const auto now = lines_of(own);
+  const auto value_in = [](const auto& lines, const std::string& name) {
+    const auto found = lines.find(name);
+    return found == lines.end() ? std::string("nothing") : found->second;
+  };
+  // Merged, so that each name occurs once.
+  auto all = now;
+  all.insert(before.begin(), before.end());
+  std::vector<std::string> differences;
+  for (const auto& line : all) {
+    const std::string& name = line.first;
+    const std::string was = value_in(before, name);
+    const std::string is = value_in(now, name);
+    if (was != is) differences.push_back(fmt::format("{} was {}, is {}", name, was, is));
+  }
+  if (differences.empty()) return;
+  throw Error(fmt::format(
+      "the state belongs to another configuration: {}\nmay be changed: threads, cores, "
+      "assignment, a reproducible reducer, more epochs, rows of the trace that no step has used",
+      fmt::join(differences, "; ")));
+}
+
+void bind_data(StateVisitor& state, const Objective& objective) {
+  const auto require_same = [](const std::string& before, const std::string& now,
+                               std::string_view what) {
+    if (before == now) return;
+    throw Error(
+        fmt::format("the {} data are not the data of the run; accepted: the same samples in the "
+                    "same order",
+                    what));
+  };
+  const std::string train = objective.fingerprint();
+  require_same(state.bound("data.train", train), train, "training");
+  // A test set is compared only if there was one then and is one now.
+  if (!objective.has_test()) return;
+  const std::string test = objective.test_fingerprint();
+  require_same(state.bound_if_there("data.test", test), test, "test");
+}
+
+// The epoch ends where the row after it says so, a row that no step has used.
+void require_same_epochs(Planner planner, const Walk& walk, bool part) {
+  planner.go_to(EpochIndex{0}, StepIndex{0});
+  for (EpochIndex epoch; epoch < walk.epoch(); ++epoch) static_cast<void>(planner.next());
+  // After a part of an epoch was evaluated, no step may follow in that epoch.
+  if (!part && planner.next_step() == walk.first_step()) return;
+  throw Error(
+      fmt::format("{}: epoch {} of the run ended before this step, and in this trace it continues; "
+                  "accepted: a trace in which it ends there, too",
+                  planner.trace().where(walk.step()), walk.epoch().value() + (part ? 1 : 0)));
+}
+
+namespace {
+
+void require_independence_of_cores(const Objective& objective, const TrainOptions& options) {
+  const std::string why = objective.depends_on_cores();
+  if (why.empty()) return;
+  if (options.exact) {
+    throw Error(fmt::format("{}; accepted: with exact = false", why));
+  }
+  if (options.dealing == Dealing::in_turns) {
+    throw Error(
+        fmt::format("{}, and evaluators dealt in turns divide a core's minibatches; accepted: "
+                    "Dealing::by_thread",
+                    why));
+  }
+}
+
+// Several hosts exchange nothing but sums.
+void require_sums(const Objective& objective, const TrainOptions& options) {
+  if (!are_several(options.hosts.get())) return;
+  if (const std::string why = objective.depends_on_cores(); !why.empty()) {
+    throw Error(fmt::format("{}; accepted: on one host", why));
+  }
+  if (const std::string why = objective.needs_one_host(); !why.empty()) {
+    throw Error(fmt::format("{}; accepted: on one host", why));
+  }
+}
+
+bool is_of_test(const WatchedMetric& metric) {
+  return metric.metric() && *metric.metric() != Metric::train_loss;
+}
+
+}  // namespace
+
+std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source) {
+  if (source == nullptr)
+    throw Error("a trainer needs a source of its steps; accepted: any but null");
+  if (source->max_batch() < 1) {
+    throw Error(
+        fmt::format("the source of the steps has a largest batch size of {}; accepted: at "
+                    "least 1",
+                    source->max_batch()));
+  }
+  return source;
+}
+
+TrainOptions options_for(const StepSource& source, TrainOptions options) {
+  options.log_noise = options.log_noise || source.needs_noise_scale();
+  if (options.budget.needs_clock() && !source.has_clock()) {
+    throw Error(
+        fmt::format("a budget of {} needs modelled time; accepted: with a source of the "
+                    "steps that has a clock, such as ClockedSource",
+                    to_text(options.budget)));
+  }
+  return checked_options(std::move(options));
+}
+
+PlanOptions plan_options(const Objective& objective, const TrainOptions& options) {
+  return {.dataset_size = objective.samples(),
+          .minibatch_size = options.minibatch_size,
+          .cores = options.cores,
+          .remainder = options.remainder,
+          .epochs = options.epochs};
+}
+
+std::optional<Planner> checked_trace(const StepSource& source, const Objective& objective,
+                                     const TrainOptions& options) {
+  if (source.trace() == nullptr) return std::nullopt;
+  Planner planner(*source.trace(), plan_options(objective, options));
+  require_epochs(planner, options.epochs);
+  return planner;
+}
+
+StepRange steps_to_come(const StepSource& source, const Walk& walk) {
+  StepRange range{.least = walk.max_minibatches(), .most = walk.max_minibatches()};
+  if (source.trace() == nullptr) return range;
+  const std::int64_t minibatch = walk.planner().options().minibatch_size;
+  for (const TraceStep& step : source.trace()->steps()) {
+    range.least = std::min(range.least, step.batch_size / minibatch);
+    if (!step.host_cores.empty()) range.host_cores.insert(step.host_cores);
+  }
+  return range;
+}
+
+std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options) {
+  if (options.own_schedule) {
+    auto own = options.own_schedule();
+    if (own == nullptr) throw Error("own_schedule makes no schedule; accepted: any but null");
+    return own;
+  }
+  auto schedule = make_lr_schedule(options.schedule, options.watch);
+  require_rate(*schedule, options.schedule, options.schedule_unit);
+  return schedule;
+}
+
+void require_trainable(const Objective& objective, const TrainOptions& options,
+                       const LrSchedule& schedule) {
+  require_independence_of_cores(objective, options);
+  require_sums(objective, options);
+  if (schedule.watches() && !objective.has_test() && is_of_test(options.watch)) {
+    throw Error(
+        fmt::format("the schedule watches {}, but there is no test set; accepted: train-loss",
+                    options.watch.name()));
+  }
+}
+
+}  // namespace rubato

@@ -1,0 +1,211 @@
+#include "applied_gradient.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/loop/gradient_transform.hpp>
+#include <rubato/steps/random.hpp>
+
+#include "base/core/mix.hpp"
+#include "loop/train/checked_options.hpp"
+#include "step_meter.hpp"
+
+namespace rubato {
+
+namespace {
+
+struct TransformRow {
+  std::string_view name;
+  std::string_view help;
+  OwnGradientTransform (*make)(Spec& spec);
+};
+
+constexpr std::array<TransformRow, 1> kTransforms{
+    {{"noise", "adds normal numbers of that deviation, as differential privacy does after clipping",
+      [](Spec& spec) {
+        return gaussian_noise(spec.real("deviation", Required{"0.01"}, kPositive));
+      }}}};
+
+}  // namespace
+
+OwnGradientTransform gaussian_noise(double deviation) {
+  return function_transform(
+      fmt::format("noise {}", deviation), [deviation](const auto& gradient, Workers& workers) {
+        using T = typename std::decay_t<decltype(gradient.values)>::value_type;
+        const NormalNumbers normal(gradient.stream);
+        workers.for_each_range(gradient.values.size(), [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) {
+            gradient.values[i] += static_cast<T>(deviation * normal[i]);
+          }
+        });
+      });
+}
+
+OwnGradientTransform make_transform(std::string_view text, const OwnTransforms& own) {
+  if (auto made = own.make(text)) return *std::move(made);
+  Spec spec(text);
+  OwnGradientTransform transform =
+      find_row("gradient transform", spec.name(), kTransforms).make(spec);
+  spec.finish();
+  return transform;
+}
+
+std::vector<std::string_view> transform_names() {
+  return row_names(kTransforms);
+}
+
+std::vector<Strategy> transforms() {
+  return strategies_of(
+      kTransforms, [](const TransformRow& row, Spec& spec) { static_cast<void>(row.make(spec)); });
+}
+
+namespace {
+
+// The name of the transform's part in a state.
+std::string part_of_transform(std::string_view name) {
+  return fmt::format("transform/{}", name);
+}
+
+// Mixes the name into the seed, so that each name has its own.
+std::uint64_t seed_by(std::string_view name, std::uint64_t seed) {
+  std::uint64_t mix = mixed(seed);
+  for (const char letter : name) mix = mixed(mix ^ static_cast<unsigned char>(letter));
+  return mix;
+}
+
+}  // namespace
+
+template <class T>
+TransformChain<T>::TransformChain(std::span<const OwnGradientTransform> own, TransformParts parts)
+    : parts_(std::move(parts)) {
+  links_.reserve(own.size());
+  for (const OwnGradientTransform& one : own) {
+    const std::string refusal = fmt::format("gradient transform {} makes none for", one.name);
+    links_.push_back({.name = one.name, .transform = make_typed<T>(one, refusal, parts_)});
+  }
+}
+
+template <class T>
+void TransformChain<T>::apply(StepGradient<T> gradient, Workers& workers) {
+  const std::uint64_t seed = gradient.stream.seed;
+  for (const Link& link : links_) {
+    // -1 cannot be a minibatch: those count from 0.
+    gradient.stream = {.seed = seed_by(link.name, seed),
+                       .epoch = gradient.epoch.value(),
+                       .step = gradient.step.value(),
+                       .minibatch = -1};
+    link.transform->apply(gradient, workers);
+    clear_padding(gradient.values);
+    if (is_finite(std::span<const T>(gradient.values), workers)) continue;
+    throw Error(
+        fmt::format("gradient transform {} made a value infinite or NaN at {}; accepted: "
+                    "finite ones",
+                    link.name, place_of(gradient.epoch, gradient.step)));
+  }
+}
+
+template <class T>
+void TransformChain<T>::clear_padding(std::span<T> values) const {
+  std::size_t begin = 0;
+  for (const TrainedArray& trained : parts_.trained) {
+    begin += trained.array.size();
+    const std::span<T> padding = values.subspan(begin, trained.end - begin);
+    std::fill(padding.begin(), padding.end(), T{0});
+    begin = trained.end;
+  }
+}
+
+template <class T>
+void TransformChain<T>::visit_state(StateVisitor& state) {
+  for (const Link& link : links_) {
+    StateVisitor part = state.part(part_of_transform(link.name));
+    link.transform->visit_state(part);
+  }
+}
+
+template class TransformChain<float>;
+template class TransformChain<double>;
+
+namespace {
+
+// Bounds every element of factor * gradient, in a separate pass.
+template <class T>
+void scale_and_clip(std::span<T> gradient, T factor, T clip, Workers& workers) {
+  workers.for_each_range(gradient.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      gradient[i] = std::clamp(gradient[i] * factor, -clip, clip);
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+AppliedGradient<T> GradientPreparation<T>::prepare(const SummedGradient<T>& gradient,
+                                                   const std::function<void()>& before_change,
+                                                   Workers& workers) {
+  if (transforms_.empty()) return clipped(gradient, workers);
+  return transformed(gradient, before_change, workers);
+}
+
+template <class T>
+AppliedGradient<T> GradientPreparation<T>::clipped(const SummedGradient<T>& gradient,
+                                                   Workers& workers) const {
+  const auto size = static_cast<T>(gradient.step.size_in_minibatches(options_.minibatch_size));
+  AppliedGradient<T> applied{.factor = gradient.of_mean ? T{1} / size : T{1}};
+  applied.factor *= shortening(gradient);
+  if (options_.clip_value) {
+    applied.clip = static_cast<T>(*options_.clip_value);
+    const T of_sum = applied.clip * size;
+    if (!gradient.of_mean) applied.clip = of_sum;
+    // An optimizer that uses the norms of the gradient needs it clipped beforehand.
+    if (gradient.norms_wanted) {
+      scale_and_clip(gradient.sum, T{1}, of_sum, workers);
+      applied.changed = gradient.sum;
+    }
+  }
+  return applied;
+}
+
+template <class T>
+AppliedGradient<T> GradientPreparation<T>::transformed(const SummedGradient<T>& gradient,
+                                                       const std::function<void()>& before_change,
+                                                       Workers& workers) {
+  const auto size = static_cast<T>(gradient.step.size_in_minibatches(options_.minibatch_size));
+  const T factor = T{1} / size * shortening(gradient);
+  const T clip = options_.clip_value ? static_cast<T>(*options_.clip_value)
+                                     : std::numeric_limits<T>::infinity();
+  scale_and_clip(gradient.sum, factor, clip, workers);
+  // The transforms change their state from here on.
+  before_change();
+  transforms_.apply({.values = gradient.sum,
+                     .parameters = gradient.parameters,
+                     .epoch = gradient.epoch,
+                     .step = gradient.step.index,
+                     .batch_size = gradient.step.batch_size,
+                     .minibatches = gradient.step.minibatches,
+                     .stream = {.seed = options_.seed}},
+                    workers);
+  return {.factor = gradient.of_mean ? T{1} : size, .changed = gradient.sum};
+}
+
+// The factor equals that of torch's clip_grad_norm_.
+template <class T>
+T GradientPreparation<T>::shortening(const SummedGradient<T>& gradient) const {
+  if (!options_.clip_norm) return 1;
+  constexpr double kTiny = 1e-6;
+  return static_cast<T>(std::min(1.0, *options_.clip_norm / (*gradient.norm + kTiny)));
+}
+
+template class GradientPreparation<float>;
+template class GradientPreparation<double>;
+
+}  // namespace rubato
