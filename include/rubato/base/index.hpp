@@ -15,7 +15,7 @@ class Index {
   constexpr explicit Index(std::int64_t value) : value_(value) {}
 
   [[nodiscard]] constexpr std::int64_t value() const { return value_; }
-  /// For indexing a standard container; the index must not be negative.
+  /// The value for indexing a standard container; the index must not be negative.
   [[nodiscard]] constexpr std::size_t offset() const { return static_cast<std::size_t>(value_); }
 
   constexpr Index& operator++() {
@@ -33,8 +33,8 @@ class Index {
 using CoreRank = Index<struct CoreRankTag>;
 /// A minibatch within its epoch.
 using MinibatchIndex = Index<struct MinibatchIndexTag>;
-/// A row of the trace, counted from the start of the trace; with a trace that is held or cycled
-/// beyond its end it goes on counting.
+/// A row of the trace, counted from the start of the trace; it keeps counting when the trace is
+/// held or cycled beyond its end.
 using StepIndex = Index<struct StepIndexTag>;
 /// An epoch, counted from the start of the trace.
 using EpochIndex = Index<struct EpochIndexTag>;

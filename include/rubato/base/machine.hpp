@@ -11,24 +11,24 @@ namespace rubato {
 
 /// The CPUs (hardware threads) that a process may use.
 struct Cpus {
-  /// Those that the affinity of the process allows, at least 1.
+  /// CPUs in the affinity mask of the process, at least 1.
   int allowed = 1;
-  /// CPU seconds per second that its control groups (version 1 or 2) grant, where they limit it.
+  /// CPU seconds per second that its control groups (version 1 or 2) grant; empty if unlimited.
   std::optional<double> quota;
 
-  /// How many threads use all of it: as many as the quota is CPUs, a part of one counted as one,
-  /// but not more than are allowed; at least 1.
+  /// The number of threads that use all of this: the quota rounded up, but at most `allowed`, and
+  /// at least 1.
   [[nodiscard]] int usable() const;
 };
 
-/// Those of this process; /proc and /sys are read below `root`.
+/// The CPUs of this process; /proc and /sys are read below `root`.
 [[nodiscard]] Cpus cpus(const std::filesystem::path& root = "/");
 
-/// Which kernels ATen, oneDNN and OpenBLAS compute with.
+/// The kernels that ATen, oneDNN and OpenBLAS compute with.
 enum class Kernels {
-  /// The best that the CPU has: the fastest, and other bits on another CPU.
+  /// The fastest that the CPU supports; another CPU may give other bits.
   native,
-  /// Those for AVX2 and FMA, on every CPU: the same bits wherever the libraries are of the same
+  /// The AVX2 and FMA kernels on every CPU: the same bits wherever the libraries have the same
   /// versions.
   portable,
 };
@@ -36,29 +36,29 @@ enum class Kernels {
 inline constexpr std::array<Choice<Kernels>, 2> kKernels{
     {{Kernels::native, "native"}, {Kernels::portable, "portable"}}};
 
-/// To be called first in main(), with its argv: makes the libraries compute with `kernels`. They
-/// choose when they are loaded, by what they know of CPUs and by their environment variables, so
-/// where another choice is needed this sets the variables and starts the program again, with the
-/// same arguments, once; it does not return then.
+/// Makes the libraries compute with `kernels`; to be called first in main(), with its argv. The
+/// libraries choose their kernels when they are loaded, from the CPU and from environment
+/// variables. If their choice is wrong, this function sets the variables and starts the program
+/// again, once, with the same arguments; then it does not return.
 ///
-/// `native` corrects OpenBLAS where it took kernels of a lesser instruction set than the CPU has,
-/// unless the user set OPENBLAS_CORETYPE. Where that cannot be done, the program goes on with what
-/// it has. `portable` replaces what the user set; throws Error where the CPU has no AVX2 and FMA,
-/// or the program cannot be started again.
+/// `native` corrects OpenBLAS if it chose kernels for a lesser instruction set than the CPU has,
+/// unless the user set OPENBLAS_CORETYPE; if that is impossible, the program continues with what it
+/// has. `portable` overrides the user's variables; it throws Error if the CPU lacks AVX2 or FMA, or
+/// if the program cannot be started again.
 ///
-/// Whatever main() or a static object did before is done again.
+/// A restart repeats everything that main() or static objects did before the call.
 void use_right_kernels(char* const* argv, Kernels kernels = Kernels::native);
 
-/// What use_right_kernels() did to this process.
+/// The change that use_right_kernels() made to this process.
 struct KernelStart {
   Kernels kernels = Kernels::native;
-  /// The core whose kernels OpenBLAS took before; empty where there was no OpenBLAS.
+  /// The core that OpenBLAS had chosen kernels for; empty without OpenBLAS.
   std::string openblas_before;
 };
-/// Empty in a process that was not started again.
+/// The change; empty if the process was not started again.
 [[nodiscard]] std::optional<KernelStart> kernel_start();
 
-/// What happened, for the user, in one sentence: "OpenBLAS takes its SkylakeX kernels ...".
+/// One sentence for the user: "OpenBLAS takes its SkylakeX kernels ...".
 [[nodiscard]] std::string describe(const KernelStart& start);
 
 }  // namespace rubato

@@ -14,81 +14,82 @@
 namespace rubato {
 
 /// The whole number that `text` writes in decimal digits. Throws Error, saying what is wrong with
-/// the text and what would be accepted, when it is none from `min` to `max`.
+/// the text and what would be accepted, unless it is one from `min` to `max`.
 [[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max);
 
-/// What parse_whole() accepts, in words: "a whole number from 1 to 8".
+/// The numbers that parse_whole() accepts, in words: "a whole number from 1 to 8".
 [[nodiscard]] std::string whole_range(std::int64_t min, std::int64_t max);
 
-/// Like parse_whole() for the whole range of 64 bits.
+/// Like parse_whole(), for all unsigned numbers of 64 bits.
 [[nodiscard]] std::uint64_t parse_seed(std::string_view text);
 
-/// What numbers without another limit are at most, or from -kLargestReal to it: what is computed
-/// with them stays finite.
+/// The limit of the magnitude of numbers that have no other limit, so that results computed from
+/// them stay finite.
 inline constexpr double kLargestReal = 1e300;
 
-/// Which real numbers an option takes.
+/// The real numbers that an option accepts.
 struct RealRange {
   double min = 0;
   double max = 0;
   bool includes_min = true;
   bool includes_max = true;
-  /// The range in words: "a number from 0 to below 1". kLargestReal goes without saying.
+  /// The range in words: "a number from 0 to below 1"; a limit of kLargestReal is not mentioned.
   std::string_view words;
 
   [[nodiscard]] constexpr bool holds(double value) const {
     return (includes_min ? value >= min : value > min) &&
            (includes_max ? value <= max : value < max);
   }
-  /// The words for whoever gave `value`, which does not go without saying beyond kLargestReal.
+  /// The range in words for whoever gave `value`; mentions kLargestReal if the value is beyond it.
   [[nodiscard]] std::string accepted_for(double value) const;
 };
 
 /// The finite number that `text` writes. Throws Error like parse_whole().
 [[nodiscard]] double parse_real(std::string_view text, const RealRange& range);
 
-/// Whether `text` is a number of any kind, in range or not: "-1", "0.5", "1e999".
+/// True if `text` is a number of any kind, in range or not: "-1", "0.5", "1e999".
 [[nodiscard]] bool is_number(std::string_view text);
 
-/// `value` as a count; throws Error when it is no whole number from 0 to 2^53. For counts that are
-/// kept among real numbers.
+/// `value` as a count, for counts stored among real numbers. Throws Error unless it is a whole
+/// number from 0 to 2^53.
 [[nodiscard]] std::int64_t count_of(double value);
 
-/// Goes through all that a part has learned, number by number: into a list, or out of one. So what
-/// is saved and what is loaded cannot differ:
+/// Visits the numbers that an object has learned, one by one, and writes them to a list or reads
+/// them from one. Saving and loading share one function, so they cannot differ:
 ///
 ///     void visit_state(NumberVisitor& numbers) {
 ///       numbers.number(factor_);
 ///       numbers.count(bad_epochs_);
 ///     }
 ///
-/// numbers_of() and load_numbers() are those who call it. Saving changes nothing; where loading
-/// throws, the part is of no further use.
+/// numbers_of() and load_numbers() call it. Saving changes nothing; an object whose loading threw
+/// must not be used any more.
 class NumberVisitor {
  public:
-  /// Saves.
+  /// Creates a visitor that saves.
   NumberVisitor() = default;
-  /// Loads `values`, which outlive it as `what` does: of whom they are, for messages.
+  /// Creates a visitor that loads `values`. `what` names their owner in messages; both must outlive
+  /// the visitor.
   NumberVisitor(std::span<const double> values, std::string_view what)
       : loading_(true), values_(values), what_(what) {}
 
   [[nodiscard]] bool loading() const { return loading_; }
 
   void number(double& value);
-  /// A whole number from 0 to 2^53. Throws Error where another one is loaded.
+  /// A whole number from 0 to 2^53. Loading throws Error for any other.
   void count(std::int64_t& value);
   void flag(bool& value);
-  /// Two numbers: whether there is one, and that or 0.
+  /// Stored as two numbers: 1 or 0 for present or absent, and the value or 0.
   void optional(std::optional<double>& value);
-  /// All numbers that follow, however many.
+  /// All remaining numbers, however many.
   void rest(std::vector<double>& values);
-  /// A part with a visit_state() of its own, behind how many numbers it has.
+  /// An object with its own visit_state(), preceded by the count of its numbers.
   template <class Part>
   void part(Part& part);
 
-  /// Throws Error for damaged numbers where what has been loaded is not good.
+  /// Throws Error for damaged numbers unless `good`, which the caller found of the loaded ones.
   void require(bool good) const;
-  /// Throws Error where more or fewer numbers were given than have been loaded.
+  /// Throws Error unless exactly the given numbers have been loaded.
   void require_all_loaded() const;
   [[nodiscard]] const std::vector<double>& saved() const { return saved_; }
 
@@ -102,8 +103,8 @@ class NumberVisitor {
   std::size_t loaded_ = 0;
 };
 
-/// What `part` has learned. Its visit_state() changes nothing there, and so may be called although
-/// it is no const function.
+/// The numbers that `part` has learned. Its visit_state() changes nothing when it saves, which
+/// makes the const_cast safe.
 template <class Part>
 [[nodiscard]] std::vector<double> numbers_of(const Part& part) {
   NumberVisitor numbers;
@@ -111,7 +112,7 @@ template <class Part>
   return numbers.saved();
 }
 
-/// Makes `part` go on from there. Throws Error for what are no numbers of `what`.
+/// Restores `part` from saved numbers. Throws Error if they are not the numbers of `what`.
 template <class Part>
 void load_numbers(Part&& part, std::span<const double> values, std::string_view what) {
   NumberVisitor numbers(values, what);
@@ -134,7 +135,7 @@ void NumberVisitor::part(Part& part) {
 }
 
 /// The candidate nearest to `word` by edit distance (insert, delete, replace, swap of neighbours),
-/// or an empty view when none is near enough to be what was meant.
+/// or an empty view if none is near enough to be meant.
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> candidates);
 
@@ -151,7 +152,7 @@ struct Choice {
   std::string_view name;
 };
 
-/// The name of `value`; empty when the table does not list it.
+/// The name of `value`; empty if the table does not list it.
 template <class Enum, std::size_t N>
 [[nodiscard]] constexpr std::string_view choice_name(const std::array<Choice<Enum>, N>& choices,
                                                      Enum value) {
@@ -170,7 +171,7 @@ template <class Enum, std::size_t N>
   return names;
 }
 
-/// "a|b|c", or with something else between the names.
+/// The names joined as "a|b|c", or with another separator.
 template <class Enum, std::size_t N>
 [[nodiscard]] std::string choice_names(const std::array<Choice<Enum>, N>& choices,
                                        std::string_view between = "|") {
@@ -181,8 +182,8 @@ template <class Enum, std::size_t N>
   return names;
 }
 
-/// The value called `name`. Throws Error, naming the nearest and all accepted names, when there is
-/// none; `kind` says what was to be named ("rule", "assignment").
+/// The value called `name`. Throws Error, with the nearest and all accepted names, if there is no
+/// such name; `kind` says what was to be named ("rule", "assignment").
 template <class Enum, std::size_t N>
 [[nodiscard]] Enum parse_choice(std::string_view kind, std::string_view name,
                                 const std::array<Choice<Enum>, N>& choices) {
@@ -192,7 +193,7 @@ template <class Enum, std::size_t N>
   throw Error(unknown_name_message(kind, name, choice_name_list(choices)));
 }
 
-/// "true" or "false". Throws Error for other text.
+/// Parses "true" or "false". Throws Error for other text.
 [[nodiscard]] bool parse_flag(std::string_view text);
 
 }  // namespace rubato

@@ -17,7 +17,7 @@
 
 namespace rubato {
 
-/// What the text of an argument is.
+/// The kinds of values that arguments have.
 enum class ArgumentKind {
   flag,    ///< "true" or "false"
   whole,   ///< a whole number
@@ -37,55 +37,55 @@ inline constexpr std::array<Choice<ArgumentKind>, 7> kArgumentKinds{
      {ArgumentKind::choice, "choice"},
      {ArgumentKind::text, "text"}}};
 
-/// An argument, as whoever reads it describes it: of `fallback`, `unset` and `example` one is not
-/// empty.
+/// The description of an argument that reading it produces; exactly one of `fallback`, `unset` and
+/// `example` is not empty.
 struct Argument {
   std::string name{};
   ArgumentKind kind = ArgumentKind::real;
-  /// What is accepted, in words: "a number greater than 0"; "rel, abs".
+  /// The accepted values in words: "a number greater than 0"; "rel, abs".
   std::string accepted{};
-  /// The names that are accepted where it is a choice.
+  /// The accepted names, if the argument is a choice.
   std::vector<std::string> choices{};
-  /// Text that gives the default.
+  /// The default, as text.
   std::string fallback{};
-  /// Where there is no value that is the default: what holds without the argument, in a few words.
+  /// The meaning of leaving out an argument that has no default value, in a few words.
   std::string unset{};
-  /// Where the argument has to be given: text that is accepted.
+  /// An accepted text, if the argument is required.
   std::string example{};
 };
 
-/// In the place of a default: the argument has to be given.
+/// Stands instead of a default: the argument is required.
 struct Required {
   /// Text that is accepted.
   std::string_view example;
 };
 
-/// In the place of a default: the argument may be left out.
+/// Stands instead of a default: the argument may be left out.
 struct Unset {
-  /// What then holds, in a few words.
+  /// The meaning of leaving it out, in a few words.
   std::string_view meaning;
 };
 
 /// A choice by name, with arguments of its own: "cosine" or "cosine:total=40,floor=0.01".
 ///
-/// Whoever knows the choice reads the arguments it takes and then calls finish(), which rejects the
-/// ones that nobody read. What is read is described by that alone (arguments()), so arguments are
-/// to be read whether they are given or not. All errors name the choice and the argument. Arguments
-/// of no choice have an empty name (":core=3,step=100"), and then errors name the argument alone.
+/// The owner of the choice reads the arguments that it takes and then calls finish(), which rejects
+/// arguments that nobody read. Reading an argument also describes it (arguments()), so every
+/// argument must be read, given or not. All errors name the choice and the argument. Arguments
+/// without a choice have an empty name (":core=3,step=100"); then errors name the argument alone.
 class Spec {
  public:
   /// Throws Error for an argument without a name or a value, and for one given twice.
   explicit Spec(std::string_view text);
 
-  /// `name` with those arguments alone that have to be given, as their examples have them.
+  /// A Spec of `name` with only its required arguments, set to their examples.
   [[nodiscard]] static Spec example(std::string_view name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool has(std::string_view key) const;
 
-  // The value of an argument. Where it is not given: `fallback`, nothing where an Unset is in its
-  // place, or an Error where a Required is. All throw Error for a value that is not of the kind or
-  // out of its range.
+  // The following functions return the value of an argument. If it is not given, they return
+  // `fallback`, or nothing for Unset, or throw Error for Required. All throw Error for a value of
+  // the wrong kind or out of range.
 
   [[nodiscard]] double real(std::string_view key, double fallback, const RealRange& range);
   [[nodiscard]] double real(std::string_view key, Required required, const RealRange& range);
@@ -103,7 +103,7 @@ class Spec {
   /// "true" or "false".
   [[nodiscard]] bool flag(std::string_view key, bool fallback);
 
-  /// Numbers with '/' between them, one at least.
+  /// Numbers separated by '/', at least one.
   [[nodiscard]] std::vector<double> reals(std::string_view key, Required required,
                                           const RealRange& range);
   [[nodiscard]] std::optional<std::vector<double>> reals(std::string_view key, Unset unset,
@@ -116,10 +116,10 @@ class Spec {
   [[nodiscard]] std::optional<std::string> text(std::string_view key, Unset unset,
                                                 std::string_view accepted);
 
-  /// One of `names`, the nearest of which errors name.
+  /// One of `names`; errors suggest the nearest one.
   [[nodiscard]] std::string one_of(std::string_view key, std::string_view fallback,
                                    std::span<const std::string_view> names);
-  /// The same for the names of an enumeration; the table has to list `fallback`.
+  /// One of the names of an enumeration; the table must list `fallback`.
   template <class Enum, std::size_t N>
   [[nodiscard]] Enum choice(std::string_view key, Enum fallback,
                             const std::array<Choice<Enum>, N>& choices) {
@@ -134,15 +134,15 @@ class Spec {
                   choices);
   }
 
-  /// Throws Error where the argument is given: `why` says with what it does nothing, and what is
+  /// Throws Error if the argument is given: `why` says with what it has no effect, and what is
   /// accepted.
   void refuse(std::string_view key, std::string_view why) const;
-  /// Throws Error for an argument that was not read, with the nearest of those that were asked for.
+  /// Throws Error for an argument that was not read, with the nearest one that was.
   void finish() const;
   /// Throws Error about the value of an argument: what is wrong with it, and what is accepted.
   [[noreturn]] void reject(std::string_view key, std::string_view message) const;
 
-  /// Those that were asked for, in that order.
+  /// Descriptions of the arguments that were read, in that order.
   [[nodiscard]] const std::vector<Argument>& arguments() const { return asked_; }
 
  private:
@@ -151,14 +151,14 @@ class Spec {
     std::string value;
   };
 
-  // The text of an argument; null where it is not given.
+  // The text of an argument; null if it is not given.
   [[nodiscard]] const std::string* find(std::string_view key) const;
-  // Notes the argument, and reads it by `parse`, whose errors come to name it; empty where it is
-  // not given.
+  // Records the argument's description and parses its text with `parse`, adding the argument's name
+  // to errors; empty if it is not given.
   template <class Parse>
   [[nodiscard]] auto read(Argument argument, const Parse& parse)
       -> std::optional<decltype(parse(std::string_view()))>;
-  // Empty where it is unset.
+  // The name that was given; empty if the argument is unset.
   [[nodiscard]] std::string read_name(std::string_view key, Argument argument,
                                       std::span<const std::string_view> names);
   template <class Enum, std::size_t N>
@@ -169,47 +169,47 @@ class Spec {
     }
     return std::nullopt;
   }
-  // The name, before a message.
+  // The prefix of messages: the names of the choice and of the argument.
   [[nodiscard]] std::string place() const;
 
   std::string name_;
   std::vector<Given> given_;
   std::vector<Argument> asked_;
-  // Whether it is example().
+  // True for the result of example().
   bool example_ = false;
 };
 
-// The ranges that most arguments have.
+// The ranges of most arguments.
 inline constexpr RealRange kAnyReal{-kLargestReal, kLargestReal, true, true, "a number"};
 inline constexpr RealRange kPositive{0, kLargestReal, false, true, "a number greater than 0"};
 inline constexpr RealRange kNotNegative{0, kLargestReal, true, true, "a number of at least 0"};
 inline constexpr RealRange kBelowOne{0, 1, true, false, "a number from 0 to below 1"};
 inline constexpr RealRange kShare{0, 1, true, true, "a number from 0 to 1"};
 
-/// What can be asked for by name: a rule, a schedule, a model.
+/// A choice that can be asked for by name: a rule, a schedule, a model.
 struct Strategy {
-  /// As it is typed; what stands in capitals is the user's to fill in ("mnist:DIR").
+  /// The name as it is typed; words in capitals are the user's to fill in ("mnist:DIR").
   std::string name{};
-  /// What it is, in a line or two.
+  /// A description in a line or two.
   std::string help{};
-  /// Those that it takes, "NAME:KEY=VALUE,KEY=VALUE" (base/spec.hpp).
+  /// The arguments that it takes, "NAME:KEY=VALUE,KEY=VALUE" (base/spec.hpp).
   std::vector<Argument> arguments{};
 };
 
-/// All that one option accepts, or a part of it.
+/// The strategies that one option accepts, or some of them.
 struct Family {
-  /// In the plural: "rules".
+  /// The name in the plural: "rules".
   std::string name{};
-  /// The option that takes one: "--rule".
+  /// The option that takes a strategy: "--rule".
   std::string option{};
-  /// What they are for, in a line or two.
+  /// Their purpose, in a line or two.
   std::string help{};
   std::vector<Strategy> strategies{};
 };
 
-// Every module has one table of its strategies: rows with a `name`, a `help` and what makes them or
-// reads their arguments. These functions are all that is done with such tables; they take any range
-// of rows.
+// Every module has one table of its strategies: rows with a `name`, a `help` and a function that
+// makes the strategy or reads its arguments. The functions below are the only code that works on
+// such tables; they take any range of rows.
 
 template <class Table>
 concept StrategyTable = requires(const Table& table) {
@@ -218,7 +218,7 @@ concept StrategyTable = requires(const Table& table) {
   table.size();
 };
 
-/// The strategy of a row: its arguments are those that `read` asks a Spec of that name for.
+/// The strategy of a row; its arguments are those that `read` reads from a Spec of that name.
 template <class Read>
 [[nodiscard]] Strategy strategy_of(std::string_view name, std::string_view help, const Read& read) {
   Spec spec = Spec::example(name);
@@ -246,8 +246,8 @@ template <StrategyTable Table>
   return names;
 }
 
-/// The row called `name`. Throws Error where there is none, naming the nearest and all that there
-/// are; `kind` says what was to be named ("rule").
+/// The row called `name`. Throws Error, with the nearest and all existing names, if there is no
+/// such row; `kind` says what was to be named ("rule").
 template <StrategyTable Table>
 [[nodiscard]] const auto& find_row(std::string_view kind, std::string_view name,
                                    const Table& table) {
@@ -257,18 +257,18 @@ template <StrategyTable Table>
   throw Error(unknown_name_message(kind, name, row_names(table)));
 }
 
-/// To be called in a handler of what a maker of the user's own threw: rethrows Errors, and what
-/// says that there is no memory, as they are, and anything else as an Error that names the maker.
+/// To be called in a handler of exceptions from a user's maker: rethrows Error and std::bad_alloc
+/// unchanged, and anything else as an Error that names the maker.
 [[noreturn]] void rethrow_of_maker(std::string_view kind, std::string_view name);
 
-/// What users add to a family: makers of their own, each under a name that the family's option then
-/// takes. A value; copies are independent.
+/// Strategies that users add to a family: makers under names that the family's option then accepts.
+/// A value type; copies are independent.
 ///
-/// `Made` may be incomplete where nothing is made or listed.
+/// `Made` may be incomplete in code that neither makes nor lists strategies.
 template <class Made, class... Setting>
 class Additions {
  public:
-  /// Reads the arguments that it takes, given or not: they are described by that.
+  /// Reads all arguments that it takes, given or not: reading them describes them.
   using Maker = std::function<Made(Spec& arguments, const Setting&... setting)>;
   struct Row {
     std::string name;
@@ -277,15 +277,15 @@ class Additions {
   };
   using BuiltInNames = std::vector<std::string_view> (*)();
 
-  /// `kind` is what one of them is called in messages ("schedule") and outlives it; the built-in
-  /// names are taken, those with a path ("csv:FILE") up to their colon.
+  /// `kind` is the word for one of them in messages ("schedule") and must outlive the object. The
+  /// built-in names are taken; a name with a path ("csv:FILE") is taken up to its colon.
   Additions(std::string_view kind, BuiltInNames built_in) : kind_(kind), built_in_(built_in) {}
 
-  /// Throws Error where the name is taken, has a letter with a meaning of its own (one of ":,+="
-  /// and the blank) or none at all, and where `make` is empty.
+  /// Throws Error if the name is taken, empty or contains one of ":,+=" or a blank, and if `make`
+  /// is empty.
   void add(std::string name, Maker make, std::string help = {}) {
     if (name.empty() || name.find_first_of(":,+= ") != std::string::npos) {
-      throw Error("'" + name + "' is no name of a " + std::string(kind_) +
+      throw Error("'" + name + "' is not a valid name of a " + std::string(kind_) +
                   "; accepted: one without any of ':', ',', '+', '=' and blanks");
     }
     if (!make) {
@@ -301,15 +301,15 @@ class Additions {
   }
 
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
-  /// All that the option takes: the built-in names, and then those that were added.
+  /// All names that the option accepts: the built-in ones, and then those that were added.
   [[nodiscard]] std::vector<std::string_view> names() const {
     std::vector<std::string_view> all = built_in_();
     for (const Row& row : rows_) all.emplace_back(row.name);
     return all;
   }
 
-  /// The row of that name; null where it is a built-in one. Throws Error for a name that is
-  /// neither, naming the nearest of all.
+  /// The row of that name; null for a built-in name. Throws Error for a name that is neither, with
+  /// the nearest of all.
   [[nodiscard]] const Row* find(std::string_view name) const {
     for (const Row& row : rows_) {
       if (row.name == name) return &row;
@@ -321,8 +321,8 @@ class Additions {
     throw Error(unknown_name_message(kind_, name, all));
   }
 
-  /// What `text` asks for ("NAME:KEY=VALUE"); empty where its name is a built-in one. Throws Error
-  /// as find() does, for arguments that it does not take, and whatever its maker throws.
+  /// The object that `text` asks for ("NAME:KEY=VALUE"); empty if its name is a built-in one.
+  /// Throws Error as find() does and for unknown arguments, and whatever the maker throws.
   [[nodiscard]] std::optional<Made> make(std::string_view text, const Setting&... setting) const {
     Spec spec(text);
     const Row* const row = find(spec.name());
@@ -332,7 +332,7 @@ class Additions {
     return made;
   }
 
-  /// Those that were added, with their arguments. Throws what a maker throws without arguments.
+  /// The added strategies, with their arguments. Throws what a maker throws without arguments.
   [[nodiscard]] std::vector<Strategy> strategies() const {
     return strategies_of(rows_, [this](const Row& row, Spec& spec) {
       static_cast<void>(made_by(row, spec, Setting{}...));

@@ -22,11 +22,11 @@
 
 namespace rubato {
 
-/// Takes the next bytes of a file or of a message.
+/// Consumes the next bytes of a file or of a message.
 using ByteSink = std::function<void(std::string_view bytes)>;
 
-/// Gives all bytes of something to a sink, in their order and piece by piece, so that what is large
-/// never lies in memory as a whole.
+/// Passes all bytes of something to a sink, in order and piece by piece, so that large data never
+/// lies in memory as a whole.
 using ByteSource = std::function<void(const ByteSink& sink)>;
 
 struct NamedArray;
@@ -53,12 +53,12 @@ inline constexpr std::array<ElementTypeName, 10> kElementTypes{{{ElementType::f6
 [[nodiscard]] std::string_view name_of(ElementType type);
 [[nodiscard]] std::size_t size_of(ElementType type);
 
-/// An array of numbers as it lies in memory.
+/// An array of numbers with its type and shape, as bytes.
 struct StateArray {
   ElementType type = ElementType::f64;
   /// Empty for a single number.
   std::vector<std::int64_t> shape{};
-  /// Row-major, in the machine's (little-endian) order.
+  /// Row-major, in the machine's (little-endian) byte order.
   std::string bytes{};
 
   friend bool operator==(const StateArray&, const StateArray&) = default;
@@ -75,14 +75,15 @@ template <StateElement T>
   if constexpr (std::same_as<T, std::int64_t>) return ElementType::i64;
 }
 
-/// All that a computation must remember to go on from where it is: arrays and texts by name. A
-/// value; write_state() and read_state() keep it in a file.
+/// All that a computation must remember to continue from where it is: arrays and texts by name. A
+/// value type; write_state() and read_state() keep it in a file.
 ///
-/// Whatever is asked for and is not there, or not of that type or size, is an Error that names it;
-/// so is a name that is put a second time.
+/// Reading throws an Error that names the entry if it is missing or has another type or size; so
+/// does putting a name a second time.
 class State {
  public:
-  /// A name is put once, for an array or for a text. The bytes are those of the shape.
+  /// Adds an entry; a name can be used once, for an array or for a text. The bytes must match the
+  /// shape.
   void put_array(std::string_view name, StateArray array);
   void put_text(std::string_view name, std::string text);
   template <StateElement T>
@@ -102,9 +103,9 @@ class State {
                      .bytes = {reinterpret_cast<const char*>(&value), sizeof(T)}});
   }
 
-  /// Puts all that `part` holds, each name behind "NAME/": a state within a state.
+  /// Adds all entries of `part`, each with its name behind "NAME/": a state within a state.
   void put(std::string_view name, State part);
-  /// The state that was put so; empty where there is none. What it throws has the whole name.
+  /// The state that was put under `name`; empty if there is none. Its errors give the whole name.
   [[nodiscard]] State part(std::string_view name) const;
   [[nodiscard]] bool empty() const { return arrays_.empty() && texts_.empty(); }
 
@@ -119,7 +120,7 @@ class State {
     copy(found, result.data());
     return result;
   }
-  /// The values, as many as `out` has room for.
+  /// Copies the values to `out`, which must have exactly their number of elements.
   template <StateElement T>
   void read(std::string_view name, std::span<T> out) const {
     const StateArray& found = array_of(name, element_type_of<T>());
@@ -132,7 +133,7 @@ class State {
     read(name, std::span<T>(&one, 1));
     return one;
   }
-  /// A number of things: an int64 of at least 0.
+  /// A count: an int64 of at least 0.
   [[nodiscard]] std::int64_t count(std::string_view name) const;
 
   using Arrays = std::map<std::string, StateArray, std::less<>>;
@@ -154,41 +155,42 @@ class State {
 
   Arrays arrays_;
   Texts texts_;
-  // Of what it is a part, for messages: "observer/best-weights/".
+  // The prefix of the state that this is a part of, for messages: "observer/best-weights/".
   std::string within_;
 };
 
-/// Goes through all that a part remembers, entry by entry: into a state, or out of one. So what is
-/// saved and what is loaded cannot differ:
+/// Visits the entries that an object remembers, one by one, and writes them to a state or reads
+/// them from one. Saving and loading share one function, so they cannot differ:
 ///
 ///     void visit_state(StateVisitor& state) {
 ///       state.count("steps", steps_);
 ///       state.values("velocity", std::span<float>(velocity_));
 ///     }
 ///
-/// state_of() and load_state() are those who call it. Saving changes nothing. Loading throws Error,
-/// with the entry's name, for what is not there, of another type or size, or out of its range; the
-/// part is then of no further use.
+/// state_of() and load_state() call it. Saving changes nothing. Loading throws Error, with the
+/// entry's name, for an entry that is missing, of another type or size, or out of range; the object
+/// must not be used any more then.
 class StateVisitor {
  public:
-  /// Saves. The state outlives the visitor.
+  /// Creates a visitor that saves; the state must outlive it.
   [[nodiscard]] static StateVisitor into(State& state) { return {&state, nullptr, {}}; }
-  /// Loads.
+  /// Creates a visitor that loads; the state must outlive it.
   [[nodiscard]] static StateVisitor out_of(const State& state) { return {nullptr, &state, {}}; }
   static StateVisitor out_of(State&& state) = delete;
 
-  /// Whether it loads, for what follows from the entries or is done to files because of them.
+  /// True when loading: for values derived from the entries, and for work on files that depends on
+  /// them.
   [[nodiscard]] bool loading() const { return from_ != nullptr; }
-  /// Whether an entry that need not be there is: `saved` where it saves.
+  /// True if an optional entry exists; `saved` when saving.
   [[nodiscard]] bool has(std::string_view name, bool saved) const;
-  /// Whether it loads and there is no entry at all.
+  /// True when loading and no entry exists at all.
   [[nodiscard]] bool has_none() const;
 
   template <StateElement T>
   void value(std::string_view name, T& value) {
     values(name, std::span<T>(&value, 1), {});
   }
-  /// A number of things: at least 0.
+  /// A count of at least 0.
   void count(std::string_view name, std::int64_t& count);
   template <class Tag>
   void count(std::string_view name, Index<Tag>& index) {
@@ -196,7 +198,7 @@ class StateVisitor {
     count(name, of_index);
     index = Index<Tag>(of_index);
   }
-  /// Values, as many as there is room for.
+  /// A fixed number of values: the size of the span.
   template <StateElement T>
   void values(std::string_view name, std::span<T> values) {
     this->values(name, values, {static_cast<std::int64_t>(values.size())});
@@ -212,11 +214,11 @@ class StateVisitor {
   }
   void text(std::string_view name, std::string& text);
   void array(std::string_view name, StateArray& array);
-  /// There where it is not empty.
+  /// An entry that exists only if the optional is not empty.
   void optional(std::string_view name, std::optional<double>& value);
-  /// There, as 1, where it is true.
+  /// An entry that exists, as 1, only if the flag is true.
   void flag(std::string_view name, bool& value);
-  /// What a NumberVisitor visits of `part`, which messages call `what`.
+  /// The numbers that a NumberVisitor visits in `part`, which messages call `what`.
   template <class Part>
   void numbers(std::string_view name, Part& part, std::string_view what) {
     if (loading()) {
@@ -226,18 +228,18 @@ class StateVisitor {
     }
   }
 
-  /// A text that the state is bound to: saves `now`, and returns it or what has been saved, for the
-  /// caller to compare the two.
+  /// A text that the state is bound to: saves `now` when saving; returns the saved text (or `now`
+  /// when saving) for the caller to compare.
   [[nodiscard]] std::string bound(std::string_view name, const std::string& now);
-  /// The same; `now`, too, where nothing has been saved.
+  /// Like bound(), but returns `now` if no text has been saved.
   [[nodiscard]] std::string bound_if_there(std::string_view name, const std::string& now);
 
-  /// All that is visited there has its name behind "NAME/".
+  /// A visitor that puts "NAME/" before all names.
   [[nodiscard]] StateVisitor part(std::string_view name) const {
     return {to_, from_, path(name) + '/'};
   }
 
-  /// Throws Error, "the state is damaged: WHAT", where what has been loaded is not good.
+  /// Throws Error, "the state is damaged: WHAT", unless `good`.
   void require(bool good, std::string_view what) const;
 
  private:
@@ -261,14 +263,14 @@ class StateVisitor {
     }
   }
 
-  // One of the two.
+  // Exactly one of the two is not null.
   State* to_;
   const State* from_;
   std::string prefix_;
 };
 
-/// What `part` remembers; `arguments` are the further ones of its visit_state(), which changes
-/// nothing there and so may be called although it is no const function.
+/// The state of `part`; `arguments` are passed on to its visit_state(), which changes nothing when
+/// it saves: that makes the const_cast safe.
 template <class Part, class... Arguments>
 [[nodiscard]] State state_of(const Part& part, Arguments&&... arguments) {
   State state;
@@ -277,14 +279,14 @@ template <class Part, class... Arguments>
   return state;
 }
 
-/// Makes `part` go on from there.
+/// Restores `part` from a state.
 template <class Part, class... Arguments>
 void load_state(Part&& part, const State& state, Arguments&&... arguments) {
   StateVisitor visitor = StateVisitor::out_of(state);
   part.visit_state(visitor, std::forward<Arguments>(arguments)...);
 }
 
-/// An array of numbers that lies elsewhere, and its name: a parameter of a model, say.
+/// A named view of an array of numbers that lies elsewhere, such as a parameter of a model.
 struct NamedArray {
   std::string name{};
   ElementType type = ElementType::f32;
@@ -293,10 +295,10 @@ struct NamedArray {
   /// Row-major and dense.
   void* data = nullptr;
 
-  /// Elements.
+  /// The number of elements.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::span<std::byte> bytes() const;
-  /// The elements. Throws Error when they are not of type T.
+  /// The elements. Throws Error unless they are of type T.
   template <StateElement T>
   [[nodiscard]] std::span<T> values() const {
     require_type(element_type_of<T>());
@@ -307,24 +309,25 @@ struct NamedArray {
   void require_type(ElementType asked) const;
 };
 
-/// Puts the values of an array into a state, under `prefix` and its name.
+/// Adds the values of an array to a state, under `prefix` and its name.
 void put_array(State& state, std::string_view prefix, const NamedArray& array);
-/// Copies them back. Throws Error when the state's are of another type or shape.
+/// Copies the values back. Throws Error if the state's have another type or shape.
 void read_array(const State& state, std::string_view prefix, const NamedArray& array);
-/// One of the two, as the visitor saves or loads.
+/// Calls put_array() or read_array(), as the visitor saves or loads.
 void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array);
 
 /// The SHA-256, in hexadecimal, of the values of `arrays`: their bytes as this machine holds them,
-/// one array after the other. The fingerprint of a training result.
+/// one array after the other. It is the fingerprint of a training result.
 [[nodiscard]] std::string sha256_of(std::span<const NamedArray> arrays);
 
-/// Copies of arrays that go on changing.
+/// Copies of arrays, which keep their values while the originals change.
 class ArrayCopies {
  public:
   ArrayCopies() = default;
   explicit ArrayCopies(std::span<const NamedArray> arrays);
 
-  /// Of the same names, types and shapes; valid for as long as this lives and is not assigned to.
+  /// The copies, with the originals' names, types and shapes; valid while this object lives and is
+  /// not assigned to.
   [[nodiscard]] const std::vector<NamedArray>& arrays() const { return arrays_; }
 
  private:
@@ -332,16 +335,16 @@ class ArrayCopies {
   std::vector<std::unique_ptr<std::byte[]>> memory_;
 };
 
-/// The version of the files that write_state() writes. Older ones are read as well.
+/// The version of the files that write_state() writes; read_state() reads older ones, too.
 inline constexpr std::int64_t kStateVersion = 1;
 
-/// A file that a newer version of rubato has written.
+/// Thrown for a file that a newer version of rubato has written.
 class NewerVersion : public Error {
  public:
   using Error::Error;
 };
 
-/// A State as the bytes of a file in the safetensors format, which other tools read too
+/// A State as the bytes of a file in the safetensors format, which other tools can read
 /// (https://github.com/huggingface/safetensors):
 ///
 ///     8 bytes   length of the header, little-endian
@@ -349,17 +352,17 @@ class NewerVersion : public Error {
 ///     data      the arrays
 ///
 /// The texts "rubato.kind" and "rubato.version" say what it is. The last array, "rubato.sha256", is
-/// the SHA-256 of all bytes before it: nothing in the file can change unseen.
+/// the SHA-256 of all bytes before it, so that every change in the file is detected.
 [[nodiscard]] std::string state_bytes(const State& state);
-/// Gives the same bytes to a sink.
+/// Writes the same bytes to a sink.
 void stream_state(const State& state, const ByteSink& sink);
 
-/// The State of such bytes; `source` names them in messages. Throws Error when they are damaged
-/// (cut off, changed) or no such file, and NewerVersion. Takes no more memory than a small multiple
-/// of the bytes, whatever they claim.
+/// The State in such bytes; `source` names them in messages. Throws Error if they are damaged (cut
+/// off, changed) or not such a file, and NewerVersion. Takes no more memory than a small multiple
+/// of the bytes, whatever sizes they claim.
 [[nodiscard]] State parse_state(std::string_view bytes, std::string_view source);
 
-/// write_file() and read_file() of them.
+/// Writes the bytes of a State to a file, and reads them back, like write_file() and read_file().
 void write_state(const std::filesystem::path& path, const State& state);
 [[nodiscard]] State read_state(const std::filesystem::path& path);
 

@@ -14,7 +14,7 @@ namespace rubato {
   return x ^ (x >> 31);
 }
 
-/// A seed for a stream of its own for each combination of `parts`.
+/// A seed for an independent stream for each combination of `parts`.
 [[nodiscard]] constexpr std::uint64_t seed_of(std::uint64_t seed,
                                               std::initializer_list<std::int64_t> parts) {
   std::uint64_t result = mixed(seed);

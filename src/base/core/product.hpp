@@ -4,9 +4,9 @@
 
 namespace rubato {
 
-/// Every item with every value, the values changing faster: one axis more of a Cartesian product.
-/// `add(Item&, const Value&)` gives a copy of an item its value. Where there is no value there is
-/// no item.
+/// Combines every item with every value, the values varying fastest: adds one axis to a Cartesian
+/// product. `add(Item&, const Value&)` sets the value in a copy of the item. Without values the
+/// result is empty.
 template <class Item, class Value, class Add>
 [[nodiscard]] std::vector<Item> each_with_each(const std::vector<Item>& items,
                                                const std::vector<Value>& values, const Add& add) {

@@ -14,15 +14,15 @@ namespace {
 constexpr double kPositiveInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// --- A number as the sum of two, of which the second is at most half a unit in the last place of
-// the first: 106 bits (Dekker 1971, Knuth 1969) ---
+// --- Double-double numbers: the sum of two doubles of which the second is at most half a unit in
+// the last place of the first, 106 bits (Dekker 1971, Knuth 1969) ---
 
 struct Pair {
   double high = 0;
   double low = 0;
 };
 
-// |a| >= |b|, or a is 0.
+// Requires |a| >= |b|, or a = 0.
 Pair ordered_sum(double a, double b) {
   const double sum = a + b;
   return {sum, b - (sum - a)};
@@ -34,7 +34,7 @@ Pair sum(double a, double b) {
   return {sum, (a - (sum - of_b)) + (b - of_b)};
 }
 
-// Without FMA: halves of 26 bits, whose products are exact.
+// The exact product without FMA: halves of 26 bits have exact products (Dekker 1971).
 Pair product(double a, double b) {
   constexpr double kSplit = 0x1p27 + 1;
   const double a_scaled = kSplit * a;
@@ -77,14 +77,13 @@ struct Scaled {
 };
 
 double rounded(const Scaled& number) {
-  // One rounding, also where the result is subnormal: the second part says on which side of a
-  // middle it is.
+  // The result is rounded once, even if it is subnormal: the second part decides ties.
   const double whole = number.value.high + number.value.low;
   constexpr int kLeastNormal = -1021;
   if (std::ilogb(whole) + number.exponent >= kLeastNormal) {
     return std::ldexp(whole, number.exponent);
   }
-  // Added to a number whose unit is the least of all, it is rounded where it has to be.
+  // Adding `large`, whose last place is the unit of the subnormal result, rounds to that unit.
   const int unit = -1074 - number.exponent;
   if (unit > 2) return 0;
   const double large = std::ldexp(1.5, unit + 52);
@@ -98,27 +97,27 @@ double rounded(const Scaled& number) {
   return std::ldexp(result, number.exponent);
 }
 
-// exp(x) - 1, |x| < 0.35.
+// Computes exp(x) - 1 for |x| < 0.35.
 Pair exp_less_one(Pair x) {
-  // Down to |x| < 0.022; it is squared as often afterwards.
+  // The argument is halved to |x| < 0.022; the result is squared as often afterwards.
   constexpr int kHalvings = 4;
   constexpr double kShare = 0x1p-4;
   x.high *= kShare;
   x.low *= kShare;
-  // x + x^2 / 2 + ...: of what is multiplied by x^8 / 8! and more, one double has bits enough.
+  // The series is x + x^2 / 2 + ...; one double is precise enough for the factor of x^8 / 8!.
   constexpr int kTerms = 13;
   constexpr int kPairs = 8;
   double tail = 1;
   for (int n = kTerms; n > kPairs; --n) tail = 1 + tail * x.high / n;
   Pair series{tail, 0};
   for (int n = kPairs; n > 1; --n) series = Pair{1, 0} + series * x / n;
-  // (1 + m)^2 - 1 = 2 m + m^2.
+  // Squares 1 + m: (1 + m)^2 - 1 = 2 m + m^2.
   Pair more = series * x;
   for (int i = 0; i < kHalvings; ++i) more = Pair{2 * more.high, 2 * more.low} + more * more;
   return more;
 }
 
-// |x| < 1100.
+// Requires |x| < 1100.
 Scaled exp_of(const Pair& x) {
   constexpr double kPerLog2 = 1.4426950408889634;
   const double times = std::floor(x.high * kPerLog2 + 0.5);
@@ -135,8 +134,8 @@ struct Split {
   int exponent = 0;
 };
 
-// The mantissa from the square root of 1/2 to that of 2, of a normal number above 0; without a
-// branch, which would be taken every other time.
+// Splits a normal number above 0 so that the mantissa is between the square roots of 1/2 and of 2.
+// It has no branch, because that would be mispredicted every other time.
 Split split_of(double x) {
   constexpr auto kRootOfHalf = std::bit_cast<std::int64_t>(0.70710678118654752);
   constexpr int kMantissa = 52;
@@ -146,7 +145,7 @@ Split split_of(double x) {
           static_cast<int>(exponent)};
 }
 
-// The series of 2 artanh(s) - 2 s, s = (m - 1) / (m + 1) and |s| < 0.172.
+// The series is 2 artanh(s) - 2 s, where s = (m - 1) / (m + 1) and |s| < 0.172.
 double log_near_one(double mantissa) {
   constexpr std::array<double, 11> kSeries{2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,
                                            2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17,
@@ -156,13 +155,13 @@ double log_near_one(double mantissa) {
   const double square = s * s;
   double series = 0;
   for (std::size_t i = kSeries.size(); i-- > 0;) series = kSeries[i] + series * square;
-  // f - s f is 2 s, of which f is exact.
+  // f - s f equals 2 s, and f is exact.
   return f - s * (f - series * square);
 }
 
-// Of x + low, x above 0.
+// The logarithm of x + low; requires x > 0.
 Pair log_of(double x, double low = 0) {
-  // Times which a subnormal number is a normal one.
+  // Multiplying by 2^54 makes a subnormal number normal.
   constexpr int kScale = 54;
   const bool is_normal = x >= std::numeric_limits<double>::min();
   Split split = split_of(is_normal ? x : std::ldexp(x, kScale));
@@ -187,7 +186,7 @@ bool is_odd(double y) {
 // --- cos and sin ---
 
 struct Angle {
-  // Of the next multiple of a quarter turn, by how many quarters that is from 0, modulo 4.
+  // Turns from the nearest multiple of a quarter turn; `quarters` is that multiple modulo 4.
   double rest = 0;
   int quarters = 0;
 };
@@ -197,8 +196,8 @@ Angle angle_of(double turns) {
   return {turns - 0.25 * quarters, static_cast<int>(quarters - 4 * std::floor(0.25 * quarters))};
 }
 
-// 1 - z / a + z^2 / (a b) - ..., where a, b, ... are the products of neighbours from `first` on:
-// cos from 1 and sin(x) / x from 2, with z = x^2 < 0.62.
+// The series 1 - z / a + z^2 / (a b) - ..., where a, b, ... are the products of neighbours from
+// `first` on: cos(x) from 1 and sin(x) / x from 2, with z = x^2 < 0.62.
 Pair alternating(const Pair& z, int first) {
   constexpr int kTerms = 13;
   constexpr int kPairs = 8;
@@ -239,7 +238,7 @@ double exact::log1p(double x) {
   if (std::isnan(x) || x == kPositiveInfinity || x == 0) return x;
   if (x == -1) return -kPositiveInfinity;
   if (x < -1) return kNan;
-  // Of less, the square is beyond the last bit.
+  // The square of a smaller number is below the last bit.
   constexpr double kTiny = 0x1p-60;
   if (std::fabs(x) < kTiny) return x;
   const Pair argument = std::fabs(x) < 1 ? ordered_sum(1, x) : sum(x, 1);
@@ -277,11 +276,11 @@ double exact::cos_of_turns(double turns) {
 
 double quick::log(double x) {
   const Split split = split_of(x);
-  // Its product with an exponent is exact.
+  // kHigh has few enough bits that its product with an exponent is exact.
   constexpr double kHigh = 0x1.62e42feep-1;
   constexpr double kLow = 0x1.a39ef35793c76p-33;
   const double exponent = split.exponent;
-  // The bits of what is not finite are no mantissa: it becomes NaN.
+  // x - x makes the result NaN if x is not finite, because its bits have no mantissa.
   return exponent * kHigh + (log_near_one(split.mantissa) + exponent * kLow) + (x - x);
 }
 
@@ -289,7 +288,7 @@ quick::Direction quick::direction(double turns) {
   const Angle angle = angle_of(turns);
   const double radians = kTwoPi.high * angle.rest;
   const double square = radians * radians;
-  // 1 / (2 n (2 n + 1)) and 1 / ((2 n - 1) 2 n).
+  // The coefficients are 1 / (2 n (2 n + 1)) and 1 / ((2 n - 1) 2 n).
   constexpr std::array<double, 8> kSine{1.0 / 6,   1.0 / 20,  1.0 / 42,  1.0 / 72,
                                         1.0 / 110, 1.0 / 156, 1.0 / 210, 1.0 / 272};
   constexpr std::array<double, 8> kCosine{1.0 / 2,  1.0 / 12,  1.0 / 30,  1.0 / 56,
