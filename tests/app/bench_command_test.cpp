@@ -132,7 +132,7 @@ TEST(BenchReduce, RefusesWhatALimitOfAddressesLeavesNoRoomFor) {
 
 TEST(BenchReduce, RejectsWhatItCannotMeasure) {
   EXPECT_THAT(bench({"--strategy", "trees"}).err, HasSubstr("did you mean 'tree'?"));
-  EXPECT_THAT(bench({"--cores", "2,x"}).err, HasSubstr("--cores: 'x' is no number"));
+  EXPECT_THAT(bench({"--cores", "2,x"}).err, HasSubstr("--cores: 'x' is not a number"));
   EXPECT_THAT(bench({"--fused", "--strategy", "loop", "--cores", "9"}).err,
               HasSubstr("at most 8 cores"));
   EXPECT_THAT(bench({"--json", "--csv"}).err, HasSubstr("exclude each other"));

@@ -233,11 +233,13 @@ TEST(PlanCommand, RejectsWhatIsWrong) {
   folder.write("short.csv", "step,batchsize\n0,64\n1,32\n");
   const std::vector<WrongPlan> cases{
       {{"--trace=odd.csv"},
-       "odd.csv:3: batch size 100 is no multiple of the minibatch size 32; accepted: a multiple, "
+       "odd.csv:3: batch size 100 is not a multiple of the minibatch size 32; accepted: a "
+       "multiple, "
        "such "
        "as 96 or 128"},
       {{"--trace=bad.csv"},
-       "bad.csv:3: batch size 'x' is no number; accepted: a whole number from 1 to 1099511627776"},
+       "bad.csv:3: batch size 'x' is not a number; accepted: a whole number from 1 to "
+       "1099511627776"},
       {{"--trace=short.csv", "--dataset-size=32"},
        "short.csv:2: batch size 64 is larger than an epoch (1 minibatches of 32 samples); "
        "accepted: at most 32, or more with --remainder carry"},

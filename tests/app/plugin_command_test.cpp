@@ -315,9 +315,10 @@ TEST_F(PluginCommand, SaysWhatOtherPartsOfItsHaveThrown) {
   EXPECT_THAT(verified.err, ContainsRegex("^rubato verify: --plugin .*: no order\n$"));
   EXPECT_EQ(said({"--rule", "unmade"}),
             "rubato train: --rule: rule unmade cannot be made: no licence\n");
-  EXPECT_EQ(said({"--rule", "unmade:number=true"}),
-            "rubato train: --rule: rule unmade cannot be made: its maker threw what is no "
-            "std::exception\n");
+  EXPECT_EQ(
+      said({"--rule", "unmade:number=true"}),
+      "rubato train: --rule: rule unmade cannot be made: its maker threw something that is not a "
+      "std::exception\n");
   EXPECT_THAT(said({"--schedule", "unmade"}),
               HasSubstr("schedule unmade cannot be made: its maker"));
 }

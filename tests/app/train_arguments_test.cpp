@@ -442,9 +442,10 @@ TEST(TrainArguments, ATargetIsOfTheEndOrOfTheBest) {
   EXPECT_FALSE(parsed({"--target-accuracy=98.5"}).run.target_accuracy->best);
   const TrainArguments best = parsed({"--target-accuracy=98.5,best"});
   EXPECT_EQ(best.run.target_accuracy, (AccuracyTarget{.percent = 98.5, .best = true}));
-  EXPECT_EQ(error_parsing({"--target-accuracy=98,last"}),
-            "--target-accuracy: '98,last' is no number; accepted: a number above 0 and up to 100 "
-            "(percent), and ',best' after it or not");
+  EXPECT_EQ(
+      error_parsing({"--target-accuracy=98,last"}),
+      "--target-accuracy: '98,last' is not a number; accepted: a number above 0 and up to 100 "
+      "(percent), and ',best' after it or not");
   EXPECT_EQ(error_parsing({"--target-accuracy=,best"}),
             "--target-accuracy: '' is empty; accepted: a number above 0 and up to 100 "
             "(percent), and ',best' after it or not");
@@ -469,7 +470,7 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {{"--cores", "-8"},
        "--cores: '-8' is out of range; accepted: a whole number from 1 to 1048576"},
       {{"--cores", "eight"},
-       "--cores: 'eight' is no number; accepted: a whole number from 1 to 1048576"},
+       "--cores: 'eight' is not a number; accepted: a whole number from 1 to 1048576"},
       {{"--threads", "0"},
        "--threads: '0' is out of range; accepted: a whole number from 1 to 4096"},
       {{"--minibatch", "0"},
@@ -477,7 +478,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {{"--epochs", "0"},
        "--epochs: '0' is out of range; accepted: a whole number from 1 to 1000000"},
       {{"--ref-batch", "1.5"},
-       "--ref-batch: '1.5' is no whole number; accepted: a whole number from 1 to 1099511627776"},
+       "--ref-batch: '1.5' is not a whole number; accepted: a whole number from 1 to "
+       "1099511627776"},
       {{"--log-steps", "-1"},
        "--log-steps: '-1' is out of range; accepted: a whole number from 0 to 1000000000"},
       {{"--seed", "-1"},

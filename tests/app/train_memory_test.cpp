@@ -132,7 +132,7 @@ TEST_F(TrainMemory, ThatRunsOutLeavesACheckpointToGoOnFrom) {
                                              "core=39,factor=2000"},
                                             folder_.path(), take_the_rest);
   EXPECT_EQ(result.code, kExitCode) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("rubato train: "), HasSubstr("could not be had"),
+  EXPECT_THAT(result.err, AllOf(HasSubstr("rubato train: "), HasSubstr("could not be allocated"),
                                 HasSubstr("; to continue: rubato train --resume run"),
                                 Not(HasSubstr("frame #"))));
 

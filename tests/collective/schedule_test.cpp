@@ -105,7 +105,7 @@ TEST(Schedule, OfTwoLevelsRejectsWhatItCannotBe) {
   EXPECT_EQ(error("two-level"), "no error");
   EXPECT_EQ(error("two-level:hosts=2,inner=ring,outer=ring"), "no error");
   EXPECT_THAT(error("two-level:hosts=0"), HasSubstr("two-level: hosts: "));
-  EXPECT_THAT(error("two-level:hosts=x"), HasSubstr("'x' is no number"));
+  EXPECT_THAT(error("two-level:hosts=x"), HasSubstr("'x' is not a number"));
   EXPECT_THAT(error("two-level:host=2"), HasSubstr("did you mean 'hosts'?"));
   EXPECT_THAT(error("two-level:inner=rings"),
               testing::AllOf(HasSubstr("two-level: inner: "), HasSubstr("did you mean 'ring'?")));

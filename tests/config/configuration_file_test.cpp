@@ -220,10 +220,10 @@ TEST(ConfigurationFile, RejectsValuesOfAnotherType) {
   EXPECT_EQ(error_in("nesterov = 1\n"),
             "c.toml:1: nesterov: '1' is neither true nor false; accepted: true, false");
   EXPECT_EQ(error_in("epochs = 5.0\n"),
-            "c.toml:1: epochs: '5.0' is no whole number; accepted: a whole number from 1 to "
+            "c.toml:1: epochs: '5.0' is not a whole number; accepted: a whole number from 1 to "
             "1000000");
   EXPECT_EQ(error_in("epochs = true\n"),
-            "c.toml:1: epochs: 'true' is no number; accepted: a whole number from 1 to 1000000");
+            "c.toml:1: epochs: 'true' is not a number; accepted: a whole number from 1 to 1000000");
   EXPECT_EQ(error_in("lr = inf\n"),
             "c.toml:1: lr: 'inf' is out of range; accepted: a number greater than 0, up to 1e+300");
   EXPECT_EQ(error_in("rule = 5\n"),

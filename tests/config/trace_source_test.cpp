@@ -72,7 +72,7 @@ TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
       "; accepted: a whole number from 1 to 1099511627776, a file, a generator or elastic";
   EXPECT_EQ(error_loading("0"), "'0' is out of range" + accepted);
   EXPECT_EQ(error_loading("-32"), "'-32' is out of range" + accepted);
-  EXPECT_EQ(error_loading("32.5"), "'32.5' is no whole number" + accepted);
+  EXPECT_EQ(error_loading("32.5"), "'32.5' is not a whole number" + accepted);
 }
 
 TEST(TraceSource, RejectsWhatLeadsNowhere) {

@@ -83,8 +83,8 @@ TEST(AbsolutePath, SaysThatTheWorkingFolderIsGone) {
   EXPECT_EQ(absolute_path("a/../b"), gone / "b");
   std::filesystem::remove(gone);
   EXPECT_EQ(error_of([] { static_cast<void>(absolute_path("b")); }),
-            "b: the working folder cannot be found: No such file or directory; accepted: the path "
-            "from the root, or a start in a folder that is there");
+            "b: the working folder cannot be found: No such file or directory; accepted: an "
+            "absolute path, or a start in an existing folder");
   EXPECT_EQ(absolute_path("/a/b"), "/a/b");
   std::filesystem::current_path(before);
 }
@@ -102,7 +102,7 @@ TEST(ReadFile, SaysWhatIsNoFile) {
   EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path() / "none")); }),
               HasSubstr("none: No such file"));
   EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path())); }),
-              HasSubstr("is no file"));
+              HasSubstr("is not a regular file"));
 }
 
 }  // namespace

@@ -94,9 +94,10 @@ TEST(MemoryFailure, IsKnownByItsTypeOrItsWords) {
     return memory_failure(error, "fewer threads need less", limit).value_or("none");
   };
   EXPECT_EQ(told(std::bad_alloc()),
-            "memory could not be had, physical memory is 1 GB; fewer threads need less");
-  EXPECT_EQ(told(std::runtime_error(kTorch)),
-            "400 MB of memory could not be had, physical memory is 1 GB; fewer threads need less");
+            "memory could not be allocated, physical memory is 1 GB; fewer threads need less");
+  EXPECT_EQ(
+      told(std::runtime_error(kTorch)),
+      "400 MB of memory could not be allocated, physical memory is 1 GB; fewer threads need less");
   EXPECT_EQ(told(Error("step 3: std::bad_alloc")), told(std::bad_alloc()));
   EXPECT_EQ(told(std::length_error("vector::_M_default_append")), told(std::bad_alloc()));
   EXPECT_THAT(

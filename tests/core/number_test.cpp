@@ -32,12 +32,12 @@ TEST(Number, RejectsWhatIsNoWholeNumberInRange) {
   EXPECT_EQ(whole_error("-1"), "'-1' is out of range" + accepted);
   EXPECT_EQ(whole_error("99999999999999999999"),
             "'99999999999999999999' is out of range" + accepted);
-  EXPECT_EQ(whole_error("2.5"), "'2.5' is no whole number" + accepted);
-  EXPECT_EQ(whole_error("1e0"), "'1e0' is no whole number" + accepted);
-  EXPECT_EQ(whole_error("x"), "'x' is no number" + accepted);
-  EXPECT_EQ(whole_error("4x"), "'4x' is no number" + accepted);
-  EXPECT_EQ(whole_error("0x4"), "'0x4' is no number" + accepted);
-  EXPECT_EQ(whole_error(" 4"), "' 4' is no number" + accepted);
+  EXPECT_EQ(whole_error("2.5"), "'2.5' is not a whole number" + accepted);
+  EXPECT_EQ(whole_error("1e0"), "'1e0' is not a whole number" + accepted);
+  EXPECT_EQ(whole_error("x"), "'x' is not a number" + accepted);
+  EXPECT_EQ(whole_error("4x"), "'4x' is not a number" + accepted);
+  EXPECT_EQ(whole_error("0x4"), "'0x4' is not a number" + accepted);
+  EXPECT_EQ(whole_error(" 4"), "' 4' is not a number" + accepted);
   EXPECT_EQ(whole_error(""), "'' is empty" + accepted);
 }
 
@@ -51,7 +51,7 @@ TEST(Number, ReadsEverySeed) {
   EXPECT_EQ(error_with("-1"), "'-1' is out of range" + accepted);
   EXPECT_EQ(error_with("18446744073709551616"),
             "'18446744073709551616' is out of range" + accepted);
-  EXPECT_EQ(error_with("1.5"), "'1.5' is no whole number" + accepted);
+  EXPECT_EQ(error_with("1.5"), "'1.5' is not a whole number" + accepted);
 }
 
 TEST(Number, ReadsRealNumbers) {
@@ -64,7 +64,7 @@ TEST(Number, ReadsRealNumbers) {
   };
   EXPECT_EQ(error_with("1"), "'1' is out of range" + accepted);
   EXPECT_EQ(error_with("-0.1"), "'-0.1' is out of range" + accepted);
-  EXPECT_EQ(error_with("x"), "'x' is no number" + accepted);
+  EXPECT_EQ(error_with("x"), "'x' is not a number" + accepted);
   EXPECT_EQ(error_with(""), "'' is empty" + accepted);
 }
 
@@ -99,7 +99,7 @@ TEST(Number, NamesTheLargestWhereItIsExceeded) {
     EXPECT_EQ(error_with(text, kFromZero),
               "'" + std::string(text) + "' is out of range; accepted: a number of at least 0");
   }
-  EXPECT_EQ(error_with("x", kFromZero), "'x' is no number; accepted: a number of at least 0");
+  EXPECT_EQ(error_with("x", kFromZero), "'x' is not a number; accepted: a number of at least 0");
   constexpr RealRange kBounded{1, 1e6, true, true, "a number from 1 to 1e6"};
   EXPECT_EQ(error_with("1e308", kBounded),
             "'1e308' is out of range; accepted: a number from 1 to 1e6");
@@ -113,12 +113,12 @@ TEST(Number, CountsAmongRealNumbersAreCounts) {
   const auto error = [](double value) {
     return error_of([&] { static_cast<void>(count_of(value)); });
   };
-  EXPECT_EQ(error(-1), "-1 is no count");
-  EXPECT_EQ(error(1.5), "1.5 is no count");
-  EXPECT_EQ(error(0x1p54), "1.8014398509481984e+16 is no count");
-  EXPECT_EQ(error(std::numeric_limits<double>::quiet_NaN()), "nan is no count");
-  EXPECT_EQ(error(std::numeric_limits<double>::infinity()), "inf is no count");
-  EXPECT_EQ(error(-std::numeric_limits<double>::infinity()), "-inf is no count");
+  EXPECT_EQ(error(-1), "-1 is not a count");
+  EXPECT_EQ(error(1.5), "1.5 is not a count");
+  EXPECT_EQ(error(0x1p54), "1.8014398509481984e+16 is not a count");
+  EXPECT_EQ(error(std::numeric_limits<double>::quiet_NaN()), "nan is not a count");
+  EXPECT_EQ(error(std::numeric_limits<double>::infinity()), "inf is not a count");
+  EXPECT_EQ(error(-std::numeric_limits<double>::infinity()), "-inf is not a count");
 }
 
 TEST(Number, KnowsNumbersOfEveryKind) {
@@ -172,7 +172,7 @@ TEST(NumberVisitor, RefusesWhatIsNoState) {
   EXPECT_EQ(error({7, 1, 4, 0, 0, 0}), "the state of it is damaged");
   EXPECT_EQ(error({7, 1}), "the state of it is damaged");
   EXPECT_EQ(error({100, 1, 3, 0, 0, 0}), "the state of it is damaged");
-  EXPECT_EQ(error({-1, 1, 3, 0, 0, 0}), "-1 is no count");
+  EXPECT_EQ(error({-1, 1, 3, 0, 0, 0}), "-1 is not a count");
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST(Spec, RejectsWrongValuesByName) {
             "x: a: '1' is neither true nor false; accepted: true, false");
   EXPECT_EQ(
       error("x:a=1/b", [](Spec& s) { static_cast<void>(s.reals("a", Required{"1"}, kPositive)); }),
-      "x: a: 'b' is no number; accepted: a number greater than 0");
+      "x: a: 'b' is not a number; accepted: a number greater than 0");
   EXPECT_EQ(
       error("x:a=smal", [](Spec& s) { static_cast<void>(s.choice("a", Size::large, kSizes)); }),
       "x: a: unknown value 'smal'; did you mean 'small'? accepted: small, large");

@@ -102,9 +102,10 @@ TEST(Extensions, HaveNamesOfTheirOwn) {
   EXPECT_EQ(error_of([&] { own.samplers.add("mine", none); }), "there is a sampler 'mine' already");
   EXPECT_EQ(error_of([&] { own.samplers.add("shuffle", none); }),
             "there is a sampler 'shuffle' already");
-  EXPECT_EQ(error_of([&] { own.samplers.add("a:b", none); }),
-            "'a:b' is no name of a sampler; accepted: one without any of ':', ',', '+', '=' and "
-            "blanks");
+  EXPECT_EQ(
+      error_of([&] { own.samplers.add("a:b", none); }),
+      "'a:b' is not a valid name of a sampler; accepted: one without any of ':', ',', '+', '=' and "
+      "blanks");
   EXPECT_EQ(error_of([&] { own.samplers.add("empty", {}); }),
             "nothing makes the sampler 'empty'; accepted: any maker but an empty one");
   EXPECT_EQ(error_of([&] { own.data.add("csv", {}); }),

@@ -386,7 +386,7 @@ TEST(StateFile, EveryByteBelongsToOneArray) {
            R"(],"data_offsets":[)" + std::to_string(begin) + "," + std::to_string(end) + "]}";
   };
   const std::string placed =
-      "file: damaged or no checkpoint: its arrays do not lie one behind the other";
+      "file: damaged or not a checkpoint: its arrays do not follow one another";
   EXPECT_EQ(error(array("a", 0, 8) + "," + array("b", 8, 16) + "," + digest_entry(16), 16),
             "no error");
   EXPECT_EQ(error(array("a", 0, 8) + "," + array("b", 4, 12) + "," + digest_entry(16), 16), placed);
@@ -397,10 +397,10 @@ TEST(StateFile, EveryByteBelongsToOneArray) {
   EXPECT_EQ(error(array("a", 0, 16) + "," + array("b", 0, 16) + "," + array("c", 0, 16) + "," +
                       digest_entry(16),
                   16),
-            "file: damaged or no checkpoint: its array 'rubato.sha256' is malformed");
+            "file: damaged or not a checkpoint: its array 'rubato.sha256' is malformed");
   EXPECT_EQ(error(digest_entry(0), 0), "no error");
   EXPECT_EQ(error(digest_entry(0), 8),
-            "file: damaged or no checkpoint: it holds more than its arrays");
+            "file: damaged or not a checkpoint: it holds more than its arrays");
 }
 
 TEST(Sha256, IsTheStandards) {

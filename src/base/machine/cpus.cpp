@@ -13,7 +13,7 @@ namespace rubato {
 
 namespace {
 
-// Those of the calling thread, which before others are started is the process.
+// The affinity of the calling thread; before other threads are started, it is the process's.
 int allowed_cpus() {
   constexpr int kMostCpus = 1 << 16;
   for (int size = CPU_SETSIZE; size <= kMostCpus; size *= 2) {
@@ -24,7 +24,7 @@ int allowed_cpus() {
     const int count = good ? CPU_COUNT_S(bytes, set) : 0;
     CPU_FREE(set);
     if (good) return std::max(1, count);
-    if (errno != EINVAL) break;  // otherwise the set is too small for the kernel's
+    if (errno != EINVAL) break;  // EINVAL: the set is smaller than the kernel's
   }
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }

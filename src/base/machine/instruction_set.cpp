@@ -9,7 +9,7 @@ namespace {
 
 InstructionSet by_cpuid() {
 #ifdef __x86_64__
-  // The compiler's own reading of CPUID, which asks what the operating system saves, too.
+  // The compiler's built-in also asks which registers the operating system saves.
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx")) return InstructionSet::sse;
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return InstructionSet::avx;

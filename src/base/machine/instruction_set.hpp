@@ -6,12 +6,12 @@
 
 namespace rubato {
 
-/// The vector instructions that numerical libraries have kernels for: of x86-64 each with those
-/// before it. By its order that of ARM is below them, as it has none of theirs.
+/// Vector instruction sets for which numerical libraries have kernels. Each of x86-64 includes
+/// those before it. ARM's comes first in the order because it includes none of x86-64's.
 enum class InstructionSet {
-  /// What every 64-bit ARM CPU has, FMA included.
+  /// Present in every 64-bit ARM CPU; includes FMA.
   neon,
-  /// What every x86-64 CPU has; stands for CPUs of other kinds, too.
+  /// Present in every x86-64 CPU; stands for CPUs of other kinds, too.
   sse,
   avx,
   /// AVX2 with FMA.
@@ -27,18 +27,19 @@ inline constexpr std::array<Choice<InstructionSet>, 5> kInstructionSets{
      {InstructionSet::avx2, "AVX2 with FMA"},
      {InstructionSet::avx512, "AVX-512"}}};
 
-/// Whether it has FMA, so that kernels multiply and add in one rounding: what --kernels portable
-/// needs.
+/// True if the set has FMA, so that kernels multiply and add in one rounding: required by --kernels
+/// portable.
 [[nodiscard]] constexpr bool has_fma(InstructionSet set) {
   return set == InstructionSet::neon || set >= InstructionSet::avx2;
 }
 
-/// The highest that this CPU has and the operating system lets programs use: by CPUID, not by the
-/// model's name. All who have code for several instruction sets go by it.
+/// The highest set that this CPU has and the operating system lets programs use, according to
+/// CPUID, not to the model's name. All code that exists for several instruction sets uses it to
+/// choose.
 [[nodiscard]] InstructionSet cpu_instruction_set();
 
-/// The highest that ATEN_CPU_CAPABILITY (`default`, `avx2`, `avx512`), which holds libtorch to one,
-/// lets kernels use that follow it, too; avx512 where it is not set or has another value, which
+/// The highest set that ATEN_CPU_CAPABILITY (`default`, `avx2`, `avx512`), which limits libtorch,
+/// allows rubato's kernels that obey it, too; avx512 if it is unset or has another value, which
 /// libtorch ignores as well.
 [[nodiscard]] InstructionSet allowed_instruction_set();
 
@@ -49,7 +50,7 @@ template <class Body>
 [[gnu::target("avx512f")]] decltype(auto) on_avx512(const Body& body) {
   return body();
 }
-// Without FMA, so that nothing can be fused.
+// The target has no FMA, so that nothing can be fused.
 template <class Body>
 [[gnu::target("avx2")]] decltype(auto) on_avx2(const Body& body) {
   return body();
@@ -58,14 +59,14 @@ template <class Body>
 
 }  // namespace detail
 
-/// Calls a loop as it is compiled for the widest vectors of this CPU, and returns what it returns:
+/// Calls a loop compiled for the widest vectors of this CPU, and returns its result:
 ///
 ///     with_vectors([&]() __attribute__((always_inline)) { add_loop(into, from, n); });
 ///
-/// What is not always inlined there is compiled for every CPU. The bits are the same with all
-/// vectors, as nothing is fused (-ffp-contract=off) and no sum reordered. Kernels whose bits depend
-/// on the instruction set, or that are written for one, are files of their own
-/// (loop/eigen/kernels/dense_kernels.hpp, libtorch/operators/lane_convolution.hpp).
+/// Functions that are not inlined there use the instructions that every CPU has. The bits are the
+/// same with all vectors, because nothing is fused (-ffp-contract=off) and no sum is reordered.
+/// Kernels whose bits depend on the instruction set, or that are written for one, have their own
+/// files (loop/eigen/kernels/dense_kernels.hpp, libtorch/operators/lane_convolution.hpp).
 template <class Body>
 decltype(auto) with_vectors(const Body& body) {
 #ifdef __x86_64__

@@ -15,26 +15,26 @@ namespace rubato {
 
 /// Names and values of environment variables.
 using Variables = std::vector<std::pair<std::string, std::string>>;
-/// The value of an environment variable; empty where it is not set.
+/// Reads the value of an environment variable; empty if it is not set.
 using ReadVariable = std::function<std::string(const std::string& name)>;
 
-/// The variables that have to be set, and are not, before a process computes with `kernels` on a
-/// CPU with `cpu`; `openblas` is what the process has so far. Throws Error where the CPU cannot.
+/// The variables to change before a process can compute with `kernels` on a CPU with `cpu`;
+/// `openblas` is the process's present one. Throws Error if the CPU cannot compute with them.
 [[nodiscard]] Variables variables_to_set(Kernels kernels, InstructionSet cpu,
                                          const std::optional<OpenBlas>& openblas,
                                          const ReadVariable& read);
 
-/// To be called first in main(), before there are threads: removes the variables by which users
-/// bind the threads of OpenMP to CPUs. Training has no such threads, but the OpenMP of libtorch,
-/// when it is loaded, binds the thread that loads it, and with it all that are started later.
-/// Programs that this one starts, or becomes, load it.
+/// Removes the variables by which users bind OpenMP's threads to CPUs; to be called first in
+/// main(), before there are threads. Training has no such threads, but when libtorch is loaded, its
+/// OpenMP binds the thread that loads it, and so all threads that this one starts later. The
+/// programs that this one starts or becomes load it.
 void ignore_openmp_binding();
 
-/// Tells the user which variable has bound the process to `allowed` of the `online` CPUs; empty
-/// where these are all, or none of the variables is set.
+/// A message about the variable that has bound the process to `allowed` of the `online` CPUs; empty
+/// if it may use them all, or none of the variables is set.
 [[nodiscard]] std::optional<std::string> openmp_binding(int allowed, int online,
                                                         const ReadVariable& read);
-/// The same for this process.
+/// Like the function above, for this process.
 [[nodiscard]] std::optional<std::string> openmp_binding();
 
 }  // namespace rubato

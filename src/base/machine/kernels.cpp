@@ -19,16 +19,17 @@ namespace rubato {
 
 namespace {
 
-// "<kernels>:<core that OpenBLAS took before>": there where the process was started again, so that
-// it is not started for ever.
+// Set to "<kernels>:<core that OpenBLAS chose before>" when the program is started again, so that
+// it is not started again for ever.
 constexpr const char* kMarker = "RUBATO_STARTED_AGAIN";
 constexpr const char* kOpenBlasCore = "OPENBLAS_CORETYPE";
 
-// The variables of GCC's OpenMP and of Intel's.
+// Variables of GCC's OpenMP and of Intel's.
 constexpr std::array<const char*, 4> kOpenMpBinding{"OMP_PROC_BIND", "OMP_PLACES",
                                                     "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
 
-// What the libraries read when they choose. STRICT keeps oneDNN from computing float32 in bfloat16.
+// Variables that make the libraries choose these kernels. STRICT keeps oneDNN from computing
+// float32 in bfloat16.
 const Variables& portable_variables() {
   static const Variables variables{{"ATEN_CPU_CAPABILITY", "avx2"},
                                    {"ONEDNN_MAX_CPU_ISA", "AVX2"},
@@ -42,7 +43,7 @@ std::string environment_variable(const std::string& name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// The environment of this process with other values of `variables`.
+// The environment of this process, with `variables` replaced.
 std::vector<std::string> environment_with(const Variables& variables) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -58,13 +59,12 @@ std::vector<std::string> environment_with(const Variables& variables) {
   return environment;
 }
 
-// Returns only when that fails, with the reason.
+// Returns only on failure, with the reason.
 std::string start_again(char* const* argv, const Variables& variables) {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return error.message();
-  // Of a program that is run by the loader's own name, or under an emulator, the arguments are
-  // others.
+  // A program run through the dynamic loader or an emulator has other arguments.
   if (program.filename().string().starts_with("ld-")) return "it was started by the loader's name";
   const std::vector<std::string> environment = environment_with(variables);
   execve(program.c_str(), argv, exec_pointers(environment).data());
@@ -101,7 +101,7 @@ Variables variables_to_set(Kernels kernels, InstructionSet cpu,
     if (!core.empty() && read(kOpenBlasCore).empty()) missing.emplace_back(kOpenBlasCore, core);
     return missing;
   }
-  // Of ARM there is one kind; what libtorch's libraries compute with there, nobody can choose.
+  // ARM has only one kind of kernels; there is no choice in libtorch's libraries.
   if (cpu == InstructionSet::neon) return missing;
   if (!has_fma(cpu)) {
     throw Error(

@@ -12,7 +12,7 @@ namespace rubato {
 
 namespace {
 
-// The names of OpenBLAS (cpuid.S, driver/others/dynamic.c) for x86-64.
+// OpenBLAS's names of cores for x86-64 (cpuid.S, driver/others/dynamic.c).
 constexpr std::array<Choice<InstructionSet>, 27> kCores{{
     {InstructionSet::sse, "generic"},
     {InstructionSet::sse, "katmai"},
@@ -43,7 +43,7 @@ constexpr std::array<Choice<InstructionSet>, 27> kCores{{
     {InstructionSet::avx512, "sapphirerapids"},
 }};
 
-// What a function of OpenBLAS without arguments answers; empty where there is none.
+// The result of an OpenBLAS function without arguments; empty if there is no such function.
 std::string answer_of(const char* name) {
   auto* const function = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, name));
   if (function == nullptr) return {};
@@ -61,7 +61,7 @@ std::optional<OpenBlas> loaded_openblas() {
 }
 
 void reserve_openblas_buffers(int count) {
-  // Its own functions, which it exports for its LAPACK.
+  // These internal functions are exported for OpenBLAS's LAPACK.
   auto* const take = reinterpret_cast<void* (*)(int)>(dlsym(RTLD_DEFAULT, "blas_memory_alloc"));
   auto* const give_back =
       reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "blas_memory_free"));

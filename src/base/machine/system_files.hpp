@@ -5,14 +5,14 @@
 
 namespace rubato {
 
-/// The first line of a small file, as those in /proc and /sys are; empty where it cannot be read.
+/// The first line of a small file, such as those in /proc and /sys; empty if it cannot be read.
 [[nodiscard]] std::string first_line(const std::filesystem::path& file);
 
-/// What tells this start of the machine from every other one of any machine, as the kernel gives
-/// it; empty where it does not. `root` is where /proc is.
+/// The kernel's unique id of this boot of the machine, different from all others of all machines;
+/// empty if unknown. /proc is read below `root`.
 [[nodiscard]] std::string boot_id(const std::filesystem::path& root = "/");
 
-/// As the CPU calls itself. `root` is where /proc is; "unknown processor" where it does not say.
+/// The CPU's own name, or "unknown processor". /proc is read below `root`.
 [[nodiscard]] std::string processor_name(const std::filesystem::path& root = "/");
 
 }  // namespace rubato

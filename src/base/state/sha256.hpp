@@ -10,7 +10,7 @@
 
 namespace rubato {
 
-/// A SHA-256 digest, taken piece by piece.
+/// Computes a SHA-256 digest piece by piece.
 class Sha256 {
  public:
   using Digest = std::array<std::uint8_t, 32>;
@@ -24,14 +24,14 @@ class Sha256 {
 
   void add(const void* bytes, std::size_t size);
   void add(std::string_view bytes) { add(bytes.data(), bytes.size()); }
-  /// Of all that was added; nothing may be added after it.
+  /// The digest of all bytes added; nothing may be added after it.
   [[nodiscard]] Digest digest();
-  /// The same in lower-case hexadecimal.
+  /// The digest in lower-case hexadecimal; nothing may be added after it.
   [[nodiscard]] std::string hex();
 
   [[nodiscard]] static Digest digest_of(std::string_view bytes);
   [[nodiscard]] static std::string hex_of(std::string_view bytes);
-  /// Of a file, which is read piece by piece. Throws Error when it cannot be read.
+  /// The digest of a file, which is read piece by piece. Throws Error if it cannot be read.
   [[nodiscard]] static std::string hex_of_file(const std::filesystem::path& file);
 
  private:

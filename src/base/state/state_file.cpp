@@ -17,16 +17,17 @@
 
 namespace rubato {
 
-static_assert(std::endian::native == std::endian::little, "arrays are written as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "arrays are written as they lie in memory");
 
 namespace {
 
 using Json = nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 8;
-// Far more than any model has names; what JSON makes of it stays within bounds.
+// The limit is far above any model's, and bounds the memory of the parsed JSON.
 constexpr std::uint64_t kMaxHeader = 10'000'000;
-// So that mapped arrays are aligned.
+// The header is padded to a multiple of this, so that mapped arrays are aligned.
 constexpr std::size_t kAlignment = 8;
 constexpr std::size_t kDigestBytes = std::tuple_size_v<Sha256::Digest>;
 constexpr std::string_view kMetadata = "__metadata__";
@@ -70,7 +71,7 @@ class Parser {
     }
     data_ = bytes_.substr(kLengthBytes + length);
     const Json header = Json::parse(bytes_.substr(kLengthBytes, length), nullptr, false);
-    if (!header.is_object()) fail("its header is no JSON object");
+    if (!header.is_object()) fail("its header is not a JSON object");
     State state;
     read_texts(header, state);
     for (const auto& [name, value] : header.items()) {
@@ -84,10 +85,10 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view what) const {
-    throw Error(fmt::format("{}: damaged or no checkpoint: {}", source_, what));
+    throw Error(fmt::format("{}: damaged or not a checkpoint: {}", source_, what));
   }
 
-  // First of all, so that nothing else is said of what is merely damaged.
+  // This check is the first, so that a damaged file is never reported as anything else.
   void check_digest() const {
     if (bytes_.size() < kLengthBytes + kDigestBytes) {
       fail(fmt::format("it has only {} bytes", bytes_.size()));
@@ -105,7 +106,7 @@ class Parser {
     std::string kind;
     std::string version;
     for (const auto& [name, value] : texts->items()) {
-      if (!value.is_string()) fail(fmt::format("its text '{}' is no text", name));
+      if (!value.is_string()) fail(fmt::format("its text '{}' is not a string", name));
       const auto& text = value.get_ref<const std::string&>();
       if (name == kKind) {
         kind = text;
@@ -118,7 +119,7 @@ class Parser {
     if (kind != kKindValue) fail("its metadata are not rubato's");
     const bool number = !version.empty() && version.size() < 10 &&
                         version.find_first_not_of("0123456789") == std::string::npos;
-    if (!number || std::stoll(version) < 1) fail("its version is no number");
+    if (!number || std::stoll(version) < 1) fail("its version is not a number");
     if (std::stoll(version) > kStateVersion) {
       throw NewerVersion(fmt::format(
           "{}: is of version {}, which a newer rubato has written; this one reads up to {}",
@@ -126,12 +127,12 @@ class Parser {
     }
   }
 
-  // Every byte belongs to one array.
+  // Throws unless every byte belongs to exactly one array.
   void require_tiling() {
     std::sort(ranges_.begin(), ranges_.end());
     std::uint64_t end = 0;
     for (const auto& [first, last] : ranges_) {
-      if (first != end) fail("its arrays do not lie one behind the other");
+      if (first != end) fail("its arrays do not follow one another");
       end = last;
     }
     if (end != data_.size()) fail("it holds more than its arrays");
@@ -149,10 +150,10 @@ class Parser {
     const std::vector<std::uint64_t> offsets = numbers_of(value, "data_offsets");
     if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_.size()) damaged();
     ranges_.emplace_back(offsets[0], offsets[1]);
-    // What overlaps could claim any amount of memory.
+    // Overlapping arrays could claim any amount of memory.
     claimed_ += offsets[1] - offsets[0];
     if (claimed_ > data_.size()) damaged();
-    // The product must be the length; it is not computed where it would overflow.
+    // The product must be the length; the division avoids an overflow.
     const std::uint64_t length = offsets[1] - offsets[0];
     const bool empty = std::find(shape.begin(), shape.end(), 0U) != shape.end();
     std::uint64_t bytes = empty ? 0 : type->bytes;
@@ -175,7 +176,7 @@ class Parser {
     if (found == value.end() || !found->is_array()) fail(fmt::format("there is no '{}'", key));
     std::vector<std::uint64_t> numbers;
     for (const Json& number : *found) {
-      if (!number.is_number_unsigned()) fail(fmt::format("a '{}' is no number", key));
+      if (!number.is_number_unsigned()) fail(fmt::format("a '{}' is not a number", key));
       numbers.push_back(number.get<std::uint64_t>());
     }
     return numbers;
@@ -203,7 +204,7 @@ void stream_state(const State& state, const ByteSink& sink) {
   Json header = Json::object();
   header[kMetadata] = {{kKind, kKindValue}, {kVersion, fmt::to_string(kStateVersion)}};
   for (const auto& [name, text] : state.texts()) header[kMetadata][name] = text;
-  // By descending size of element, so that every array is aligned to its own.
+  // Arrays are in order of descending element size, so that each is aligned to its elements.
   std::vector<const State::Arrays::value_type*> arrays;
   for (const auto& named : state.arrays()) arrays.push_back(&named);
   std::stable_sort(arrays.begin(), arrays.end(), [](const auto* a, const auto* b) {

@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The groups of one hierarchy, from the process's own up to the root of what is mounted.
+// The groups of one hierarchy, from the process's own up to the root of the mount.
 using Groups = std::vector<fs::path>;
 
-// Version 1 says "no limit" by the largest number of pages.
+// Version 1 expresses "no limit" by the largest number of pages.
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 
 std::string text_of(const fs::path& file) {
@@ -31,7 +31,7 @@ std::string text_of(const fs::path& file) {
   return text.str();
 }
 
-// The whole number with which `text` begins.
+// The whole number at the beginning of `text`.
 std::optional<std::int64_t> number_in(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -43,7 +43,7 @@ std::optional<std::int64_t> number_of(const fs::path& file) {
   return number_in(text_of(file));
 }
 
-// Of "name number" lines.
+// The value of `wanted` in lines "name number"; 0 if it is missing.
 std::int64_t value_in(const std::string& text, std::string_view wanted) {
   std::istringstream lines(text);
   std::string name;
@@ -54,7 +54,7 @@ std::int64_t value_in(const std::string& text, std::string_view wanted) {
   return 0;
 }
 
-// Where the process sits, from a line "number:controllers:path" of /proc/self/cgroup.
+// The process's group in a hierarchy, from a line "number:controllers:path" of /proc/self/cgroup.
 struct Membership {
   std::string controllers;
   std::string path;
@@ -72,8 +72,8 @@ std::vector<Membership> memberships(const fs::path& root) {
   return found;
 }
 
-// In a container the path may be the host's, of which nothing is to be seen: then what is mounted
-// is the container's own group.
+// In a container the path may be the host's, which is invisible there; the mount is then the
+// container's own group.
 Groups groups_of(const fs::path& mount, std::string_view path) {
   std::error_code ignored;
   while (path.starts_with('/')) path.remove_prefix(1);
@@ -148,7 +148,7 @@ CgroupLimits cgroup_limits(const fs::path& root) {
   CgroupLimits limits;
   for (const auto& [controllers, path] : memberships(root)) {
     if (controllers.empty()) {
-      // Alone, or beside version 1.
+      // Version 2 is mounted alone, or beside version 1.
       read_version_2(limits, groups_of(mounts, path));
       read_version_2(limits, groups_of(mounts / "unified", path));
       continue;

@@ -21,7 +21,7 @@ using std::filesystem::path;
       fmt::format("{}: cannot write: {}", file.string(), std::generic_category().message(error)));
 }
 
-// An open file. Errors are errno's.
+// Owns an open file. Functions that fail leave the cause in errno.
 class Descriptor {
  public:
   Descriptor(const path& file, int flags) : number_(open(file.c_str(), flags | O_CLOEXEC, 0666)) {}
@@ -34,7 +34,8 @@ class Descriptor {
   [[nodiscard]] bool good() const { return number_ >= 0; }
   [[nodiscard]] bool flush() const { return fsync(number_) == 0; }
   [[nodiscard]] bool write_all(std::string_view content) {
-    // The disk begins with what is there while the rest is made: flush() then waits for little.
+    // The disk starts writing while the rest is computed, so that flush() has little left to wait
+    // for.
     constexpr std::size_t kPiece = std::size_t{1} << 24U;
     while (!content.empty()) {
       const ssize_t written = ::write(number_, content.data(), std::min(content.size(), kPiece));
@@ -43,7 +44,7 @@ class Descriptor {
       content.remove_prefix(static_cast<std::size_t>(written));
       unflushed_ += static_cast<std::size_t>(written);
       if (unflushed_ < kPiece) continue;
-      // Only a hint: errors are for flush() to say.
+      // This is only a hint; flush() reports errors.
       static_cast<void>(sync_file_range(number_, 0, 0, SYNC_FILE_RANGE_WRITE));
       unflushed_ = 0;
     }
@@ -52,11 +53,11 @@ class Descriptor {
 
  private:
   int number_;
-  // Written since the disk was last told to begin.
+  // Bytes written since the last sync_file_range().
   std::size_t unflushed_ = 0;
 };
 
-// Takes a half written file away again, unless it was renamed.
+// Removes a half-written file, unless it was renamed.
 class Beside {
  public:
   explicit Beside(path file) : file_(std::move(file)) {}
@@ -73,7 +74,7 @@ class Beside {
   path file_;
 };
 
-// Writes the file beside, and renames it into place.
+// Writes to a temporary file beside the target and renames it.
 void write_beside(const path& file, const ByteSource& content, bool to_disk) {
   const Beside beside(path(file) += ".part");
   {
@@ -95,7 +96,7 @@ void write_file(const path& file, std::string_view content) {
 
 void write_file(const path& file, const ByteSource& content) {
   write_beside(file, content, /*to_disk=*/true);
-  // The new name has to reach the disk, too.
+  // The renaming must reach the disk, too.
   flush_to_disk(parent_of(file));
 }
 
@@ -109,8 +110,8 @@ path absolute_path(const path& file) {
   const path whole = std::filesystem::absolute(file, error);
   if (error) {
     throw Error(fmt::format(
-        "{}: the working folder cannot be found: {}; accepted: the path from the root, or a start "
-        "in a folder that is there",
+        "{}: the working folder cannot be found: {}; accepted: an absolute path, or a start in an "
+        "existing folder",
         file.string(), error.message()));
   }
   return whole.lexically_normal();
@@ -146,7 +147,8 @@ path parent_of(const path& file) {
 std::string read_file(const path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    throw Error(fmt::format("{}: {}", file.string(), error ? error.message() : "is no file"));
+    throw Error(
+        fmt::format("{}: {}", file.string(), error ? error.message() : "is not a regular file"));
   }
   std::ifstream in(file, std::ios::binary);
   std::string content(std::filesystem::file_size(file, error), '\0');

@@ -9,43 +9,44 @@
 
 namespace rubato {
 
-/// What was computed could not be written: a full disk, a folder that has gone.
+/// Thrown if results cannot be written: a full disk, a deleted folder.
 class OutputError : public Error {
  public:
   using Error::Error;
 };
 
-/// Writes a file as a whole, so that it is never seen half written and survives a power failure:
-/// beside (as `path`.part), flushed to the disk, renamed into place. What was there before stays
-/// until then. Throws OutputError when that fails, and leaves nothing beside.
+/// Writes a file atomically and durably: to `path`.part, flushed to the disk, renamed into place.
+/// Readers see the old file until then, and never half a file. Throws OutputError on failure and
+/// removes the .part file.
 void write_file(const std::filesystem::path& path, std::string_view content);
-/// The same with what `content` gives. What it throws is passed on, and nothing is left either.
+/// Like the function above, with bytes from `content`. Exceptions of `content` are passed on after
+/// the same cleaning up.
 void write_file(const std::filesystem::path& path, const ByteSource& content);
 
-/// The same without waiting for the disk, for what is soon written again.
+/// Writes a file atomically without waiting for the disk, for files that are soon written again.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 
-/// The path from the root, without "." and "..". Throws Error where the working folder, which a
-/// relative path begins at, has been deleted.
+/// The path from the root, without "." and "..". Throws Error if the path is relative and the
+/// working folder has been deleted.
 [[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);
 
-/// Throws Error where the folder is there, but this user may not look into it.
+/// Throws Error if the folder exists and this user may not read it.
 void require_readable_folder(const std::filesystem::path& folder);
 
-/// Whether there is a file or folder; not where nobody may look.
+/// True if a file or folder exists and this user may see it.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
-/// The bytes of a regular file. Throws Error when it cannot be read.
+/// The bytes of a regular file. Throws Error if it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
-/// Flushes what was written to the file, by whomever, to the disk. Throws OutputError.
+/// Flushes the file to the disk, whoever wrote it. Throws OutputError.
 void flush_to_disk(const std::filesystem::path& path);
 
-/// `wanted`, or where that exists the first of wanted-2, wanted-3, ... that does not.
+/// `wanted`, or the first of wanted-2, wanted-3, ... that does not exist.
 [[nodiscard]] std::filesystem::path unused_path(const std::filesystem::path& wanted);
 
-/// The folder that holds a file or folder, "." where the path names none: flushing it brings a new
-/// name to the disk. A slash at the end changes nothing.
+/// The folder that holds a file or folder, "." if the path names none. Flushing it brings a new
+/// name to the disk. A trailing slash makes no difference.
 [[nodiscard]] std::filesystem::path parent_of(const std::filesystem::path& path);
 
 }  // namespace rubato

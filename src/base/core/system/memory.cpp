@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A number with which a file begins.
+// The number at the beginning of a file.
 std::optional<double> number_in(const fs::path& file) {
   std::ifstream in(file);
   double number = 0;
@@ -33,7 +33,7 @@ std::optional<double> number_in(const fs::path& file) {
   return std::nullopt;
 }
 
-// "MemTotal:  24576000 kB".
+// The total in a line such as "MemTotal:  24576000 kB".
 std::optional<double> physical_memory(const fs::path& root) {
   constexpr double kKibi = 1024;
   std::ifstream in(root / "proc/meminfo");
@@ -46,7 +46,7 @@ std::optional<double> physical_memory(const fs::path& root) {
   return std::nullopt;
 }
 
-// What is left of the address space: the limit counts what is mapped already.
+// The part of the address space that is not mapped yet; the limit includes what is mapped.
 std::optional<double> address_space(const fs::path& root) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
@@ -55,11 +55,11 @@ std::optional<double> address_space(const fs::path& root) {
   return std::max(0.0, static_cast<double>(limit.rlim_cur) - mapped);
 }
 
-// What is left of `ulimit -d`, which counts memory of the process's own: not files that are mapped.
+// The remainder of `ulimit -d`, which counts private memory but no mapped files.
 std::optional<double> data_segment(const fs::path& root) {
   rlimit limit{};
   if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  // The sixth number of the file, in pages.
+  // The sixth number of statm is the size of data and stack, in pages.
   std::ifstream in(root / "proc/self/statm");
   double pages = 0;
   for (int i = 0; i < 6 && in >> pages; ++i) {
@@ -68,16 +68,16 @@ std::optional<double> data_segment(const fs::path& root) {
   return std::max(0.0, static_cast<double>(limit.rlim_cur) - used);
 }
 
-// A thread cannot be started for want of memory for its stack, or because a limit of threads is
-// reached: the system answers both alike.
+// True if a thread could not be started. The system gives the same error code for lack of memory
+// for the stack and for a limit of threads.
 bool is_thread_refused(const std::exception& error) {
   const auto* const refused = dynamic_cast<const std::system_error*>(&error);
   if (refused != nullptr) return refused->code() == std::errc::resource_unavailable_try_again;
-  // oneTBB throws it without the code.
+  // oneTBB throws its error without the code.
   return std::string_view(error.what()).find("pthread_create has failed") != std::string_view::npos;
 }
 
-// True where a thread's stack could be mapped.
+// True if the stack of a thread can be mapped.
 bool can_have_stack() {
   constexpr std::size_t kStack = std::size_t{8} << 20U;
   void* const stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE,
@@ -135,7 +135,7 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
 }
 
 void require_threads(int count) {
-  // A small stack will do, as they only wait.
+  // The threads only wait, so a small stack is enough.
   constexpr std::size_t kStack = std::size_t{256} << 10U;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -157,7 +157,7 @@ void require_threads(int count) {
   if (started == threads.size()) return;
   throw MemoryError(can_have_stack()
                         ? no_further_thread()
-                        : fmt::format("memory for {} threads could not be had", count));
+                        : fmt::format("memory for {} threads could not be allocated", count));
 }
 
 bool is_out_of_memory(const std::exception& error) {
@@ -165,7 +165,8 @@ bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const std::length_error*>(&error) != nullptr) return true;
   if (is_thread_refused(error)) return true;
   const std::string_view text = error.what();
-  // "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error code 12"
+  // libtorch: "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error
+  // code 12".
   return text.find("std::bad_alloc") != std::string_view::npos ||
          text.find("can't allocate memory") != std::string_view::npos;
 }
@@ -183,7 +184,7 @@ std::optional<std::string> memory_failure(const std::exception& error, std::stri
     const double bytes = std::strtod(text.data() + place + kAmount.size(), nullptr);
     asked = fmt::format("{} of memory", bytes_text(bytes));
   }
-  return fmt::format("{} could not be had, {} is {}; {}", asked, limit.what,
+  return fmt::format("{} could not be allocated, {} is {}; {}", asked, limit.what,
                      bytes_text(limit.bytes), help);
 }
 

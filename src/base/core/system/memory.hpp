@@ -10,46 +10,46 @@
 
 namespace rubato {
 
-/// Memory that cannot be had.
+/// Thrown if memory or threads cannot be allocated.
 class MemoryError : public Error {
  public:
   using Error::Error;
 };
 
-/// How much memory a process can have at most, and what says so.
+/// The most memory that a process can have, and the name of the limit.
 struct MemoryLimit {
   double bytes = 0;
-  /// "physical memory".
+  /// The name, such as "physical memory".
   std::string what;
-  /// Whether it counts what is set aside, used or not: a limit of the address space.
+  /// True for a limit of the address space, which counts reserved memory whether used or not.
   bool of_addresses = false;
 };
 
-/// The lowest of the machine's physical memory, the limits of the control groups that the process
-/// is in (versions 1 and 2), and what its limits of address space (`ulimit -v`) and of memory of
-/// its own (`ulimit -d`) leave it. `root` is where /proc and /sys are.
+/// The lowest of the machine's physical memory, the limits of the process's control groups
+/// (versions 1 and 2), and the remainders of its limits of address space (`ulimit -v`) and private
+/// memory (`ulimit -d`). /proc and /sys are read below `root`.
 [[nodiscard]] MemoryLimit memory_limit(const std::filesystem::path& root = "/");
 
-/// "512 GB", "1.5 MB": three digits.
+/// A size in three significant digits: "512 GB", "1.5 MB".
 [[nodiscard]] std::string bytes_text(double bytes);
 
-/// Throws MemoryError where `bytes` cannot fit into `limit`. `needs` says what needs them ("64
-/// buffers of 8 GB need"), `help` what would need less.
+/// Throws MemoryError if `bytes` do not fit into `limit`. `needs` says what needs them ("64 buffers
+/// of 8 GB need"), `help` what would need less.
 void require_memory(double bytes, std::string_view needs, std::string_view help,
                     const MemoryLimit& limit = memory_limit());
 
-/// Throws MemoryError where the process could not start `count` further threads: it starts and ends
-/// them. A library whose own thread finds that out ends the process.
+/// Throws MemoryError if the process cannot start `count` further threads, which it tries. A
+/// library that fails to start a thread of its own would end the process.
 void require_threads(int count);
 
-/// Returns whether an exception says that memory or a thread was refused: std::bad_alloc, a
-/// container longer than there are addresses, an error of libtorch's allocator (as it was thrown,
-/// or named in another error), or a thread that could not be started.
+/// True if an exception says that memory or a thread was refused: std::bad_alloc, a container
+/// larger than the address space, an error of libtorch's allocator (as thrown, or quoted in another
+/// error), or a thread that could not be started.
 [[nodiscard]] bool is_out_of_memory(const std::exception& error);
 
-/// What to tell a user of `error` where is_out_of_memory(): how much was asked for, where that is
-/// known, and `help`. Where a thread was refused although there is memory for its stack, it says
-/// which limit of threads is reached.
+/// A message for the user about `error`, if is_out_of_memory(): the amount asked for, if known, and
+/// `help`. If a thread was refused although there is memory for its stack, the message names the
+/// limit of threads.
 [[nodiscard]] std::optional<std::string> memory_failure(const std::exception& error,
                                                         std::string_view help,
                                                         const MemoryLimit& limit = memory_limit());

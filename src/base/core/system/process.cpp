@@ -14,7 +14,7 @@ namespace rubato {
 std::vector<char*> exec_pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
-  // exec() does not write to them.
+  // The const_cast is safe: exec() does not write to them.
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -22,7 +22,7 @@ std::vector<char*> exec_pointers(const std::vector<std::string>& texts) {
 
 pid_t start_child(const std::string& program, const std::vector<std::string>& arguments,
                   const std::function<void(pid_t parent)>& prepare) {
-  // All that takes memory comes before fork(): in the child another thread may hold malloc's lock.
+  // Memory is allocated before fork(): in the child, another thread may hold malloc's lock.
   const std::vector<char*> argv = exec_pointers(arguments);
   const pid_t parent = getpid();
   const pid_t child = fork();
@@ -34,7 +34,7 @@ pid_t start_child(const std::string& program, const std::vector<std::string>& ar
 
 void tie_to(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // It may have ended before.
+  // The parent may have ended before prctl().
   if (getppid() != parent) _exit(kCannotStart);
   setpgid(0, 0);
 }
@@ -42,7 +42,7 @@ void tie_to(pid_t parent) {
 int run_with_enough_stack(const std::function<int()>& body) {
   constexpr std::size_t kStack = std::size_t{8} << 20U;
   rlimit limit{};
-  // RLIM_INFINITY is the largest number.
+  // RLIM_INFINITY is the largest number, so it needs no case of its own.
   if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kLeastStack) return body();
   struct Call {
     const std::function<int()>& body;
@@ -54,7 +54,8 @@ int run_with_enough_stack(const std::function<int()>& body) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStack);
   pthread_setattr_default_np(&attributes);
-  // A signal is for the thread that works, as if it were the only one.
+  // Signals are blocked on this thread and so reach the thread that works, as if it were the only
+  // one.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &call.before);

@@ -10,43 +10,43 @@
 
 namespace rubato {
 
-/// The exit code of a child whose program could not be started, as a shell has it.
+/// The exit code of a child whose program could not be started; shells use the same.
 inline constexpr int kCannotStart = 127;
 
-/// Arguments or an environment as exec() takes them: pointers to `texts`, which have to outlive
-/// them, and a null pointer.
+/// Arguments or an environment as exec() takes them: pointers to `texts`, which must outlive them,
+/// and a null pointer.
 [[nodiscard]] std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
 
-/// Starts the file `program` in a child, with `arguments`, the first of which is its name, and
-/// returns the child's number. Before that, `prepare` is called in the child with the number of its
-/// parent: it may call what is async-signal-safe only, and end the child by _exit(). A child that
-/// cannot start the program ends with kCannotStart. Returns -1 and sets errno where there can be no
-/// further process.
+/// Starts the file `program` in a child process with `arguments`, the first of which is its name,
+/// and returns the child's process id. Before that, the child calls `prepare` with the id of its
+/// parent; it may only call async-signal-safe functions, and may end the child by _exit(). A child
+/// that cannot start the program exits with kCannotStart. Returns -1 and sets errno if no process
+/// could be created.
 [[nodiscard]] pid_t start_child(const std::string& program,
                                 const std::vector<std::string>& arguments,
                                 const std::function<void(pid_t parent)>& prepare);
 
-/// For `prepare`: the child is killed when the thread that started it ends, and has a process group
-/// of its own, so that Ctrl-C in the terminal reaches the parent alone.
+/// For use in `prepare`: the child is killed when the thread that started it ends, and has its own
+/// process group, so that Ctrl-C in the terminal reaches the parent alone.
 void tie_to(pid_t parent);
 
-/// Runs `body` and returns what it returns: on this thread, or where `ulimit -s` leaves its stack
-/// less than kLeastStack, on a thread with a larger one, which signals to the process then reach.
-/// Threads that are started from there have larger stacks, too. `body` must not throw.
+/// Runs `body` and returns its result. If `ulimit -s` leaves less stack than kLeastStack, it runs
+/// on a thread with a larger stack, which then receives signals to the process; threads started
+/// from there have larger stacks, too. `body` must not throw.
 inline constexpr std::size_t kLeastStack = std::size_t{2} << 20U;
 [[nodiscard]] int run_with_enough_stack(const std::function<int()>& body);
 
-/// Says whether the parent process passed a signal on, which may then have reached this process on
-/// its own already.
+/// Says if the parent process passed a signal on. This process may have received the same signal
+/// directly, too.
 enum class PassedOn { no, once, again };
-/// Passes a signal on to a child; `again` where it is to be taken for another request.
+/// Passes a signal on to a child; `again` marks it as a further request.
 void pass_on(pid_t child, int number, bool again = false);
-/// May be called in a signal handler.
+/// Classifies a received signal; async-signal-safe.
 [[nodiscard]] PassedOn passed_on(const siginfo_t& info);
 
 /// Waits until a child has ended.
 void await_child(pid_t child);
-/// Kills a child first.
+/// Kills a child and waits until it has ended.
 void kill_child(pid_t child);
 
 }  // namespace rubato

@@ -4,21 +4,21 @@
 
 namespace rubato {
 
-/// Measures stretches of time on the monotonic clock, one after the other.
+/// Measures consecutive time intervals on the monotonic clock.
 class Stopwatch {
  public:
-  /// Seconds since the construction or the last lap.
+  /// Seconds since construction or the last lap; begins a new lap.
   double lap() {
     const auto now = Clock::now();
     const std::chrono::duration<double> passed = now - start_;
     start_ = now;
     return passed.count();
   }
-  /// The same without beginning a new lap.
+  /// Seconds since then, without beginning a new lap.
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(Clock::now() - start_).count();
   }
-  /// When the lap began.
+  /// The time at which the lap began.
   [[nodiscard]] std::chrono::steady_clock::time_point begun() const { return start_; }
 
  private:

@@ -5,8 +5,8 @@
 
 namespace rubato {
 
-/// `text` as a field of CSV: in quotes where a reader would take it for something else without
-/// (a comma, a quote, the end of a line, or a blank that it would trim), as it is otherwise.
+/// `text` as a field of CSV: in quotes if a reader would misread it otherwise (a comma, a quote, an
+/// end of line, or a blank that would be trimmed), unchanged if not.
 [[nodiscard]] std::string csv_field(std::string_view text);
 
 }  // namespace rubato

@@ -10,13 +10,13 @@ namespace {
 
 constexpr char kQuote = '"';
 
-// A tab is a blank, unless it separates.
+// A tab is a blank unless it is the separator.
 std::string_view blanks(char separator) {
   return separator == '\t' ? " " : " \t";
 }
 
-// No-break spaces, which spreadsheets and pages of the web have beside numbers, in UTF-8: U+00A0,
-// U+2007 and U+202F.
+// No-break spaces in UTF-8, which spreadsheets and web pages put beside numbers: U+00A0, U+2007 and
+// U+202F.
 constexpr std::array<std::string_view, 3> kNoBreakSpaces{"\xC2\xA0", "\xE2\x80\x87",
                                                          "\xE2\x80\xAF"};
 
@@ -34,7 +34,7 @@ std::string_view trimmed(std::string_view text, std::string_view blank) {
   return text;
 }
 
-// Where the quote that begins at `begin` ends, or npos. Two in a row stand for one within.
+// Position of the quote that closes the one at `begin`, or npos. Two in a row stand for one.
 std::size_t closing_quote(std::string_view line, std::size_t begin) {
   for (std::size_t at = line.find(kQuote, begin + 1); at != std::string_view::npos;
        at = line.find(kQuote, at + 2)) {

@@ -14,7 +14,7 @@ namespace rubato::detail {
 
 namespace {
 
-// Without the ".0" that a column of floating-point numbers has in every row.
+// The field without ".0", which a column of floating-point numbers has in every row.
 std::string_view without_fraction(std::string_view field) {
   const std::string_view whole =
       field.substr(0, field.size() - std::min<std::size_t>(field.size(), 2));
@@ -65,9 +65,9 @@ std::optional<std::int64_t> whole_number(std::string_view field) {
 std::string_view flaw_of(std::string_view field) {
   field = without_fraction(field);
   if (field.empty()) return "is empty";
-  if (!is_number(field)) return "is no number";
+  if (!is_number(field)) return "is not a number";
   const bool whole = field.find_first_not_of("-0123456789") == std::string_view::npos;
-  if (!whole) return "is no whole number";
+  if (!whole) return "is not a whole number";
   if (field.starts_with('-')) return "is negative";
   return field.find_first_not_of('0') == std::string_view::npos ? "is zero" : "is too large";
 }

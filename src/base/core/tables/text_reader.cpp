@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kPieceOfText = 1 << 16;
 constexpr std::size_t kLongestLine = 1 << 24;
 
-// Returns the separator that a text names in a first line such as "sep=;", with or without quotes.
+// The separator in a first line such as "sep=;", with or without quotes.
 std::optional<char> separator_in(std::string_view beginning) {
   std::string_view line = beginning.substr(0, beginning.find_first_of("\r\n"));
   if (line.size() == beginning.size()) return std::nullopt;
@@ -53,9 +53,9 @@ TextReader TextReader::open(const std::filesystem::path& path, std::string_view 
   };
   if (status.type() == std::filesystem::file_type::not_found) fail("no such file");
   if (error) fail(error.message());
-  // A device can go on for ever; a file and a pipe end.
+  // A device may be endless; files and pipes end.
   if (!is_regular_file(status) && !is_fifo(status)) {
-    fail(is_directory(status) ? "it is a folder" : "it is no file");
+    fail(is_directory(status) ? "it is a folder" : "it is not a file");
   }
   auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (!*file) fail(std::generic_category().message(errno));

@@ -10,51 +10,50 @@
 
 namespace rubato::detail {
 
-/// A text that comes piece by piece, from a file, a pipe or a string, in lines or as a whole. A
-/// byte-order mark before it is left out, and so is a first line such as "sep=;", by which Excel
-/// knows what separates fields; lines end with "\n", "\r\n" or, where the beginning has no other,
-/// "\r".
+/// Reads a text piece by piece, from a file, a pipe or a string, in lines or as a whole. It skips a
+/// byte order mark and a first line such as "sep=;", which tells Excel the separator. Lines end
+/// with "\n", "\r\n" or, if the beginning has neither, "\r".
 class TextReader {
  public:
-  /// `source` names the text in messages.
+  /// Reads from `in`; `source` names the text in messages.
   TextReader(std::unique_ptr<std::istream> in, std::string source);
 
-  /// Opens a file or pipe. Throws Error ("cannot read `what` PATH: ...; accepted: ...") for what is
-  /// neither.
+  /// Opens a file or pipe. Throws Error ("cannot read `what` PATH: ...; accepted: ...") for
+  /// anything else.
   [[nodiscard]] static TextReader open(const std::filesystem::path& path, std::string_view what,
                                        std::string_view accepted);
-  /// Keeps a copy of `text`.
+  /// Reads a copy of `text`.
   [[nodiscard]] static TextReader of(std::string_view text, std::string source);
 
   [[nodiscard]] const std::string& source() const { return source_; }
-  /// The separator that a first line "sep=;" names.
+  /// The separator in a first line such as "sep=;"; empty without such a line.
   [[nodiscard]] std::optional<char> separator() const { return separator_; }
-  /// What comes next, up to 64 KiB of it; nothing is taken.
+  /// The next bytes, at most 64 KiB, without consuming them.
   [[nodiscard]] std::string_view beginning() const {
     return std::string_view(buffer_).substr(begin_);
   }
 
-  /// Takes the next line; false at the end of the text. Throws Error for a line of more than 16
-  /// MiB, and when reading fails.
+  /// Reads the next line; false at the end of the text. Throws Error for a line of more than 16
+  /// MiB, and if reading fails.
   bool next_line();
-  /// The line that was taken last, without its end; valid until the next one is.
+  /// The last line read, without its end; valid until the next line is read.
   [[nodiscard]] std::string_view line() const { return line_; }
   [[nodiscard]] std::int64_t line_number() const { return line_number_; }
-  /// Takes all that there is left; before any line was taken, with the line that names the
-  /// separator, so that whoever reads it counts the same lines.
+  /// Reads all that is left. Before any other line was read, this includes the line that names the
+  /// separator, so that its reader counts the same lines.
   [[nodiscard]] std::string rest();
 
-  /// Throws Error about the line that was taken last.
+  /// Throws Error about the last line read.
   [[noreturn]] void fail(std::string_view wrong, std::string_view accepted) const;
 
  private:
-  // Reads another piece behind what is in the buffer; false where there is none.
+  // Reads another piece into the buffer; false at the end of the text.
   bool fill();
 
   std::unique_ptr<std::istream> in_;
   std::string source_;
   std::string buffer_;
-  // Where in the buffer what was not taken begins.
+  // Position in the buffer of the first byte that has not been consumed.
   std::size_t begin_ = 0;
   std::string_view line_;
   std::int64_t line_number_ = 0;

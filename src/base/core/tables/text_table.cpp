@@ -12,9 +12,9 @@ namespace rubato {
 namespace {
 
 constexpr std::size_t kGap = 2;
-// Prose in fewer columns than this is better below.
+// Prose in fewer columns than this moves below its row.
 constexpr std::size_t kLeastProse = 24;
-// By how much it is indented there.
+// The indentation of such prose.
 constexpr std::size_t kBelow = 4;
 
 std::vector<std::size_t> widths_of(const std::vector<std::vector<std::string>>& rows,
@@ -49,7 +49,7 @@ TextTable::TextTable(std::vector<Column> columns, std::size_t indent, std::size_
   const auto wrapped = std::find(columns_.begin(), columns_.end(), Column::wrapped);
   RUBATO_CHECK(wrapped == columns_.end() || wrapped + 1 == columns_.end(),
                "only the last column is wrapped");
-  RUBATO_CHECK(keys_ < columns_.size(), "there is a column beside those that say what a row is of");
+  RUBATO_CHECK(keys_ < columns_.size(), "a table has a column beside its keys");
 }
 
 void TextTable::add(std::vector<std::string> cells) {
@@ -95,7 +95,7 @@ std::string TextTable::text(LineWidth width) const {
   return text;
 }
 
-// To a half of the room where their words allow it.
+// Narrows the keys to half of the room, as far as their longest words allow.
 void TextTable::narrow_keys(std::vector<std::size_t>& widths, std::size_t room) const {
   std::vector<std::size_t> least(keys_);
   for (const std::vector<std::string>& cells : cells_) {
@@ -119,7 +119,7 @@ std::string TextTable::tables(std::size_t room) const {
   narrow_keys(widths, room);
   std::size_t begin = indent_;
   for (std::size_t c = 0; c < keys_; ++c) begin += widths[c] + kGap;
-  // However narrow the terminal is, a column has one.
+  // A column has at least one character, however narrow the terminal is.
   const std::size_t most = room > begin ? room - begin : 1;
   for (std::size_t c = keys_; c < widths.size(); ++c) widths[c] = std::min(widths[c], most);
   std::string text;

@@ -8,31 +8,31 @@
 
 namespace rubato {
 
-/// How the cells of a column stand in it.
+/// The alignment of the cells of a column.
 enum class Column {
   left,
   right,
-  /// At the left, each broken into lines as by wrapped(), or below the others where they leave too
-  /// little room; for the last column only.
+  /// Left-aligned and broken into lines as by wrapped(), or moved below the other cells if they
+  /// leave too little room; for the last column only.
   wrapped,
 };
 
-/// Rows of text, in columns as wide as their widest cells, with two blanks between columns and none
+/// A table of text with columns as wide as their widest cells, two blanks between columns and none
 /// at the end of a line. A header is a row like any other.
 ///
-/// Where the lines would be too long for a terminal, the columns that do not fit move below, as a
-/// table of the same rows: each has the first columns, which say what a row is of, again. What does
-/// not fit beside them even alone is broken into lines within its column.
+/// If lines are too long for the terminal, the columns that do not fit move below, into a table of
+/// the same rows that repeats the key columns. A column too wide even beside the keys alone is
+/// broken into lines.
 class TextTable {
  public:
-  /// `indent` blanks stand before every line; the first `keys` columns say what a row is of.
+  /// Every line is indented by `indent` blanks; the first `keys` columns identify a row.
   explicit TextTable(std::vector<Column> columns, std::size_t indent = 0, std::size_t keys = 1);
 
-  /// Adds a row of as many cells, in UTF-8, as there are columns.
+  /// Adds a row with one cell, in UTF-8, for each column.
   void add(std::vector<std::string> cells);
 
-  /// The text of each row, for tables that something else stands between: its line, or with a
-  /// wrapped column its lines, each ending with '\n'.
+  /// The text of each row, for tables with something else between rows: one line, or several with a
+  /// wrapped column, each ending with '\n'.
   [[nodiscard]] std::vector<std::string> rows(LineWidth width = {}) const;
 
   /// All rows.

@@ -11,11 +11,11 @@ namespace {
 constexpr std::int64_t kDotsAcross = 2;
 constexpr std::int64_t kDotsUp = 4;
 
-// The bits of a cell's dots in U+2800, from its top, by column.
+// Bits of a cell's dots in U+2800, by column and from the top.
 constexpr std::array<std::array<std::uint8_t, kDotsUp>, kDotsAcross> kBits{
     {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
 
-// U+2800 to U+28FF in UTF-8.
+// The character from U+2800 to U+28FF, in UTF-8.
 std::string braille_of(std::uint8_t dots) {
   return {static_cast<char>(0xE2), static_cast<char>(0xA0 | (dots >> 6U)),
           static_cast<char>(0x80 | (dots & 0x3FU))};
@@ -32,7 +32,7 @@ Canvas::Canvas(int columns, int rows, Cells cells)
 void Canvas::line(double x0, double y0, double x1, double y1, const Pen& pen) {
   const auto across = static_cast<double>(kDotsAcross * columns_ - 1);
   const auto up = static_cast<double>(kDotsUp * rows_ - 1);
-  // A line that is far outside has no more steps than one across the canvas.
+  // Ends are clamped, so that a line far outside takes no more steps than one across the canvas.
   const auto place = [](double share, double most) { return std::clamp(share, -1.0, 2.0) * most; };
   const double from_x = place(x0, across);
   const double from_y = place(y0, up);

@@ -9,24 +9,24 @@
 
 namespace rubato {
 
-/// A pen of a canvas: its colour, and its character where lines are characters.
+/// A pen of a canvas: its colour, and its character for Cells::marks.
 struct Pen {
   Ink ink = Ink::plain;
   char mark = '*';
 };
 
-/// Lines in character cells of a terminal. In braille a cell has two dots beside each other and
-/// four above each other; else it is a character, that of the last line through it.
+/// A line drawing in the character cells of a terminal. In braille, a cell has two columns of four
+/// dots; otherwise it shows the character of the last line through it.
 class Canvas {
  public:
   enum class Cells { braille, marks };
 
   Canvas(int columns, int rows, Cells cells);
 
-  /// From one place to another, in shares of the canvas: 0 is the left or the bottom, 1 the right
-  /// or the top. What is outside is cut off.
+  /// Draws a line between two points in fractions of the canvas: (0, 0) is bottom left, (1, 1) top
+  /// right. Parts outside are clipped.
   void line(double x0, double y0, double x1, double y1, const Pen& pen);
-  /// From the top; without blanks at its end.
+  /// A row of cells, counted from the top, without trailing blanks.
   [[nodiscard]] std::string row(int index, bool colours) const;
 
  private:

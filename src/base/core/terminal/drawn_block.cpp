@@ -11,13 +11,14 @@ namespace rubato {
 
 namespace {
 
-// Terminals that know them show what is between them at once; others pass over them.
+// Synchronized output: terminals that know these marks show everything between them at once; others
+// ignore them.
 constexpr std::string_view kBegin = "\x1b[?2026h";
 constexpr std::string_view kEnd = "\x1b[?2026l";
 constexpr std::string_view kClearToEndOfLine = "\x1b[K";
 constexpr std::string_view kClearBelow = "\x1b[J";
 
-// The cursor stops at the top of the terminal, however many rows it is to go up.
+// The cursor stops at the top of the terminal, however many rows it should move up.
 std::string up_by(std::size_t rows) {
   return rows == 0 ? "\r" : fmt::format("\r\x1b[{}A", rows);
 }
@@ -35,7 +36,7 @@ std::size_t DrawnBlock::rows_of_lines(int columns) const {
 
 void DrawnBlock::draw(std::vector<std::string> lines, int columns, std::size_t rows) {
   const std::size_t before = rows_of_lines(columns) + rows_above_;
-  // The cursor has a row of its own.
+  // The cursor occupies a row below the lines.
   const std::size_t reached = std::max<std::size_t>(rows, 1) - 1;
   rows_above_ = before - std::min(before, reached);
   std::string text(kBegin);
@@ -49,7 +50,7 @@ void DrawnBlock::draw(std::vector<std::string> lines, int columns, std::size_t r
 void DrawnBlock::clear(int columns) {
   if (!drawn()) return;
   write_(up_by(rows_of_lines(columns)).append(kClearBelow));
-  // The next output may bring back the rows above, which must not be drawn over.
+  // The next output may scroll the rows above back in, which must not be overwritten.
   leave();
 }
 

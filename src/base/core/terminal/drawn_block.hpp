@@ -10,36 +10,36 @@
 
 namespace rubato {
 
-/// Lines of a terminal that are drawn over and over. The cursor rests below them, at the beginning
-/// of a line, and is never hidden: whatever ends the program, at whatever moment between two
-/// drawings, leaves the terminal as it should be.
+/// Lines of a terminal that are redrawn in place. The cursor rests below them, at the beginning of
+/// a line, and is never hidden: the terminal is left intact whenever the program ends between two
+/// drawings.
 class DrawnBlock {
  public:
-  /// `write` is called once for each drawing, with what the terminal is to be sent.
+  /// `write` is called once for each drawing, with the bytes for the terminal.
   explicit DrawnBlock(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
-  /// Draws `lines`, which may be painted(), in the place of those drawn before. The terminal has
-  /// so many columns and rows now. Where it had more columns, the lines before take up more rows by
-  /// now; where it had more rows, some of them have left its top, and come back with the rows.
+  /// Draws `lines`, which may be painted(), over those drawn before. `columns` and `rows` are the
+  /// terminal's current size. If it has become narrower, the lines before now occupy more rows; if
+  /// it has become lower, some have scrolled out at its top, and return when it grows.
   void draw(std::vector<std::string> lines, int columns,
             std::size_t rows = std::numeric_limits<std::size_t>::max());
-  /// Takes away what was drawn, so that something else may be printed there.
+  /// Erases what was drawn, so that something else can be printed there.
   void clear(int columns);
-  /// What was drawn stays: there is something else below it now.
+  /// Keeps what was drawn, because something else was printed below it.
   void leave() {
     lines_.clear();
     rows_above_ = 0;
   }
-  /// Whether there is something to take away.
+  /// True if there is something to erase.
   [[nodiscard]] bool drawn() const { return !lines_.empty(); }
 
  private:
   [[nodiscard]] std::size_t rows_of_lines(int columns) const;
 
   std::function<void(std::string_view)> write_;
-  // As they are on the terminal.
+  // The lines on the terminal.
   std::vector<std::string> lines_;
-  // Rows of earlier drawings that have left the top of a terminal that became too low for them.
+  // Rows of earlier drawings that scrolled out at the top when the terminal became lower.
   std::size_t rows_above_ = 0;
 };
 

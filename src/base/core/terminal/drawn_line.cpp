@@ -10,7 +10,7 @@ namespace rubato {
 
 namespace {
 
-// To the beginning of the line, all of which goes.
+// Moves to the beginning of the line and erases all of it.
 constexpr std::string_view kClear = "\r\x1b[2K";
 
 }  // namespace

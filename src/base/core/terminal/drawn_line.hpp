@@ -8,36 +8,36 @@
 
 namespace rubato {
 
-/// One of the things that a line says, and how much it is worth.
+/// A piece of information in a line; those of least `worth` are dropped first.
 struct LineField {
   std::string text;
   int worth = 0;
 };
-/// The fields with blanks between them, without those worth least where the line would be longer
-/// than `columns`: nothing is cut in its middle.
+/// The fields separated by blanks, dropping whole fields of least worth until the line fits into
+/// `columns`.
 [[nodiscard]] std::string fitting_line(std::vector<LineField> fields, int columns);
-/// The bar of a line: `done` (0 to 1) of `width` cells, in eighths of a cell where `utf8` allows.
+/// A bar of which `done` (0 to 1) of `width` cells is full, in eighths of a cell if `utf8`.
 [[nodiscard]] std::string progress_bar(double done, int width, bool utf8);
-/// fitting_line(), and behind the first field, which is worth most, a progress_bar() of `done`, of
-/// up to 30 cells, where there is room for `narrowest`.
+/// fitting_line() with a progress_bar() of up to 30 cells behind the first field, which must be
+/// worth most, if there is room for at least `narrowest` cells.
 [[nodiscard]] std::string line_with_bar(std::vector<LineField> fields, int columns, double done,
                                         int narrowest);
 
-/// How long a line on the terminal behind `descriptor` may be that is drawn over: a column stays
-/// free, as a full line would wrap on some. 79 where it does not say how many it has.
+/// The longest line to redraw in place on the terminal behind `descriptor`: one column less than it
+/// has, because some terminals wrap a full line. 79 if its width is unknown.
 [[nodiscard]] int drawable_columns(int descriptor);
 
-/// A line of a terminal that is drawn over and over.
+/// A line of a terminal that is redrawn in place.
 class DrawnLine {
  public:
-  /// `write` is called with what the terminal is to be sent.
+  /// `write` is called with the bytes for the terminal.
   explicit DrawnLine(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
-  /// Draws `text`, without line ends, where the line is.
+  /// Draws `text`, without line ends, over the line drawn before.
   void draw(std::string_view text);
-  /// Takes away what was drawn, so that something else may be printed there.
+  /// Erases what was drawn, so that something else can be printed there.
   void clear();
-  /// Whether there is something to take away.
+  /// True if there is something to erase.
   [[nodiscard]] bool drawn() const { return drawn_; }
 
  private:

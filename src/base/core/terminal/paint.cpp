@@ -7,7 +7,7 @@
 namespace rubato {
 
 std::string painted(std::string_view text, Ink ink, bool colours) {
-  // In the order of Ink.
+  // The codes are in the order of Ink.
   constexpr std::array<std::string_view, 8> kCodes{"", "2", "31", "32", "33", "34", "35", "36"};
   const std::string_view code = kCodes.at(static_cast<std::size_t>(ink));
   if (!colours || code.empty() || text.empty()) return std::string(text);

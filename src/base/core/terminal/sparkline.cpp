@@ -23,7 +23,7 @@ std::string repeated(std::string_view text, std::int64_t count) {
   return all;
 }
 
-// How many of `width` cells `part` of `most` are: at least one where there are any of both.
+// The number of `width` cells that stand for `part` of `most`; at least 1 unless one of them is 0.
 std::int64_t cells_of(std::int64_t part, std::int64_t most, std::int64_t width) {
   if (part <= 0 || most <= 0 || width <= 0) return 0;
   const double share = static_cast<double>(part) / static_cast<double>(most);

@@ -6,16 +6,16 @@
 
 namespace rubato {
 
-/// The columns of the terminal behind a descriptor; empty where there is none, or it does not say.
+/// Columns of the terminal behind a descriptor; empty if it is not one, or does not say.
 [[nodiscard]] std::optional<std::size_t> terminal_columns(int descriptor);
 
-/// Its rows, likewise.
+/// Rows of the terminal behind a descriptor; empty if it is not one, or does not say.
 [[nodiscard]] std::optional<std::size_t> terminal_rows(int descriptor);
 
-/// How long the lines to a descriptor may be: at least 20 columns.
+/// The longest lines to write to a descriptor: at least 20 columns.
 [[nodiscard]] LineWidth line_width(int descriptor);
 
-/// Whether the environment says that text may be UTF-8.
+/// True if the environment's locale is UTF-8.
 [[nodiscard]] bool speaks_utf8();
 
 }  // namespace rubato

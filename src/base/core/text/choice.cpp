@@ -11,7 +11,7 @@ namespace rubato {
 
 namespace {
 
-// Optimal string alignment distance, three rows of the table at a time.
+// The optimal string alignment distance; only three rows of the table are kept.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -35,7 +35,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest(std::string_view typed, std::span<const std::string_view> candidates) {
-  // Names are in lower case; capitals are no typing errors.
+  // Names are in lower case; capitals do not count as typing errors.
   std::string word(typed);
   std::ranges::transform(word, word.begin(), [](unsigned char letter) {
     return static_cast<char>(std::tolower(letter));
@@ -43,7 +43,7 @@ std::string_view nearest(std::string_view typed, std::span<const std::string_vie
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
-    // A beginning of a name ("lin" of "linear") is as near as one typing error.
+    // A prefix of a name ("lin" of "linear") is as near as one typing error.
     const std::size_t distance = word.size() >= 2 && candidate.starts_with(word)
                                      ? std::size_t{1}
                                      : edit_distance(word, candidate);

@@ -2,7 +2,7 @@
 
 namespace rubato {
 
-/// Times are in seconds; people say hours, and prices are for one.
+/// The conversion between times in seconds and hours, which people and prices use.
 inline constexpr double kSecondsOfHour = 3600;
 
 }  // namespace rubato

@@ -22,8 +22,8 @@ std::optional<Number> parse(std::string_view text) {
   return value;
 }
 
-// What stands for a number that is beyond those of a double, and 0 for another text. One with such
-// an exponent below 0 is too near to 0.
+// Infinity, with the sign, for a number too large for a double; 0 for other text, including numbers
+// with a negative exponent, which are too close to 0.
 double beyond(std::string_view text) {
   if (!is_number(text) || text.find("e-") != std::string_view::npos ||
       text.find("E-") != std::string_view::npos) {
@@ -33,12 +33,12 @@ double beyond(std::string_view text) {
   return text.starts_with('-') ? -kInfinity : kInfinity;
 }
 
-// Of a text that is not what was asked for.
+// The reason why a text was rejected.
 std::string_view flaw_of(std::string_view text, bool whole) {
   if (text.empty()) return "is empty";
-  if (!is_number(text)) return "is no number";
+  if (!is_number(text)) return "is not a number";
   if (whole && text.find_first_not_of("-0123456789") != std::string_view::npos) {
-    return "is no whole number";
+    return "is not a whole number";
   }
   return "is out of range";
 }
@@ -72,7 +72,7 @@ std::int64_t count_of(double value) {
   if (value >= 0 && value <= 0x1p53 && value == std::floor(value)) {
     return static_cast<std::int64_t>(value);
   }
-  throw Error(fmt::format("{} is no count", value));
+  throw Error(fmt::format("{} is not a count", value));
 }
 
 std::string RealRange::accepted_for(double value) const {
@@ -93,7 +93,7 @@ void NumberVisitor::number(double& value) {
     saved_.push_back(value);
     return;
   }
-  // Where too few are given, require_all_loaded() says so in the end.
+  // If too few numbers are given, require_all_loaded() reports it in the end.
   value = loaded_ < values_.size() ? values_[loaded_] : 0;
   ++loaded_;
 }

@@ -10,8 +10,8 @@
 
 namespace rubato {
 
-// Tables of options whose kind is chosen by name, with arguments of its own: "adam:beta1=0.8". Each
-// table has one row for each kind.
+// Tables of options with a kind that is chosen by name and has arguments of its own:
+// "adam:beta1=0.8". Each table has one row for each kind.
 
 template <class Options, class Kind>
 struct OptionsRow {
@@ -22,7 +22,7 @@ struct OptionsRow {
   void (*read)(Spec& spec, Options& options);
 };
 
-/// The row of a kind, by the name that `choices` gives it.
+/// The row of a kind, with its name from `choices`.
 template <class Options, class Kind, std::size_t N>
 [[nodiscard]] constexpr OptionsRow<Options, Kind> options_row(
     const std::array<Choice<Kind>, N>& choices, Kind kind, std::string_view help,
@@ -30,10 +30,9 @@ template <class Options, class Kind, std::size_t N>
   return {.kind = kind, .name = choice_name(choices, kind), .help = help, .read = read};
 }
 
-/// The options that `text` asks for: `defaults`, with the kind and the arguments that are given.
-/// `member` is the kind's place in the options, and `what` says what was to be named ("optimizer").
-/// Throws Error for an unknown name, with the nearest, and for arguments that this kind does not
-/// take.
+/// The options that `text` asks for: `defaults`, with the kind and the given arguments. `member` is
+/// where the options hold the kind, and `what` says what was to be named ("optimizer"). Throws
+/// Error for an unknown name, with the nearest, and for arguments that this kind does not take.
 template <class Options, class Kind, std::size_t N>
 [[nodiscard]] Options parse_options(std::string_view what, std::string_view text,
                                     const std::array<OptionsRow<Options, Kind>, N>& rows,
@@ -47,7 +46,7 @@ template <class Options, class Kind, std::size_t N>
   return options;
 }
 
-/// The strategies of such a table, with the arguments' own defaults.
+/// The strategies of such a table, with the defaults of their arguments.
 template <class Options, class Kind, std::size_t N>
 [[nodiscard]] std::vector<Strategy> strategies_of(
     const std::array<OptionsRow<Options, Kind>, N>& rows) {

@@ -9,14 +9,14 @@ namespace rubato {
 
 namespace {
 
-// Control characters are not shown by themselves; the bytes of UTF-8 sequences are.
+// Control characters need escapes; the bytes of UTF-8 sequences do not.
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7F;
 }
 
-// Puts the text in single quotes, with backslashes before what would end them, and codes in place
-// of control characters.
+// The text in single quotes, with quotes and backslashes escaped, and codes instead of control
+// characters.
 std::string with_escapes(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -37,7 +37,7 @@ std::string printable(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    // In UTF-8 the control characters from 0x80 to 0x9F have two bytes.
+    // Control characters from 0x80 to 0x9F have two bytes in UTF-8.
     const bool is_long = byte == 0xC2 && next >= 0x80 && next < 0xA0;
     const bool is_control = is_long || (byte < 0x20 && byte != '\n') || byte == 0x7F;
     shown += is_control ? '?' : text[i];
@@ -47,10 +47,10 @@ std::string printable(std::string_view text) {
 }
 
 std::string shell_quoted(std::string_view text) {
-  // Letters beyond ASCII are no operators of a shell either.
+  // Letters beyond ASCII have no meaning to a shell, either.
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:=,+@%";
-  // zsh takes a '=' in the first place for the name of a command.
+  // zsh expands a leading '=' to the path of a command.
   const bool is_plain =
       !text.empty() && text.front() != '=' && std::ranges::all_of(text, [&](char c) {
         return static_cast<unsigned char>(c) >= 0x80 || kPlain.find(c) != std::string_view::npos;

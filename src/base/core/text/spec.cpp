@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-// Takes what is before the first `separator` from the front of `text`, and the separator.
+// Takes the text before the first `separator`, and the separator, from the front of `text`.
 std::string_view take_part(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -30,7 +30,7 @@ auto whole_in(std::int64_t min, std::int64_t max) {
   return [min, max](std::string_view text) { return parse_whole(text, min, max); };
 }
 
-// Of numbers with '/' between them.
+// A parser of numbers with '/' between them.
 template <class Parse>
 auto list_of(Parse parse) {
   return [parse](std::string_view text) {
@@ -88,7 +88,7 @@ Spec::Spec(std::string_view text) {
 }
 
 Spec Spec::example(std::string_view name) {
-  // Not read: what is the user's to fill in ("mnist:DIR") is a name, too.
+  // The name is not parsed, because one with a part to fill in ("mnist:DIR") has a colon, too.
   Spec spec("");
   spec.name_ = name;
   spec.example_ = true;
@@ -255,7 +255,7 @@ void rethrow_of_maker(std::string_view kind, std::string_view name) {
   } catch (const std::exception& error) {
     throw failed(error.what());
   } catch (...) {
-    throw failed("its maker threw what is no std::exception");
+    throw failed("its maker threw something that is not a std::exception");
   }
 }
 

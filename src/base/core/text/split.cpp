@@ -7,7 +7,7 @@ namespace rubato {
 
 namespace {
 
-// "label" of "label=species"; empty where it is no argument.
+// The name in "label=species"; empty if the part is not an argument.
 std::string_view argument_name(std::string_view part) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
   const std::size_t end = part.find('=');

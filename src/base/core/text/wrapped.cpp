@@ -7,15 +7,15 @@ namespace rubato {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\n";
-// Behind which a long word may be broken.
+// Marks after which a long word may be broken.
 constexpr std::string_view kPunctuation = ",;:/";
 
-// Whether a byte goes on with a character of UTF-8: 10xxxxxx.
+// True for the continuation bytes of UTF-8, 10xxxxxx.
 bool goes_on(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
-// So many columns of `text`, in bytes.
+// The number of bytes of `text` in its first `columns` columns.
 std::size_t bytes_of(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   for (std::size_t column = 0; end < text.size(); ++end) {
@@ -34,7 +34,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// The pieces of a word that may stand on lines of their own.
+// Pieces of a word that may stand on different lines.
 std::vector<std::string_view> pieces_of(std::string_view word) {
   std::vector<std::string_view> pieces;
   while (!word.empty()) {
@@ -46,8 +46,7 @@ std::vector<std::string_view> pieces_of(std::string_view word) {
   return pieces;
 }
 
-// Where a line of more than `columns` columns is broken: the byte of the blank. Empty where it has
-// none.
+// Position of the blank at which to break a line longer than `columns`; empty if it has no blank.
 std::optional<std::size_t> break_of(std::string_view line, std::size_t columns) {
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   const std::size_t end = bytes_of(line, columns);
@@ -55,7 +54,7 @@ std::optional<std::size_t> break_of(std::string_view line, std::size_t columns) 
   std::optional<std::size_t> blank;
   for (std::size_t at = begin + 1; at < line.size(); ++at) {
     if (line[at] != ' ' || line[at - 1] == ' ') continue;
-    // The first one beyond the end is better than none.
+    // A blank beyond the end is better than none.
     if (at > end) return gap ? gap : blank ? blank : at;
     blank = at;
     if (line.substr(at, 2) == "  " && at > end / 2) gap = at;
