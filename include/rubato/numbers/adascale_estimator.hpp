@@ -11,35 +11,35 @@
 
 namespace rubato {
 
-/// How the first values of a moving average weigh.
+/// The weights of the first values of a moving average.
 enum class Averaging {
   /// avg = sum of (1 - smoothing) smoothing^k x_(t-k), divided by the sum of those weights.
   debiased,
-  /// The plain mean of the first 1 / (1 - smoothing) values, from there on
-  /// avg = smoothing avg + (1 - smoothing) x (Johnson et al. 2020, appendix B.3).
+  /// The plain mean of the first 1 / (1 - smoothing) values, and after them avg = smoothing avg +
+  /// (1 - smoothing) x (Johnson et al. 2020, appendix B.3).
   mean_first,
 };
 
 /// A moving average whose smoothing may change from value to value.
 class MovingAverage {
  public:
-  /// `smoothing` is in [0, 1).
+  /// Adds a value; `smoothing` is in [0, 1).
   void add(double value, double smoothing, Averaging averaging);
   [[nodiscard]] double value() const { return state_.value; }
-  /// As if every value had been multiplied by `factor`.
+  /// Changes the average as if every value had been multiplied by `factor`.
   void rescale(double factor) {
     state_.value *= factor;
     state_.biased *= factor;
     state_.total *= factor;
   }
 
-  /// All that it knows.
+  /// Visits the whole state.
   void visit_state(NumberVisitor& numbers) {
     visit_debiased(numbers);
     numbers.number(state_.total);
     numbers.number(state_.count);
   }
-  /// All that it knows where every value was added by Averaging::debiased.
+  /// Visits the whole state of an average that only uses Averaging::debiased.
   void visit_debiased(NumberVisitor& numbers) {
     numbers.number(state_.value);
     numbers.number(state_.biased);
@@ -58,61 +58,62 @@ class MovingAverage {
 };
 
 struct AdaScaleOptions {
-  /// Of the averages, in [0, 1); by default max(1 - N / 1000, 0) for a step of N minibatches.
+  /// The smoothing of the averages, in [0, 1); by default max(1 - N / 1000, 0) for a step of N
+  /// minibatches.
   std::optional<double> smoothing{};
   Averaging averaging = Averaging::debiased;
-  /// What becomes of the average variance when the scale changes. In the paper sigma^2 belongs to
-  /// scale 1, and stays (the default). fairscale multiplies it by old scale / new scale, which
-  /// biases the gain until the average has recovered; true does as fairscale.
+  /// True multiplies the average variance by old scale / new scale when the scale changes, as
+  /// fairscale does; that biases the gain until the average has recovered. By default it is
+  /// unchanged, as in the paper, in which sigma^2 belongs to scale 1.
   bool rescale_variance = false;
-  /// A variance below it counts as this much. Empty is a millionth of the mean squared gradient of
-  /// the step's minibatches, below which a variance cannot be told from rounding errors; relative
-  /// to what is measured, it leaves gains as they are when all gradients are multiplied by a
-  /// number. fairscale has 1e-6, whatever the gradients are: with small ones the gain becomes the
-  /// scale.
+  /// The lower bound of a variance. Empty stands for a millionth of the mean squared gradient of
+  /// the step's minibatches, below which a variance cannot be told from rounding errors; being
+  /// relative, it leaves gains unchanged when all gradients are multiplied by a number. fairscale
+  /// uses 1e-6 for all gradients: if they are small, the gain becomes the scale.
   std::optional<double> smallest_variance{};
 };
 
-/// The statistics of AdaScale, of each parameter group (Johnson et al. 2020, "AdaScale SGD: a
+/// The statistics of AdaScale for each parameter group (Johnson et al. 2020, "AdaScale SGD: a
 /// user-friendly algorithm for distributed training", section 3 and appendix B.3):
 ///
 ///     sigma^2 = variance of the gradient of a batch of scale 1      (average over the steps)
 ///     mu^2    = squared norm of the true gradient                   (average over the steps)
 ///     gain r  = (sigma^2 + mu^2) / (sigma^2 / S + mu^2)             1 <= r <= S for S >= 1
 ///
-/// S, the scale, is the batch size relative to that for which the learning rate was tuned; a step
-/// of scale S at r times that rate is worth r steps of scale 1.
+/// S, the scale, is the batch size relative to the one for which the learning rate was tuned; a
+/// step of scale S at r times that rate is worth r steps of scale 1.
 class AdaScaleEstimator {
  public:
   explicit AdaScaleEstimator(const AdaScaleOptions& options = {}, std::size_t groups = 1);
 
-  /// Takes in what a step of scale `scale` > 0 measured, an element for each group. A step of one
-  /// minibatch says nothing of the variance and changes nothing; see update_from_pair(). One with a
-  /// norm that is not finite changes nothing either and is counted.
+  /// Adds the norms of a step of scale `scale` > 0, one element for each group. A step of one
+  /// minibatch carries no information about the variance and changes nothing; see
+  /// update_from_pair(). A step with a norm that is not finite changes nothing, either, and is
+  /// counted.
   void update(std::span<const GradientNorms> groups, std::int64_t minibatches, double scale);
 
-  /// Takes in a step of one minibatch and scale `scale` after another such: g is its gradient, p
-  /// the gradient of the step before, and the norms are those of the two as if they were the
-  /// minibatches of one step:
+  /// Adds a step of one minibatch and scale `scale` that follows another such step. With g the
+  /// gradient of this step and p that of the step before, the norms are those of the two as if they
+  /// were the minibatches of one step:
   ///
   ///     minibatch_square = (|g|^2 + |p|^2) / 2,    mean_square = |(g + p) / 2|^2
   ///
   /// so that the variance of a minibatch's gradient is estimated by |g - p|^2 / 2, and that of a
-  /// batch of scale 1 by `scale` times that (AdaptDL and Pollux, Qiao et al. 2021, do so for one
-  /// replica). What the update between the two changed is counted as noise: the estimate is biased
-  /// upwards, by little where the rate is small.
+  /// batch of scale 1 by `scale` times that (as in AdaptDL and Pollux, Qiao et al. 2021, for one
+  /// replica). The change by the update between the two counts as noise: the estimate is biased
+  /// upwards, a little if the rate is small.
   void update_from_pair(std::span<const GradientNorms> groups, double scale);
 
-  /// Before the first step of a new scale: does what AdaScaleOptions::rescale_variance says.
+  /// Applies AdaScaleOptions::rescale_variance; to be called before the first step of a new scale.
   void change_scale(double from, double to);
   void rescale_variance(double factor);
   void set_smoothing(std::optional<double> smoothing) { options_.smoothing = smoothing; }
-  /// The smoothing that was set; empty where it follows the minibatches.
+  /// The smoothing that was set; empty if it depends on the minibatches.
   [[nodiscard]] std::optional<double> fixed_smoothing() const { return options_.smoothing; }
   void add_group();
 
-  /// The gain of all groups together, or of one. While nothing has been measured, or only gradients
-  /// of 0, it is min(1, S).
+  /// The gain of all groups together, or of one group: min(1, S) while nothing has been measured,
+  /// or only gradients of 0.
   [[nodiscard]] double gain(double scale) const;
   [[nodiscard]] double gain(double scale, std::size_t group) const;
 
@@ -122,13 +123,13 @@ class AdaScaleEstimator {
   [[nodiscard]] double variance(std::size_t group) const;
   /// Steps left out because a norm was infinite or NaN.
   [[nodiscard]] std::int64_t skipped() const { return skipped_; }
-  /// Whether there is anything to estimate a gain from.
+  /// True once there are measurements to estimate a gain from.
   [[nodiscard]] bool measured() const { return measured_; }
 
-  /// The smoothing of a step of that many minibatches.
+  /// The smoothing of a step of `minibatches` minibatches.
   [[nodiscard]] double smoothing(std::int64_t minibatches) const;
 
-  /// All that it knows, of so many groups.
+  /// Visits the whole state; the number of groups must be the same when loading.
   void visit_state(NumberVisitor& numbers);
 
  private:
@@ -137,7 +138,7 @@ class AdaScaleEstimator {
     MovingAverage variance;
   };
 
-  // Norms of `count` gradients, together of scale `scale`.
+  // Adds norms of `count` gradients that together have the scale `scale`.
   void take_in(std::span<const GradientNorms> groups, double count, double scale, double smoothing);
 
   AdaScaleOptions options_;

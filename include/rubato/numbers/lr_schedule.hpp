@@ -15,13 +15,13 @@
 
 namespace rubato {
 
-/// Whether a metric is better when it is smaller or when it is larger.
+/// Says if a metric is better when it is smaller or when it is larger.
 enum class MetricMode { min, max };
 
 inline constexpr std::array<Choice<MetricMode>, 2> kMetricModes{
     {{MetricMode::min, "min"}, {MetricMode::max, "max"}}};
 
-/// What can be watched from epoch to epoch.
+/// The built-in metrics that can be watched from epoch to epoch.
 enum class Metric { train_loss, test_loss, test_accuracy };
 
 inline constexpr std::array<Choice<Metric>, 3> kMetrics{{{Metric::train_loss, "train-loss"},
@@ -33,7 +33,7 @@ inline constexpr std::array<Choice<Metric>, 3> kMetrics{{{Metric::train_loss, "t
   return metric == Metric::test_accuracy ? MetricMode::max : MetricMode::min;
 }
 
-/// What schedules and observers go by: a Metric, or one of the user's own (OwnMetric).
+/// A metric that schedules and observers watch: a Metric, or a user's own (OwnMetric).
 class WatchedMetric {
  public:
   WatchedMetric(Metric metric)
@@ -42,7 +42,7 @@ class WatchedMetric {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] MetricMode mode() const { return mode_; }
-  /// Empty where it is one of the user's own.
+  /// Empty for a user's own metric.
   [[nodiscard]] std::optional<Metric> metric() const { return metric_; }
   friend bool operator==(const WatchedMetric&, const WatchedMetric&) = default;
 
@@ -52,11 +52,11 @@ class WatchedMetric {
   std::optional<Metric> metric_;
 };
 
-/// How far training has come.
+/// The progress of training so far.
 struct TrainingProgress {
-  /// Complete ones.
+  /// Complete epochs.
   std::int64_t epochs = 0;
-  /// Samples trained in the epoch that has begun, and samples in the data set.
+  /// Samples trained of the current epoch, and samples in the data set.
   std::int64_t epoch_samples = 0;
   std::int64_t dataset_size = 1;
   std::int64_t steps = 0;
@@ -65,13 +65,13 @@ struct TrainingProgress {
   double iterations = 0;
 };
 
-/// What a schedule counts.
+/// The unit in which a schedule counts.
 enum class ScheduleUnit {
-  epochs,        ///< complete ones, and the share of the data set that was trained of the one begun
-  whole_epochs,  ///< complete ones alone, as the schedulers of PyTorch that step after each epoch
+  epochs,        ///< complete epochs, plus the trained share of the current one
+  whole_epochs,  ///< complete epochs only, as PyTorch schedulers that step after each epoch
   steps,
   samples,
-  iterations,  ///< scale-invariant ones
+  iterations,  ///< scale-invariant iterations
 };
 
 inline constexpr std::array<Choice<ScheduleUnit>, 5> kScheduleUnits{
@@ -84,7 +84,7 @@ inline constexpr std::array<Choice<ScheduleUnit>, 5> kScheduleUnits{
 /// The position of a schedule of that unit before the next step.
 [[nodiscard]] double position_of(const TrainingProgress& progress, ScheduleUnit unit);
 
-/// The base learning rate over the course of training. The rule multiplies what it gives.
+/// The base learning rate over the course of training; the rule multiplies it.
 class LrSchedule {
  public:
   LrSchedule() = default;
@@ -92,40 +92,41 @@ class LrSchedule {
   LrSchedule& operator=(const LrSchedule&) = delete;
   virtual ~LrSchedule() = default;
 
-  /// The factor on the learning rate at `position` >= 0, in the unit that its owner counts.
+  /// The factor on the learning rate at `position` >= 0, in the unit that the owner counts.
   [[nodiscard]] virtual double factor(double position) const = 0;
-  /// Hears the watched metric after each epoch.
+  /// Receives the watched metric after each epoch.
   virtual void observe(double metric) { static_cast<void>(metric); }
-  /// Whether it does anything with what it hears.
+  /// True if observe() has an effect.
   [[nodiscard]] virtual bool watches() const { return false; }
 
-  /// What it has learned so far, from what it has heard. By default nothing.
+  /// The state derived from observed metrics; none by default.
   virtual void visit_state(NumberVisitor& numbers) { static_cast<void>(numbers); }
 };
 
 /// The names that make_lr_schedule() accepts.
 [[nodiscard]] std::vector<std::string_view> lr_schedule_names();
-/// The same with their arguments.
+/// The same schedules with their arguments.
 [[nodiscard]] std::vector<Strategy> lr_schedules();
 
-/// The schedule that `text` asks for (base/spec.hpp), several with '+' between them: their product.
-/// lr_schedules() has their arguments, lr_schedules.hpp and reduce_on_plateau.hpp the formulas.
+/// The schedule that `text` asks for (base/spec.hpp); several with '+' between them give their
+/// product. lr_schedules() lists the arguments, lr_schedules.hpp and reduce_on_plateau.hpp have the
+/// formulas.
 ///
-/// All but constant and plateau take after=N, too: the position that is their 0 ("warmup:length=5 +
-/// cosine:total=35,after=5", without the blanks). The mode of plateau is that of the metric it will
-/// hear, `watched`; where that is not said it is min, or what the text says. Throws Error for what
-/// is unknown, missing, out of its range or against the metric.
+/// All except constant and plateau take after=N, too: the position at which they begin
+/// ("warmup:length=5+cosine:total=35,after=5"). The mode of plateau is that of the metric
+/// `watched`; without one it is given in the text, or min. Throws Error for anything unknown,
+/// missing, out of range or contradicting the metric.
 [[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
     std::string_view text, const std::optional<WatchedMetric>& watched = {});
 
-/// Schedules of the user's own, by name.
+/// Schedules that users add, by name.
 using OwnSchedules = Additions<std::unique_ptr<LrSchedule>>;
-/// The same, with those of the user's own among them; they take after=N, too.
+/// Like the function above, with the user's schedules; they take after=N, too.
 [[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
     std::string_view text, const std::optional<WatchedMetric>& watched, const OwnSchedules& own);
 
-/// Throws Error when `schedule`, which is called `name`, has a rate of 0 for a whole epoch before
-/// anything is trained: a warm-up from 0 that counts whole epochs.
+/// Throws Error if `schedule`, called `name`, would have a rate of 0 for the whole first epoch: a
+/// warm-up from 0 that counts whole epochs.
 void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUnit unit);
 
 }  // namespace rubato

@@ -12,47 +12,49 @@
 
 namespace rubato {
 
-/// A lock-free stack of numbers below a limit, each of which is in it at most once: a free list.
+/// A lock-free stack of distinct numbers below a limit, used as a free list.
 ///
 /// Thread safety: push() and pop() may be called by any number of threads at once. Everything that
-/// a thread did before push(i) happens before the return of the pop() that gives i out again.
-/// clear() must not run beside anything else.
+/// a thread did before push(i) happens before the return of the pop() that returns i. clear() must
+/// not run concurrently with anything else.
 ///
 /// Invariants:
-///  1. next_[i] is written only by the one who pushes i, which nobody else has then.
-///  2. top_ changes only by compare-and-exchange. Its upper half counts the changes: a stack that
-///     looks the same again is not taken for the same (the ABA problem).
+///  1. next_[i] is written only by the thread that pushes i, which owns it then.
+///  2. top_ changes only by compare-and-exchange. Its upper half counts the changes, so that a
+///  stack
+///     which looks the same again is not mistaken for the old one (the ABA problem).
 ///
 /// `Atomic` is std::atomic, or a model checker's.
 template <template <class> class Atomic = std::atomic>
 class IndexStack {
  public:
-  /// For the numbers 0 to limit - 1; limit < 2^32.
+  /// Creates an empty stack for the numbers 0 to limit - 1; limit < 2^32.
   explicit IndexStack(std::size_t limit) : next_(limit) {}
 
   void push(std::uint32_t index) {
-    // Relaxed: only a first guess, the exchange checks it.
+    // Relaxed: the value is only a first guess; the exchange checks it.
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     do {
       // Relaxed: the exchange below publishes it.
       next_[index].store(index_in(top), std::memory_order_relaxed);
-      // Release: what the pusher did, and the store above, reach whoever pops the number.
+      // Release: the pusher's work and the store above become visible to the thread that pops the
+      // number.
     } while (!top_.compare_exchange_weak(top, changed(top, index), std::memory_order_release,
                                          std::memory_order_relaxed));
   }
 
   [[nodiscard]] std::optional<std::uint32_t> pop() {
-    // Acquire, here and on failure below: what the pusher stored in next_, and what it did before
-    // it gave the number back, must be visible.
+    // Acquire, here and on failure below: the pusher's store to next_, and its work before it
+    // pushed the number, must be visible.
     std::uint64_t top = top_.load(std::memory_order_acquire);
     while (index_in(top) != kNone) {
       const std::uint32_t index = index_in(top);
-      // Relaxed: where another thread pops and pushes this number meanwhile, the value may be a
-      // later one, but then the count in top_ has changed and the exchange fails.
+      // Relaxed: if another thread pops and pushes this number meanwhile, the value may be a later
+      // one, but then the count in top_ has changed and the exchange fails.
       const std::uint32_t next = next_[index].load(std::memory_order_relaxed);
-      // Acquire on failure: for the next round. On success it finds the very value that was
-      // acquired, and needs nothing; the changes are one release sequence, so that whoever acquires
-      // a later one still sees what the pushers of all numbers below did.
+      // Acquire on failure is for the next round. On success the exchange finds the value that was
+      // already acquired and needs nothing more; the changes form one release sequence, so a thread
+      // that acquires a later one still sees the work of the pushers of all numbers below.
       if (top_.compare_exchange_weak(top, changed(top, next), std::memory_order_acquire,
                                      std::memory_order_acquire)) {
         return index;
@@ -62,7 +64,7 @@ class IndexStack {
   }
 
   void clear() {
-    // Relaxed: no other thread is here.
+    // Relaxed: no other thread uses the stack now.
     top_.store(changed(top_.load(std::memory_order_relaxed), kNone), std::memory_order_relaxed);
   }
 
@@ -79,21 +81,21 @@ class IndexStack {
   alignas(128) Atomic<std::uint64_t> top_{kNone};
 };
 
-// Kernels over contiguous arrays. Every element is computed by itself, with each operation rounded
-// once (no fused multiply-add), so that neither the length, nor where an array is cut, nor the
-// instruction set changes a bit. On x86-64 the widest instruction set of the machine is taken at
-// run time. T is float or double.
+// The kernels below work on contiguous arrays. Every element is computed independently, with each
+// operation rounded once (no fused multiply-add), so the bits do not depend on the length, on where
+// an array is cut, or on the instruction set. On x86-64 the widest instruction set of the machine
+// is chosen at run time. T is float or double.
 
 /// into[i] += from[i]. The spans have the same size and do not overlap.
 void add(std::span<float> into, std::span<const float> from);
 void add(std::span<double> into, std::span<const double> from);
 
-/// Whether no element is infinite or NaN.
+/// True if no element is infinite or NaN.
 [[nodiscard]] bool all_finite(std::span<const float> values);
 [[nodiscard]] bool all_finite(std::span<const double> values);
 
-/// The sum of the squares, in double precision. Its order is fixed: sixteen lanes, element i in
-/// lane i mod 16, and the lanes added two by two.
+/// The sum of squares, in double precision and a fixed order: sixteen lanes, element i in lane i
+/// mod 16, and the lanes added pairwise.
 [[nodiscard]] double squared_norm(std::span<const float> values);
 [[nodiscard]] double squared_norm(std::span<const double> values);
 
@@ -118,19 +120,19 @@ struct SgdCoefficients {
 ///     v = momentum x v + d
 ///     parameter -= learning_rate x (nesterov ? d + momentum x v : v)
 ///
-/// which is torch.optim.SGD with dampening 0 (Sutskever et al. 2013 as changed there; the first
-/// step from v = 0 is the same as its v = d). All spans have the same size; `velocity` is empty,
-/// and left alone, when momentum is 0.
+/// This is torch.optim.SGD with dampening 0 (Sutskever et al. 2013 as modified there; the first
+/// step from v = 0 equals its v = d). All spans have the same size; `velocity` is not read or
+/// written, and may be empty, when momentum is 0.
 void sgd_step(std::span<float> parameters, std::span<float> velocity,
               std::span<const float> gradient, const SgdCoefficients<float>& coefficients);
 void sgd_step(std::span<double> parameters, std::span<double> velocity,
               std::span<const double> gradient, const SgdCoefficients<double>& coefficients);
 
-/// The first values of a buffer in blocks that fit the first-level cache, none of which crosses the
-/// border of a layer: the units in which squared norms are taken.
+/// The first values of a buffer in blocks that fit the first-level cache and do not cross the
+/// border of a layer: the units in which squared norms are computed.
 ///
-/// The squared norm of a block is squared_norm() of its values, that of a layer the sum over its
-/// blocks in ascending order. So how the values are shared out over threads changes no bit of a
+/// The squared norm of a block is squared_norm() of its values; that of a layer is the sum over its
+/// blocks in ascending order. The distribution of values over threads therefore changes no bit of a
 /// norm, as long as blocks stay whole: align() says where a buffer may be cut.
 class NormBlocks {
  public:
@@ -140,27 +142,27 @@ class NormBlocks {
     std::size_t layer = 0;
   };
 
-  /// None: no norms are taken.
+  /// Creates no blocks: no norms are computed.
   NormBlocks() = default;
 
-  /// Layer i is [layer_ends[i - 1], layer_ends[i]), the first one begins at 0. They ascend.
+  /// Layer i is [layer_ends[i - 1], layer_ends[i]), and the first begins at 0. The ends ascend.
   explicit NormBlocks(std::span<const std::size_t> layer_ends);
 
   [[nodiscard]] bool empty() const { return blocks_.empty(); }
   [[nodiscard]] std::size_t size() const { return blocks_.size(); }
   [[nodiscard]] std::size_t layers() const { return layers_; }
   [[nodiscard]] const Block& operator[](std::size_t i) const { return blocks_[i]; }
-  /// Values that lie in blocks: [0, covered()).
+  /// The number of values in blocks, which are [0, covered()).
   [[nodiscard]] std::size_t covered() const { return empty() ? 0 : blocks_.back().end; }
 
-  /// The number of the first block that begins at `value` or behind it.
+  /// The number of the first block that begins at or after `value`.
   [[nodiscard]] std::size_t first_from(std::size_t value) const {
     const auto found =
         std::lower_bound(blocks_.begin(), blocks_.end(), value,
                          [](const Block& block, std::size_t at) { return block.begin < at; });
     return static_cast<std::size_t>(found - blocks_.begin());
   }
-  /// The first place from `value` on that is in the middle of no block. Ascends with `value`.
+  /// The first position from `value` on that is not inside a block. Ascends with `value`.
   [[nodiscard]] std::size_t align(std::size_t value) const {
     if (value >= covered()) return value;
     const std::size_t block = first_from(value);
@@ -168,7 +170,7 @@ class NormBlocks {
   }
 
   /// Calls task(i, begin, end) for every block i within [begin, end) and task(size(), begin, end)
-  /// for what lies behind all blocks. Both ends are aligned.
+  /// for the values after all blocks. Both ends must be aligned.
   template <class Task>
   void for_each_within(std::size_t begin, std::size_t end, Task&& task) const {
     for (std::size_t i = first_from(begin); i < size() && blocks_[i].begin < end; ++i) {
@@ -183,7 +185,7 @@ class NormBlocks {
   std::vector<Block> blocks_;
 };
 
-/// What each layer's squares are, from those of the blocks; `of_layer(layer)` is where to add it.
+/// Adds the squares of each layer's blocks to of_layer(layer), which returns a reference.
 template <class OfLayer>
 void sum_squares(const NormBlocks& blocks, std::span<const double> squares, OfLayer&& of_layer) {
   for (std::size_t i = 0; i < blocks.size();) {
@@ -198,7 +200,7 @@ void sum_squares(const NormBlocks& blocks, std::span<const double> squares, OfLa
 struct StepScalars {
   /// Loss of the minibatch: its mean over the samples, or a sum over weights.
   double loss = 0;
-  /// The weights of the minibatch, where its loss is a sum over them.
+  /// The weights of the minibatch, if its loss is a sum over weights.
   double weight = 0;
   /// Minibatches in the sum, and how many of them have a weight.
   std::int64_t minibatches = 0;
@@ -213,22 +215,22 @@ struct StepScalars {
   }
 };
 
-/// The number by which a partial sum is known to whoever keeps it.
+/// The number that identifies a partial sum to its owner.
 enum class SumId : std::uint32_t {};
 
-/// The sum over some leaves of a step. The memory is a buffer pool's.
+/// The sum over some leaves of a step. The memory belongs to a buffer pool.
 template <class T>
 struct PartialSum {
-  /// The gradient, and behind it whatever else is averaged over minibatches.
+  /// The gradient, followed by other values that are averaged over minibatches.
   std::span<T> values;
   StepScalars scalars;
-  /// Of each block, the sum over the leaves of the squared norm of the leaf's values there, in the
-  /// order of the tree; kNotTaken where the sum is a single leaf whose norm is yet to be taken.
-  /// Empty where nobody wants norms.
+  /// For each block, the sum over the leaves of the squared norm of the leaf's values in it, in the
+  /// order of the tree; kNotTaken if the sum is a single leaf whose norm has not been computed.
+  /// Empty if no norms are needed.
   std::span<double> squares;
   static constexpr double kNotTaken = -1;
 
-  /// The squares of a block, taken if they were not.
+  /// The squares of a block, computed if they were not yet.
   double& squares_of(const NormBlocks& blocks, std::size_t block) {
     double& square = squares[block];
     if (square == kNotTaken) {
@@ -241,10 +243,10 @@ struct PartialSum {
     for (std::size_t i = 0; i < blocks.size(); ++i) squares_of(blocks, i);
   }
 
-  /// Adds the values [begin, end) of `other`, and their squares: block by block, so that a leaf's
-  /// norm is taken while its values are in the first-level cache for the addition, and costs no
-  /// pass over memory. Both ends are aligned; `blocks` is empty where nobody wants norms. Of
-  /// `other` nothing changes but squares that were not taken.
+  /// Adds the values [begin, end) of `other`, and their squares, block by block: a leaf's norm is
+  /// computed while the addition has its values in the first-level cache, and so needs no pass over
+  /// memory. Both ends must be aligned; `blocks` is empty if no norms are needed. The only change
+  /// in `other` is that missing squares are computed.
   void add_range(PartialSum& other, const NormBlocks& blocks, std::size_t begin, std::size_t end) {
     blocks.for_each_within(begin, end, [&](std::size_t block, std::size_t from, std::size_t to) {
       if (block < blocks.size()) squares_of(blocks, block) += other.squares_of(blocks, block);

@@ -12,10 +12,10 @@
 namespace rubato {
 
 /// A combining tree for each chunk of the values of a sum, and for each sum the number of its
-/// chunks that are still in use.
+/// chunks still in use.
 ///
 /// Thread safety: climb() may be called by any number of threads at once, once for each complete
-/// node of a step; begin_step() as that of CombiningTree.
+/// node of a step. begin_step() has the requirements of CombiningTree's.
 ///
 /// Invariants:
 ///  1. A chunk of a sum belongs to one thread, or to the tree of that chunk. The chunks of one sum
@@ -29,8 +29,8 @@ namespace rubato {
 template <template <class> class Atomic = std::atomic>
 class ChunkedCombiningTree {
  public:
-  /// For steps of at most `max_leaves` leaves, whose sums are known by numbers below that; at least
-  /// one chunk.
+  /// Creates trees for steps of at most `max_leaves` leaves, whose sums have numbers below that,
+  /// and for at least one chunk.
   ChunkedCombiningTree(std::int64_t max_leaves, std::size_t chunks)
       : chunks_left_(static_cast<std::size_t>(max_leaves)) {
     trees_.reserve(chunks);
@@ -39,31 +39,33 @@ class ChunkedCombiningTree {
 
   [[nodiscard]] std::size_t chunks() const { return trees_.size(); }
 
-  /// Every node of every chunk is unvisited from here on.
+  /// Makes every node of every chunk unvisited.
   void begin_step() {
     for (CombiningTree<Atomic>& tree : trees_) tree.begin_step();
   }
 
-  /// Climbs from `from` with every chunk, first with chunk `first` (modulo their number), so that
-  /// threads which come at the same time meet at different chunks.
+  /// Climbs from `from` with every chunk, starting with chunk `first` (modulo their number), so
+  /// that threads which arrive at the same time meet at different chunks.
   ///
   /// `add(chunk, left, right)` adds a chunk of the right sum to that of the left one;
-  /// `dispose(right)` follows when all chunks of the right sum have been added. Returns the step's
-  /// sum to the one call that completes its chunk 0; the others may still be at work on the rest.
+  /// `dispose(right)` is called when all chunks of the right sum have been added. Returns the
+  /// step's sum to the one call that completes its chunk 0; other calls may still be working on the
+  /// rest.
   template <class Add, class Dispose>
   [[nodiscard]] std::optional<SumId> climb(const SummationTree& shape, std::size_t first,
                                            const LocalRun::Complete& from, Add&& add,
                                            Dispose&& dispose) {
     const std::size_t chunks = trees_.size();
-    // Relaxed: nobody else counts before it has met this thread at a node, which publishes it.
+    // Relaxed: no other thread changes the count before it meets this one at a node, which
+    // publishes it.
     chunks_left_[static_cast<std::size_t>(from.sum)].store(chunks, std::memory_order_relaxed);
     std::optional<SumId> sum;
     for (std::size_t i = 0; i < chunks; ++i) {
       const std::size_t chunk = (first + i) % chunks;
       const auto root = rubato::climb(shape, trees_[chunk], from, [&](SumId left, SumId right) {
         add(chunk, left, right);
-        // Release: what this thread did with the sum is done before it is given away. Acquire:
-        // what the others did, too.
+        // Release: this thread's work on the sum happens before the sum is given away. Acquire: so
+        // does the work of the others.
         const std::size_t before =
             chunks_left_[static_cast<std::size_t>(right)].fetch_sub(1, std::memory_order_acq_rel);
         if (before == 1) dispose(right);
@@ -76,7 +78,7 @@ class ChunkedCombiningTree {
 
  private:
   std::vector<CombiningTree<Atomic>> trees_;
-  // Of each sum, the chunks that have not been added to another sum.
+  // For each sum, the number of chunks that have not been added to another sum.
   std::vector<Atomic<std::size_t>> chunks_left_;
 };
 

@@ -4,8 +4,8 @@
 
 namespace rubato {
 
-/// The elements of a parameter array from the end of the range before (or from 0) to `end`, and
-/// what they are updated with; or that they are left alone.
+/// Elements of a parameter array, from the end of the preceding range (or 0) to `end`, with the
+/// coefficients of their update, or with `left_alone` if they are not updated.
 template <class Coefficients>
 struct CoefficientRange {
   std::size_t end = 0;

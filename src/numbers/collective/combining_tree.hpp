@@ -16,7 +16,7 @@
 
 namespace rubato {
 
-/// Where the two children of a node meet, for all nodes of a summation tree.
+/// Meeting points for the two children of each node of a summation tree.
 ///
 /// Thread safety: meet() may be called by any number of threads at once, at most twice for each
 /// node of a step. begin_step() must not run beside anything else; it must happen after all calls
@@ -25,24 +25,24 @@ namespace rubato {
 ///
 /// Invariants:
 ///  1. A slot names the step in which it was last visited. Between begin_step() and the first visit
-///     it names an older one, whatever became of that: so a step needs no clearing after it, not
-///     even one that was given up.
-///  2. The first visitor of a step finds an older step there, the second finds this one. Which is
-///     which is decided by one atomic exchange: there is one order of the visits, for all threads.
+///     it names an older one, even if that step was abandoned, so slots need no clearing after a
+///     step.
+///  2. The first visitor in a step finds an older step in the slot, the second finds this one. One
+///     atomic exchange decides which is which, so all threads see one order of the visits.
 ///  3. A sum in a slot belongs to the tree; nobody reads or writes it until the second visitor
 ///     takes it.
 ///
-/// Nothing waits: the first visitor leaves and does something else.
+/// No thread waits: the first visitor leaves and does something else.
 ///
 /// `Atomic` is std::atomic, or a model checker's. `Count` is the unsigned type, of at most 32 bits,
-/// in which steps are counted: with a small one a test sees the count begin again.
+/// in which steps are counted; a test chooses a small one to see the count wrap around.
 template <template <class> class Atomic = std::atomic, class Count = std::uint32_t>
 class CombiningTree {
   static_assert(std::is_unsigned_v<Count> && std::numeric_limits<Count>::digits <= 32,
                 "a visit keeps the step in its upper 32 bits");
 
  public:
-  /// Room for steps of at most `max_leaves` leaves.
+  /// Creates slots for steps of at most `max_leaves` leaves.
   explicit CombiningTree(std::int64_t max_leaves) {
     const SummationTree largest(max_leaves);
     std::int64_t nodes = 0;
@@ -53,24 +53,23 @@ class CombiningTree {
     slots_ = std::vector<Slot>(static_cast<std::size_t>(nodes));
   }
 
-  /// Every node is unvisited from here on. Sums that a step left behind when it was given up belong
-  /// to the caller again.
+  /// Makes every node unvisited. Sums left behind by an abandoned step belong to the caller again.
   void begin_step() {
     if (++step_ != 0) return;
-    // The count begins again (after 2^32 steps, where it is the default); what is left of the old
-    // count must not be taken for the new. Relaxed: no other thread is here.
+    // The count has wrapped around (after 2^32 steps by default); entries of the old count must not
+    // be mistaken for new ones. Relaxed: no other thread uses the tree now.
     for (Slot& slot : slots_) slot.visit.store(0, std::memory_order_relaxed);
     step_ = 1;
   }
 
   /// Brings the sum of one child to `parent`.
   ///
-  /// Returns nothing to the first of the two visitors, whose sum then belongs to the tree, and the
-  /// first one's sum to the second. Everything that the first visitor did before its call happens
-  /// before the second one's return.
+  /// Returns nothing to the first of the two visitors, whose sum then belongs to the tree, and
+  /// returns that sum to the second. Everything that the first visitor did before its call happens
+  /// before the return of the second one's.
   [[nodiscard]] std::optional<SumId> meet(TreeNode parent, SumId sum) {
-    // Release publishes what the first visitor wrote into its sum; acquire makes that visible to
-    // the second. Neither knows beforehand which of the two it is.
+    // Release publishes the first visitor's writes to its sum; acquire makes them visible to the
+    // second. Neither knows beforehand which of the two it is.
     const std::uint64_t before =
         slot_of(parent).exchange(visit_of(step_, sum), std::memory_order_acq_rel);
     if (before >> 32 != step_) return std::nullopt;
@@ -78,13 +77,14 @@ class CombiningTree {
   }
 
  private:
-  // The step in the upper half, the sum in the lower. Step 0 never is.
+  // The step is in the upper half, the sum in the lower. Step 0 never occurs.
   using Visit = std::uint64_t;
   static constexpr Visit visit_of(Count step, SumId sum) {
     return Visit{step} << 32 | static_cast<std::uint32_t>(sum);
   }
 
-  // A line of its own, and its neighbour, which the prefetcher fetches with it.
+  // A slot has a cache line of its own, and the neighbouring line that the prefetcher fetches with
+  // it.
   struct alignas(128) Slot {
     Atomic<Visit> visit{0};
   };
@@ -97,13 +97,12 @@ class CombiningTree {
 
   std::array<std::int64_t, 64> level_offset_{};
   std::vector<Slot> slots_;
-  // Written between steps only.
+  // Written only between steps.
   Count step_ = 0;
 };
 
-/// The sums of the nodes that lie wholly within one contiguous run of leaves, which one thread
-/// makes by itself: at most one for each level is pending, so a run of n leaves holds at most
-/// log2(n) + 1 sums alive.
+/// Sums the nodes that lie wholly within one contiguous run of leaves, by one thread. At most one
+/// sum for each level is pending, so a run of n leaves holds at most log2(n) + 1 sums alive.
 class LocalRun {
  public:
   /// A node and the sum of all leaves below it.
@@ -112,12 +111,12 @@ class LocalRun {
     SumId sum;
   };
 
-  /// The leaves [begin, end) of a step, 0 <= begin < end <= shape.leaves().
+  /// Creates a run of the leaves [begin, end) of a step, 0 <= begin < end <= shape.leaves().
   LocalRun(const SummationTree& shape, std::int64_t begin, std::int64_t end)
       : shape_(shape), begin_(begin), end_(end), next_(begin) {}
 
   /// The largest node that begins with the next leaf, lies within the run and has at most `most`
-  /// leaves, at least 1. Empty where the run is over.
+  /// leaves; requires most >= 1. Empty at the end of the run.
   [[nodiscard]] std::optional<TreeNode> next(std::int64_t most = 1) const {
     if (next_ == end_) return std::nullopt;
     TreeNode node{0, next_};
@@ -130,10 +129,10 @@ class LocalRun {
     return node;
   }
 
-  /// Brings in the sum of the next node, any that next() gives, and climbs as far as that completes
-  /// nodes. `merge(SumId left, SumId right)` adds the sums of two children, gives one of them back
-  /// and disposes of the other. Returns a node that is complete and whose parent is not within the
-  /// run, or the root.
+  /// Takes the sum of `node`, any that next() may return, and climbs as far as that completes
+  /// nodes. `merge(SumId left, SumId right)` adds the sums of two children, returns one of them and
+  /// disposes of the other. Returns a complete node if its parent is not within the run, or the
+  /// root.
   template <class Merge>
   [[nodiscard]] std::optional<Complete> offer(TreeNode node, SumId sum, Merge&& merge) {
     const auto [first, last] = shape_.leaves_below(node);
@@ -152,7 +151,7 @@ class LocalRun {
     return Complete{node, sum};
   }
 
-  /// The same of the next leaf.
+  /// Like the function above, for the next leaf.
   template <class Merge>
   [[nodiscard]] std::optional<Complete> offer(SumId sum, Merge&& merge) {
     RUBATO_CHECK(next_ < end_, "a run is offered no more leaves than it has");
@@ -164,16 +163,15 @@ class LocalRun {
   std::int64_t begin_;
   std::int64_t end_;
   std::int64_t next_;
-  // The left child that waits for its right sibling, by its level.
+  // The left child of each level that waits for its right sibling.
   std::array<SumId, 64> pending_{};
 };
 
-/// Climbs the shared part of the tree from `from`, a node that is complete, as far as this thread
-/// is the second at every node. `merge` as for LocalRun::offer().
+/// Climbs the shared part of the tree from the complete node `from`, as long as this thread is the
+/// second at every node. `merge` has the requirements of LocalRun::offer()'s.
 ///
-/// Returns the sum of the whole step to the one call that completes it, nothing to all others.
-/// Everything that any thread did before any climb() of the step happens before that one call's
-/// return.
+/// Returns the sum of the whole step to the one call that completes it, and nothing to all others.
+/// Everything that any thread did before any climb() of the step happens before that call's return.
 template <template <class> class Atomic, class Count, class Merge>
 [[nodiscard]] std::optional<SumId> climb(const SummationTree& shape,
                                          CombiningTree<Atomic, Count>& tree,

@@ -9,7 +9,7 @@ namespace rubato {
 
 namespace {
 
-// Of the size of which runs are multiples, as many to a host.
+// The average number of granules in a host's run; runs are multiples of a granule.
 constexpr std::int64_t kGranules = 4;
 
 }  // namespace
@@ -26,7 +26,7 @@ std::vector<std::int64_t> host_borders(std::int64_t leaves, std::span<const doub
     const double granules =
         static_cast<double>(leaves) * (before / all) / static_cast<double>(granule);
     const std::int64_t border = granule * static_cast<std::int64_t>(std::llround(granules));
-    // The last that has any has the rest: its sum is the same one.
+    // The last host with a weight gets the rest; `before` is the same sum as `all` there.
     borders.push_back(before == all ? leaves : std::min(leaves, border));
   }
   return borders;

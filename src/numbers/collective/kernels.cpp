@@ -21,7 +21,7 @@ template <class T>
   for (std::size_t i = 0; i < n; ++i) into[i] += from[i];
 }
 
-// Integers, so that no order of floating-point operations is in the way of vectors.
+// The loop works on integers, because the order of floating-point operations would prevent vectors.
 template <class T>
 [[gnu::always_inline]] inline bool finite_loop(const T* values, std::size_t n) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

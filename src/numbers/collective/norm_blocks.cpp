@@ -8,7 +8,7 @@ namespace rubato {
 
 namespace {
 
-// Of a block: 8 KiB of float, so that two of them fit the first-level cache.
+// A block has at most 8 KiB of float, so that two of them fit the first-level cache.
 constexpr std::size_t kMostValues = 2048;
 
 }  // namespace

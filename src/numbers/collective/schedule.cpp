@@ -36,7 +36,7 @@ TransferPhase mirror_of(const TransferPhase& phase) {
 
 std::vector<TransferPhase> up_a_tree(const std::vector<Rank>& parent, std::int64_t begin,
                                      std::int64_t end) {
-  // Children that have not sent yet.
+  // The number of children that have not sent yet.
   std::vector<Rank> missing(parent.size(), 0);
   for (const Rank up : parent) {
     if (up >= 0) ++missing[static_cast<std::size_t>(up)];
@@ -54,7 +54,7 @@ std::vector<TransferPhase> up_a_tree(const std::vector<Rank>& parent, std::int64
       sent[rank] = true;
       put(phase, {.from = static_cast<Rank>(rank), .to = up, .begin = begin, .end = end});
     }
-    // What has arrived in this phase may go on in the next.
+    // Values that arrived in this phase may be sent on in the next.
     for (const Rank up : receivers) --missing[static_cast<std::size_t>(up)];
     left -= receivers.size();
     phases.push_back(std::move(phase));
@@ -71,7 +71,7 @@ using algorithms::Reduction;
 struct AlgorithmRow {
   std::string_view name;
   std::string_view help;
-  // Null for two-level, which is made of two of the others.
+  // Null for two-level, which combines two of the others.
   Reduction (*reduce)(Rank ranks, std::int64_t length) = nullptr;
 };
 
@@ -98,13 +98,13 @@ constexpr auto kNames = [] {
   for (std::size_t i = 0; i < kAlgorithms.size(); ++i) names[i] = kAlgorithms[i].name;
   return names;
 }();
-// Those of which two levels can be made: all but the last.
+// The algorithms that two-level can combine: all except the last.
 constexpr std::span<const std::string_view> kFlatNames(kNames.data(), kAlgorithms.size() - 1);
 static_assert(kAlgorithms.back().reduce == nullptr);
 
 constexpr Rank kMostRanks = 1 << 20;
 
-// The number of hosts that makes a grid of `ranks` as square as it can be.
+// The number of hosts that makes the grid of `ranks` as square as possible.
 Rank squarest_hosts(Rank ranks) {
   Rank hosts = 1;
   for (Rank divisor = 1; divisor <= ranks / divisor; ++divisor) {
@@ -113,7 +113,7 @@ Rank squarest_hosts(Rank ranks) {
   return hosts;
 }
 
-// Of a flat algorithm.
+// The reduction of a flat algorithm.
 Reduction reduction_of(std::string_view name, Rank ranks, std::int64_t length) {
   RUBATO_CHECK(ranks >= 1 && length >= 0, "an all-reduce has a rank at least");
   const AlgorithmRow& algorithm = find_row("algorithm", name, kAlgorithms);
@@ -131,7 +131,7 @@ void drop_empty(std::vector<TransferPhase>& phases) {
                phases.end());
 }
 
-// What each rank has summed up after a reduction: ranges in ascending order.
+// The ranges that each rank has fully reduced after a reduction, in ascending order.
 struct Range {
   std::int64_t begin;
   std::int64_t end;
@@ -155,9 +155,9 @@ std::vector<std::vector<Range>> held_after(const Reduction& reduction, Rank rank
   return held;
 }
 
-// The arguments of two-level.
+// Arguments of two-level.
 struct TwoLevels {
-  // 0: as near to a square as the ranks allow.
+  // 0 stands for a grid as square as possible.
   Rank hosts = 0;
   std::string inner;
   std::string outer;
@@ -172,8 +172,8 @@ TwoLevels read_two_levels(Spec& spec) {
           .outer = std::move(outer)};
 }
 
-// Where hosts of equal size leave ranks over, rank i of those is one core more of host i, whose
-// first core speaks for it.
+// Ranks left over by hosts of equal size are folded: the i-th of them into the first core of host
+// i.
 Schedule two_level_schedule(const TwoLevels& levels, Rank ranks, std::int64_t length) {
   const Rank hosts = levels.hosts == 0 ? squarest_hosts(ranks) : std::min(levels.hosts, ranks);
   const Rank cores = ranks / hosts;
@@ -226,7 +226,7 @@ Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
   RUBATO_CHECK(hosts >= 1, "there is a host at least");
   const Reduction within = reduction_of(inner, cores_per_host, length);
 
-  // The inner reduction on all hosts at once.
+  // The inner reduction runs on all hosts at once.
   Reduction all_hosts{.phases = std::vector<TransferPhase>(within.phases.size()),
                       .mirrored = within.mirrored};
   for (std::size_t i = 0; i < within.phases.size(); ++i) {
@@ -239,7 +239,7 @@ Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
     }
   }
 
-  // What core c has of its host's sum, the cores c of all hosts all-reduce; all at once.
+  // For every core c, the cores c of all hosts all-reduce their parts of the hosts' sums, at once.
   std::vector<TransferPhase> between;
   const auto held = held_after(within, cores_per_host, length);
   for (Rank core = 0; core < cores_per_host; ++core) {

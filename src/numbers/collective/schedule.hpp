@@ -10,13 +10,13 @@ namespace rubato {
 
 struct Strategy;  // base/spec.hpp
 
-/// One of the participants of an all-reduce, 0 <= rank < ranks.
+/// A participant of an all-reduce, 0 <= rank < ranks.
 using Rank = std::int32_t;
 
-/// What a transfer does at its destination: replace the elements, or add to them.
+/// The effect of a transfer at its destination: replace the elements, or add to them.
 enum class TransferKind { copy, add };
 
-/// The elements [begin, end) go from one rank to another.
+/// A transfer of the elements [begin, end) from one rank to another.
 struct Transfer {
   Rank from = 0;
   Rank to = 0;
@@ -28,10 +28,10 @@ struct Transfer {
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-/// Transfers that happen at once: all of them read what was there before the phase.
+/// Simultaneous transfers: all of them read the values from before the phase.
 using TransferPhase = std::vector<Transfer>;
 
-/// An all-reduce algorithm as data: carried out phase by phase on one array of `length` elements at
+/// An all-reduce algorithm as data: executed phase by phase on one array of `length` elements at
 /// each rank, it leaves the sum of all arrays at every rank. No transfer is empty.
 struct Schedule {
   Rank ranks = 1;
@@ -54,37 +54,38 @@ struct Schedule {
 ///                       recursive doubling, the hosts and their cores as near to a square as n
 ///                       allows
 ///
-/// Where n is no power of two, the two that exchange first fold the ranks beyond the largest power
-/// of two into others, and tell them the result in the end.
+/// If n is not a power of two, the two that exchange first fold the ranks beyond the largest power
+/// of two into others, and send them the result in the end.
 [[nodiscard]] std::span<const std::string_view> algorithm_names();
-/// The same with their arguments.
+/// The same algorithms with their arguments.
 [[nodiscard]] std::vector<Strategy> all_reduce_algorithms();
 
 /// The schedule of an algorithm for any number of ranks, 1 to 2^20, and any length, 0 included.
 ///
-/// `algorithm` is a name, two-level also with arguments (Spec), any or all of
-/// "two-level:hosts=2,inner=ring,outer=recursive-doubling". Where the ranks are no multiple of the
-/// hosts, those beyond the largest multiple are folded into others first and told the result in the
-/// end; where they are fewer, each is a host. Throws Error for an unknown name or argument, with
-/// the nearest known one.
+/// `algorithm` is a name; two-level also takes arguments (Spec), any or all of
+/// "two-level:hosts=2,inner=ring,outer=recursive-doubling". If the ranks are not a multiple of the
+/// hosts, those beyond the largest multiple are folded into others first and receive the result in
+/// the end; if there are fewer ranks than hosts, each is a host. Throws Error for an unknown name
+/// or argument, with the nearest known one.
 [[nodiscard]] Schedule make_all_reduce(std::string_view algorithm, Rank ranks, std::int64_t length);
 
-/// Throws Error for what make_all_reduce() does not take.
+/// Throws Error for an algorithm that make_all_reduce() does not accept.
 void require_algorithm(std::string_view algorithm);
 
-/// Any two of the algorithms but two-level on two levels: rank h x cores_per_host + c is core c of
-/// host h. The cores of each host reduce by `inner`; what each then has, the counterparts on all
-/// hosts all-reduce by `outer`; and the hosts' cores tell each other as `inner` does.
+/// Combines any two of the algorithms except two-level on two levels; rank h x cores_per_host + c
+/// is core c of host h. The cores of each host reduce by `inner`; counterparts on all hosts
+/// all-reduce their results by `outer`; then the cores of each host exchange the results as `inner`
+/// does.
 [[nodiscard]] Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
                                                Rank hosts, Rank cores_per_host,
                                                std::int64_t length);
 
 /// Proves symbolically that a schedule is an all-reduce: every rank ends with every rank's
 /// contribution exactly once in every element, no phase writes an element of a rank twice, and all
-/// transfers are within bounds. Returns what is wrong and where; empty when nothing is.
+/// transfers are within bounds. Returns the error and its place; empty if there is none.
 [[nodiscard]] std::string find_fault(const Schedule& schedule);
 
-/// A network of hosts; full duplex: a rank sends one message and receives one at a time.
+/// A full-duplex network of hosts: a rank sends one message and receives one at a time.
 struct Network {
   struct Link {
     /// Seconds for a message, however short.
@@ -94,27 +95,27 @@ struct Network {
   };
   Link within_host{};
   Link between_hosts{};
-  /// Ranks of a host; all ranks are on one host when there are at least as many.
+  /// Ranks of a host; all ranks are on one host if there are not more.
   Rank ranks_per_host = 1 << 30;
-  /// Seconds to add a byte of a message to what is there.
+  /// Seconds to add a received byte to the local array.
   double add_per_byte = 0;
 };
 
-/// What a schedule takes.
+/// The cost of a schedule.
 struct ScheduleCost {
   std::int64_t phases = 0;
-  /// Messages and bytes, by all ranks.
+  /// Messages and bytes of all ranks.
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
-  /// Bytes that the busiest rank sends.
+  /// Bytes sent by the busiest rank.
   std::int64_t most_bytes_of_a_rank = 0;
-  /// Additions one after the other that an element may need: the depth of its sum.
+  /// The largest number of consecutive additions that an element needs: the depth of its sum.
   std::int64_t depth = 0;
-  /// Of all phases, each as long as its busiest rank sends or receives.
+  /// The time of all phases, each as long as its busiest rank sends or receives.
   double seconds = 0;
 };
 
-/// What `schedule` takes with elements of `element_bytes` bytes.
+/// The cost of `schedule` for elements of `element_bytes` bytes.
 [[nodiscard]] ScheduleCost cost_of(const Schedule& schedule, std::int64_t element_bytes,
                                    const Network& network = {});
 

@@ -12,7 +12,8 @@ namespace rubato {
 
 namespace {
 
-// The elements between two neighbouring bounds of any transfers: all of them fare alike.
+// Cuts are the elements between neighbouring bounds of any transfers; all elements of a cut are
+// treated alike.
 class Cuts {
  public:
   explicit Cuts(const Schedule& schedule) : bounds_{0, schedule.length} {
@@ -27,7 +28,7 @@ class Cuts {
   }
 
   [[nodiscard]] std::size_t count() const { return bounds_.size() - 1; }
-  // The cut that begins at a bound.
+  // The index of the cut that begins at `bound`.
   [[nodiscard]] std::size_t at(std::int64_t bound) const {
     return static_cast<std::size_t>(std::lower_bound(bounds_.begin(), bounds_.end(), bound) -
                                     bounds_.begin());
@@ -37,7 +38,7 @@ class Cuts {
   std::vector<std::int64_t> bounds_;
 };
 
-// Whose contributions are in a cut of a rank, as a set of bits.
+// The ranks whose contributions are in a cut of a rank, as a set of bits.
 class Contributions {
  public:
   Contributions(Rank ranks, std::size_t cuts)
@@ -116,7 +117,7 @@ class Checker {
 
  private:
   std::string apply(const TransferPhase& phase) {
-    // What is sent, before anything arrives.
+    // The values sent are those from before anything arrives.
     std::vector<std::uint64_t> sent;
     for (const Transfer& transfer : phase) {
       for (std::size_t cut = cuts_.at(transfer.begin); cut < cuts_.at(transfer.end); ++cut) {
@@ -134,7 +135,8 @@ class Checker {
           if (transfer.kind == TransferKind::copy) {
             bits[word] = *arriving;
           } else if ((bits[word] & *arriving) != 0) {
-            return fmt::format("the {} brings what is there already", transfer_text(transfer));
+            return fmt::format("the {} brings a contribution that is already there",
+                               transfer_text(transfer));
           } else {
             bits[word] |= *arriving;
           }

@@ -4,11 +4,11 @@
 
 namespace rubato {
 
-/// One SGD step of one parameter, as kernels.hpp has it; `velocity` is left alone without momentum.
+/// One step of sgd_step() for one parameter; `velocity` is not used without momentum.
 template <bool Momentum, bool Nesterov, class T>
 [[gnu::always_inline]] inline void sgd_element(T& parameter, T& velocity, T gradient,
                                                const SgdCoefficients<T>& c) {
-  // Not std::clamp(), which keeps loops from becoming vectors.
+  // The clamp is written out, because std::clamp() keeps loops from being vectorized.
   T d = c.gradient_factor * gradient;
   d = d < -c.clip ? -c.clip : d;
   d = d > c.clip ? c.clip : d;
@@ -21,7 +21,7 @@ template <bool Momentum, bool Nesterov, class T>
   parameter -= c.learning_rate * d;
 }
 
-/// Calls loop.template operator()<Momentum, Nesterov>() as the coefficients say.
+/// Calls loop.template operator()<Momentum, Nesterov>() according to the coefficients.
 template <class T, class Loop>
 [[gnu::always_inline]] inline void with_kind_of_step(const SgdCoefficients<T>& c, Loop&& loop) {
   if (c.momentum == T{0}) {

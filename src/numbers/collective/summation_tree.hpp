@@ -13,19 +13,18 @@ struct TreeNode {
   std::int64_t index = 0;
 
   [[nodiscard]] constexpr TreeNode parent() const { return {level + 1, index / 2}; }
-  /// The children, on the level below; the right one need not exist. Requires level >= 1.
+  /// The children, on the level below; the right one may not exist. Requires level >= 1.
   [[nodiscard]] constexpr TreeNode left() const { return {level - 1, 2 * index}; }
   [[nodiscard]] constexpr TreeNode right() const { return {level - 1, 2 * index + 1}; }
-  /// The other child of the same parent, which the tree need not have.
+  /// The other child of the same parent; it may not exist in the tree.
   [[nodiscard]] constexpr TreeNode sibling() const { return {level, index ^ 1}; }
   friend constexpr bool operator==(TreeNode, TreeNode) = default;
 };
 
-/// The one order in which the leaves of a step are summed, whatever threads and cores there are.
+/// The fixed order in which the leaves of a step are summed, independent of threads and cores.
 ///
-/// Leaf i is the gradient of the step's minibatch i. Node (k, i) is the sum of the leaves
-/// [i 2^k, (i + 1) 2^k), as far as they exist; a node without a sibling goes up as it is. Six
-/// leaves:
+/// Leaf i is the gradient of the step's minibatch i. Node (k, i) is the sum of the leaves [i 2^k,
+/// (i + 1) 2^k), as far as they exist; a node without a sibling moves up unchanged. For six leaves:
 ///
 ///     level 3             0                  (((0+1)+(2+3))+(4+5))
 ///                      /     \                                              .
@@ -46,7 +45,7 @@ class SummationTree {
   [[nodiscard]] constexpr int height() const {
     return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(leaves_ - 1)));
   }
-  /// Nodes on a level.
+  /// The number of nodes on a level.
   [[nodiscard]] constexpr std::int64_t width(int level) const {
     return ((leaves_ - 1) >> level) + 1;
   }
@@ -58,12 +57,12 @@ class SummationTree {
   [[nodiscard]] constexpr std::pair<std::int64_t, std::int64_t> leaves_below(TreeNode node) const {
     return {node.index << node.level, std::min((node.index + 1) << node.level, leaves_)};
   }
-  /// Whether all leaves below `node` lie in [begin, end).
+  /// True if all leaves below `node` lie in [begin, end).
   [[nodiscard]] constexpr bool within(TreeNode node, std::int64_t begin, std::int64_t end) const {
     const auto [first, last] = leaves_below(node);
     return begin <= first && last <= end;
   }
-  /// Whether some leaves below `node` lie in [begin, end) and some do not.
+  /// True if some leaves below `node` lie in [begin, end) and some do not.
   [[nodiscard]] constexpr bool straddles(TreeNode node, std::int64_t begin,
                                          std::int64_t end) const {
     const auto [first, last] = leaves_below(node);

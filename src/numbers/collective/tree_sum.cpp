@@ -13,21 +13,21 @@ namespace rubato {
 
 namespace {
 
-// Bytes of a piece: whole pages of every leaf's stream, and the few pieces that a sum needs at once
-// stay in the first-level cache.
+// The bytes of a piece: a whole number of pages of every leaf, and small enough that the few pieces
+// needed at once stay in the first-level cache.
 constexpr std::size_t kPieceBytes = 8192;
 template <class T>
 constexpr std::size_t kPiece = kPieceBytes / sizeof(T);
 
-// Leaves that are summed in registers.
+// The number of leaves that are summed in registers.
 constexpr std::size_t kBlock = 8;
-// Levels of sums of blocks above that; enough for 2^32 leaves.
+// The levels of sums of blocks above that, enough for 2^32 leaves.
 constexpr std::size_t kMostLevels = 30;
 
 template <class T>
 using Piece = std::array<T, kPiece<T>>;
 
-// The sum of Count neighbours in the order of the tree, of one element.
+// The sum of one element of Count neighbouring leaves, in the order of the tree.
 template <std::size_t Count, class T>
 [[gnu::always_inline]] inline T sum_of(const T* const* leaves, std::size_t i) {
   if constexpr (Count == 1) {
@@ -38,7 +38,7 @@ template <std::size_t Count, class T>
   }
 }
 
-// The pointers of a block, from `begin` on, where a loop need not fetch them anew.
+// The block's pointers advanced by `begin`, in an array that a loop can keep in registers.
 template <std::size_t Count, class T>
 [[gnu::always_inline]] inline std::array<const T*, Count> pointers_of(const T* const* leaves,
                                                                       std::size_t begin) {
@@ -66,7 +66,7 @@ template <std::size_t Count, bool Momentum, bool Nesterov, class T>
   }
 }
 
-// Calls loop.template operator()<count>(), 1 <= count <= kBlock.
+// Calls loop.template operator()<count>() for 1 <= count <= kBlock.
 template <class Loop>
 [[gnu::always_inline]] inline void with_count(std::size_t count, Loop&& loop) {
   switch (count) {
@@ -124,13 +124,13 @@ void step_block(const T* const* leaves, std::size_t count, std::size_t begin, T*
   });
 }
 
-// The sums that wait for their right sibling while the blocks of a piece are summed from left to
-// right: at most one for each level.
+// Sums that wait for their right sibling while the blocks of a piece are summed from left to right;
+// at most one for each level.
 template <class T>
 using Pending = std::array<Piece<T>, kMostLevels>;
 
-// out = the sum of a piece of n elements. Blocks are nodes of the tree, as their size is a power of
-// two; the last may be smaller.
+// Sets out to the sum of a piece of n elements. Blocks are nodes of the tree, because their size is
+// a power of two; the last may be smaller.
 template <class T>
 void sum_piece(std::span<const T* const> leaves, std::size_t begin, T* out, std::size_t n,
                Pending<T>& pending) {
@@ -161,7 +161,7 @@ void sum_pieces(std::span<const T* const> leaves, std::size_t begin, std::span<T
   // NOLINTEND(*-member-init)
   for (std::size_t done = 0; done < out.size(); done += kPiece<T>) {
     const std::size_t n = std::min(kPiece<T>, out.size() - done);
-    // Not into `out`, which may be one of the leaves.
+    // The sum is not computed in `out`, which may be one of the leaves.
     sum_piece(leaves, begin + done, sum.data(), n, pending);
     std::copy_n(sum.data(), n, out.data() + done);
   }

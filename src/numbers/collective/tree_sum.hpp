@@ -9,28 +9,28 @@
 
 namespace rubato {
 
-// Sums of many arrays at once, in one pass over memory: piece by piece, each piece in the
-// first-level cache, where arrays added two by two would go through memory once for each addition.
-// The order of every element's sum is that of SummationTree over the arrays, with each addition
-// rounded once; so neither where a range is cut nor the instruction set changes a bit, and adding
-// whole arrays along the tree gives the same bits. T is float or double.
+// The functions below sum many arrays in one pass over memory, piece by piece in the first-level
+// cache; pairwise addition of whole arrays would go through memory once for each addition. The
+// order of every element's sum is that of SummationTree over the arrays, with each addition rounded
+// once; so the bits do not depend on where a range is cut or on the instruction set, and they are
+// those of adding whole arrays along the tree. T is float or double.
 
-/// out[i] = the sum of leaves[.][begin + i]. At least one leaf; every leaf has at least
-/// begin + out.size() elements. `out` may be one of the leaves, from `begin` on; else it overlaps
-/// none.
+/// Computes out[i] = the sum of leaves[.][begin + i]. Requires at least one leaf, and begin +
+/// out.size() elements in each. `out` may be one of the leaves, from `begin` on; otherwise it must
+/// overlap none.
 void tree_sum(std::span<const float* const> leaves, std::size_t begin, std::span<float> out);
 void tree_sum(std::span<const double* const> leaves, std::size_t begin, std::span<double> out);
 
 template <class T>
 using SgdRange = CoefficientRange<SgdCoefficients<T>>;
 
-/// One SGD step (kernels.hpp) with the sum of the leaves as the gradient, which is never written to
+/// One SGD step (sgd_step()) with the sum of the leaves as the gradient, which is never written to
 /// memory: with N leaves of S bytes it moves (N + 4) S bytes, (N + 2) S without momentum.
 ///
 /// Works on the elements [begin, begin + parameters.size()) of the leaves; `parameters` and
-/// `velocity` are those of these elements. `ranges` ascend and cover them, counted as the leaves'
-/// elements are; those that are left alone are not read. `velocity` may be empty where all momenta
-/// are 0.
+/// `velocity` hold these elements only. `ranges` ascend and cover them, with ends counted in
+/// elements of the leaves; elements that are left alone are not read. `velocity` may be empty if
+/// all momenta are 0.
 void tree_sum_sgd(std::span<const float* const> leaves, std::size_t begin,
                   std::span<float> parameters, std::span<float> velocity,
                   std::span<const SgdRange<float>> ranges);

@@ -12,14 +12,14 @@ namespace rubato {
 
 namespace {
 
-// The share of the squared gradient below which a variance is taken for rounding errors of
+// A variance below this share of the squared gradient is indistinguishable from rounding errors of
 // identical gradients.
 constexpr double kSmallestShare = 1e-6;
-// Minibatches by which the default smoothing is reckoned.
+// The default smoothing is 1 - minibatches / kMemory.
 constexpr double kMemory = 1000;
 
 double gain_of(double signal, double variance, double scale) {
-  // Gradients of 0 say nothing of a gain.
+  // Gradients of 0 carry no information about a gain.
   if (signal + variance == 0) return std::min(1.0, scale);
   return (variance + signal) / (variance / scale + signal);
 }
@@ -51,20 +51,21 @@ void AdaScaleEstimator::update(std::span<const GradientNorms> groups, std::int64
 }
 
 void AdaScaleEstimator::update_from_pair(std::span<const GradientNorms> groups, double scale) {
-  // Two minibatches make a batch of twice the scale. New in it is one of them.
+  // Two minibatches make a batch of twice the scale, but only one of them is new.
   take_in(groups, 2, 2 * scale, smoothing(1));
 }
 
 void AdaScaleEstimator::take_in(std::span<const GradientNorms> groups, double count, double scale,
                                 double smooth) {
-  RUBATO_CHECK(groups.size() == averages_.size(), "AdaScale is told of every parameter group");
+  RUBATO_CHECK(groups.size() == averages_.size(),
+               "AdaScale needs the norms of every parameter group");
   if (!all_finite(groups)) {
     ++skipped_;
     return;
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const NoiseEstimate estimate = NoiseEstimate::of(groups[i], count);
-    // A batch of scale 1 holds minibatches / scale of them.
+    // A batch of scale 1 has minibatches / scale minibatches.
     const double of_scale_1 = scale / count;
     const double least = options_.smallest_variance.value_or(
         kSmallestShare * groups[i].minibatch_square * of_scale_1);

@@ -19,15 +19,16 @@ namespace rubato {
 /// above it gain almost nothing.
 class NoiseScale {
  public:
-  /// `smoothing` of the averages, in [0, 1).
+  /// Uses `smoothing`, in [0, 1), for the averages.
   explicit NoiseScale(double smoothing = 0.95) : smoothing_(smoothing) {}
 
-  /// Takes in a step, all groups together. One of a single minibatch, or with a norm that is not
-  /// finite, says nothing.
+  /// Adds the norms of a step, summed over all groups. A step of a single minibatch, or with a norm
+  /// that is not finite, is ignored.
   void update(std::span<const GradientNorms> groups, std::int64_t minibatches,
               std::int64_t minibatch_size);
 
-  /// Empty while nothing has been measured, and while the estimate of |G|^2 is not above 0.
+  /// The noise scale; empty while nothing has been measured, or while the estimate of |G|^2 is not
+  /// above 0.
   [[nodiscard]] std::optional<double> value() const;
 
   void visit_state(NumberVisitor& numbers);

@@ -73,7 +73,7 @@ constexpr std::array<BuiltinRule, 6> kRules{
      {"linear", "S lr (Goyal et al. 2017)", make_plain<LinearRule>},
      {"root", "sqrt(S) lr (Krizhevsky 2014)", make_plain<RootRule>},
      {"linear-momentum",
-      "S lr by a sum of gradients in the place of their mean, so that momentum needs no correction "
+      "S lr by a sum of gradients instead of their mean, so that momentum needs no correction "
       "when the batch changes (Lin et al. 2019)",
       make_plain<LinearMomentumRule>},
      {"adascale",

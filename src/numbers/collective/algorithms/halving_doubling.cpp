@@ -5,8 +5,8 @@
 
 namespace rubato::algorithms {
 
-// At each distance a rank keeps the half of its range that its partner gives up, and the other way
-// round; so 2^k ranks end with a 2^k-th of the array each.
+// At each distance, a rank and its partner exchange halves of their common range and keep one each,
+// so that each of 2^k ranks ends with a 2^k-th of the array.
 Reduction halving_doubling(Rank ranks, std::int64_t length) {
   const auto power = static_cast<Rank>(std::bit_floor(static_cast<std::uint32_t>(ranks)));
   Reduction reduction;

@@ -2,7 +2,7 @@
 
 namespace rubato::algorithms {
 
-// Chunk c travels from rank c once around the ring, and every rank on its way adds its own.
+// Chunk c travels from rank c once around the ring, and every rank on its way adds its own part.
 Reduction ring(Rank ranks, std::int64_t length) {
   const auto bound = [&](Rank chunk) { return length * chunk / ranks; };
   Reduction reduction;

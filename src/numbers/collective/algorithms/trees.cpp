@@ -6,14 +6,14 @@ namespace rubato::algorithms {
 
 namespace {
 
-// The binary search tree over the positions 1 .. n in which a position with more factors of two is
-// nearer to the root: odd positions are leaves. -1 for the root.
+// The binary search tree over the positions 1 .. n in which positions with more factors of two are
+// nearer to the root; odd positions are leaves. The root's parent is -1.
 std::vector<Rank> search_tree(Rank n) {
   std::vector<Rank> parent(static_cast<std::size_t>(n) + 1, -1);
   for (Rank position = 1; position <= n; ++position) {
     const Rank bit = position & -position;
-    // Its subtree is position - bit + 1 .. position + bit - 1, as far as n; the parent is next to
-    // that, on the side with fewer factors of two, which may be beyond n.
+    // The subtree of a position is position - bit + 1 .. position + bit - 1, as far as n; the
+    // parent is next to it, on the side with fewer factors of two, unless that is beyond n.
     const Rank nearer = (position & ~bit) | (2 * bit);
     const Rank farther = position - bit;
     Rank up = nearer <= n ? nearer : farther;
@@ -22,7 +22,7 @@ std::vector<Rank> search_tree(Rank n) {
   return parent;
 }
 
-// That tree over ranks, rank r at position_of(r).
+// The search tree over ranks, with rank r at position_of(r).
 template <class Position>
 std::vector<Rank> tree_over_ranks(Rank ranks, Position position_of) {
   const std::vector<Rank> by_position = search_tree(ranks);
@@ -48,9 +48,9 @@ Reduction binary_tree(Rank ranks, std::int64_t length) {
   return {.phases = up_a_tree(parent, 0, length)};
 }
 
-// In the first tree ranks 0, 2, 4, ... are at odd positions, leaves; in the second at even ones:
-// the mirror image where the ranks are even in number, else shifted by one (where the last rank
-// alone is a leaf twice).
+// Ranks 0, 2, 4, ... are leaves (odd positions) in the first tree and inner nodes (even ones) in
+// the second. The second is the mirror image for an even number of ranks, else it is shifted by
+// one, and only the last rank is a leaf in both.
 Reduction double_binary_tree(Rank ranks, std::int64_t length) {
   const auto first = tree_over_ranks(ranks, [](Rank rank) { return rank + 1; });
   const auto second = tree_over_ranks(

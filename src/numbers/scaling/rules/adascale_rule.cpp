@@ -5,7 +5,7 @@
 namespace rubato {
 
 Rates AdaScaleRule::rates(const RuleInput& input) {
-  RUBATO_CHECK(!input.groups.empty(), "AdaScale is told the gradient norms of every group");
+  RUBATO_CHECK(!input.groups.empty(), "AdaScale needs the gradient norms of every group");
   while (estimator_.groups() < input.groups.size()) estimator_.add_group();
   const double scale = input.scale();
   if (scale_ != 0 && scale != scale_) estimator_.change_scale(scale_, scale);
@@ -26,7 +26,7 @@ Rates AdaScaleRule::rates(const RuleInput& input) {
 }
 
 void AdaScaleRule::visit_state(NumberVisitor& numbers) {
-  // More groups are no number of groups.
+  // A larger number is damage, and must not make this allocate.
   constexpr std::int64_t kMostGroups = 1'000'000;
   auto groups = static_cast<std::int64_t>(estimator_.groups());
   numbers.number(scale_);

@@ -8,9 +8,9 @@
 
 namespace rubato {
 
-/// lr(B) = lr_ref x gain(S), measured for each parameter group by itself (AdaScaleEstimator): as
-/// the linear rule where gradients are all noise, as the constant one where they are all signal,
-/// and in between as the gradients of this very step and those before it say. What it reports as
+/// lr(B) = lr_ref x gain(S), measured for each parameter group separately (AdaScaleEstimator). It
+/// equals the linear rule where gradients are all noise and the constant rule where they are all
+/// signal; in between it depends on the gradients of this step and those before it. The reported
 /// learning rate and gain are those of all groups together.
 class AdaScaleRule final : public Rule {
  public:
@@ -18,7 +18,7 @@ class AdaScaleRule final : public Rule {
 
   [[nodiscard]] std::string_view name() const override { return "adascale"; }
   [[nodiscard]] RuleNeeds needs() const override { return {.group_norms = true}; }
-  /// `input.groups` must be there.
+  /// Requires `input.groups`.
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
   void visit_state(NumberVisitor& numbers) override;
@@ -27,7 +27,7 @@ class AdaScaleRule final : public Rule {
 
  private:
   AdaScaleEstimator estimator_;
-  // Of the step before; 0 before the first.
+  // The scale of the step before; 0 before the first.
   double scale_ = 0;
   std::vector<double> gains_;
 };

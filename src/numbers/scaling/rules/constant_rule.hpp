@@ -6,8 +6,8 @@
 
 namespace rubato {
 
-/// lr(B) = lr_ref, whatever the batch size. The null rule: the shape of every other one, and the
-/// baseline that shows what scaling is worth.
+/// lr(B) = lr_ref for every batch size. This null rule shows the shape of all others, and is the
+/// baseline for the benefit of scaling.
 class ConstantRule final : public Rule {
  public:
   [[nodiscard]] std::string_view name() const override { return "constant"; }

@@ -44,8 +44,7 @@ double lbsgd_factor(LbsgdWarmup warmup, double scale, double updates, double war
 }
 
 double lbsgd_layer_factor(const ParameterNorms& layer) {
-  // Only so that nothing is divided by zero; far below what could change a factor within the
-  // bounds.
+  // The term avoids a division by zero; it is far too small to change a factor within the bounds.
   constexpr double kTiny = 1e-18;
   const double factor =
       std::sqrt(layer.weight_square /
@@ -61,7 +60,7 @@ LbsgdRule::LbsgdRule(const LbsgdOptions& options) : options_(options) {
 
 Rates LbsgdRule::rates(const RuleInput& input) {
   if (options_.warmup == LbsgdWarmup::lars) {
-    RUBATO_CHECK(!input.layers.empty(), "LBSGD is told the norms of every layer");
+    RUBATO_CHECK(!input.layers.empty(), "LBSGD needs the norms of every layer");
     layer_factors_.resize(input.layers.size());
     std::transform(input.layers.begin(), input.layers.end(), layer_factors_.begin(),
                    lbsgd_layer_factor);
@@ -75,7 +74,7 @@ Rates LbsgdRule::rates(const RuleInput& input) {
         static_cast<double>(input.epoch_size) / static_cast<double>(input.reference_batch_size);
   }
   if (updates_per_epoch == 0 && options_.warmup_epochs > 0) {
-    throw Error("rule lbsgd has to know the updates of an epoch, for its warm-up");
+    throw Error("rule lbsgd needs the updates of an epoch for its warm-up");
   }
   updates_ += input.scale();
   return scaled(input, lbsgd_factor(options_.warmup, input.scale(),

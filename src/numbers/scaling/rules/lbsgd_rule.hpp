@@ -11,7 +11,7 @@
 
 namespace rubato {
 
-/// How the rate of large-batch SGD gets to S times the base rate.
+/// The way in which the rate of large-batch SGD reaches S times the base rate.
 enum class LbsgdWarmup { linear, power2, sqrt, lars };
 
 inline constexpr std::array<Choice<LbsgdWarmup>, 4> kLbsgdWarmups{{{LbsgdWarmup::linear, "linear"},
@@ -21,11 +21,11 @@ inline constexpr std::array<Choice<LbsgdWarmup>, 4> kLbsgdWarmups{{{LbsgdWarmup:
 
 struct LbsgdOptions {
   LbsgdWarmup warmup = LbsgdWarmup::linear;
-  /// At least 0.
+  /// Length of the warm-up, at least 0.
   double warmup_epochs = 5;
-  /// The epoch that training is taken to begin in, at least 0.
+  /// The epoch in which training is assumed to begin, at least 0.
   double begin_epoch = 0;
-  /// Reference batches in an epoch; 0 takes the epoch's samples / the reference batch size.
+  /// Reference batches in an epoch; 0 stands for the epoch's samples / the reference batch size.
   double updates_per_epoch = 0;
 };
 
@@ -33,20 +33,20 @@ struct LbsgdOptions {
 ///
 ///     1 + (S - 1) f(updates / warmup_updates),   f(x) = x, x^2 or sqrt(x);   S after the warm-up
 ///
-/// Not for LbsgdWarmup::lars.
+/// LbsgdWarmup::lars is not accepted.
 [[nodiscard]] double lbsgd_factor(LbsgdWarmup warmup, double scale, double updates,
                                   double warmup_updates);
 
 /// sqrt(|w|^2 / (|g|^2 + wd |w|^2)), from 0.01 to 100: the factor on the rate of one layer.
 [[nodiscard]] double lbsgd_layer_factor(const ParameterNorms& layer);
 
-/// MXNet's large-batch SGD (pull request 8918): a step is a macro-batch of S reference batches, of
-/// which the mean is taken, at a rate that warms up from lr_ref to S lr_ref; or, with `lars`, at
-/// lr_ref times a factor of each layer's own (You et al. 2017, without trust coefficient).
+/// MXNet's large-batch SGD (pull request 8918). A step is a macro-batch of S reference batches,
+/// whose gradients are averaged, with a rate that warms up from lr_ref to S lr_ref; with `lars`,
+/// the rate is lr_ref times a factor for each layer (You et al. 2017, without trust coefficient).
 ///
-/// S is the step's, not a constant. The warm-up counts reference batches, this step's included, so
-/// it has the same length in samples under every trace. Its momentum is MXNet's, too: the rate of
-/// the step, warm-up and layer factor included, multiplies the new gradient only.
+/// S belongs to the step and is not a constant. The warm-up counts reference batches, including
+/// this step's, so it has the same length in samples under every trace. Momentum is MXNet's, too:
+/// the rate of the step, including warm-up and layer factor, multiplies the new gradient only.
 class LbsgdRule final : public Rule {
  public:
   explicit LbsgdRule(const LbsgdOptions& options = {});
@@ -61,8 +61,8 @@ class LbsgdRule final : public Rule {
   [[nodiscard]] std::optional<MomentumForm> momentum_form() const override {
     return MomentumForm::mxnet;
   }
-  /// Throws Error when the length of the warm-up is not known: no updates_per_epoch in the options,
-  /// no epoch_size in the input.
+  /// Throws Error if the length of the warm-up is unknown: neither updates_per_epoch in the options
+  /// nor epoch_size in the input.
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
   void visit_state(NumberVisitor& numbers) override { numbers.number(updates_); }

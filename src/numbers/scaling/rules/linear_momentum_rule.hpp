@@ -6,15 +6,15 @@
 
 namespace rubato {
 
-/// The linear rule with the batch size taken into the gradient instead of the rate: gradients are
-/// summed over the minibatches of a step, the rate is that of one minibatch,
+/// The linear rule with the batch size in the gradient instead of in the rate: gradients are summed
+/// over the minibatches of a step, and the rate is that of one minibatch,
 ///
 ///     update rate = lr_ref x minibatch size / B_ref,    weight decay = wd x minibatches,
 ///
-/// so that with momentum 0 a step is the linear rule's, and with momentum the buffer holds
-/// contributions in proportion to the samples behind them: it needs no correction when the batch
-/// size changes (compare Goyal et al. 2017, section 3, "momentum correction"). The reported
-/// learning rate is the linear rule's.
+/// so that without momentum a step equals the linear rule's, and with momentum the buffer holds
+/// contributions in proportion to their samples: no correction is needed when the batch size
+/// changes (compare Goyal et al. 2017, section 3, "momentum correction"). The reported learning
+/// rate is the linear rule's.
 class LinearMomentumRule final : public Rule {
  public:
   [[nodiscard]] std::string_view name() const override { return "linear-momentum"; }

@@ -10,17 +10,18 @@
 
 namespace rubato {
 
-/// Another rule whose rate moves to its new value over some steps when the batch size changes: with
-/// momentum a sudden change of the rate is a disturbance (Lin et al. 2019, "Dynamic mini-batch SGD
-/// for elastic distributed training", section 4). In step k of T after a change
+/// Wraps another rule; when the batch size changes, the rate moves to its new value over several
+/// steps, because with momentum a sudden change of the rate is a disturbance (Lin et al. 2019,
+/// "Dynamic mini-batch SGD for elastic distributed training", section 4). In step k of T after a
+/// change
 ///
 ///     factor = before + (k / T) (rule's - before),     k = 1 .. T
 ///
-/// where `factor` is the rate relative to the base rate, and `before` what it was when the batch
-/// size changed. A change during a ramp starts a new one from where it has come to.
+/// where `factor` is the rate relative to the base rate, and `before` its value when the batch size
+/// changed. A change during a ramp starts a new one from the current factor.
 class RampRule final : public Rule {
  public:
-  /// Throws Error when `steps` is below 1.
+  /// Throws Error if `steps` is below 1.
   RampRule(std::unique_ptr<Rule> rule, std::int64_t steps);
 
   [[nodiscard]] std::string_view name() const override { return rule_->name(); }
@@ -37,9 +38,9 @@ class RampRule final : public Rule {
  private:
   std::unique_ptr<Rule> rule_;
   std::int64_t steps_;
-  // 0 before the first step.
+  // Batch size of the last step; 0 before the first.
   std::int64_t batch_size_ = 0;
-  // Steps taken since the batch size changed; steps_ when there is no ramp.
+  // Steps taken since the batch size changed; equal to steps_ outside a ramp.
   std::int64_t taken_;
   double before_ = 0;
   double factor_ = 0;

@@ -66,7 +66,7 @@ Schedule make_warmup_cosine(Spec& spec, const std::optional<WatchedMetric>& /*wa
   return std::make_unique<WarmupCosineSchedule>(warmup, spec.real("total", kTotal, kPositive));
 }
 
-// What is watched says whether more of it is better.
+// The watched metric decides if larger is better.
 MetricMode plateau_mode(Spec& spec, const std::optional<WatchedMetric>& watched) {
   const auto mode = spec.choice("mode", Unset{"as --watch"}, kMetricModes);
   const MetricMode usual = watched ? watched->mode() : MetricMode::min;
@@ -95,7 +95,7 @@ struct ScheduleRow {
   std::string_view name;
   std::string_view help;
   Schedule (*make)(Spec& spec, const std::optional<WatchedMetric>& watched);
-  // Whether it has a position that could begin later.
+  // True if the schedule depends on the position and so can begin later.
   bool placed = true;
 };
 
@@ -118,7 +118,7 @@ Schedule delayed(Schedule schedule, Spec& spec) {
   return schedule;
 }
 
-// Without finish().
+// Reads the row's arguments without calling finish().
 Schedule read_schedule(const ScheduleRow& row, Spec& spec,
                        const std::optional<WatchedMetric>& watched) {
   Schedule schedule = row.make(spec, watched);

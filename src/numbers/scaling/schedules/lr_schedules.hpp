@@ -10,10 +10,10 @@
 
 namespace rubato {
 
-// The schedules that are functions of the position x alone. Lengths are in the unit of x and above
-// 0; constructors throw Error for what is out of its range.
+// The schedules here are functions of the position x alone. Lengths are in the unit of x and above
+// 0; constructors throw Error for arguments out of range.
 
-/// factor = value. The null schedule.
+/// The null schedule: factor = value.
 class ConstantSchedule final : public LrSchedule {
  public:
   explicit ConstantSchedule(double value = 1);
@@ -23,7 +23,7 @@ class ConstantSchedule final : public LrSchedule {
   double value_;
 };
 
-/// factor = gamma^floor(x / every)
+/// factor = gamma^floor(x / every).
 class StepSchedule final : public LrSchedule {
  public:
   StepSchedule(double every, double gamma);
@@ -34,7 +34,7 @@ class StepSchedule final : public LrSchedule {
   double gamma_;
 };
 
-/// factor = gamma^(milestones at or below x). The milestones ascend.
+/// factor = gamma^(number of milestones at or below x). The milestones must ascend.
 class MultiStepSchedule final : public LrSchedule {
  public:
   MultiStepSchedule(std::vector<double> milestones, double gamma);
@@ -45,7 +45,7 @@ class MultiStepSchedule final : public LrSchedule {
   double gamma_;
 };
 
-/// factor = floor + (1 - floor) (1 - x / total)^power, floor from x = total on.
+/// factor = floor + (1 - floor) (1 - x / total)^power up to x = total, then floor.
 class PolynomialSchedule final : public LrSchedule {
  public:
   PolynomialSchedule(double total, double power, double floor = 0);
@@ -57,7 +57,7 @@ class PolynomialSchedule final : public LrSchedule {
   double floor_;
 };
 
-/// factor = floor + (1 - floor) (1 + cos(pi x / total)) / 2, floor from x = total on (Loshchilov
+/// factor = floor + (1 - floor) (1 + cos(pi x / total)) / 2 up to x = total, then floor (Loshchilov
 /// and Hutter 2017, "SGDR", without restarts).
 class CosineSchedule final : public LrSchedule {
  public:
@@ -69,7 +69,7 @@ class CosineSchedule final : public LrSchedule {
   double floor_;
 };
 
-/// factor = gamma^x
+/// factor = gamma^x.
 class ExponentialSchedule final : public LrSchedule {
  public:
   explicit ExponentialSchedule(double gamma);
@@ -79,7 +79,8 @@ class ExponentialSchedule final : public LrSchedule {
   double gamma_;
 };
 
-/// factor = start + (1 - start) x / length, 1 from x = length on (Goyal et al. 2017, section 2.2).
+/// factor = start + (1 - start) x / length up to x = length, then 1 (Goyal et al. 2017, section
+/// 2.2).
 class WarmupSchedule final : public LrSchedule {
  public:
   explicit WarmupSchedule(double length, double start = 0);
@@ -90,8 +91,7 @@ class WarmupSchedule final : public LrSchedule {
   double start_;
 };
 
-/// A linear warm-up from 0, and the cosine over what is left until `total`, which is above
-/// `warmup`.
+/// A linear warm-up from 0, followed by the cosine until `total`, which must be above `warmup`.
 class WarmupCosineSchedule final : public LrSchedule {
  public:
   WarmupCosineSchedule(double warmup, double total);
@@ -103,7 +103,7 @@ class WarmupCosineSchedule final : public LrSchedule {
   double begin_;
 };
 
-/// A schedule of the user's own.
+/// A user's schedule, given as a function.
 class LambdaSchedule final : public LrSchedule {
  public:
   explicit LambdaSchedule(std::function<double(double position)> factor)
@@ -114,7 +114,8 @@ class LambdaSchedule final : public LrSchedule {
   std::function<double(double position)> factor_;
 };
 
-/// Another schedule whose 0 is at `begin`; before it, what that gives at 0.
+/// Wraps another schedule so that its position 0 is at `begin`; before that the factor is its value
+/// at 0.
 class DelayedSchedule final : public LrSchedule {
  public:
   DelayedSchedule(std::unique_ptr<LrSchedule> schedule, double begin);

@@ -15,14 +15,14 @@ struct ReduceOnPlateauOptions {
   MetricMode mode = MetricMode::min;
   /// The factor on the rate at each reduction, in (0, 1).
   double factor = 0.1;
-  /// Observations without improvement that are put up with; the next one reduces.
+  /// Tolerated observations without improvement; the next one reduces the rate.
   std::int64_t patience = 10;
-  /// How much better than the best is an improvement: relative to the best, or absolute.
+  /// The smallest improvement over the best that counts: relative to the best, or absolute.
   double threshold = 1e-4;
   ThresholdMode threshold_mode = ThresholdMode::relative;
-  /// Observations after a reduction that do not count.
+  /// Observations after a reduction that are ignored.
   std::int64_t cooldown = 0;
-  /// The factor never falls below it.
+  /// The lower bound of the factor.
   double floor = 0;
 };
 
