@@ -113,11 +113,11 @@ TEST(Planner, RejectsABatchThatIsNoMultiple) {
   const Trace trace = Trace::parse_csv("step,batchsize\n0,64\n1,100\n", "t.csv");
   EXPECT_EQ(
       error_planning(trace, kOptions),
-      "t.csv:3: batch size 100 is no multiple of the minibatch size 32; accepted: a multiple, "
+      "t.csv:3: batch size 100 is not a multiple of the minibatch size 32; accepted: a multiple, "
       "such as 96 or 128");
   EXPECT_EQ(
       error_planning(Trace::constant(20), kOptions),
-      "constant 20, step 1: batch size 20 is no multiple of the minibatch size 32; accepted: a "
+      "constant 20, step 1: batch size 20 is not a multiple of the minibatch size 32; accepted: a "
       "multiple, such as 32");
 }
 

@@ -48,8 +48,9 @@ TEST(EpochSamples, DifferBetweenEpochs) {
 }
 
 TEST(ShuffleDeathTest, RejectsWhatIsOutOfRange) {
-  EXPECT_DEATH(static_cast<void>(random_permutation(-1, 0)), "torch draws so");
-  EXPECT_DEATH(static_cast<void>(random_permutation(kMaxDatasetSize + 1, 0)), "torch draws so");
+  EXPECT_DEATH(static_cast<void>(random_permutation(-1, 0)), "torch.randperm draws");
+  EXPECT_DEATH(static_cast<void>(random_permutation(kMaxDatasetSize + 1, 0)),
+               "torch.randperm draws");
   const EpochSamples samples(10, 4, 0, EpochIndex{0});
   EXPECT_DEATH(static_cast<void>(samples.minibatch(MinibatchIndex{2})), "one of the epoch's");
   EXPECT_DEATH(static_cast<void>(samples.minibatch(MinibatchIndex{-1})), "one of the epoch's");

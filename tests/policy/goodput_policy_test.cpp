@@ -265,7 +265,7 @@ TEST(GoodputPolicy, RefusesWhatHasNoClockOrNoCores) {
   EXPECT_TRUE(policy->needs_noise_scale());
   EXPECT_EQ(policy->max_batch(1 << 20), 1024);
   EXPECT_THAT(test::error_of([&] { static_cast<void>(policy->decide({.batch_size = 4}, {})); }),
-              HasSubstr("goes by cores, and none are offered"));
+              HasSubstr("depends on cores, and none are offered"));
   for (const std::optional<double> seconds : {std::optional<double>(), std::optional(0.0)}) {
     EXPECT_THAT(test::error_of([&] {
                   policy->observe(

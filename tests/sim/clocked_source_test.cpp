@@ -284,12 +284,12 @@ TEST(ClockedSource, EndsWithTheTimesThatAnAvailabilityKnows) {
   options.cluster.update_seconds = 2e9;
   ClockedSource source = clocked(devices({{0, 2}}, 1000, TraceEnd::hold), options);
   EXPECT_EQ(test::error_of([&] { take(source, 3); }),
-            "cloud at 4e+09 s, step 3 of the run: the clock has come to 4e+09 s; accepted: up to "
+            "cloud at 4e+09 s, step 3 of the run: the clock has reached 4e+09 s; accepted: up to "
             "3e+09 s");
   options.cluster.update_seconds = 0;
   options.cluster.restart_seconds = 1e10;
   ClockedSource restarting = clocked(devices({{0, 2}, {0.5, 1}}, 1000, TraceEnd::cycle), options);
-  EXPECT_THAT(test::error_of([&] { take(restarting, 1); }), HasSubstr("the clock has come to"));
+  EXPECT_THAT(test::error_of([&] { take(restarting, 1); }), HasSubstr("the clock has reached"));
 }
 
 TEST(ClockedSource, MayNotEndWhereThatIsAnError) {

@@ -433,7 +433,7 @@ TEST(Trainer, RefusesDataThatDoesNotFit) {
                   {.inputs = good.inputs.narrow(0, 0, 7), .targets = good.targets.narrow(0, 0, 7)}),
               HasSubstr("holds 7 samples, less than one minibatch of 8"));
   EXPECT_THAT(error_of_data(good, test::trace_of({16, 12})),
-              HasSubstr("batch size 12 is no multiple of the minibatch size 8"));
+              HasSubstr("batch size 12 is not a multiple of the minibatch size 8"));
   EXPECT_THAT(error_of_data(good, test::trace_of({16, 48})),
               HasSubstr("batch size 48 is larger than an epoch"));
 

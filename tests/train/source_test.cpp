@@ -192,9 +192,10 @@ TEST(Source, IsAskedForWhatCanBeTrained) {
     EXPECT_EQ(trainer.state().count("steps"), 2);
     return what;
   };
-  EXPECT_EQ(error(10),
-            "step 3 of its source: batch size 10 is no multiple of the minibatch size 4; accepted: "
-            "a multiple, such as 8 or 12");
+  EXPECT_EQ(
+      error(10),
+      "step 3 of its source: batch size 10 is not a multiple of the minibatch size 4; accepted: "
+      "a multiple, such as 8 or 12");
   EXPECT_THAT(error(0), HasSubstr("step 3 of its source: batch size 0; accepted"));
   EXPECT_THAT(error(-4), HasSubstr("batch size -4; accepted"));
   EXPECT_THAT(error(8, 0), HasSubstr("cores 0; accepted"));

@@ -16,68 +16,68 @@
 
 namespace rubato {
 
-/// The longest availability there is, in seconds: ten years of 365.25 days. Beyond it lies a unit
-/// that was mistaken for another, such as milliseconds since 1970.
+/// The longest availability, in seconds: ten years of 365.25 days. A longer one indicates a wrong
+/// unit, such as milliseconds since 1970.
 inline constexpr double kMaxAvailabilitySeconds = 315'576'000;
 
-/// From a time on there are so many devices.
+/// A change of the number of devices, which holds from its time on.
 struct AvailabilityChange {
-  /// From 0 on, in whole microseconds.
+  /// At least 0, in whole microseconds.
   double seconds = 0;
-  /// 0 to kMaxCores.
+  /// At least 0, at most kMaxCores.
   std::int64_t devices = 0;
 
   friend bool operator==(const AvailabilityChange&, const AvailabilityChange&) = default;
 };
 
-/// How many devices there are at which time: what a cloud gave, or what a generator makes of it.
+/// The number of devices over time: recorded from a cloud, or made by a generator.
 ///
-/// Times are kept in whole microseconds, so that what is compared with them is exact: they are
-/// rounded to the nearest one where they come in.
+/// Times are rounded to whole microseconds when they are read, so that comparisons with them are
+/// exact.
 class Availability {
  public:
   /// The number of devices changes at the times of `changes`, the first of which is 0, and is known
-  /// until `length` seconds. Changes to what there is already are left out. The last change may be
-  /// at `length`: it holds for no time, unless the last number is held (TraceEnd::hold).
+  /// until `length` seconds. Changes to the current number are dropped. The last change may be at
+  /// `length`: it then has no duration, unless the last number is held (TraceEnd::hold).
   ///
   /// `source` names it in messages ("a100.csv", "saw:cycles=3"). `sample_gap` is the time between
-  /// two measurements, in seconds, where it was measured in regular intervals. Throws Error, naming
-  /// the change, when there are none, when times do not ascend, for a length that is not above 0 or
-  /// above kMaxAvailabilitySeconds, and for a number of devices out of its range.
+  /// two measurements, in seconds, if it was measured at regular intervals. Throws Error, naming
+  /// the change, if there are no changes, if times do not ascend, if the length is not above 0 or
+  /// is above kMaxAvailabilitySeconds, and if a number of devices is out of range.
   Availability(std::vector<AvailabilityChange> changes, double length, std::string source,
                TraceEnd end = TraceEnd::error, std::optional<double> sample_gap = {});
 
-  /// How many devices there are at `seconds`, continued beyond length() as end() says; empty when
+  /// The number of devices at `seconds`, continued beyond length() according to end(); empty if
   /// nothing follows. Requires 0 <= seconds <= 3e9 (95 years).
   [[nodiscard]] std::optional<std::int64_t> at(double seconds) const;
-  /// The next time after `seconds` at which at() gives something else than at `seconds`; empty when
-  /// there is none. Where nothing follows the end, the end is such a time.
+  /// The next time after `seconds` at which the result of at() differs; empty if there is none. If
+  /// nothing follows the end, the end is such a time.
   [[nodiscard]] std::optional<double> next_change(double seconds) const;
 
-  /// Each is another number of devices than the one before.
+  /// The changes; each is to a different number of devices than the one before.
   [[nodiscard]] const std::vector<AvailabilityChange>& changes() const { return changes_; }
-  /// Whether there are ever as many as one of its changes says: not where it is at length(), unless
+  /// True if the number of `change`, one of changes(), ever has a duration: not at length(), unless
   /// the last number is held.
   [[nodiscard]] bool lasts(const AvailabilityChange& change) const {
     return change.seconds < length_ || end_ == TraceEnd::hold;
   }
-  /// In seconds, greater than 0, without what follows.
+  /// The length in seconds, above 0, without its continuation.
   [[nodiscard]] double length() const { return length_; }
   [[nodiscard]] std::optional<double> sample_gap() const { return sample_gap_; }
   [[nodiscard]] TraceEnd end() const { return end_; }
-  /// Whether at() answers for every time, however late.
+  /// True if at() has a result for every time, however late.
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }
 
-  /// Writes it as the CSV `seconds,count` that read_availability() reads to the same changes and
-  /// length: a row for each sample where there is a sampling gap, otherwise for each change, and a
+  /// Writes the CSV `seconds,count`, from which read_availability() reads the same changes and
+  /// length: a row for each sample if there is a sampling gap, otherwise for each change, and a
   /// last row without a count for the end.
   void write_csv(std::ostream& out) const;
 
  private:
-  // The last change at or before that time, in microseconds from 0 to length_.
+  // Index of the last change at or before that time, which is from 0 to length_ in microseconds.
   [[nodiscard]] std::size_t change_at(std::int64_t microseconds) const;
-  // Whether a row for each sample says it all.
+  // True if rows for the samples alone represent all changes.
   [[nodiscard]] bool is_sampled() const;
 
   std::vector<AvailabilityChange> changes_;
@@ -87,7 +87,7 @@ class Availability {
   std::optional<double> sample_gap_;
 };
 
-/// In which form a file has an availability.
+/// The formats of availability files.
 enum class AvailabilityFormat {
   samples,      ///< CSV with a header that has a column of times in seconds and one of counts
   events,       ///< CSV without header: milliseconds,add|remove,node
@@ -102,128 +102,127 @@ inline constexpr std::array<Choice<AvailabilityFormat>, 5> kAvailabilityFormats{
      {AvailabilityFormat::counts, "counts"},
      {AvailabilityFormat::records, "records"}}};
 
-/// Samples or records may have several columns of devices, such as one for each zone; this says
-/// which of them count. At most one of the two is given.
+/// Chooses columns of samples or records that have several, such as one for each zone. At most one
+/// of the two is given.
 struct DeviceColumns {
-  /// The name of one of them.
+  /// The name of a single column.
   std::string column{};
-  /// The sum of those whose names contain this; "all" is the sum of all.
+  /// Selects the sum of the columns whose names contain this; "all" is the sum of all.
   std::string zone{};
 };
 
-/// Reads a file (or pipe) in one pass. Which of the formats it has is seen from its beginning,
-/// unless `format` says so. Times count from the first sample, and from 0 where the file has
-/// events; docs/traces.md describes each format with what is accepted in it. Memory grows with the
-/// changes, and with the file only for AvailabilityFormat::counts and records, which are one JSON
-/// value. Throws Error with file, line and what would be accepted.
+/// Reads a file (or pipe) in one pass. The format is detected from its beginning unless `format`
+/// gives it. Times count from the first sample, or from 0 in files of events; docs/traces.md
+/// describes each format and what it accepts. Memory grows with the changes, and with the file only
+/// for AvailabilityFormat::counts and records, which are one JSON value. Throws Error with file,
+/// line and what would be accepted.
 [[nodiscard]] Availability read_availability(const std::filesystem::path& path,
                                              std::optional<AvailabilityFormat> format = {},
                                              TraceEnd end = TraceEnd::error,
                                              const DeviceColumns& columns = {});
-/// The same for text at hand; `source` stands for the file's name in messages.
+/// Like read_availability(), for text in memory; `source` replaces the file's name in messages.
 [[nodiscard]] Availability parse_availability(std::string_view text, std::string source,
                                               std::optional<AvailabilityFormat> format = {},
                                               TraceEnd end = TraceEnd::error,
                                               const DeviceColumns& columns = {});
 
-/// Reads a file (or pipe) with either a trace (Trace::read_csv()) or an availability: the header of
-/// a trace begins with `step`.
+/// Reads a file (or pipe) with either a trace (Trace::read_csv()) or an availability. A trace is
+/// recognized by a header that begins with `step`.
 [[nodiscard]] std::variant<Trace, Availability> read_trace_or_availability(
     const std::filesystem::path& path, TraceEnd end = TraceEnd::error,
     const DeviceColumns& columns = {});
 
-/// An availability in a few numbers.
+/// Statistics of an availability.
 struct AvailabilitySummary {
-  /// Devices.
+  /// The smallest and the largest number of devices.
   std::int64_t fewest = 0;
   std::int64_t most = 0;
-  /// Devices, weighted by time.
+  /// The mean number of devices, weighted by time.
   double mean = 0;
-  /// How often the number of devices changes.
+  /// The number of changes.
   std::int64_t changes = 0;
   double changes_per_hour = 0;
-  /// The share of time without any device, 0 to 1, and the longest stretch of it in seconds.
+  /// The share of time without any device, from 0 to 1, and the longest such interval in seconds.
   double share_at_zero = 0;
   double longest_at_zero = 0;
 };
-/// Of the length() that is known, without what follows it.
+/// The statistics of the known length(), without its continuation.
 [[nodiscard]] AvailabilitySummary summary_of(const Availability& availability);
 
-/// How the batch of a step follows from the devices that there are.
+/// The relation between the devices and the batch of a step.
 enum class ScalingPolicy {
-  weak,    ///< each device has its samples: the batch follows the devices
-  strong,  ///< the batch stays, and devices share it: with fewer of them each has more to do
+  weak,    ///< each device has a fixed number of samples: the batch follows the devices
+  strong,  ///< the batch is fixed and shared: with fewer devices each has more to do
 };
 
-/// What becomes of the time in which there is no device, in a trace of steps, which knows no time.
+/// The treatment of time without devices in a trace of steps, which has no times.
 enum class OnZero {
-  drop,   ///< it has no steps
-  error,  ///< it is refused
+  drop,   ///< such time has no steps
+  error,  ///< such time is an error
 };
 inline constexpr std::array<Choice<OnZero>, 2> kOnZeros{
     {{OnZero::drop, "drop"}, {OnZero::error, "error"}}};
 
-/// The time from the start of a step to that of the next, where nothing is said, in seconds.
+/// The default time from the start of a step to that of the next, in seconds.
 inline constexpr double kDefaultSecondsPerStep = 60;
 
-/// How an availability becomes a trace. Devices come in workers of `quantum`; those that fill no
-/// worker idle. Each device of a worker is a core.
+/// Options for turning an availability into a trace. Devices come in workers of `quantum`; those
+/// that do not fill a worker are idle. Each device of a worker is a core.
 struct AvailabilitySteps {
   ScalingPolicy policy = ScalingPolicy::weak;
   /// Devices in a worker, from 1 to kMaxCores.
   std::int64_t quantum = 1;
-  /// With ScalingPolicy::weak: of the batch, for each device; at least 1.
+  /// With ScalingPolicy::weak: samples of the batch for each device, at least 1.
   std::int64_t samples_per_device = 32;
-  /// With ScalingPolicy::strong: samples of every step; at least 1.
+  /// With ScalingPolicy::strong: samples of every step, at least 1.
   std::int64_t batch = 0;
-  /// The time of a step in seconds, from 0.001 to kMaxAvailabilitySeconds, or how many steps there
-  /// are in a gap between two samples, 1 to 10,000. At most one of them; with none
+  /// The time of a step in seconds, from 0.001 to kMaxAvailabilitySeconds, or the number of steps
+  /// between two samples, from 1 to 10,000. At most one is given; the default is
   /// kDefaultSecondsPerStep.
   std::optional<double> seconds_per_step{};
   std::optional<std::int64_t> steps_per_sample{};
-  /// Where there are ever more cores than so many, which are a worker at least, all numbers of
-  /// workers are scaled down in proportion to fit, to the nearest, a half up; a worker that there
-  /// is stays one.
+  /// The largest number of cores, at least a worker. If there are ever more, all numbers of workers
+  /// are scaled down in proportion, rounded to the nearest (a half up), but never to 0.
   std::optional<std::int64_t> max_cores{};
-  /// With ScalingPolicy::weak: where there is ever a larger batch, all batches are scaled down in
-  /// proportion to fit, to the nearest multiple of `minibatch`, a half up, one at least.
+  /// With ScalingPolicy::weak, the largest batch. If there is ever a larger one, all batches are
+  /// scaled down in proportion, rounded to the nearest multiple of `minibatch` (a half up), at
+  /// least one.
   std::optional<std::int64_t> max_batch{};
-  /// Samples; what every batch is a multiple of. At least 1.
+  /// Samples of a minibatch; every batch is a multiple of it. At least 1.
   std::int64_t minibatch = 1;
   OnZero on_zero = OnZero::drop;
 
   friend bool operator==(const AvailabilitySteps&, const AvailabilitySteps&) = default;
 };
 
-/// "weak:quantum=4,max-cores=64", "strong:batch=1024"; empty text is "weak". A minibatch has
-/// `minibatch` samples, which without another number is what a device has. Throws Error.
+/// Parses "weak:quantum=4,max-cores=64", "strong:batch=1024"; empty text is "weak". A minibatch has
+/// `minibatch` samples, which is also the default of a device's samples. Throws Error.
 [[nodiscard]] AvailabilitySteps parse_availability_steps(const std::string& text,
                                                          std::int64_t minibatch);
 /// The policies with their arguments.
 [[nodiscard]] std::vector<Strategy> scaling_policies();
 
-/// The step that so many devices take, as the options say: a function of their number alone, whose
-/// scale is that of the most devices that an availability has within its length. Where more are
-/// held beyond it, their step is as large as the limits allow.
+/// The step for a number of devices, a function of that number alone. Batches and cores are scaled
+/// by the most devices within the availability's length; if a larger number is held beyond it, that
+/// step is as large as the limits allow.
 class StepOfDeviceCount {
  public:
-  /// Throws Error for options out of their range, and where batches are no multiples of the
-  /// minibatch.
+  /// Throws Error for options out of range, and if batches are not multiples of the minibatch.
   StepOfDeviceCount(const Availability& availability, const AvailabilitySteps& options);
 
-  /// Empty where they fill no worker. Throws Error for a batch above kMaxBatchSize.
+  /// Empty if the devices do not fill a worker. Throws Error for a batch above kMaxBatchSize.
   [[nodiscard]] std::optional<TraceStep> operator()(std::int64_t devices) const;
-  /// Samples of the largest step, also of what is held.
+  /// Samples of the largest step, including held ones.
   [[nodiscard]] std::int64_t max_batch() const;
-  /// What was done to keep within max_cores and max_batch: "cores scaled by 8/16 to fit
-  /// max-cores=8"; empty where nothing was.
+  /// A description of the scaling for max_cores and max_batch: "cores scaled by 8/16 to fit
+  /// max-cores=8"; empty without scaling.
   [[nodiscard]] std::string scaling() const;
 
  private:
   void require_one(std::string_view name, std::int64_t value, std::int64_t most) const;
   void check_limits() const;
   void require_multiple(std::string_view what, std::int64_t samples) const;
-  // Workers that max_cores has room for.
+  // The most workers that max_cores allows.
   [[nodiscard]] std::int64_t most_of_limit() const;
   [[nodiscard]] std::int64_t cores_of(std::int64_t workers) const;
   [[nodiscard]] std::int64_t most_samples() const;
@@ -232,29 +231,29 @@ class StepOfDeviceCount {
 
   AvailabilitySteps options_;
   std::string source_;
-  // At most, within the length, and with what is held beyond it.
+  // The most workers within the length, and including those held beyond it.
   std::int64_t most_workers_ = 0;
   std::int64_t largest_workers_ = 0;
 };
 
-/// The steps that an availability has room for, with the cores of each: step k begins at k times
-/// the time of a step and takes what there is then. The trace has the source and the end of the
-/// availability. Throws Error for options out of their range, where batches are no multiples of the
-/// minibatch, without a single step, and for more than ten million.
+/// Turns an availability into steps with their cores: step k begins at k times the time of a step
+/// and uses the devices of that time. The trace has the source and the end of the availability.
+/// Throws Error for options out of range, if batches are not multiples of the minibatch, if there
+/// is no step at all, and for more than ten million steps.
 [[nodiscard]] Trace to_steps(const Availability& availability, const AvailabilitySteps& options);
 
-/// Makes an availability from a description: "constant:devices=8,hours=2", "spot:most=64,seed=3".
-/// The same text makes the same availability, which it is also the source() of. Throws Error for an
-/// unknown generator or argument, and for more than ten million changes.
+/// Generates an availability from a description: "constant:devices=8,hours=2",
+/// "spot:most=64,seed=3". The same text always gives the same availability, and is its source().
+/// Throws Error for an unknown generator or argument, and for more than ten million changes.
 [[nodiscard]] Availability generate_availability(const std::string& text,
                                                  TraceEnd end = TraceEnd::error);
 
-/// Throws what generate_availability() throws for what is wrong with the text, and makes nothing.
+/// Throws what generate_availability() would throw for the text, without generating anything.
 void require_generator(const std::string& text);
 
 /// The generators with their arguments: constant, steps, saw, walk, spot and daily.
 [[nodiscard]] std::vector<Strategy> availability_generators();
-/// Whether `text` is the name of a generator, with arguments or without.
+/// True if `text` is the name of a generator, with or without arguments.
 [[nodiscard]] bool is_generator(std::string_view text);
 
 }  // namespace rubato

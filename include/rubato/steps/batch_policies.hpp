@@ -11,9 +11,9 @@
 
 namespace rubato {
 
-/// Of a training, what policies decide by.
+/// The settings of a training on which policies depend.
 struct BatchPolicySetting {
-  /// Samples in a minibatch, which every batch is a multiple of; at least 1.
+  /// Samples in a minibatch; every batch is a multiple of it. At least 1.
   std::int64_t minibatch_size = 32;
   /// The batch size for which the base learning rate was tuned, in samples; at least 1.
   std::int64_t reference_batch_size = 32;
@@ -22,22 +22,22 @@ struct BatchPolicySetting {
 };
 
 /// The policy of that name, with its arguments: "fixed", "noise-scale:max=1024",
-/// "goodput:min=64,max=1024". Throws Error for an unknown name or argument, bounds between which
-/// there is no multiple of the minibatch, and a setting out of its range.
+/// "goodput:min=64,max=1024". Throws Error for an unknown name or argument, for bounds without a
+/// multiple of the minibatch between them, and for a setting out of range.
 [[nodiscard]] std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
                                                              const BatchPolicySetting& setting);
 
-/// Batch policies of the user's own, by name.
+/// Batch policies that users add, by name.
 using OwnBatchPolicies = Additions<std::unique_ptr<BatchPolicy>, BatchPolicySetting>;
-/// The same, with those of the user's own among them.
+/// Like the function above, with the user's policies.
 [[nodiscard]] std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
                                                              const BatchPolicySetting& setting,
                                                              const OwnBatchPolicies& own);
 
-/// Whether it takes what is offered, whatever happens, so that no policy has to be asked.
+/// True if the policy always takes what is offered, so that it need not be asked.
 [[nodiscard]] bool is_fixed_batch_policy(std::string_view text);
 
-/// All names.
+/// The names of the built-in policies.
 [[nodiscard]] std::vector<std::string_view> batch_policy_names();
 /// The policies with their arguments.
 [[nodiscard]] std::vector<Strategy> batch_policies();

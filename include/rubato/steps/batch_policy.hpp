@@ -15,27 +15,25 @@ namespace rubato {
 
 /// A policy's decision on a step that is offered to it.
 struct BatchDecision {
-  /// Without cores: those that are offered. What it says of hosts' cores counts for nothing: each
-  /// gives its share of the offered ones.
+  /// The step to take. Without cores, it uses those offered. Its hosts' cores are ignored: each
+  /// host gives its share of the offered ones.
   TraceStep step;
   /// The numbers behind the decision, each under a unique name: StepRecord::decision_inputs.
   std::vector<NamedNumber> inputs{};
 };
 
-/// A step that has been taken, as a policy hears of it.
+/// A step that has been taken, as reported to a policy.
 struct ObservedStep {
   TraceStep step;
-  /// What training has come to with it.
+  /// Progress of training including the step.
   SourceProgress after;
-  /// Its duration in modelled time, without lost attempts, waiting and checkpoints; empty without a
-  /// clock. The seconds of the program itself are withheld, because decisions would depend on the
-  /// machine.
+  /// Duration in modelled time, without lost attempts, waiting and checkpoints; empty without a
+  /// clock. Measured seconds are withheld, because decisions would depend on the machine.
   std::optional<double> seconds{};
 };
 
-/// Decides the batch of each step, and may take fewer cores than there are: the counterpart of a
-/// Rule, which decides the learning rate. PolicySource, ClockedSource and TimedSource ask
-/// it.
+/// Decides the batch of each step, and may take fewer cores than there are; the counterpart of a
+/// Rule, which decides the learning rate. PolicySource, ClockedSource and TimedSource use it.
 class BatchPolicy {
  public:
   BatchPolicy() = default;
@@ -43,38 +41,39 @@ class BatchPolicy {
   BatchPolicy& operator=(const BatchPolicy&) = delete;
   virtual ~BatchPolicy() = default;
 
-  /// The name, with everything that decisions depend on besides observations. Binds a state.
+  /// The name, with everything that decisions depend on besides observations. A state is bound to
+  /// it.
   [[nodiscard]] virtual std::string name() const = 0;
 
-  /// The next step, where a trace or the availability alone would have taken `offered`: a batch
-  /// that is a multiple of the minibatch, and no more cores than are offered. A function of its
-  /// arguments and of what observe() has left behind, and of nothing else: it may be called any
-  /// number of times, and again after a resume.
+  /// The next step, instead of `offered`, which is the trace's or the availability's: a batch that
+  /// is a multiple of the minibatch, and no more cores than are offered. It must depend only on its
+  /// arguments and on earlier calls of observe(): it may be called any number of times, and again
+  /// after a resume.
   [[nodiscard]] virtual BatchDecision decide(const TraceStep& offered,
                                              const SourceProgress& progress) const = 0;
-  /// Hears of each step, once it has been taken.
+  /// Receives each step once it has been taken.
   virtual void observe(const ObservedStep& step) { static_cast<void>(step); }
 
-  /// Samples of the largest step that it ever decides on, where none above `offered` is offered.
+  /// Samples of the largest step that it may decide on, if none above `offered` is offered.
   [[nodiscard]] virtual std::int64_t max_batch(std::int64_t offered) const = 0;
-  /// Whether it goes by SourceProgress::noise_scale, whose measuring costs time.
+  /// True if it uses SourceProgress::noise_scale, whose measurement costs time.
   [[nodiscard]] virtual bool needs_noise_scale() const { return false; }
-  /// Whether it needs ObservedStep::seconds.
+  /// True if it needs ObservedStep::seconds.
   [[nodiscard]] virtual bool needs_seconds() const { return false; }
 
-  /// What observe() has left behind, to the bit. By default nothing.
+  /// The state that observe() has accumulated, to the bit; none by default.
   virtual void visit_state(StateVisitor& state) { static_cast<void>(state); }
 };
 
 struct FunctionPolicyOptions {
-  /// BatchPolicy::name().
+  /// The result of BatchPolicy::name().
   std::string name = "function";
-  /// Samples of the largest step that it decides on; 0: none is larger than those offered.
+  /// Samples of the largest step that it decides on; 0 means none above those offered.
   std::int64_t max_batch = 0;
   bool needs_noise_scale = false;
 };
 
-/// A policy that is a function of what is offered and of what training has come to:
+/// A policy that is a function of the offered step and of the progress of training:
 ///
 ///     // Twice the samples from the tenth epoch on.
 ///     const auto doubled = [](rubato::TraceStep step, const rubato::SourceProgress& so_far) {
@@ -87,7 +86,7 @@ class FunctionPolicy final : public BatchPolicy {
   using Function =
       std::function<BatchDecision(const TraceStep& offered, const SourceProgress& progress)>;
 
-  /// Throws Error where the function is empty.
+  /// Throws Error if the function is empty.
   explicit FunctionPolicy(Function function, FunctionPolicyOptions options = {});
 
   [[nodiscard]] std::string name() const override { return options_.name; }
@@ -105,22 +104,21 @@ class FunctionPolicy final : public BatchPolicy {
   FunctionPolicyOptions options_;
 };
 
-/// The steps of another source, such as a trace, with batches decided by a policy. It ends where
-/// the source ends. Sources with a clock, ClockedSource and TimedSource, take a policy themselves.
+/// The steps of another source, such as a trace, with batches decided by a policy. It ends when the
+/// source ends. Sources with a clock, ClockedSource and TimedSource, take a policy themselves.
 class PolicySource final : public StepSource {
  public:
-  /// Throws Error where one of them is null, for a source with a clock, and for a policy that needs
-  /// one.
+  /// Throws Error if either is null, for a source with a clock, and for a policy that needs one.
   PolicySource(std::unique_ptr<StepSource> offers, std::unique_ptr<BatchPolicy> policy);
 
-  /// Throws Error where the policy decides on more cores than are offered.
+  /// Throws Error if the policy decides on more cores than are offered.
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
   [[nodiscard]] std::vector<NamedNumber> decision_inputs(
       const SourceProgress& progress) const override;
   [[nodiscard]] SourceEnd end(const SourceProgress& progress) const override {
     return offers_->end(progress);
   }
-  /// The source hears of the step as it was taken.
+  /// The source receives the step as it was taken.
   void taken(const TraceStep& step, const SourceProgress& after) override;
 
   [[nodiscard]] std::int64_t max_batch() const override {

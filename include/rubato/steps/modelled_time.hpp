@@ -19,21 +19,21 @@
 
 namespace rubato {
 
-/// The steps of another source, which knows no time, in modelled time: each lasts as long as the
-/// cluster's model says, and the next begins where it ends. All cores of a step stay to its end.
+/// The steps of another source, which has no clock, in modelled time: each takes as long as the
+/// cluster's model says, and the next begins when it ends. All cores of a step stay until its end.
 class TimedSource final : public StepSource {
  public:
   struct Options {
     ClusterModel cluster{};
     /// Samples in a minibatch, at least 1.
     std::int64_t minibatch_size = 32;
-    /// At the steps for which the source does not say, at least 1.
+    /// Cores of steps for which the source gives none, at least 1.
     std::int64_t cores = 1;
   };
 
-  /// `source` says what is offered, which `batch`, if there is one, decides on, and hears how long
-  /// the step took. Throws Error for a source that is null or has a clock of its own, and for
-  /// options out of their range.
+  /// `source` offers steps; `batch`, if not null, decides on them and receives their durations.
+  /// Throws Error for a source that is null or has a clock of its own, and for options out of
+  /// range.
   TimedSource(std::unique_ptr<StepSource> source, Options options,
               std::unique_ptr<BatchPolicy> batch = {});
 
@@ -56,35 +56,35 @@ class TimedSource final : public StepSource {
   void visit_state(StateVisitor& state, std::int64_t steps) override;
 
  private:
-  // The next step; empty where there is none.
+  // The next step; empty if there is none.
   [[nodiscard]] std::optional<BatchDecision> decide(const SourceProgress& progress) const;
   [[nodiscard]] std::int64_t minibatches(const TraceStep& step) const {
     return minibatches_of(step.batch_size, options_.minibatch_size);
   }
-  // What the clock shows when such a step has been taken from now on.
+  // The time of the clock after taking such a step next.
   [[nodiscard]] ClockTime after(const TraceStep& step) const;
   [[nodiscard]] std::string binding() const;
 
   std::unique_ptr<StepSource> source_;
   Options options_;
-  // Null where what the source says is taken.
+  // Null if the offered steps are taken unchanged.
   std::unique_ptr<BatchPolicy> batch_;
-  // It remembers what it has computed.
+  // Mutable because it caches its results.
   mutable StepTimes times_;
   ClockTime time_;
   std::int64_t steps_ = 0;
 };
 
-/// What the clock does while there are too few devices for a step.
+/// The behaviour of the clock while there are too few devices for a step.
 enum class OnIdle {
-  pause,       ///< it runs, and training goes on where it was when devices come
-  checkpoint,  ///< the same, and then going on takes ClusterModel::restart_seconds
+  pause,       ///< time passes, and training continues where it was when devices return
+  checkpoint,  ///< like pause, but continuing costs ClusterModel::restart_seconds
 };
 inline constexpr std::array<Choice<OnIdle>, 2> kOnIdles{
     {{OnIdle::pause, "pause"}, {OnIdle::checkpoint, "checkpoint"}}};
 
-/// What is to be trained with so many devices; empty where they are too few. Where it says no
-/// cores, all of the devices are. A function of what it is given and nothing else.
+/// The step to train with that many devices; empty if they are too few. A step without cores uses
+/// all of the devices. It must depend on nothing but its arguments.
 using StepOfDevices =
     std::function<std::optional<TraceStep>(std::int64_t devices, const SourceProgress& progress)>;
 
@@ -93,39 +93,38 @@ struct ClockOptions {
   /// Samples in a minibatch, at least 1.
   std::int64_t minibatch_size = 32;
   OnIdle on_idle = OnIdle::pause;
-  /// Names the policy that the step comes from: what a state is bound to ("weak:quantum=4").
+  /// Names the policy behind the steps, to which a state is bound ("weak:quantum=4").
   std::string policy{};
-  /// StepSource::max_batch(), and whether the policy goes by the noise scale.
+  /// StepSource::max_batch(), and StepSource::needs_noise_scale() of the policy.
   std::int64_t max_batch = 0;
   bool needs_noise_scale = false;
 };
 
-/// Steps in modelled time: each takes the devices that there are when it begins, and lasts as long
-/// as the cluster's model says. The time is that of the step before, so that availability is read
-/// at the time of each step, however long training takes in the end.
+/// Steps in modelled time: each uses the devices that there are when it begins, and takes as long
+/// as the cluster's model says. It begins when the step before it ends, so the availability is read
+/// at the time of each step, however long training takes.
 ///
-/// A core that leaves in the middle of a step ends it: what was computed is lost, and after
-/// ClusterModel::restart_seconds the step is begun anew with the devices that there are then. Those
-/// that come in the middle of a step take part from the next one on. It costs the devices of a
-/// step for as long as it lasts, of lost attempts, too, and those of them that are left during a
-/// restart: one that has left and comes back costs nothing until the step that it takes part in.
+/// A core that leaves in the middle of a step ends it: its results are lost, and after
+/// ClusterModel::restart_seconds the step begins again with the devices that there are then.
+/// Devices that arrive in the middle of a step take part from the next one on. Costs are those of
+/// the devices of a step for its duration, including lost attempts, and those of the remaining ones
+/// during a restart; a device that left and returned costs nothing until the step in which it takes
+/// part again.
 ///
-/// A budget of hours or money (SourceProgress::budget) that is reached while there is no step to
-/// end with is an end of its own: the clock then shows the budget, and not what comes behind it.
+/// If a budget of hours or money (SourceProgress::budget) is reached while there is no step to end
+/// with, the source ends; its clock then shows exactly the budget.
 class ClockedSource final : public StepSource {
  public:
-  /// `step_of` says what so many devices are offered, which `batch`, if there is one, decides on:
-  /// it sets the batch of a step that begins, may leave cores idle, which then cost nothing, and
-  /// hears how long the step took. Throws Error for options out of their range, and a function that
-  /// is empty.
+  /// `step_of` offers a step for a number of devices; `batch`, if not null, decides its batch when
+  /// it begins, may leave cores idle (which then cost nothing), and receives its duration. Throws
+  /// Error for options out of range, and if `step_of` is empty.
   ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options,
                 std::unique_ptr<BatchPolicy> batch = {});
 
-  /// Empty when the availability ends before the step does; with TraceEnd::error that is an Error.
-  /// Empty, too, when the budget is reached before the attempt begins that comes to its end. One
-  /// that is reached already counts for nothing: what would come is then asked for to know whether
-  /// an epoch is whole. Throws Error, too, where no step can ever end: each lasts longer than all
-  /// cores stay.
+  /// Empty if the availability ends before the step does; with TraceEnd::error this throws Error.
+  /// Empty, too, if the budget is reached before the successful attempt begins. A budget reached
+  /// earlier is ignored: the caller then asks only to know if an epoch is complete. Throws Error as
+  /// well if no step can ever end, because each lasts longer than all cores stay.
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
   void taken(const TraceStep& step, const SourceProgress& after) override;
   [[nodiscard]] std::optional<ClockTime> time_after(const SourceProgress& progress) const override;
@@ -139,87 +138,87 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] std::string where(StepIndex step) const override;
   void visit_state(StateVisitor& state, std::int64_t steps) override;
 
-  /// After the steps taken so far.
+  /// The time after the steps taken so far.
   [[nodiscard]] const ClockTime& time() const { return time_; }
 
  private:
-  // A step that has come to its end, or why there is none, and the time then.
+  // A step that has ended, or the reason why there is none, and the time then.
   struct Outcome {
     std::optional<TraceStep> step{};
     ClockTime end{};
-    // Of the attempt that came to its end, without a checkpoint.
+    // Duration of the successful attempt, without a checkpoint.
     double seconds = 0;
     std::vector<NamedNumber> inputs{};
     SourceEnd::Cause cause = SourceEnd::Cause::out_of_devices;
   };
-  // Until when the clock may run before another step is reached.
+  // Limits of the clock that must not be passed before another step ends.
   struct Limit {
     double seconds = std::numeric_limits<double>::infinity();
     double core_seconds = std::numeric_limits<double>::infinity();
   };
 
-  // What is left of the budget.
+  // The remainder of the budget.
   [[nodiscard]] Limit limit_of(const Budget& budget) const;
-  // There are no devices for a step any more: throws Error where an availability must not end
-  // before training does.
+  // The outcome if there are never enough devices for a step again. Throws Error if the
+  // availability must not end before training does.
   [[nodiscard]] Outcome ended(const ClockTime& time, const SourceProgress& progress) const;
-  // The next step, from time_ on.
+  // The outcome of the next step, from time_ on.
   [[nodiscard]] Outcome simulate(const SourceProgress& progress) const;
-  // What the devices of a time are offered, if they suffice for a step, with its cores; and those,
-  // or 0.
+  // The step offered to the devices of a time, with its cores, if they are enough for one; and the
+  // number of these cores, or 0.
   [[nodiscard]] std::optional<TraceStep> step_at(double seconds,
                                                  const SourceProgress& progress) const;
   [[nodiscard]] std::int64_t cores_at(double seconds, const SourceProgress& progress) const;
-  // What is made of that.
+  // The policy's decision on an offered step.
   [[nodiscard]] BatchDecision decide(const TraceStep& offered,
                                      const SourceProgress& progress) const;
-  // What next() has come to, or would.
+  // The cached outcome of simulate() for `progress`.
   [[nodiscard]] const Outcome& look_ahead(const SourceProgress& progress) const;
-  // When there are first fewer cores after `begin`, and before `end`.
+  // The first time after `begin` and before `end` at which there are fewer than `cores` cores.
   [[nodiscard]] std::optional<double> loss_between(double begin, double end, std::int64_t cores,
                                                    const SourceProgress& progress) const;
-  // Lets the clock run until `end`, at the cost of so many cores, each until it leaves. False where
-  // the limit is reached first, and the clock shows it.
+  // Advances the clock to `end`, at the cost of `cores` cores, each until it leaves. False if the
+  // limit is reached first; the clock then shows it.
   [[nodiscard]] bool pass(ClockTime& time, double end, std::int64_t cores, const Limit& limit,
                           const SourceProgress& progress) const;
   [[nodiscard]] std::string binding() const;
-  // A hash of how many devices there were at which time until then.
+  // A hash of the numbers of devices and their times until `end`.
   [[nodiscard]] std::string devices_until(double end) const;
 
   Availability availability_;
   StepOfDevices step_of_;
   ClockOptions options_;
-  // Null where what is offered is taken.
+  // Null if the offered steps are taken unchanged.
   std::unique_ptr<BatchPolicy> batch_;
-  // It remembers what it has computed.
+  // Mutable because it caches its results.
   mutable StepTimes times_;
   ClockTime time_;
   std::int64_t steps_ = 0;
-  // What simulate() has last come to, and for what.
+  // The last outcome of simulate(), and the progress that it belongs to.
   mutable std::optional<Outcome> ahead_;
 };
 
 /// A step that a training would have taken.
 using SimulatedStep = NextStep;
 
-/// What a training would have come to.
+/// The result that a training would have had.
 struct SimulationResult {
-  /// Whole epochs.
+  /// Complete epochs.
   std::int64_t epochs = 0;
   std::int64_t steps = 0;
   std::int64_t samples = 0;
   std::optional<ClockTime> time{};
-  /// Why the source ended before the epochs did; empty where it did not.
+  /// The reason if the source ended before the epochs did; empty otherwise.
   std::optional<SourceEnd::Cause> ended{};
-  /// What of the budget was reached; empty where nothing was.
+  /// The limit of the budget that was reached; empty if none was.
   std::string reached{};
 };
 
-/// The steps that a Trainer of these options takes from the source, without training: the same
-/// plans and the same times to the last digit, as long as the source does not go by what only
-/// training knows (iterations, gain, noise scale), which is empty here. `on_step`, if there is one,
-/// hears of each. Throws Error for a step that cannot be taken, as Trainer::fit() does, and for a
-/// budget of iterations, or of time or money where the source has no clock.
+/// The steps that a Trainer with these options takes from the source, without training: the same
+/// plans and the same times to the last digit, unless the source depends on values known only in
+/// training (iterations, gain, noise scale), which are empty here. `on_step`, if not empty,
+/// receives each step. Throws Error for a step that cannot be taken, as Trainer::fit() does, and
+/// for a budget of iterations, or of time or money if the source has no clock.
 [[nodiscard]] SimulationResult simulate(
     StepSource& source, const PlanOptions& options,
     const std::function<void(const SimulatedStep& step)>& on_step = {}, const Budget& budget = {});

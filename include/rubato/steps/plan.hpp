@@ -15,16 +15,16 @@
 namespace rubato {
 
 /// An epoch of a trace. With Remainder::drop it is the longest run of steps whose batch sizes sum
-/// to at most floor(dataset size / minibatch size) x minibatch size samples; with Remainder::carry
-/// it is the steps that begin in it, none where one step goes on from before it until behind it.
+/// to at most floor(dataset size / minibatch size) x minibatch size samples. With Remainder::carry
+/// it is the steps that begin in it; there are none if one step spans the whole epoch.
 struct EpochPlan {
   EpochIndex index;
-  /// Consecutive.
+  /// The steps are consecutive.
   std::vector<StepPlan> steps{};
   /// False for the last epoch of a trace that ended before the epoch was full.
   bool complete = true;
 
-  /// The step behind it, which is the first one where it has none.
+  /// The step after the epoch; used if the epoch has no steps.
   StepIndex end{};
 
   [[nodiscard]] StepIndex first_step() const { return steps.empty() ? end : steps.front().index; }
@@ -36,30 +36,29 @@ struct EpochPlan {
   }
 };
 
-/// Samples of the epoch that the steps of the trace show; those that its last step takes from the
-/// next epoch are that one's.
+/// Samples of the epoch that the steps of the trace show, without those that its last step takes
+/// from the next epoch.
 [[nodiscard]] std::int64_t samples_of(const EpochPlan& epoch, const PlanOptions& options);
 
-/// The same as training hears it.
+/// The epoch as it is announced to training.
 [[nodiscard]] EpochStart start_of(const EpochPlan& epoch, const PlanOptions& options);
 
-/// Cuts a trace into epochs, one after the other: what is known beforehand of a training that
-/// follows a trace.
+/// Divides a trace into consecutive epochs, which are known before a training that follows a trace.
 ///
-/// With Remainder::drop an epoch ends where the next step would not fit into it any more; a step
-/// never straddles two epochs, and the samples left over are dropped. With Remainder::carry it ends
-/// with its last sample, in the middle of a step if need be, and nothing is dropped. Of a trace
-/// that ends in the middle of an epoch, that last part is an (incomplete) epoch under
-/// TraceEnd::stop and none under TraceEnd::error.
+/// With Remainder::drop an epoch ends when the next step does not fit into it; a step never
+/// straddles two epochs, and the remaining samples are dropped. With Remainder::carry it ends with
+/// its last sample, in the middle of a step if necessary, and nothing is dropped. If the trace ends
+/// in the middle of an epoch, that part is an (incomplete) epoch under TraceEnd::stop, and no epoch
+/// under TraceEnd::error.
 class Planner {
  public:
-  /// Throws Error, naming the place in the trace, when the data set holds less than one minibatch,
-  /// a count is out of its range, a batch size is no multiple of the minibatch size, or a step is
-  /// larger than an epoch that it has to fit into. All rows of the trace are checked here, before
+  /// Throws Error, naming the place in the trace, if the data set holds less than one minibatch, a
+  /// count is out of range, a batch size is not a multiple of the minibatch size, or a step is
+  /// larger than an epoch that it must fit into. All rows of the trace are checked here, before
   /// anything is trained.
   Planner(Trace trace, PlanOptions options);
 
-  /// The next epoch, or nothing when the trace holds no further one.
+  /// The next epoch; empty if the trace holds no further one.
   [[nodiscard]] std::optional<EpochPlan> next();
 
   /// Makes the epoch that begins with `step` the next one, as if those before it had been planned;
@@ -77,12 +76,12 @@ class Planner {
   [[nodiscard]] std::int64_t largest_step() const { return walk_.max_minibatches(); }
 
  private:
-  // That of all copies, as it never changes.
+  // The source is shared by all copies because it never changes.
   std::shared_ptr<TraceSource> source_;
   Walk walk_;
 };
 
-/// How far the rows of a trace last, without what follows the last one.
+/// The length of the trace in epochs and steps, without what follows its last row.
 struct TraceExtent {
   /// Complete epochs.
   std::int64_t epochs = 0;
@@ -91,11 +90,11 @@ struct TraceExtent {
   std::int64_t further_samples = 0;
 };
 
-/// How far the trace of `planner` lasts, wherever the planner stands.
+/// The extent of the trace of `planner`, independent of the planner's position.
 [[nodiscard]] TraceExtent extent_of(const Planner& planner);
 
-/// Throws Error when the trace of `planner` holds fewer than `epochs` complete epochs and its end
-/// is TraceEnd::error; says how many it holds and what would be accepted.
+/// Throws Error if the trace of `planner` holds fewer than `epochs` complete epochs and its end is
+/// TraceEnd::error; the message says how many it holds and what would be accepted.
 void require_epochs(const Planner& planner, std::int64_t epochs);
 
 }  // namespace rubato

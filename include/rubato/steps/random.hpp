@@ -14,20 +14,20 @@
 
 namespace rubato {
 
-/// What a stream of random numbers belongs to: never a thread or a core, so that the numbers are
-/// the same whoever draws them.
+/// Identifies a stream of random numbers. It never contains a thread or a core, so that the numbers
+/// do not depend on which of them draws.
 struct StreamKey {
   std::uint64_t seed = 0;
-  /// In which the step begins.
+  /// The epoch in which the step begins.
   std::int64_t epoch = 0;
   std::int64_t step = 0;
-  /// Within that epoch, counted on where the step goes on beyond it.
+  /// The minibatch within that epoch; counting continues if the step extends beyond it.
   std::int64_t minibatch = 0;
 };
 
-/// Independent random numbers of a key, standard normal or uniform: the n-th is a function of the
-/// key and n, whoever draws it and in whatever order, so threads may divide the draws as they like.
-/// The normal numbers of a key are made from its uniform ones; use two keys if you need both.
+/// Independent random numbers for a key, standard normal or uniform. The n-th is a function of the
+/// key and n alone, so threads may draw them in any order. The normal numbers of a key are made
+/// from its uniform ones; use two keys if you need both.
 class NormalNumbers {
  public:
   explicit NormalNumbers(const StreamKey& key);
@@ -35,67 +35,65 @@ class NormalNumbers {
   /// The n-th pair of standard normal numbers, by Box and Muller (1958) from two numbers of
   /// SplitMix64.
   [[nodiscard]] std::array<double, 2> pair(std::uint64_t n) const;
-  /// The n-th standard normal number: the pairs one after the other. Drawing one costs as much as
+  /// The n-th standard normal number, counting through the pairs. Drawing one costs as much as
   /// drawing its pair.
   [[nodiscard]] double operator[](std::uint64_t n) const { return pair(n / 2)[n % 2]; }
-  /// The n-th number that is uniform in [0, 1): a multiple of 2^-53.
+  /// The n-th number, uniform in [0, 1): a multiple of 2^-53.
   [[nodiscard]] double uniform(std::uint64_t n) const;
 
  private:
   std::uint64_t seed_;
 };
 
-/// What the order of an epoch's samples is made for.
+/// The arguments that determine the order of an epoch's samples.
 struct EpochDraw {
   EpochIndex epoch{};
   /// TrainOptions::seed.
   std::uint64_t seed = 0;
-  /// In the training data.
+  /// Samples in the training data.
   std::int64_t samples = 0;
 };
 
-/// Which samples an epoch uses, and in what order, as a value. An empty TrainOptions::sampler
+/// Chooses the samples of an epoch and their order; a value type. An empty TrainOptions::sampler
 /// shuffles (random_permutation() with seed + epoch).
 struct Sampler {
-  /// Names the sampler in messages and binds a state: samplers with the same name are taken to be
-  /// the same, so the name has to say everything that changes the lists. One line.
+  /// The name in messages, to which a state is bound. Samplers of the same name are assumed to be
+  /// the same, so it must say everything that changes the lists. One line.
   std::string name{};
-  /// As many indices as there are samples, each from 0 to samples - 1; some may occur several times
-  /// and others never. A function of its argument and of nothing else: it is called again after a
-  /// resume, and before the first epoch. Called by the training thread, usually once for an epoch.
-  /// An exception ends training before the step, with the state before it.
+  /// Returns as many indices as there are samples, each from 0 to samples - 1; some may occur
+  /// several times and others never. It must depend on its argument alone: it is called again after
+  /// a resume, and before the first epoch. It is called by the training thread, usually once for an
+  /// epoch. An exception ends training before the step, with the state before it.
   ///
-  /// Minibatches are consecutive pieces of the list. With Remainder::drop what fills no step at
-  /// its end is not shown. With Remainder::carry every entry of every epoch's list is shown exactly
-  /// once, and the next list goes on where it ends: n epochs show a sample as often as it is in n
-  /// lists, n times where these are permutations.
+  /// Minibatches are consecutive pieces of the list. With Remainder::drop, entries at its end that
+  /// fill no step are not shown. With Remainder::carry every entry of every epoch's list is shown
+  /// exactly once, and the next list follows without a gap: n epochs show a sample as often as it
+  /// occurs in n lists, n times if these are permutations.
   std::function<std::vector<std::int64_t>(const EpochDraw& draw)> order{};
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(order); }
 };
 
-/// 0, 1, 2, ... in every epoch: no shuffling, for data that are shuffled already or whose order
-/// matters.
+/// A sampler that returns 0, 1, 2, ... in every epoch, without shuffling: for data that are
+/// shuffled already or whose order matters.
 [[nodiscard]] Sampler in_order();
 
-/// Draws with replacement: sample i is drawn with a probability in proportion to weights[i], each
-/// draw independent of the others, as torch's WeightedRandomSampler does (with other random
-/// numbers). So rare classes can be shown as often as common ones. Throws Error unless the weights
-/// are finite, at least 0 and not all 0; training does where there are not as many as samples. Its
-/// name has a digest of the weights.
+/// A sampler that draws with replacement, sample i with a probability in proportion to weights[i],
+/// as torch's WeightedRandomSampler does (with other random numbers). It can show rare classes as
+/// often as common ones. Throws Error unless the weights are finite, at least 0 and not all 0;
+/// training throws unless there are as many as samples. Its name contains a digest of the weights.
 [[nodiscard]] Sampler weighted(const std::vector<double>& weights);
 
-/// Samplers of the user's own, by name.
+/// Samplers that users add, by name.
 using OwnSamplers = Additions<Sampler>;
-/// The sampler that `text` asks for, "shuffle", which is an empty one, "in-order", or one of the
-/// user's own. Throws Error for another name, with the nearest, and for arguments that it does not
-/// take.
+/// The sampler that `text` asks for: "shuffle", which is an empty one, "in-order", or a user's.
+/// Throws Error for another name, with the nearest, and for arguments that it does not take.
 [[nodiscard]] Sampler make_sampler(std::string_view text, const OwnSamplers& own);
-/// The built-in names, and the same with what they do.
+/// The names of the built-in samplers, and the samplers with their descriptions.
 [[nodiscard]] std::vector<std::string_view> sampler_names();
 [[nodiscard]] std::vector<Strategy> samplers();
 
-/// The largest data set that can be shuffled. From here on torch.randperm draws its numbers in
+/// The largest data set that can be shuffled. For larger ones torch.randperm draws its numbers in
 /// another way (so that their remainders stay close to uniform).
 inline constexpr std::int64_t kMaxDatasetSize = 0xFFFF'FFFF / 20 - 1;
 
@@ -104,7 +102,7 @@ inline constexpr std::int64_t kMaxDatasetSize = 0xFFFF'FFFF / 20 - 1;
 /// (which takes the lower 32 bits of the seed). Requires 0 <= n <= kMaxDatasetSize.
 [[nodiscard]] std::vector<std::int64_t> random_permutation(std::int64_t n, std::uint64_t seed);
 
-/// The samples of one epoch in their shuffled order, cut into minibatches.
+/// The samples of one epoch in their shuffled order, divided into minibatches.
 class EpochSamples {
  public:
   /// Shuffles with `seed` + epoch. Requires 1 <= minibatch_size and
@@ -121,21 +119,21 @@ class EpochSamples {
   std::int64_t minibatch_size_;
 };
 
-/// The samples of the epochs that a step takes part in, one epoch's order behind the other: a
-/// minibatch that begins in one epoch goes on in the next. An epoch's order is the sampler's, and
-/// that of EpochSamples where there is none.
+/// The samples of the epochs that a step takes part in, one epoch's order after the other: a
+/// minibatch that begins in one epoch may continue in the next. The order of an epoch is the
+/// sampler's, or that of EpochSamples without one.
 class SampleOrder {
  public:
-  /// Requires 1 <= minibatch_size and minibatch_size <= dataset_size <= kMaxDatasetSize.
-  /// Throws Error where the sampler's list for epoch 0 is not what Sampler::order promises.
+  /// Requires 1 <= minibatch_size <= dataset_size <= kMaxDatasetSize. Throws Error if the sampler's
+  /// list for epoch 0 breaks the promise of Sampler::order.
   SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed,
               Sampler sampler = {});
 
-  /// For a step that begins in `epoch`. Throws Error where one of the sampler's lists is not what
-  /// it promises, and whatever it throws.
+  /// Prepares for a step that begins in `epoch`. Throws Error if one of the sampler's lists breaks
+  /// its promise, and whatever the sampler throws.
   void prepare(EpochIndex epoch, const StepPlan& step);
   /// The sample indices of a minibatch of that step, in the order in which the minibatch holds
-  /// them: good until prepare() is called again. Any number of threads may ask at once.
+  /// them: valid until the next prepare(). Any number of threads may call it at once.
   [[nodiscard]] std::span<const std::int64_t> minibatch(const StepPlan& step,
                                                         MinibatchIndex minibatch) const;
 
@@ -146,7 +144,7 @@ class SampleOrder {
   std::int64_t minibatch_size_;
   std::uint64_t seed_;
   Sampler sampler_;
-  // Whose order comes first.
+  // The epoch whose order comes first in samples_.
   EpochIndex first_;
   std::vector<std::int64_t> samples_;
 };

@@ -15,7 +15,7 @@
 
 namespace rubato {
 
-/// A number and what it is called, for people and logs.
+/// A number with a name, for people and logs.
 struct NamedNumber {
   std::string name{};
   double value = 0;
@@ -23,20 +23,19 @@ struct NamedNumber {
   friend bool operator==(const NamedNumber&, const NamedNumber&) = default;
 };
 
-/// What a clock of modelled time shows, and what that time has cost.
+/// The time of a modelled clock, and its costs.
 struct ClockTime {
-  /// Since training began.
+  /// Seconds since training began.
   double seconds = 0;
-  /// Sum over the devices that steps have held, each for as long as it was held.
+  /// Sum over the devices that steps have held, of the time that each was held.
   double core_seconds = 0;
-  /// core_seconds at the price of the model.
+  /// Cost of core_seconds at the price of the model.
   double money = 0;
-  /// Of `seconds`, those without devices, those spent on attempts at steps that were lost, and
-  /// those of restarts.
+  /// The parts of `seconds` without devices, in lost attempts at steps, and in restarts.
   double idle_seconds = 0;
   double lost_seconds = 0;
   double restart_seconds = 0;
-  /// How often a step was restarted, or training after a time without devices.
+  /// The number of restarts, of a step or of training after a time without devices.
   std::int64_t restarts = 0;
 
   friend bool operator==(const ClockTime&, const ClockTime&) = default;
@@ -48,17 +47,17 @@ struct ClockTime {
 /// the step that reaches one of them. Hours and money can also be reached between steps: without
 /// devices, in lost attempts at a step, and in restarts. All are above 0.
 struct Budget {
-  /// Scale-invariant: the sum of the steps' gains. A rule with smaller gains gets more steps
-  /// (Johnson et al. 2020, section 3.2).
+  /// Scale-invariant iterations: the sum of the steps' gains. A rule with smaller gains gets more
+  /// steps (Johnson et al. 2020, section 3.2).
   std::optional<double> iterations{};
   std::optional<std::int64_t> samples{};
-  /// Of modelled time, which the source of the steps has to have (StepSource::has_clock()), and
-  /// what that time costs.
+  /// Hours of modelled time, which requires a source with a clock (StepSource::has_clock()), and
+  /// the cost of that time.
   std::optional<double> hours{};
   std::optional<double> money{};
 
   [[nodiscard]] bool needs_clock() const { return hours || money; }
-  /// The hours, as the clock counts.
+  /// The hours in seconds, the unit of the clock.
   [[nodiscard]] std::optional<double> seconds() const;
 
   friend bool operator==(const Budget&, const Budget&) = default;
@@ -67,16 +66,16 @@ struct Budget {
 /// Throws Error for a value that is not above 0 or not finite.
 void require_valid(const Budget& budget);
 
-/// "hours 3, money 12.5": what is limited; empty where nothing is.
+/// The limits as text, "hours 3, money 12.5"; empty if there are none.
 [[nodiscard]] std::string to_text(const Budget& budget);
 
-/// What a training has come to.
+/// The resources that a training has used.
 struct Spent {
   double iterations = 0;
   std::int64_t samples = 0;
   std::optional<ClockTime> time{};
 };
-/// The largest share of a limit that is used up, from 0 to 1; 0 without limits.
+/// The largest used share of a limit, from 0 to 1; 0 without limits.
 [[nodiscard]] double share_spent(const Budget& budget, const Spent& spent);
 /// The limit that has been reached, as a reason to end: "100 iterations reached"; empty if none
 /// has.
@@ -84,52 +83,53 @@ struct Spent {
 
 /// The progress of training when its next step is asked for.
 struct SourceProgress {
-  /// The step that is asked for; all before it have been taken.
+  /// The requested step; all before it have been taken.
   StepIndex step;
-  /// In which it would begin.
+  /// The epoch in which it would begin.
   EpochIndex epoch;
-  /// Trained so far.
+  /// Samples trained so far.
   std::int64_t samples = 0;
   /// Scale-invariant iterations so far: the sum of the steps' gains.
   double iterations = 0;
-  /// Of the last step; empty before the first.
+  /// Gain of the last step; empty before the first.
   std::optional<double> gain{};
-  /// What the source's clock shows; empty where it has none, and before the first step.
+  /// Time of the source's clock; empty without a clock, and before the first step.
   std::optional<ClockTime> time{};
-  /// What training may come to.
+  /// The limits of the training.
   Budget budget{};
-  /// Samples left until the end of all epochs: the next step has at most these, whatever is asked
-  /// for (StepPlanner::samples_left()). Empty if the end does not shorten it.
+  /// Samples left until the end of all epochs: the next step has at most these, whatever is
+  /// requested (StepPlanner::samples_left()). Empty if the end does not shorten it.
   std::optional<std::int64_t> samples_left{};
-  /// The gradient noise scale in samples; where it is measured (StepSource::needs_noise_scale(),
+  /// The gradient noise scale in samples, if it is measured (StepSource::needs_noise_scale(),
   /// TrainOptions::log_noise) and enough steps have been taken.
   std::optional<double> noise_scale{};
 };
 
-/// Why there is no further step.
+/// The reason why there is no further step.
 struct SourceEnd {
   enum class Cause {
-    /// It has no more of them: a trace that has ended.
+    /// The source has no more steps: a trace that has ended.
     exhausted,
-    /// There are too few devices for a step, for good.
+    /// There will never be enough devices for a step.
     out_of_devices,
-    /// SourceProgress::budget is reached before another step is.
+    /// SourceProgress::budget is reached before the end of another step.
     budget,
   };
   Cause cause = Cause::exhausted;
-  /// What its clock shows then: later than after the last step where it has waited for another one.
-  /// Empty where that is the same, or there is no clock.
+  /// Time of the clock then, which is later than after the last step if the source waited for
+  /// another one. Empty if it is the same, or there is no clock.
   std::optional<ClockTime> time{};
 };
 
-/// The message for a training that ended so: TrainResult::stopped, "stopped" in summary.json.
+/// The message for a training that ended for lack of devices: TrainResult::stopped, "stopped" in
+/// summary.json.
 inline constexpr std::string_view kOutOfDevices = "out of devices";
 
-/// The step as it is trained, where `asked` is asked for.
+/// The step as it will be trained if `asked` is requested.
 [[nodiscard]] TraceStep shortened(TraceStep asked, const SourceProgress& progress);
 
-/// Gives the next step when it is needed: a trace, or a policy that follows the progress of
-/// training.
+/// Provides the next step when it is needed: from a trace, or from a policy that follows the
+/// progress of training.
 class StepSource {
  public:
   StepSource() = default;
@@ -137,57 +137,57 @@ class StepSource {
   StepSource& operator=(const StepSource&) = delete;
   virtual ~StepSource() = default;
 
-  /// The batch size of the next step, a multiple of the minibatch size from 1 to max_batch(), and
-  /// its cores, where it says; empty where there is none, which ends training. What it asks for may
-  /// be shortened (SourceProgress::samples_left). A function of `progress` and of what taken() has
-  /// left behind, and of nothing else: it may be called any number of times, and again after a
-  /// resume.
+  /// The next step: a batch size from 1 to max_batch() that is a multiple of the minibatch size,
+  /// and optionally its cores; empty if there is none, which ends training. The step may be
+  /// shortened (SourceProgress::samples_left). The result must depend only on `progress` and on
+  /// earlier calls of taken(): next() may be called any number of times, and again after a resume.
   [[nodiscard]] virtual std::optional<TraceStep> next(const SourceProgress& progress) const = 0;
-  /// Called when the step has been taken, with the samples that it had in the end; `after` is the
-  /// progress including it. After an exception from here there is no state.
+  /// Called when a step has been taken, with its final number of samples; `after` is the progress
+  /// including it. If this throws, training has no valid state.
   virtual void taken(const TraceStep& step, const SourceProgress& after) {
     static_cast<void>(step), static_cast<void>(after);
   }
 
-  /// What its clock will show when the step that next() gives for `progress` has been taken; empty
-  /// where it has no clock, or no such step.
+  /// The time of the clock after taking the step that next() returns for `progress`; empty without
+  /// a clock, or without such a step.
   [[nodiscard]] virtual std::optional<ClockTime> time_after(const SourceProgress& progress) const {
     static_cast<void>(progress);
     return std::nullopt;
   }
-  /// Why next() gives no step for `progress`.
+  /// The reason why next() returns no step for `progress`.
   [[nodiscard]] virtual SourceEnd end(const SourceProgress& progress) const {
     static_cast<void>(progress);
     return {};
   }
-  /// The numbers behind the step that next() gives for `progress`, for the logs; empty if there are
-  /// none.
+  /// The numbers behind the step that next() returns for `progress`, for the logs; empty if there
+  /// are none.
   [[nodiscard]] virtual std::vector<NamedNumber> decision_inputs(
       const SourceProgress& progress) const {
     static_cast<void>(progress);
     return {};
   }
 
-  /// Whether it has a clock of modelled time.
+  /// True if it has a clock of modelled time.
   [[nodiscard]] virtual bool has_clock() const { return false; }
 
-  /// Samples of the largest step that it will ever ask for; memory is reserved for that.
+  /// Samples of the largest step that it will ever request; memory is reserved for it.
   [[nodiscard]] virtual std::int64_t max_batch() const = 0;
-  /// Whether it goes by SourceProgress::noise_scale, whose measuring costs time.
+  /// True if it uses SourceProgress::noise_scale, whose measurement costs time.
   [[nodiscard]] virtual bool needs_noise_scale() const { return false; }
-  /// The trace that it follows, where it does: then all steps are known beforehand.
+  /// The trace that it follows, or null; with a trace all steps are known beforehand.
   [[nodiscard]] virtual const Trace* trace() const { return nullptr; }
-  /// Where a step comes from, for messages: "trace.csv:17".
+  /// The origin of a step, for messages: "trace.csv:17".
   [[nodiscard]] virtual std::string where(StepIndex step) const;
 
-  /// What taken() has left behind, and what binds a state to the `steps` taken so far. Throws Error
-  /// for a state of other steps. By default nothing.
+  /// The state that taken() has accumulated, and the data that bind a state to the `steps` taken so
+  /// far. Throws Error for a state of other steps. None by default.
   virtual void visit_state(StateVisitor& state, std::int64_t steps) {
     static_cast<void>(state), static_cast<void>(steps);
   }
 };
 
-/// The steps of a trace. A state is bound to the batch sizes used so far; cores change no bit.
+/// The steps of a trace. A state is bound to the batch sizes used so far, but not to cores, which
+/// change no bit.
 class TraceSource final : public StepSource {
  public:
   explicit TraceSource(Trace trace) : trace_(std::move(trace)) {}
@@ -205,12 +205,12 @@ class TraceSource final : public StepSource {
 };
 
 struct FunctionSourceOptions {
-  /// StepSource::max_batch(), at least 1.
+  /// The result of StepSource::max_batch(), at least 1.
   std::int64_t max_batch = 0;
   bool needs_noise_scale = false;
 };
 
-/// A policy that is a function of what training has come to:
+/// A policy that is a function of the progress of training:
 ///
 ///     // As large as the noise allows, from 32 to 512.
 ///     const auto policy = [](const rubato::SourceProgress& so_far) -> rubato::TraceStep {
@@ -225,7 +225,7 @@ class FunctionSource final : public StepSource {
  public:
   using Function = std::function<std::optional<TraceStep>(const SourceProgress& progress)>;
 
-  /// Throws Error where the function is empty.
+  /// Throws Error if the function is empty.
   FunctionSource(Function function, FunctionSourceOptions options);
 
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override {

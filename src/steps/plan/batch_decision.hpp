@@ -7,22 +7,22 @@
 
 namespace rubato {
 
-/// What a source offers to a policy; empty where it has ended. Throws Error where that is to be one
-/// (TraceEnd::error).
+/// The step that a source offers to a policy; empty if the source has ended. Throws Error if its
+/// end is an error (TraceEnd::error).
 [[nodiscard]] std::optional<TraceStep> checked_offer(const StepSource& source,
                                                      const SourceProgress& progress);
 
-/// What the policy decides, with the cores that are offered where it says none, and those of hosts
-/// in proportion to the offered. Throws Error, at
-/// `where`, for a batch below a sample, and cores that are not offered.
+/// The policy's decision, with the offered cores if it has none, and with hosts' cores in
+/// proportion to the offered ones. Throws Error, naming `where`, for a batch below a sample, and
+/// for cores that are not offered.
 [[nodiscard]] BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offered,
                                              const SourceProgress& progress,
                                              std::string_view where);
 
-/// What a policy remembers, with its name, as a part of the state of its source. Throws Error for
+/// Visits the policy's state, with its name, as a part of the state of its source. Throws Error for
 /// the state of another policy, or of none.
 void visit_policy(StateVisitor& state, BatchPolicy& policy);
-/// The same for a source that may have no policy, which is then null.
+/// Like the function above, for a source without a policy if it is null.
 void visit_policy(StateVisitor& state, BatchPolicy* policy);
 
 }  // namespace rubato

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kPolicyName = "policy.name";
 constexpr std::string_view kPolicyState = "policy";
 
-// So many of the hosts' cores, in proportion, or all where there are not more. Of a host no more
-// than it had, as both are whole numbers.
+// Reduces the hosts' cores to `cores` in total, in proportion; all are kept if there are not more.
+// No host gets more than it had, because both numbers are whole.
 std::vector<std::int64_t> fewer_cores(std::vector<std::int64_t> host_cores, std::int64_t cores) {
   const std::int64_t all = std::accumulate(host_cores.begin(), host_cores.end(), std::int64_t{0});
   if (cores < 1 || all <= cores) return host_cores;

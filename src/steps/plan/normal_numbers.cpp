@@ -16,7 +16,7 @@ double NormalNumbers::uniform(std::uint64_t n) const {
 }
 
 std::array<double, 2> NormalNumbers::pair(std::uint64_t n) const {
-  // 1 less a number below 1 is above 0.
+  // The logarithm's argument is above 0, because uniform numbers are below 1.
   const double radius = std::sqrt(-2 * quick::log(1 - uniform(2 * n)));
   const auto [cosine, sine] = quick::direction(uniform(2 * n + 1));
   return {radius * cosine, radius * sine};

@@ -28,7 +28,7 @@ PolicySource::PolicySource(std::unique_ptr<StepSource> offers, std::unique_ptr<B
   }
   if (policy_->needs_seconds()) {
     throw Error(
-        fmt::format("the policy {} goes by how long steps take, and these have no clock: real "
+        fmt::format("the policy {} depends on how long steps take, and these have no clock: real "
                     "seconds would make the result depend on the machine; accepted: a source with "
                     "a clock of modelled time",
                     policy_->name()));

@@ -15,7 +15,7 @@ namespace rubato {
 
 namespace {
 
-// Sums of the first weights.
+// Cumulative sums of the weights.
 std::vector<double> cumulative(const std::vector<double>& weights) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] >= 0 && std::isfinite(weights[i])) continue;
@@ -37,14 +37,14 @@ std::vector<std::int64_t> draws_by(const std::vector<double>& sums, const EpochD
     throw Error(fmt::format("{} weights for {} samples; accepted: one for each sample", sums.size(),
                             draw.samples));
   }
-  // No minibatch has that key.
+  // No minibatch has this key.
   const NormalNumbers numbers(
       {.seed = draw.seed, .epoch = draw.epoch.value(), .step = -1, .minibatch = -1});
   std::vector<std::int64_t> samples(sums.size());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const double at = numbers.uniform(i) * sums.back();
-    // The first whose sum is above it, which has a weight above 0. A product that was rounded up to
-    // the whole sum belongs to the last of these.
+    // The sample is the first whose sum is above `at`, so its weight is above 0. A product that was
+    // rounded up to the whole sum belongs to the last sample with a weight.
     const auto found = at < sums.back() ? std::upper_bound(sums.begin(), sums.end(), at)
                                         : std::lower_bound(sums.begin(), sums.end(), sums.back());
     samples[i] = found - sums.begin();

@@ -13,11 +13,12 @@
 namespace rubato {
 
 std::vector<std::int64_t> random_permutation(std::int64_t n, std::uint64_t seed) {
-  RUBATO_CHECK(n >= 0 && n <= kMaxDatasetSize, "the permutation is one that torch draws so");
+  RUBATO_CHECK(n >= 0 && n <= kMaxDatasetSize,
+               "torch.randperm draws permutations of this size in this way");
   std::vector<std::int64_t> permutation(static_cast<std::size_t>(n));
   std::iota(permutation.begin(), permutation.end(), std::int64_t{0});
   std::mt19937 generator(static_cast<std::uint32_t>(seed));
-  // The remainder is not exactly uniform; it is what torch.randperm does.
+  // The remainder is not exactly uniform, but it is what torch.randperm computes.
   for (std::size_t i = 0; i + 1 < permutation.size(); ++i) {
     std::swap(permutation[i], permutation[i + generator() % (permutation.size() - i)]);
   }
@@ -47,7 +48,7 @@ SampleOrder::SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size,
       sampler_(std::move(sampler)) {
   RUBATO_CHECK(minibatch_size >= 1 && minibatch_size <= dataset_size,
                "the data have at least one minibatch");
-  // What is wrong with a sampler is found before anything is trained.
+  // Errors of a sampler are found before anything is trained.
   if (sampler_) samples_ = order_of(first_);
 }
 

@@ -50,7 +50,8 @@ std::string StepPlanner::objection(const TraceStep& asked) const {
   if (std::string objection = objection_to(asked); !objection.empty()) return objection;
   if (asked.batch_size % minibatch != 0) {
     return fmt::format(
-        "batch size {} is no multiple of the minibatch size {}; accepted: a multiple, such as {}",
+        "batch size {} is not a multiple of the minibatch size {}; accepted: a multiple, such as "
+        "{}",
         asked.batch_size, minibatch, nearest_multiples(asked.batch_size, minibatch));
   }
   if (!carries() && asked.batch_size > samples_per_epoch()) {
@@ -78,7 +79,7 @@ std::optional<StepPlan> StepPlanner::plan(const StepPlace& place, const TraceSte
 
 std::optional<std::int64_t> StepPlanner::samples_left(const StepPlace& place) const {
   const std::int64_t epochs_left = options_.epochs - place.epoch.value();
-  // Of more epochs the samples might be too many for 64 bits.
+  // The samples of more epochs might exceed 64 bits.
   const std::int64_t within_reach = kMaxBatchSize / samples_per_epoch() + 2;
   if (!carries() || epochs_left < 1 || epochs_left > within_reach) return std::nullopt;
   return epochs_left * samples_per_epoch() - place.samples;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kRows = "rows";
 
-// Of the batch sizes of the first steps. Empty where the trace has not so many.
+// A fingerprint of the batch sizes of the first steps; empty if the trace has fewer.
 std::string rows_fingerprint(const Trace& trace, std::int64_t steps) {
   constexpr std::size_t kAtOnce = 4096;
   std::array<std::int64_t, kAtOnce> sizes{};

@@ -155,7 +155,7 @@ void Walk::visit_state(StateVisitor& state, bool& in_epoch, std::optional<double
     state.numbers(kClock, *time_, "the clock");
   }
   state.count(kBatch, last_batch_);
-  // All of a trace is known from the place.
+  // The state of a trace follows from the place alone.
   if (source_->trace() == nullptr) {
     state.optional(kGain, last_gain_);
     state.require(last_gain_.has_value() || step_.value() == 0, "its last step has no gain");
@@ -182,12 +182,13 @@ void Walk::visit_place(StateVisitor& state, bool& in_epoch) {
   if (planner_.carries()) state.count(kCarried, carried);
   if (!state.loading()) return;
 
-  // No more than the epochs can have, and the one begun, so that nothing goes on for ever.
+  // The number of steps is limited by the epochs, so that a damaged state cannot make training
+  // endless.
   const std::int64_t of_epoch = planner_.samples_per_epoch();
   state.require((step_.value() - 1) / minibatches_of(of_epoch, planner_.options().minibatch_size) <=
                     epoch_.value(),
                 fmt::format("{} steps in {} epochs", step_.value(), epoch_.value()));
-  // One that goes on in the next epoch has taken all of this one.
+  // A step that extends into the next epoch has taken all of this one.
   state.require(
       samples <= of_epoch && carried <= kMaxBatchSize && (carried == 0 || samples % of_epoch == 0),
       fmt::format("{} samples of an epoch and {} of the next", samples, carried));

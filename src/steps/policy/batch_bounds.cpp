@@ -22,7 +22,7 @@ BatchBounds::BatchBounds(std::int64_t least, std::int64_t most, std::int64_t min
 
 std::int64_t BatchBounds::nearest(double samples) const {
   const double minibatches = samples / static_cast<double>(minibatch_size_);
-  // Before the rounding, which knows no numbers beyond 64 bits.
+  // The comparison comes before the rounding, which cannot represent numbers beyond 64 bits.
   if (minibatches >= static_cast<double>(most_)) return most_;
   return std::clamp<std::int64_t>(std::llround(minibatches), least_, most_);
 }

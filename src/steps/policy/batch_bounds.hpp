@@ -7,11 +7,11 @@
 
 namespace rubato {
 
-/// Between which batches a policy decides, in minibatches.
+/// The bounds of the batches that a policy decides on, in minibatches.
 class BatchBounds {
  public:
-  /// From samples: the multiples of the minibatch from `least` to `most`. Throws Error where there
-  /// are none.
+  /// Creates bounds from samples: the multiples of the minibatch from `least` to `most`. Throws
+  /// Error if there are none.
   BatchBounds(std::int64_t least, std::int64_t most, std::int64_t minibatch_size);
 
   [[nodiscard]] std::int64_t least() const { return least_; }
@@ -20,9 +20,9 @@ class BatchBounds {
   /// Samples of the largest batch.
   [[nodiscard]] std::int64_t max_batch() const { return most_ * minibatch_size_; }
 
-  /// The minibatches of the nearest batch, of at least 0 samples.
+  /// The batch nearest to a number of samples, at least 0, in minibatches.
   [[nodiscard]] std::int64_t nearest(double samples) const;
-  /// The step of so many minibatches on as many of the cores that are offered as have one.
+  /// The step of `minibatches` minibatches on the offered cores, or as many as have a minibatch.
   [[nodiscard]] TraceStep step_of(std::int64_t minibatches,
                                   std::optional<std::int64_t> cores) const;
 

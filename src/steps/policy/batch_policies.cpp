@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kFixed = "fixed";
 constexpr std::int64_t kMostSteps = 1'000'000'000;
 
-// Takes what is offered: the shape of a policy.
+// Takes every offer; shows the shape of a policy.
 class FixedPolicy final : public BatchPolicy {
  public:
   [[nodiscard]] std::string name() const override { return std::string(kFixed); }
@@ -40,7 +40,7 @@ BatchBounds read_bounds(Spec& spec, std::int64_t least, std::string_view least_i
     spec.reject("min", fmt::format("{} is above max={}; accepted: 1 to {}", *min, max, max));
   }
   if (!min && least > max) {
-    // A smaller one helps where there is a batch.
+    // A smaller min helps only if some batch is at most `max`.
     const std::string other = max < setting.minibatch_size
                                   ? std::string()
                                   : fmt::format(", or with a min of at most {}", max);

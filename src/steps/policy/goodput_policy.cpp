@@ -18,7 +18,7 @@ constexpr std::string_view kShapes = "shapes";
 constexpr std::string_view kSeconds = "seconds";
 constexpr std::string_view kModel = "model";
 constexpr std::string_view kLastBatch = "last_batch";
-// Of a shape in a state: its cores, its minibatches, and how often it was seen.
+// The numbers of a shape in a state: cores, minibatches, and how often it was seen.
 constexpr std::size_t kOfShape = 3;
 
 }  // namespace
@@ -45,9 +45,9 @@ GoodputPolicy::Candidate GoodputPolicy::candidate(std::int64_t minibatches, std:
           .goodput = batch / seconds * efficiency(minibatches, noise)};
 }
 
-// All cores have as many minibatches, s, or the batch is the largest: with fewer on some cores the
-// step would take as long. In s the goodput rises to one maximum: s times the derivative of the
-// logarithm of T (phi + M) / M, which is
+// Either all cores have equally many minibatches, s, or the batch is the largest: with fewer on
+// some cores the step would take as long. As s grows, the goodput rises to one maximum, because s
+// times the derivative of the logarithm of T (phi + M) / M, which is
 //
 //     slope s T_grad^(gamma - 1) / T^gamma + M / (phi + M) - 1,     M = s cores minibatch,
 //
@@ -108,7 +108,7 @@ BatchDecision GoodputPolicy::decide(const TraceStep& offered,
                                     const SourceProgress& progress) const {
   if (!offered.cores) {
     throw Error(
-        fmt::format("the policy {} goes by cores, and none are offered; accepted: steps "
+        fmt::format("the policy {} depends on cores, and none are offered; accepted: steps "
                     "with their cores",
                     name()));
   }
@@ -151,12 +151,12 @@ BatchDecision GoodputPolicy::decide(const TraceStep& offered,
 void GoodputPolicy::observe(const ObservedStep& step) {
   if (!step.seconds || !(*step.seconds > 0) || !std::isfinite(*step.seconds) || !step.step.cores) {
     throw Error(
-        fmt::format("the policy {} goes by how long steps take on how many cores; "
+        fmt::format("the policy {} depends on how long steps take on how many cores; "
                     "accepted: a source with a clock of modelled time",
                     name()));
   }
   const std::int64_t minibatches = minibatches_of(step.step.batch_size, bounds_.minibatch_size());
-  // The end of training may have shortened it.
+  // The end of training may have shortened the step.
   last_ = std::max(minibatches, bounds_.least());
   const auto [place, is_new] = observed_.try_emplace(StepShape::of(minibatches, *step.step.cores));
   Mean& mean = place->second;
@@ -173,7 +173,7 @@ void GoodputPolicy::observe(const ObservedStep& step) {
 
 void GoodputPolicy::visit_state(StateVisitor& state) {
   constexpr std::string_view kDamaged = "the policy of goodput";
-  // What has been observed is a map, and two arrays in a state.
+  // The observations are a map here, and two arrays in a state.
   std::vector<std::int64_t> shapes;
   std::vector<double> seconds;
   for (const auto& [shape, mean] : observed_) {
@@ -197,7 +197,7 @@ void GoodputPolicy::visit_state(StateVisitor& state) {
         observed_.empty() ? last_ == 0 : last_ >= bounds_.least() && last_ <= bounds_.most(),
         kDamaged);
   }
-  // And not fitted again, so that it is the same on any machine.
+  // The model is not fitted again, so that it is the same on any machine.
   const bool fitted = state.has(kModel, model_.has_value());
   state.require(fitted != observed_.empty(), kDamaged);
   if (state.loading()) model_ = fitted ? std::optional(ThroughputModel{}) : std::nullopt;

@@ -59,13 +59,13 @@ BatchDecision NoiseScalePolicy::decide(const TraceStep& offered,
 }
 
 void NoiseScalePolicy::observe(const ObservedStep& step) {
-  // The end of training may have shortened it.
+  // The end of training may have shortened the step.
   const std::int64_t taken =
       std::max(minibatches_of(step.step.batch_size, bounds_.minibatch_size()), bounds_.least());
   stayed_ = taken == last_ ? stayed_ + 1 : 1;
   last_ = taken;
   if (!step.after.noise_scale) return;
-  // Of less than a sample it is rounding.
+  // A noise scale below a sample is rounding.
   log_noise_.add(exact::log(std::max(1.0, *step.after.noise_scale)), options_.smoothing,
                  Averaging::debiased);
   ++measured_;

@@ -6,7 +6,8 @@
 #include <set>
 #include <vector>
 
-// In one order of sums on every CPU: without vectors, under a name that no other file has.
+// Eigen runs without vectors, for one order of sums on every CPU, and under a name that no other
+// file uses, so that the linker cannot mix the two.
 #define EIGEN_DONT_VECTORIZE
 #define Eigen rubato_eigen_scalar
 #include <Eigen/Cholesky>
@@ -18,7 +19,7 @@ namespace rubato {
 
 namespace {
 
-// In the order of ThroughputModel::state().
+// The unknowns are in the order of ThroughputModel::visit_state().
 constexpr Eigen::Index kGradientBase = 0;
 constexpr Eigen::Index kGradientSlope = 1;
 constexpr Eigen::Index kHostBase = 2;
@@ -31,7 +32,8 @@ constexpr Eigen::Index kUnknowns = 7;
 using Unknowns = Eigen::Matrix<double, kUnknowns, 1>;
 using Normal = Eigen::Matrix<double, kUnknowns, kUnknowns>;
 
-// Of the terms that draw what the times leave open towards 0, against those of the times.
+// The weight of the terms that draw unknowns towards 0, so that times which do not determine them
+// leave them small.
 constexpr double kRidge = 1e-3;
 constexpr double kLeastSlope = 1e-9;
 constexpr double kMostGamma = 10;
@@ -39,11 +41,11 @@ constexpr int kMostIterations = 200;
 constexpr double kFirstDamping = 1e-3;
 constexpr double kLeastDamping = 1e-12;
 constexpr double kMostDamping = 1e12;
-// Below it, as a share of the sum of squares, nothing is gained any more.
+// The iteration stops at a smaller relative gain in the sum of squares.
 constexpr double kLeastGain = 1e-12;
-// Of the mean time, it is none.
+// Less than this share of the mean time is zero.
 constexpr double kNothing = 1e-12;
-// Of both, as either may lie in a valley of its own.
+// The iteration starts from both, because either may lie in the valley of a local minimum.
 constexpr std::array<double, 2> kFirstGammas{1, 3};
 
 double log_of_mean_time(const StepSeconds& observed) {
@@ -52,8 +54,8 @@ double log_of_mean_time(const StepSeconds& observed) {
   return sum / static_cast<double>(observed.size());
 }
 
-// The problem in numbers around 1: times relative to their mean, and each slope times the largest
-// number that it is multiplied by.
+// The problem is scaled to numbers around 1: times are relative to their mean, and each slope is
+// multiplied by the largest number that it multiplies.
 class ThroughputProblem {
  public:
   ThroughputProblem(const StepSeconds& observed, std::int64_t cores_per_host)
@@ -98,7 +100,7 @@ class ThroughputProblem {
     return within(at);
   }
 
-  // The nearest that may be; what is not free is 0, and gamma 1.
+  // The nearest feasible point; unknowns that are not free are 0, and gamma is 1.
   [[nodiscard]] Unknowns within(const Unknowns& at) const {
     Unknowns result;
     for (Eigen::Index i = 0; i < kUnknowns; ++i) {
@@ -109,7 +111,7 @@ class ThroughputProblem {
     return result;
   }
 
-  // Half the sum of squares; and its gradient and Gauss and Newton's Hessian, where asked for.
+  // Half the sum of squares; and its gradient and Gauss-Newton Hessian, if not null.
   [[nodiscard]] double cost(const Unknowns& at, Unknowns* gradient = nullptr,
                             Normal* hessian = nullptr) const {
     double sum = 0;
@@ -131,7 +133,7 @@ class ThroughputProblem {
     return sum;
   }
 
-  // Whether the unknown moves: neither fixed, nor held by a bound that it is pushed against.
+  // True if the unknown may move: it is neither fixed nor pushed against its bound.
   [[nodiscard]] bool moves(Eigen::Index i, const Unknowns& at, const Unknowns& gradient) const {
     if (!free_[static_cast<std::size_t>(i)]) return false;
     if (at[i] <= least(i) && gradient[i] >= 0) return false;
@@ -140,7 +142,7 @@ class ThroughputProblem {
 
   [[nodiscard]] ThroughputModel model_of(Unknowns at) const {
     const double mean = exact::exp(log_mean_);
-    // What has come so near to its bound lies on it.
+    // A value this close to its bound is on it.
     at = (at.array() < kNothing).select(0, at);
     return {.gradient_base = at[kGradientBase] * mean,
             .gradient_slope = at[kGradientSlope] * mean / most_load_,
@@ -156,7 +158,8 @@ class ThroughputProblem {
     double log_time = 0;
     // Minibatches of the busiest core.
     double load = 0;
-    // The term of the cores' sum, whose slope is the next one; kGamma for one core, without a sum.
+    // Index of the base of the cores' sum; its slope is the next one. kGamma for one core, without
+    // a sum.
     Eigen::Index base = kGamma;
     double more = 0;
   };
@@ -184,7 +187,7 @@ class ThroughputProblem {
     const double ratio = std::min(gradient, sync) / larger;
     const double power = exact::pow(ratio, gamma);
     const double by_larger = 1 / (larger * (1 + power));
-    // As the power of 0 is 1 where gamma is 1, and 0 where it is more.
+    // pow() gives the right limit at ratio 0: 1 if gamma is 1, and 0 if it is larger.
     const double by_smaller = by_larger * exact::pow(ratio, gamma - 1);
     const bool gradient_is_larger = gradient >= sync;
     by_gradient(gradient_is_larger ? by_larger : by_smaller);
@@ -210,7 +213,7 @@ struct Minimum {
   double cost = 0;
 };
 
-// Marquardt's damping, in proportion to the diagonal; steps are cut off at the bounds.
+// Marquardt's damping in proportion to the diagonal; steps are clipped at the bounds.
 Minimum minimum_from(const ThroughputProblem& problem, const Unknowns& start) {
   Minimum best{.at = start, .cost = problem.cost(start)};
   double damping = kFirstDamping;

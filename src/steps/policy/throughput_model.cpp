@@ -17,7 +17,7 @@ double ThroughputModel::seconds(const StepShape& shape, std::int64_t cores_per_h
   const auto more = static_cast<double>(shape.cores - 2);
   const double sync = shape.cores <= cores_per_host ? host_base + host_slope * more
                                                     : network_base + network_slope * more;
-  // A power of the ratio of the smaller to the larger, which is in range whatever gamma is.
+  // The power is of the ratio of the smaller to the larger, which is in range for every gamma.
   const double larger = std::max(gradient, sync);
   return larger * exact::pow(1 + exact::pow(std::min(gradient, sync) / larger, gamma), 1 / gamma);
 }

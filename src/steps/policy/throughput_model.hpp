@@ -7,16 +7,16 @@
 
 namespace rubato {
 
-/// What the time of a step depends on in the model.
+/// The properties of a step on which its time depends in the model.
 struct StepShape {
-  /// That have a minibatch; at least 1.
+  /// Cores that have a minibatch; at least 1.
   std::int64_t cores = 1;
-  /// Of the core that has most of them; at least 1.
+  /// Minibatches of the core that has most; at least 1.
   std::int64_t minibatches = 1;
 
   friend auto operator<=>(const StepShape&, const StepShape&) = default;
 
-  /// Of so many minibatches that `cores` share out evenly.
+  /// The shape of a step of `minibatches` minibatches that `cores` cores divide evenly.
   [[nodiscard]] static StepShape of(std::int64_t minibatches, std::int64_t cores);
 };
 
@@ -30,25 +30,26 @@ struct StepShape {
 ///              host_base + host_slope (K - 2)      for cores of one host,
 ///              network_base + network_slope (K - 2)  for cores of several
 ///
-/// gamma is 1 where the two follow one another, and large where they overlap. The sum of
-/// minibatches on a core counts as samples do in the paper, as minibatches are all of one size.
+/// gamma is 1 if the two follow one another, and large if they overlap. The number of minibatches
+/// on a core replaces the paper's number of samples, because minibatches all have one size.
 struct ThroughputModel {
-  /// In seconds, at least 0; gradient_slope above 0.
+  /// All are in seconds and at least 0; gradient_slope is above 0.
   double gradient_base = 0;
   double gradient_slope = 0;
   double host_base = 0;
   double host_slope = 0;
   double network_base = 0;
   double network_slope = 0;
-  /// From 1 to 10.
+  /// At least 1, at most 10.
   double gamma = 1;
 
   friend bool operator==(const ThroughputModel&, const ThroughputModel&) = default;
 
-  /// Where a host has `cores_per_host` cores, and cores fill one host after the other.
+  /// The seconds of a step if a host has `cores_per_host` cores, and cores fill one host after the
+  /// other.
   [[nodiscard]] double seconds(const StepShape& shape, std::int64_t cores_per_host) const;
 
-  /// All of them, in that order.
+  /// Visits all of them, in order of declaration.
   void visit_state(NumberVisitor& numbers);
 };
 

@@ -18,9 +18,9 @@ namespace rubato {
 namespace {
 
 constexpr std::string_view kDevices = "source.devices";
-// Attempts at one step. More, and none will ever succeed.
+// Attempts at one step; if so many fail, none will ever succeed.
 constexpr std::int64_t kMostAttempts = 100'000;
-// Beyond it no availability says anything (Availability::at()).
+// No availability is defined beyond this time (Availability::at()).
 constexpr double kLatestSecond = 3e9;
 
 }  // namespace
@@ -44,7 +44,7 @@ ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, C
 std::optional<TraceStep> ClockedSource::step_at(double seconds,
                                                 const SourceProgress& progress) const {
   if (seconds > kLatestSecond) {
-    throw Error(fmt::format("{}: the clock has come to {:.6g} s; accepted: up to {:.6g} s",
+    throw Error(fmt::format("{}: the clock has reached {:.6g} s; accepted: up to {:.6g} s",
                             where(progress.step), seconds, kLatestSecond));
   }
   const std::int64_t devices = availability_.at(seconds).value_or(0);
@@ -76,7 +76,7 @@ BatchDecision ClockedSource::decide(const TraceStep& offered,
 
 std::optional<double> ClockedSource::loss_between(double begin, double end, std::int64_t cores,
                                                   const SourceProgress& progress) const {
-  // After a round of a cycle nothing comes that was not there in it.
+  // One round of a cycle shows all numbers of devices that can follow.
   if (availability_.end() == TraceEnd::cycle) end = std::min(end, begin + availability_.length());
   end = std::min(end, kLatestSecond);
   for (std::optional<double> change = availability_.next_change(begin); change && *change < end;
@@ -92,7 +92,7 @@ bool ClockedSource::pass(ClockTime& time, double end, std::int64_t cores, const 
   double core_seconds = 0;
   bool reached = false;
   while (now < end && !reached) {
-    // First, as it refuses times that the availability knows nothing of.
+    // cores_at() comes first, because it rejects times beyond the availability's.
     cores = std::min(cores, cores_at(now, progress));
     const double of_cores = static_cast<double>(cores);
     const double last =
@@ -107,7 +107,7 @@ bool ClockedSource::pass(ClockTime& time, double end, std::int64_t cores, const 
     now = until;
   }
   spend_core_seconds(time, now - time.seconds, core_seconds, times_.model());
-  // To the last digit, as availability is read at it.
+  // The time is set exactly, because the availability is read at it.
   time.seconds = now;
   return !reached;
 }
@@ -135,7 +135,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
   const Limit limit = limit_of(progress.budget);
   ClockTime time = time_;
   bool idle = false;
-  // Time of that kind. Whether the limit is reached in it.
+  // Spends time of one kind; true if the limit is reached in it.
   const auto is_last = [&](double end, std::int64_t cores, double ClockTime::*kind) {
     const double begin = time.seconds;
     const bool last = !pass(time, end, cores, limit, progress);
@@ -143,7 +143,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
     return last;
   };
   const auto spent = [&] {
-    // Whatever rounding makes of it.
+    // The budget is shown exactly, without rounding errors.
     if (time.seconds < limit.seconds) time.money = progress.budget.money.value_or(time.money);
     return Outcome{.end = time, .cause = SourceEnd::Cause::budget};
   };
@@ -151,7 +151,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
     const std::optional<TraceStep> offered = step_at(time.seconds, progress);
     if (!offered) {
       const std::optional<double> change = availability_.next_change(time.seconds);
-      // Too few that stay for ever are waited for until the hours are over.
+      // With too few devices for good, the clock runs on until the budget of hours is used up.
       const bool waits = change || (availability_.endless() && std::isfinite(limit.seconds));
       if (!waits) return ended(time, progress);
       if (is_last(change.value_or(limit.seconds), 0, &ClockTime::idle_seconds)) return spent();
@@ -250,7 +250,7 @@ std::string ClockedSource::devices_until(double end) const {
     if (change.seconds > end) break;
     sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
   }
-  // What comes after its length follows from that.
+  // The devices after the length follow from it and from the kind of end.
   if (availability_.length() <= end) {
     sha.add(fmt::format("{} {}\n", availability_.length(),
                         choice_name(kTraceEnds, availability_.end())));

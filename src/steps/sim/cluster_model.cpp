@@ -78,8 +78,8 @@ double latest(const std::vector<std::vector<double>>& ends) {
   return last;
 }
 
-// Of messages that go through one link one after the other, none before `begin`, and are ready at
-// those times, in ascending order.
+// The end of messages that go through one link one after the other, none before `begin`, and that
+// are ready at the times `ready`, which ascend.
 double end_of_messages(const std::vector<double>& ready, double begin, double seconds_of_each) {
   double end = begin;
   for (const double at : ready) end = std::max(end, at) + seconds_of_each;
@@ -194,7 +194,7 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
     const auto of_link = [bytes](const Network::Link& link) {
       return link.latency + bytes * link.per_byte;
     };
-    // Links that are there: within hosts of several cores, and between hosts.
+    // Only existing links count: within hosts of several cores, and between hosts.
     double phase = 0;
     if (network.ranks_per_host > 1) phase = of_link(network.within_host);
     if (busy > network.ranks_per_host) phase = std::max(phase, of_link(network.between_hosts));
@@ -245,7 +245,7 @@ ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches, std::int64
       host_traffic(minibatches, host_weights_of(model_, host_cores), values, kElementBytes);
   const double latency = model_.latency_between_hosts;
   const double per_byte = 1 / model_.bandwidth_between_hosts;
-  // When each sum is in messages.
+  // The times at which each sum has been copied into messages.
   std::vector<std::vector<double>> ready = subtree_ends(minibatches, cores, host_cores);
   const double computed = latest(ready);
   std::int64_t all_roots = 0;
@@ -260,7 +260,7 @@ ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches, std::int64
     const HostTraffic& of = traffic[host];
     parts = std::max({parts, of.parts_sent, of.parts_received});
     if (of.roots == 0) continue;
-    // Nobody receives for longer: what a host gets of each other one is a part of that one's sums.
+    // Receiving takes no longer: a host gets from each other host a part of that host's sums.
     const std::int64_t each = of.sums_sent / of.roots;
     sums =
         std::max(sums, end_of_messages(ready[host], latency, per_byte * static_cast<double>(each)));

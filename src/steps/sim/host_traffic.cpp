@@ -7,8 +7,8 @@ namespace rubato {
 
 namespace {
 
-// HostSum sends these scalars of a subtree's sum besides its values: loss, weight and numbers of
-// minibatches.
+// HostSum sends these scalars of a subtree's sum besides its values: loss, weight and the numbers
+// of minibatches.
 constexpr std::int64_t kScalarBytes = 4 * sizeof(double);
 constexpr std::int64_t kAlignment = sizeof(double);
 
@@ -26,7 +26,7 @@ std::vector<HostTraffic> host_traffic(std::int64_t minibatches, std::span<const 
     traffic[host].roots = static_cast<std::int64_t>(roots.size());
     all_roots += traffic[host].roots;
   }
-  // The last host has what the others' equal parts leave.
+  // The last host has the rest after the equal parts of the others.
   const std::int64_t part = values / hosts;
   const auto part_bytes = [&](std::int64_t host) {
     return (host == hosts - 1 ? values - part * host : part) * value_bytes;
