@@ -108,9 +108,9 @@ TEST(Availability, RejectsWhatIsNone) {
   };
   EXPECT_EQ(error({}), "made: the availability is empty; accepted: devices from 0 s on");
   EXPECT_THAT(error({{1, 8}}), HasSubstr("the first change is not at 0; accepted: 0 s"));
-  EXPECT_THAT(error({{0, 8}, {5, 4}, {5, 3}}), HasSubstr("time does not go on"));
+  EXPECT_THAT(error({{0, 8}, {5, 4}, {5, 3}}), HasSubstr("time does not increase"));
   EXPECT_THAT(error({{0, 8}, {5, 4}, {4, 3}}), HasSubstr("accepted: more than 5 s"));
-  EXPECT_THAT(error({{0, 8}, {101, 4}}), HasSubstr("4 devices at 101 s: that is behind the end"));
+  EXPECT_THAT(error({{0, 8}, {101, 4}}), HasSubstr("4 devices at 101 s: that is after the end"));
   EXPECT_THAT(error({{0, -1}}), HasSubstr("accepted: a whole number from 0 to 1048576"));
   EXPECT_THAT(error({{0, kMaxCores + 1}}), HasSubstr("out of range"));
   EXPECT_THAT(error({{0, 8}}, 0), HasSubstr("it lasts 0 s; accepted: more than 0 s"));

@@ -50,7 +50,8 @@ TEST(SpreadsheetCsv, SemicolonsAndTabsSeparateWhereTheHeaderSaysSo) {
             "t.csv:2: 1 field in '0,128'; accepted: 2, as the header says (step;batchsize)");
   EXPECT_EQ(error_in("step\tbatchsize\n0 128\n"),
             "t.csv:2: 1 field in '0 128'; accepted: 2, as the header says (step<tab>batchsize)");
-  EXPECT_THAT(error_in("step,batchsize;cores\n0,128;8\n"), HasSubstr("is no header of a trace"));
+  EXPECT_THAT(error_in("step,batchsize;cores\n0,128;8\n"),
+              HasSubstr("is not the header of a trace"));
 }
 
 // Of columns that once held something.
@@ -86,7 +87,7 @@ TEST(SpreadsheetCsv, LinesEndAsTheyDoAnywhere) {
 
 TEST(SpreadsheetCsv, NamesMayBeginWithACapital) {
   EXPECT_EQ(read("Step,Batchsize,CORES\n0,128,8\n"), "128/8 ");
-  EXPECT_THAT(error_in("steps,batchsize\n0,128\n"), HasSubstr("is no header"));
+  EXPECT_THAT(error_in("steps,batchsize\n0,128\n"), HasSubstr("is not the header"));
 }
 
 // pandas makes floating-point numbers of a column with gaps.
@@ -98,19 +99,19 @@ TEST(SpreadsheetCsv, WholeNumbersMayEndInAPointAndOneZero) {
     return error_in("step,batchsize\n0," + std::string(size) + "\n");
   };
   const std::string accepted = "; accepted: a whole number from 1 to 1099511627776";
-  EXPECT_EQ(error("1.000"), "t.csv:2: batch size '1.000' is no whole number" + accepted);
-  EXPECT_EQ(error("\"1,024\""), "t.csv:2: batch size '1,024' is no number" + accepted);
-  EXPECT_EQ(error("1.5"), "t.csv:2: batch size '1.5' is no whole number" + accepted);
+  EXPECT_EQ(error("1.000"), "t.csv:2: batch size '1.000' is not a whole number" + accepted);
+  EXPECT_EQ(error("\"1,024\""), "t.csv:2: batch size '1,024' is not a number" + accepted);
+  EXPECT_EQ(error("1.5"), "t.csv:2: batch size '1.5' is not a whole number" + accepted);
   EXPECT_EQ(error("0.0"), "t.csv:2: batch size '0.0' is zero" + accepted);
-  EXPECT_EQ(error(".0"), "t.csv:2: batch size '.0' is no whole number" + accepted);
-  EXPECT_EQ(error("1.1E+12"), "t.csv:2: batch size '1.1E+12' is no whole number" + accepted);
+  EXPECT_EQ(error(".0"), "t.csv:2: batch size '.0' is not a whole number" + accepted);
+  EXPECT_EQ(error("1.1E+12"), "t.csv:2: batch size '1.1E+12' is not a whole number" + accepted);
 }
 
 TEST(SpreadsheetCsv, WhatIsAmbiguousIsRefused) {
   const std::string accepted = "; accepted: 'step,batchsize' or 'step,batchsize,cores'";
   // The index of pandas: to_csv(index=False) leaves it out.
   EXPECT_EQ(error_in(",step,batchsize\n0,0,128\n"),
-            "t.csv:1: ',step,batchsize' is no header of a trace" + accepted);
+            "t.csv:1: ',step,batchsize' is not the header of a trace" + accepted);
   // Excel's "Unicode text".
   EXPECT_EQ(error_in(std::string_view("\xFF\xFEs\0t\0e\0p\0", 10)),
             "t.csv: it is in UTF-16; accepted: a text in UTF-8");
@@ -120,9 +121,9 @@ TEST(SpreadsheetCsv, WhatIsAmbiguousIsRefused) {
             "t.csv:2: something follows a closing quote in '0,\"128\"5'; accepted: a number in "
             "each field");
   EXPECT_EQ(error_in("step,batchsize\n0,\"1\"\"28\"\n"),
-            "t.csv:2: batch size '1\"28' is no number; accepted: a whole number from 1 to "
+            "t.csv:2: batch size '1\"28' is not a number; accepted: a whole number from 1 to "
             "1099511627776");
-  EXPECT_THAT(error_in("step,batchsize\n0,=128\n"), HasSubstr("'=128' is no number"));
+  EXPECT_THAT(error_in("step,batchsize\n0,=128\n"), HasSubstr("'=128' is not a number"));
   // What a file that was cut off would have.
   EXPECT_EQ(error_in("step,batchsize,cores\n0,128,8\n1,12"),
             "t.csv:3: 2 fields in '1,12'; accepted: 3, as the header says (step,batchsize,cores)");
@@ -139,7 +140,7 @@ TEST(SpreadsheetCsv, MayNameItsSeparator) {
   EXPECT_EQ(read("sep=;\nstep;batchsize\n0;256\n"), "256/0 ");
   EXPECT_EQ(read("\xEF\xBB\xBF\"SEP=,\"\r\nstep,batchsize\r\n0,256\r\n"), "256/0 ");
   EXPECT_THAT(error_in("sep=;\nstep;batchsize\n0;x\n"), HasSubstr("t.csv:3: batch size 'x'"));
-  EXPECT_THAT(error_in("sep=x\nstep;batchsize\n0;1\n"), HasSubstr("'sep=x' is no header"));
+  EXPECT_THAT(error_in("sep=x\nstep;batchsize\n0;1\n"), HasSubstr("'sep=x' is not the header"));
 }
 
 TEST(SplitCsv, MakesOneQuoteOfTwo) {

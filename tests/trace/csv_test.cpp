@@ -43,10 +43,11 @@ TEST(Csv, ReadsTheCoresOfHosts) {
 TEST(Csv, RejectsCoresThatAreNotThoseOfHosts) {
   for (const std::string cores : {"4+", "+4", "4++2", "4+-2", "4+x", "0+0", "4+2.5", "4 + 2",
                                   "1048576+1", "9999999999999999999+1"}) {
-    EXPECT_EQ(error_in("step,batchsize,cores\n0,32," + cores + "\n"),
-              "t.csv:2: cores '" + cores +
-                  "' are no number for each host; accepted: whole numbers that come to 1 to "
-                  "1048576, such as 4+2+2");
+    EXPECT_EQ(
+        error_in("step,batchsize,cores\n0,32," + cores + "\n"),
+        "t.csv:2: cores '" + cores +
+            "' are not one number for each host; accepted: whole numbers with a sum from 1 to "
+            "1048576, such as 4+2+2");
   }
 }
 
@@ -82,19 +83,19 @@ TEST(Csv, RejectsAnotherHeader) {
   const std::string accepted = "; accepted: 'step,batchsize' or 'step,batchsize,cores'";
   EXPECT_EQ(error_in("0,128\n1,64\n"), "t.csv:1: the header is missing" + accepted);
   EXPECT_EQ(error_in(",Time,GPUs\n0,1.5,4\n"),
-            "t.csv:1: ',Time,GPUs' is no header of a trace" + accepted);
+            "t.csv:1: ',Time,GPUs' is not the header of a trace" + accepted);
   EXPECT_EQ(error_in("step,batchsize,core\n0,128,4\n"),
-            "t.csv:1: 'step,batchsize,core' is no header of a trace" + accepted);
+            "t.csv:1: 'step,batchsize,core' is not the header of a trace" + accepted);
   EXPECT_EQ(error_in("\nstep,batchsize\n0,128\n"),
-            "t.csv:1: '' is no header of a trace" + accepted);
+            "t.csv:1: '' is not the header of a trace" + accepted);
 }
 
 TEST(Csv, ShowsOnlyTheBeginningOfAStrangeLine) {
   const std::string message = error_in(std::string(100'000, 'x') + "\x1B[31m");
-  EXPECT_THAT(message, HasSubstr("'" + std::string(40, 'x') + "...' is no header"));
+  EXPECT_THAT(message, HasSubstr("'" + std::string(40, 'x') + "...' is not the header"));
   EXPECT_EQ(error_in("a\x1B"
                      "b\n"),
-            "t.csv:1: 'a?b' is no header of a trace; accepted: 'step,batchsize' or "
+            "t.csv:1: 'a?b' is not the header of a trace; accepted: 'step,batchsize' or "
             "'step,batchsize,cores'");
 }
 
@@ -108,12 +109,12 @@ TEST(Csv, RejectsWhatIsNoSize) {
   const auto error_with = [](std::string_view size) {
     return error_in("step,batchsize\n0,32\n1," + std::string(size) + "\n2,32\n");
   };
-  EXPECT_EQ(error_with("abc"), "t.csv:3: batch size 'abc' is no number" + accepted);
-  EXPECT_EQ(error_with("64x"), "t.csv:3: batch size '64x' is no number" + accepted);
+  EXPECT_EQ(error_with("abc"), "t.csv:3: batch size 'abc' is not a number" + accepted);
+  EXPECT_EQ(error_with("64x"), "t.csv:3: batch size '64x' is not a number" + accepted);
   EXPECT_EQ(error_with("-64"), "t.csv:3: batch size '-64' is negative" + accepted);
   EXPECT_EQ(error_with("0"), "t.csv:3: batch size '0' is zero" + accepted);
-  EXPECT_EQ(error_with("64.5"), "t.csv:3: batch size '64.5' is no whole number" + accepted);
-  EXPECT_EQ(error_with("1e3"), "t.csv:3: batch size '1e3' is no whole number" + accepted);
+  EXPECT_EQ(error_with("64.5"), "t.csv:3: batch size '64.5' is not a whole number" + accepted);
+  EXPECT_EQ(error_with("1e3"), "t.csv:3: batch size '1e3' is not a whole number" + accepted);
   EXPECT_EQ(error_with("1099511627777"),
             "t.csv:3: batch size '1099511627777' is too large" + accepted);
   EXPECT_EQ(error_with("99999999999999999999"),
@@ -121,8 +122,8 @@ TEST(Csv, RejectsWhatIsNoSize) {
   EXPECT_EQ(error_with("-99999999999999999999"),
             "t.csv:3: batch size '-99999999999999999999' is negative" + accepted);
   EXPECT_EQ(error_with(""), "t.csv:3: batch size '' is empty" + accepted);
-  EXPECT_EQ(error_with("6 4"), "t.csv:3: batch size '6 4' is no number" + accepted);
-  EXPECT_EQ(error_with("nan"), "t.csv:3: batch size 'nan' is no whole number" + accepted);
+  EXPECT_EQ(error_with("6 4"), "t.csv:3: batch size '6 4' is not a number" + accepted);
+  EXPECT_EQ(error_with("nan"), "t.csv:3: batch size 'nan' is not a whole number" + accepted);
 }
 
 TEST(Csv, RejectsWhatIsNoNumberOfCores) {
@@ -144,7 +145,7 @@ TEST(Csv, RejectsStepsOutOfOrder) {
             "t.csv:4: step 3 stands where step 2 is missing; accepted: step 2" + appended);
   for (const std::string_view step : {"x", "", "-1", "1.5", "99999999999999999999"}) {
     EXPECT_EQ(error_in("step,batchsize\n0,32\n" + std::string(step) + ",32\n"),
-              "t.csv:3: '" + std::string(step) + "' is no step; accepted: step 1");
+              "t.csv:3: '" + std::string(step) + "' is not a step; accepted: step 1");
   }
 }
 
@@ -209,7 +210,7 @@ TEST_F(CsvFile, IsReadAndNamed) {
 
 TEST_F(CsvFile, ThatIsWrongIsNamedWithItsLine) {
   const auto path = write("step,batchsize\n0,128\n1,x\n");
-  EXPECT_THAT(error_reading(path), HasSubstr(path.string() + ":3: batch size 'x' is no number"));
+  EXPECT_THAT(error_reading(path), HasSubstr(path.string() + ":3: batch size 'x' is not a number"));
 }
 
 TEST_F(CsvFile, ThatIsMissingOrNoFile) {
@@ -221,7 +222,7 @@ TEST_F(CsvFile, ThatIsMissingOrNoFile) {
   EXPECT_EQ(error_reading(folder_.path()),
             "cannot read the trace " + folder_.path().string() + ": it is a folder" + accepted);
   EXPECT_EQ(error_reading("/dev/zero"),
-            "cannot read the trace /dev/zero: it is no file" + accepted);
+            "cannot read the trace /dev/zero: it is not a file" + accepted);
   EXPECT_THAT(error_reading(missing / "below" / std::string(300, 'x')),
               HasSubstr("cannot read the trace"));
 }

@@ -198,7 +198,7 @@ TEST(Generators, RefuseWhatCannotBe) {
             "spot, daily");
   EXPECT_THAT(error_generating("spot:sed=1"), HasSubstr("did you mean 'seed'?"));
   EXPECT_THAT(error_generating("constant:devices=-1"), HasSubstr("constant: devices: '-1'"));
-  EXPECT_THAT(error_generating("constant:devices=1.5"), HasSubstr("is no whole number"));
+  EXPECT_THAT(error_generating("constant:devices=1.5"), HasSubstr("is not a whole number"));
   EXPECT_THAT(error_generating("constant:hours=0"), HasSubstr("a number above 0 and up to 87660"));
   EXPECT_THAT(error_generating("constant:hours=87661"), HasSubstr("is out of range"));
   EXPECT_EQ(error_generating("constant:hours=87660"), "no error");

@@ -92,16 +92,18 @@ TEST(Importers, ReadTheFormatThatIsGiven) {
   using Format = AvailabilityFormat;
   EXPECT_EQ(imported(kEventText, Format::events).length(), 3);
   EXPECT_THAT(error_importing(kSampleText, Format::events), StartsWith("a.csv:1: the time '' is"));
-  EXPECT_THAT(error_importing(kEventText, Format::counts), HasSubstr("no JSON"));
+  EXPECT_THAT(error_importing(kEventText, Format::counts), HasSubstr("invalid JSON"));
   EXPECT_THAT(error_importing(kCountText, Format::event_lines), HasSubstr("a.csv:1: "));
-  EXPECT_THAT(error_importing(kEventText, Format::samples), HasSubstr("is no header"));
-  EXPECT_THAT(error_importing("step,batchsize\n0,8\n", Format::samples), HasSubstr("is no header"));
+  EXPECT_THAT(error_importing(kEventText, Format::samples), HasSubstr("is not the header"));
+  EXPECT_THAT(error_importing("step,batchsize\n0,8\n", Format::samples),
+              HasSubstr("is not the header"));
 }
 
 TEST(Importers, RefuseWhatTheyDoNotKnow) {
   for (const std::string_view text : {"what,is,this\n1,2,3\n", "0,8\n60,4\n", "hello",
                                       "seconds,time,count\n0,0,1\n", "seconds\n0\n"}) {
-    EXPECT_THAT(error_importing(text), HasSubstr("is no header of an availability; accepted: "))
+    EXPECT_THAT(error_importing(text),
+                HasSubstr("is not the header of an availability; accepted: "))
         << text;
   }
   for (const std::string_view text : {"", "\n\n", "\xEF\xBB\xBF", " \n0,8\n"}) {
@@ -139,8 +141,8 @@ TEST(Importers, RefuseBadRecords) {
   EXPECT_THAT(error_with(R"({"GPUs": 4})"), HasSubstr("record 2: it has no time"));
   EXPECT_THAT(error_with(R"({"Time": 60, "TPUs": 4})"),
               HasSubstr("it has 'TPUs', which the first"));
-  EXPECT_THAT(error_with("7"), HasSubstr("it is no list of records; accepted: "));
-  EXPECT_THAT(error_with("{"), HasSubstr("no JSON from character "));
+  EXPECT_THAT(error_with("7"), HasSubstr("it is not a list of records; accepted: "));
+  EXPECT_THAT(error_with("{"), HasSubstr("invalid JSON from character "));
   EXPECT_THAT(error_importing(R"([{"a": 0, "b": 4}])"), HasSubstr("record 1: it has 'a, b'"));
   EXPECT_THAT(error_importing("[{}]"), HasSubstr("record 1: it has ''"));
   EXPECT_THAT(error_importing("[]", AvailabilityFormat::records), HasSubstr("no rows follow"));
@@ -148,12 +150,13 @@ TEST(Importers, RefuseBadRecords) {
 
 // pandas writes times of its own in milliseconds.
 TEST(Importers, HintAtMilliseconds) {
-  EXPECT_EQ(error_importing("Time,GPUs\n1652434464406,8\n1652434527406,8\n"),
-            "a.csv:2: the time 1652434464406 is no number of seconds, but looks like milliseconds; "
-            "accepted: seconds, such as 1652434464.4 or 63");
+  EXPECT_EQ(
+      error_importing("Time,GPUs\n1652434464406,8\n1652434527406,8\n"),
+      "a.csv:2: the time 1652434464406 is not a number of seconds, but looks like milliseconds; "
+      "accepted: seconds, such as 1652434464.4 or 63");
   EXPECT_THAT(
       error_importing(R"([{"Time": 1652434464406, "GPUs": 8}])"),
-      HasSubstr("record 1: the time 1652434464406 is no number of seconds, but looks like"));
+      HasSubstr("record 1: the time 1652434464406 is not a number of seconds, but looks like"));
   EXPECT_THAT(error_importing("Time,GPUs\n0,8\n400000000,8\n"),
               HasSubstr("(ten years), not milliseconds"));
 }
@@ -214,14 +217,14 @@ TEST(Importers, RefuseBadSamples) {
             "a.csv:4: a gap of 0 s to the row before; accepted: one row for each time");
   EXPECT_EQ(error_with("90,-1"),
             "a.csv:4: the count '-1' is negative; accepted: a whole number from 0 to 1048576");
-  EXPECT_THAT(error_with("90,1.5"), HasSubstr("the count '1.5' is no whole number"));
-  EXPECT_THAT(error_with("90,x"), HasSubstr("the count 'x' is no number"));
+  EXPECT_THAT(error_with("90,1.5"), HasSubstr("the count '1.5' is not a whole number"));
+  EXPECT_THAT(error_with("90,x"), HasSubstr("the count 'x' is not a number"));
   EXPECT_THAT(error_with("90,1048577"), HasSubstr("is too large"));
   EXPECT_THAT(error_with("90"), StartsWith("a.csv:4: 1 field in '90'; accepted: 2"));
   EXPECT_THAT(error_with("90,1,2"), HasSubstr("3 fields"));
   EXPECT_THAT(error_with("90,\"1"), HasSubstr("a quote is not closed"));
   for (const std::string_view time : {"x", "", "nan", "inf", "1e300", "2022-05-13 09:34"}) {
-    EXPECT_THAT(error_with(fmt::format("{},1", time)), HasSubstr("is no number of seconds"));
+    EXPECT_THAT(error_with(fmt::format("{},1", time)), HasSubstr("is not a number of seconds"));
   }
   EXPECT_THAT(error_with("315576001,1"),
               HasSubstr("accepted: seconds, up to 315576000 (ten years)"));
@@ -247,16 +250,17 @@ TEST(Importers, RefuseBadEvents) {
             "removed");
   EXPECT_EQ(error_with("2000,add,a"),
             "a.csv:3: 'a' is added, but is there already; accepted: a node that is not there");
-  EXPECT_THAT(error_with("2000,add"), HasSubstr("'2000,add' is no event; accepted: milliseconds,"));
-  EXPECT_THAT(error_with("2000,add,c,d"), HasSubstr("is no event"));
+  EXPECT_THAT(error_with("2000,add"),
+              HasSubstr("'2000,add' is not an event; accepted: milliseconds,"));
+  EXPECT_THAT(error_with("2000,add,c,d"), HasSubstr("is not an event"));
   EXPECT_THAT(error_with("2000,add,"), HasSubstr("a name of 0 characters"));
   EXPECT_THAT(error_with("2000,add," + std::string(201, 'x')), HasSubstr("a name of 201"));
-  EXPECT_THAT(error_with("2000.5,add,c"), HasSubstr("the time '2000.5' is no whole number"));
+  EXPECT_THAT(error_with("2000.5,add,c"), HasSubstr("the time '2000.5' is not a whole number"));
   EXPECT_THAT(error_with("-1,add,c"), HasSubstr("the time '-1' is negative"));
   EXPECT_THAT(error_with("1652434464406,add,c"),
               HasSubstr("accepted: milliseconds from the start of the trace on, up to"));
   EXPECT_THAT(error_with("\n2000,add,c"), StartsWith("a.csv:4: there is a blank line"));
-  EXPECT_THAT(error_importing("0,add,a\n0,add,b\n"), HasSubstr("it lasts no time"));
+  EXPECT_THAT(error_importing("0,add,a\n0,add,b\n"), HasSubstr("it has no duration"));
   EXPECT_THAT(error_importing("\n", AvailabilityFormat::events), HasSubstr("the file is empty"));
 }
 
@@ -273,25 +277,27 @@ TEST(Importers, RefuseBadEventLines) {
               HasSubstr("unknown event 'stop'; accepted: add, remove, no-op, migration"));
   EXPECT_THAT(error_with("[1000, \"no-op\", {\"nodes\": [\"b\"]}]"), HasSubstr("neither come nor"));
   EXPECT_THAT(error_with("[1000, \"add\", {}]"), HasSubstr("add without nodes"));
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": \"b\"}]"), HasSubstr("is no list of names"));
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [1]}]"), HasSubstr("is no list of names"));
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [[]]}]"), HasSubstr("is no list of names"));
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": \"b\"}]"),
+              HasSubstr("is not a list of names"));
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [1]}]"), HasSubstr("is not a list of names"));
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [[]]}]"),
+              HasSubstr("is not a list of names"));
   for (const std::string_view line : {"[1, \"add\"]", "{}", "[1, \"no-op\", {}, 4]", "7"}) {
-    EXPECT_THAT(error_with(line), HasSubstr("is no event")) << line;
+    EXPECT_THAT(error_with(line), HasSubstr("is not an event")) << line;
   }
   for (const std::string_view line :
        {"[-1, \"no-op\", {}]", "[1.5, \"no-op\", {}]", "[\"1\", \"no-op\", {}]"}) {
-    EXPECT_THAT(error_with(line), HasSubstr("is no time")) << line;
+    EXPECT_THAT(error_with(line), HasSubstr("is invalid")) << line;
   }
   EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [\"b\"]"),
-              HasSubstr("a.csv:2: no JSON from"));
+              HasSubstr("a.csv:2: invalid JSON from"));
   EXPECT_THAT(error_with("[10, \"no-op\", {\"duration\": 1e300}]"), HasSubstr("a duration of"));
-  EXPECT_THAT(error_with("[1e300, \"no-op\", {}]"), HasSubstr("is no time"));
+  EXPECT_THAT(error_with("[1e300, \"no-op\", {}]"), HasSubstr("is invalid"));
   EXPECT_THAT(error_with("[1e15, \"no-op\", {}]"), HasSubstr("(ten years)"));
   EXPECT_THAT(error_with("\n[1, \"no-op\", {}]"),
               HasSubstr("a.csv:3: there is a blank line before"));
   // An object of three elements is no event.
-  EXPECT_THAT(error_with(R"({"a": 1, "b": "no-op", "c": {}})"), HasSubstr("is no event"));
+  EXPECT_THAT(error_with(R"({"a": 1, "b": "no-op", "c": {}})"), HasSubstr("is not an event"));
 }
 
 TEST(Importers, RefuseBadCounts) {
@@ -308,8 +314,8 @@ TEST(Importers, RefuseBadCounts) {
   EXPECT_THAT(error_with("60", "[\"8\"]"), HasSubstr("count 1 is a text"));
   EXPECT_THAT(error_with("60", "[8, [8]]"), HasSubstr("count 2 is a list"));
   EXPECT_THAT(error_with("60", "[]"), HasSubstr("'data' is empty"));
-  EXPECT_THAT(error_with("60", "8"), HasSubstr("'data' is no list"));
-  EXPECT_THAT(error_with("60", "[8"), HasSubstr("no JSON from character"));
+  EXPECT_THAT(error_with("60", "8"), HasSubstr("'data' is not a list"));
+  EXPECT_THAT(error_with("60", "[8"), HasSubstr("invalid JSON from character"));
   EXPECT_THAT(error_with("60", "[8], \"data\": [4]"), HasSubstr("'data' is there twice"));
   EXPECT_THAT(error_with("1e8", "[1,1,1,1]"), HasSubstr("are 400000000 s; accepted: up to"));
   EXPECT_THAT(error_importing("{\"data\": [8]}"), HasSubstr("there is no gap_seconds"));
@@ -347,10 +353,11 @@ TEST_F(AvailabilityFile, IsToldFromATrace) {
     EXPECT_EQ(kind(text), 1U) << text;
   }
   // What is neither could be either.
-  EXPECT_THAT(error_of([&] { kind("0,32\n1,32\n"); }),
-              testing::AllOf(HasSubstr("t: it begins with '0,32', which is no trace and no avail"),
-                             HasSubstr("'step,batchsize,cores', or the header 'seconds,count'"),
-                             HasSubstr("gap_seconds")));
+  EXPECT_THAT(
+      error_of([&] { kind("0,32\n1,32\n"); }),
+      testing::AllOf(HasSubstr("t: it begins with '0,32', which is neither a trace nor an avail"),
+                     HasSubstr("'step,batchsize,cores', or the header 'seconds,count'"),
+                     HasSubstr("gap_seconds")));
   const std::string trace = folder_.write("t", "step,batchsize\n0,32\n");
   EXPECT_THAT(
       error_of([&] {

@@ -20,9 +20,9 @@ namespace {
 using detail::microseconds_of;
 using detail::seconds_of;
 
-// Rows of the CSV beyond which changes are written instead of samples.
+// The largest number of rows that are written as samples; beyond it, changes are written.
 constexpr std::int64_t kMostSamples = 10'000'000;
-// Up to there a double tells microseconds apart, with room for what follows a change.
+// A double resolves microseconds up to this time, with room for what follows a change.
 constexpr double kLatest = 3e9;
 
 double rounded(double seconds) {
@@ -41,7 +41,7 @@ double checked_gap(double gap, const std::string& source) {
                           gap, kMaxAvailabilitySeconds));
 }
 
-// `last` is negative where there is none.
+// `last` is the time of the change before, negative for the first.
 void require_change(const AvailabilityChange& change, double last, double length,
                     const std::string& source) {
   const auto fail = [&](std::string_view wrong, const std::string& accepted) {
@@ -52,9 +52,9 @@ void require_change(const AvailabilityChange& change, double last, double length
     fail("the number is out of range", whole_range(0, kMaxCores));
   }
   if (last < 0 && change.seconds != 0) fail("the first change is not at 0", "0 s");
-  if (!(change.seconds <= length)) fail("that is behind the end", fmt::format("{} s", length));
+  if (!(change.seconds <= length)) fail("that is after the end", fmt::format("{} s", length));
   if (last >= 0 && !(change.seconds > last)) {
-    fail("time does not go on", fmt::format("more than {} s", last));
+    fail("time does not increase", fmt::format("more than {} s", last));
   }
 }
 
@@ -74,14 +74,14 @@ Availability::Availability(std::vector<AvailabilityChange> changes, double lengt
         fmt::format("{}: the availability is empty; accepted: devices from 0 s on", source_));
   }
   if (sample_gap_) sample_gap_ = checked_gap(*sample_gap_, source_);
-  // In place: there may be millions.
+  // The filtering is done in place, because there may be millions of changes.
   std::size_t kept = 0;
   double last = -1;
   for (AvailabilityChange change : changes_) {
     require_change(change, last, length, source_);
     last = change.seconds;
     change.seconds = rounded(change.seconds);
-    // Of two within a microsecond the later one counts.
+    // The later of two changes in the same microsecond counts.
     if (kept > 0 && changes_[kept - 1].seconds == change.seconds) --kept;
     if (kept > 0 && changes_[kept - 1].devices == change.devices) continue;
     changes_[kept++] = change;
@@ -171,7 +171,7 @@ AvailabilitySummary summary_of(const Availability& availability) {
     const bool last = i + 1 == changes.size();
     const double until = last ? availability.length() : changes[i + 1].seconds;
     const double stretch = until - changes[i].seconds;
-    // A change at the end holds for no time.
+    // A change at the end has no duration.
     if (stretch == 0) continue;
     if (i > 0) ++summary.changes;
     summary.fewest = std::min(summary.fewest, changes[i].devices);

@@ -7,11 +7,11 @@
 
 namespace rubato::detail {
 
-/// What an availability is made of, but for its name and what follows its end: read by an importer
-/// or made by a generator.
+/// The parts of an availability except its name and what follows its end; read by an importer or
+/// made by a generator.
 struct AvailabilityParts {
   std::vector<AvailabilityChange> changes{};
-  /// Seconds.
+  /// The length in seconds.
   double length = 0;
   std::optional<double> sample_gap{};
 };

@@ -19,7 +19,7 @@ namespace {
 using detail::microseconds_of;
 
 constexpr std::int64_t kMostSteps = 10'000'000;
-// Such a number of microseconds in ten years, times it, is within 64 bits.
+// The microseconds of ten years times this number are within 64 bits.
 constexpr std::int64_t kMostStepsPerSample = 10'000;
 constexpr RealRange kStepSeconds{0.001, kMaxAvailabilitySeconds, true, true,
                                  "a number from 0.001 to 315576000"};
@@ -51,7 +51,7 @@ constexpr std::array<PolicyRow, 2> kPolicies{
      {"strong", "the batch stays and devices share it: with fewer of them each has more to do",
       read_strong}}};
 
-// What is of both policies behind what is of one.
+// Arguments of both policies are read after those of one.
 AvailabilitySteps read_policy(const PolicyRow& row, Spec& spec, std::int64_t minibatch) {
   AvailabilitySteps options = row.read(spec, minibatch);
   options.minibatch = minibatch;
@@ -64,18 +64,18 @@ AvailabilitySteps read_policy(const PolicyRow& row, Spec& spec, std::int64_t min
   return options;
 }
 
-// The time of a step: `microseconds` for so many `steps`.
+// The time of a step, as a fraction: `microseconds` for `steps` steps.
 struct StepTime {
   std::int64_t microseconds;
   std::int64_t steps;
 
-  // Steps that begin before `time`, in microseconds.
+  // The number of steps that begin before `time`, in microseconds.
   [[nodiscard]] std::int64_t begun_before(std::int64_t time) const {
     return (time * steps + microseconds - 1) / microseconds;
   }
 };
 
-// `value` in proportion, as `most` becomes `limit` where it is more: to the nearest, a half up,
+// `value` scaled by limit / most if `most` is above `limit`: rounded to the nearest (a half up),
 // from 1 to `limit`.
 std::int64_t scaled(std::int64_t value, std::int64_t most, std::int64_t limit) {
   if (most <= limit) return std::min(value, limit);
@@ -171,7 +171,7 @@ StepOfDeviceCount::StepOfDeviceCount(const Availability& availability,
   require_one("quantum", options_.quantum, kMaxCores);
   for (const AvailabilityChange& change : availability.changes()) {
     const std::int64_t workers = change.devices / options_.quantum;
-    // What is only held has no time of its own, and no step in a trace.
+    // Devices that are only held after the end have no step in a trace.
     if (change.seconds < availability.length()) most_workers_ = std::max(most_workers_, workers);
     if (availability.lasts(change)) largest_workers_ = std::max(largest_workers_, workers);
   }

@@ -40,8 +40,8 @@ class Parser {
   std::vector<TraceStep> steps() {
     read_header();
     std::vector<TraceStep> steps;
-    // The first of the lines of nothing but separators, which a spreadsheet writes at the end for
-    // rows that were emptied.
+    // The first line with nothing but separators; spreadsheets write them at the end for rows that
+    // were emptied.
     std::int64_t empty_line = 0;
     while (reader_.next_line()) {
       detail::split_csv(reader_.line(), separator_, cells_);
@@ -67,7 +67,7 @@ class Parser {
     throw Error(fmt::format("{}:{}: {}; accepted: {}", reader_.source(), line, wrong, accepted));
   }
 
-  // Whether the line is a header with that separator.
+  // True if the line is a header with that separator.
   [[nodiscard]] bool is_header(char separator) {
     detail::split_csv(reader_.line(), separator, cells_);
     cells_.drop_empty_beyond(2);
@@ -93,7 +93,7 @@ class Parser {
     const std::string accepted = fmt::format("'{}' or '{}'", kHeader, kHeaderWithCores);
     detail::split_csv(reader_.line(), kSeparators.front(), cells_);
     if (is_number(cells_.fields.front())) reader_.fail("the header is missing", accepted);
-    reader_.fail(fmt::format("{} is no header of a trace", excerpt(reader_.line())), accepted);
+    reader_.fail(fmt::format("{} is not the header of a trace", excerpt(reader_.line())), accepted);
   }
 
   TraceStep read_row() {
@@ -111,7 +111,7 @@ class Parser {
     return step;
   }
 
-  // A row without its last field is refused: so is the end of a file that was cut off.
+  // Rows without their last field are refused, because a file that was cut off ends so.
   void require_columns(std::size_t count) const {
     if (count == columns_) return;
     const std::string separator = separator_ == '\t' ? "<tab>" : std::string(1, separator_);
@@ -121,9 +121,8 @@ class Parser {
                     fmt::join(kColumns.begin(), kColumns.begin() + columns_, separator)));
   }
 
-  // The published trace of the original's MNIST example counts 0 to 9 and then 0 to 799: traces are
-  // appended to each other as they are. A first row that merely stands there twice is no such
-  // trace.
+  // The published trace of the original MNIST example counts 0 to 9 and then 0 to 799: traces are
+  // simply appended to each other. A first row that occurs twice is not such a trace.
   [[nodiscard]] bool may_begin_again() const { return expected_step_ >= 2; }
 
   [[nodiscard]] std::string next_step() const {
@@ -134,7 +133,7 @@ class Parser {
   void read_step(std::string_view field) {
     const std::int64_t step = whole_number(field).value_or(-1);
     if (step < 0) {
-      reader_.fail(fmt::format("{} is no step", excerpt(field)), next_step());
+      reader_.fail(fmt::format("{} is not a step", excerpt(field)), next_step());
     }
     if (step == 0 && may_begin_again()) expected_step_ = 0;
     if (step < expected_step_)
@@ -146,7 +145,7 @@ class Parser {
     ++expected_step_;
   }
 
-  // A number, or one for each host with '+' between them.
+  // Reads a number, or one for each host with '+' between them.
   void read_cores(std::string_view field, TraceStep& step) const {
     if (field.find('+') == std::string_view::npos) {
       step.cores = read_number("cores", field, kMaxCores);
@@ -164,8 +163,8 @@ class Parser {
   }
 
   [[noreturn]] void fail_cores(std::string_view field) const {
-    reader_.fail(fmt::format("cores {} are no number for each host", excerpt(field)),
-                 fmt::format("whole numbers that come to 1 to {}, such as 4+2+2", kMaxCores));
+    reader_.fail(fmt::format("cores {} are not one number for each host", excerpt(field)),
+                 fmt::format("whole numbers with a sum from 1 to {}, such as 4+2+2", kMaxCores));
   }
 
   [[nodiscard]] std::int64_t read_number(std::string_view what, std::string_view field,
@@ -180,7 +179,7 @@ class Parser {
   std::int64_t expected_step_ = 0;
   char separator_ = ',';
   std::size_t columns_ = 0;
-  // Of the line.
+  // The fields of the current line.
   detail::CsvFields cells_;
 };
 

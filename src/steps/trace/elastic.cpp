@@ -11,10 +11,11 @@ struct Run {
   int steps;
 };
 
-// Capacity that is acquired step by step while the market is calm and lost at once when it is not:
-// three climbs, each ended by a preemption. Below 256 some of 8 cores idle at minibatches of 32; at
-// 288, 352 and 416 they do uneven numbers of substeps. The sum (18,304 samples) is no multiple of
-// the 12,000 samples of the built-in digits, so that every epoch meets another part of the trace.
+// Capacity is acquired step by step while the market is calm and lost at once when it is not: three
+// climbs, each ended by a preemption. Below 256 some of 8 cores are idle with minibatches of 32; at
+// 288, 352 and 416 they have unequal numbers of substeps. The sum (18,304 samples) is not a
+// multiple of the 12,000 samples of the built-in digits, so that every epoch meets another part of
+// the trace.
 constexpr std::array<Run, 20> kRuns{{
     {32, 2},  {64, 2},  {96, 2},  {128, 3}, {192, 3}, {256, 4}, {352, 3}, {416, 3}, {512, 5},  //
     {160, 2}, {256, 4}, {352, 4},                                                              //

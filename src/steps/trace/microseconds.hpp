@@ -9,7 +9,7 @@ namespace rubato::detail {
 [[nodiscard]] inline std::int64_t microseconds_of(double seconds) {
   return std::llround(seconds * 1e6);
 }
-/// The double nearest to it: microseconds_of() gives the same microseconds back.
+/// The nearest double; microseconds_of() converts it back to the same microseconds.
 [[nodiscard]] inline double seconds_of(std::int64_t microseconds) {
   return static_cast<double>(microseconds) / 1e6;
 }

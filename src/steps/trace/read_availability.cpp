@@ -18,12 +18,12 @@ namespace {
 
 using detail::TextReader;
 
-// The first line of what is there.
+// The first line of a text, or as much of it as is there.
 std::string_view first_line(std::string_view beginning) {
   return beginning.substr(0, beginning.find_first_of("\r\n"));
 }
 
-// The fields of the first line, at the separator that makes most of it.
+// The fields of the first line, with the separator that gives most fields.
 detail::CsvFields first_fields(std::string_view beginning) {
   detail::CsvFields best;
   for (const char separator : detail::kSeparators) {
@@ -34,12 +34,12 @@ detail::CsvFields first_fields(std::string_view beginning) {
   return best;
 }
 
-// Whether a file is a trace of steps: its header begins with `step`.
+// True if a file is a trace of steps: its header begins with `step`.
 bool has_steps(std::string_view beginning) {
   return detail::is_name(first_fields(beginning).fields.front(), "step");
 }
 
-// What a file looks like; empty where it looks like nothing that has an availability.
+// The format that a file's beginning indicates; empty if it is none of them.
 std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return std::nullopt;
@@ -88,12 +88,12 @@ Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, 
                   const DeviceColumns& columns) {
   if (!format && has_steps(reader.beginning())) {
     throw Error(
-        fmt::format("{}:1: this is a trace, which says what every step is, not when there "
-                    "are how many devices; accepted: {}",
+        fmt::format("{}:1: this is a trace of steps, without times and numbers of devices; "
+                    "accepted: {}",
                     reader.source(), detail::kFormatsAccepted));
   }
   if (!format) format = format_of(reader.beginning());
-  // Its importer knows best what is wrong with what looks like nothing.
+  // A file of no known format is left to this importer, which has the best messages about it.
   detail::AvailabilityParts imported =
       import(reader, format.value_or(AvailabilityFormat::samples), columns);
   return {std::move(imported.changes), imported.length, reader.source(), end, imported.sample_gap};
@@ -130,7 +130,7 @@ std::variant<Trace, Availability> read_trace_or_availability(const std::filesyst
   const bool is_trace = is_empty || has_steps(reader.beginning());
   if (!is_trace && !format_of(reader.beginning())) {
     throw Error(fmt::format(
-        "{}: it begins with {}, which is no trace and no availability; "
+        "{}: it begins with {}, which is neither a trace nor an availability; "
         "accepted: the header 'step,batchsize' or 'step,batchsize,cores', or {}",
         path.string(), detail::excerpt(first_line(reader.beginning())), detail::kFormatsAccepted));
   }

@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-// A sum of them is far within 64 bits.
+// The limit keeps sums of cores far within 64 bits.
 bool is_cores_of_host(std::int64_t cores) {
   return cores >= 0 && cores <= kMaxCores;
 }

@@ -27,7 +27,7 @@ constexpr std::array<GeneratorRow, 6> kGenerators{
     {{"constant", "always the same number of devices", detail::read_constant},
      {"steps", "one number of devices after the other, each for its time", detail::read_steps},
      {"saw", "down from high to low in equal levels, and up again", detail::read_saw},
-     {"walk", "a random walk: every so many seconds up or down by at most `move`, between bounds",
+     {"walk", "a random walk: every `every` seconds up or down by at most `move`, between bounds",
       detail::read_walk},
      {"spot",
       "a spot market: each device that is missing arrives, and each that is there is preempted, at "

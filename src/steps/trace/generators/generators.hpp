@@ -12,10 +12,10 @@
 
 namespace rubato::detail {
 
-/// Makes it, when all that was to be read has been.
+/// Generates an availability from arguments that have been read.
 using Generation = std::function<AvailabilityParts()>;
 
-// One for each generator: reads its arguments.
+// The readers of the generators' arguments, one for each generator.
 [[nodiscard]] Generation read_constant(Spec& spec);
 [[nodiscard]] Generation read_steps(Spec& spec);
 [[nodiscard]] Generation read_saw(Spec& spec);
@@ -23,22 +23,22 @@ using Generation = std::function<AvailabilityParts()>;
 [[nodiscard]] Generation read_spot(Spec& spec);
 [[nodiscard]] Generation read_daily(Spec& spec);
 
-// Arguments that several have.
+// Arguments that several generators have in common.
 
 /// The length, in seconds.
 [[nodiscard]] double read_hours(Spec& spec);
-/// Seconds between two samples; with `length` no more than ten million of them.
+/// Seconds between two samples; throws Error if `length` would have more than ten million of them.
 [[nodiscard]] std::int64_t read_every(Spec& spec, std::int64_t fallback, double length);
 [[nodiscard]] std::int64_t read_seed(Spec& spec);
 
-/// A stream of random numbers, the same for each seed and stream wherever it is drawn.
+/// A stream of random numbers that depends on the seed and the stream only.
 class Draws {
  public:
   Draws(std::int64_t seed, std::int64_t stream) : seed_(seed), stream_(stream) {}
 
-  /// From 0 to below 1.
+  /// A number from 0 to below 1.
   [[nodiscard]] double share();
-  /// From `low` to `high`, which are at most 2^32 apart.
+  /// A whole number from `low` to `high`, which are at most 2^32 apart.
   [[nodiscard]] std::int64_t whole(std::int64_t low, std::int64_t high);
 
  private:
@@ -47,7 +47,7 @@ class Draws {
   std::int64_t drawn_ = 0;
 };
 
-/// More changes than that are refused: a typing error, in all likelihood.
+/// The largest number of changes; more are most likely a typing error.
 inline constexpr std::int64_t kMostChanges = 10'000'000;
 
 }  // namespace rubato::detail

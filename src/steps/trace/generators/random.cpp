@@ -1,4 +1,4 @@
-// Generators by chance, each the same for the same seed.
+// Random generators; each gives the same availability for the same seed.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ AvailabilityParts make_walk(const WalkOptions& options) {
   for (std::int64_t time = 0; static_cast<double>(time) < options.length; time += options.every) {
     made.changes.push_back({.seconds = static_cast<double>(time), .devices = devices});
     devices += draws.whole(-options.move, options.move);
-    // What would go beyond a bound comes back from it.
+    // A move beyond a bound is reflected at it.
     if (devices < options.low) devices = 2 * options.low - devices;
     if (devices > options.high) devices = 2 * options.high - devices;
     devices = std::clamp(devices, options.low, options.high);
@@ -45,7 +45,7 @@ AvailabilityParts make_walk(const WalkOptions& options) {
 struct SpotOptions {
   std::int64_t most;
   std::int64_t start;
-  // Means, in seconds.
+  // Mean durations, in seconds.
   double wait;
   double life;
   std::int64_t bulk;
@@ -53,14 +53,14 @@ struct SpotOptions {
   std::int64_t seed;
 };
 
-// A Markov process in continuous time: the time to the next event is exponential, and what it is,
-// is drawn in proportion to the rates. Events are kept to the second.
+// A Markov process in continuous time: the time to the next event is exponential, and the kind of
+// event is drawn in proportion to the rates. Events are rounded up to whole seconds.
 AvailabilityParts make_spot(const SpotOptions& options) {
   constexpr std::int64_t kStream = 2;
   AvailabilityParts made{.changes = {{0, options.start}}, .length = options.length};
   Draws draws(options.seed, kStream);
-  // As many devices go at a time on average, so that each lives for `life`: while there are `bulk`
-  // of them at least. Fewer live longer (docs/traces.md).
+  // The mean number of devices preempted at once, by which the rate is divided so that each lives
+  // for `life` while there are at least `bulk` devices; fewer live longer (docs/traces.md).
   const double mean_bulk = static_cast<double>(1 + options.bulk) / 2;
   std::int64_t devices = options.start;
   double time = 0;

@@ -1,4 +1,4 @@
-// Generators without chance.
+// Generators without chance, and the daily cycle, whose noise is optional.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ struct Level {
   std::int64_t seconds;
 };
 
-// One after the other, again and again.
+// The levels one after the other, repeated `cycles` times.
 AvailabilityParts repeated(const std::vector<Level>& levels, std::int64_t cycles) {
   AvailabilityParts made;
   for (std::int64_t cycle = 0; cycle < cycles; ++cycle) {

@@ -18,26 +18,26 @@ namespace {
 
 constexpr std::string_view kCounts = R"({"metadata": {"gap_seconds": 60}, "data": [8, 4]})";
 
-// Of the count, and of all after it until the next.
+// A count that holds from an index until the next run.
 struct CountRun {
   std::int64_t index;
   std::int64_t count;
 };
 
-// Takes the gap and the counts as the parser comes to them. Other keys are passed over.
+// Takes the gap and the counts while the parser runs, and ignores other keys.
 class CountsDocument {
  public:
   using Json = nlohmann::json;
 
-  // Negative where it is not there.
+  // Negative if the gap is missing.
   double gap = -1;
   bool has_data = false;
   std::vector<CountRun> runs;
   std::int64_t counts = 0;
-  // What is wrong and what would be accepted; empty where nothing is.
+  // The error and what would be accepted; empty if there is none.
   std::string flaw;
 
-  // What the parser calls: false ends it.
+  // The parser calls the following functions; false stops it.
   bool null() { return value("null"); }
   bool boolean(bool flag) { return value(flag ? "true" : "false"); }
   bool binary(Json::binary_t& /*bytes*/) { return value("binary"); }
@@ -68,7 +68,7 @@ class CountsDocument {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const Json::exception& /*error*/) {
-    return fail(fmt::format("no JSON from character {} on", position), kCounts);
+    return fail(fmt::format("invalid JSON from character {} on", position), kCounts);
   }
 
  private:
@@ -76,12 +76,12 @@ class CountsDocument {
     flaw = fmt::format("{}; accepted: {}", wrong, accepted);
     return false;
   }
-  // Something that is no number.
+  // Handles a value that is not a number.
   bool value(std::string_view what) {
     if (in_data_ && depth_ == 2) {
       return fail(fmt::format("count {} is {}", counts + 1, what), whole_range(0, kMaxCores));
     }
-    if (depth_ == 1 && key_ == "data") return fail("'data' is no list", "a list of counts");
+    if (depth_ == 1 && key_ == "data") return fail("'data' is not a list", "a list of counts");
     return true;
   }
   bool number(double number) {
@@ -115,7 +115,7 @@ class CountsDocument {
   int depth_ = 0;
   bool in_metadata_ = false;
   bool in_data_ = false;
-  // Of the document, and of the object within it that is open.
+  // The last keys of the document, and of the open object within it.
   std::string key_;
   std::string inner_key_;
 };

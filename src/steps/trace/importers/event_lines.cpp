@@ -19,24 +19,24 @@ namespace {
 constexpr std::string_view kEventLine =
     "[milliseconds, \"add|remove|no-op\", {\"nodes\": [names]}]";
 
-// Takes what matters of a line of JSON as its parser comes to it, so that no tree of it is made:
-// there may be millions of lines.
+// Takes the relevant values of a line of JSON while the parser runs, without building a tree: there
+// may be millions of lines.
 class EventLine {
  public:
   using Json = nlohmann::json;
 
-  // Negative where they are not there.
+  // Negative if they are missing.
   double milliseconds = -1;
   double duration = -1;
   std::string kind;
   bool has_nodes = false;
   std::vector<std::string> nodes;
-  // What is wrong; empty where nothing is.
+  // The error; empty if there is none.
   std::string flaw;
-  // Whether the line is an array of three.
+  // True if the line is an array of three elements.
   [[nodiscard]] bool is_event() const { return elements_ == 3 && is_array_; }
 
-  // What the parser calls: false ends it.
+  // The parser calls the following functions; false stops it.
   bool null() { return value(); }
   bool boolean(bool /*flag*/) { return value(); }
   bool binary(Json::binary_t& /*bytes*/) { return value(); }
@@ -63,18 +63,18 @@ class EventLine {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const Json::exception& /*error*/) {
-    flaw = fmt::format("no JSON from column {} on", position);
+    flaw = fmt::format("invalid JSON from column {} on", position);
     return false;
   }
 
  private:
-  // Whether the value that comes is that key's in the third element.
+  // True if the next value belongs to that key in the third element.
   [[nodiscard]] bool is(std::string_view key) const {
     return depth_ == 2 && elements_ == 3 && key_ == key;
   }
   bool value() {
     if (depth_ == 1) ++elements_;
-    if (in_nodes_ || is("nodes")) flaw = "'nodes' is no list of names";
+    if (in_nodes_ || is("nodes")) flaw = "'nodes' is not a list of names";
     return flaw.empty();
   }
   bool number(double number) {
@@ -101,13 +101,13 @@ class EventLine {
   // Elements of the line's array that have begun.
   int elements_ = 0;
   bool is_array_ = false;
-  // Whether the list of nodes is open, and nothing within it.
+  // True while the list of nodes is the innermost open value.
   bool in_nodes_ = false;
-  // The last key of the element that is open.
+  // The last key of the open element.
   std::string key_;
 };
 
-// A whole number of milliseconds, or nothing.
+// The value if it is a whole number of milliseconds; empty otherwise.
 std::optional<std::int64_t> whole_milliseconds(double value) {
   if (!(value >= 0 && value <= 0x1p53) || value != std::floor(value)) return std::nullopt;
   return static_cast<std::int64_t>(value);
@@ -116,13 +116,13 @@ std::optional<std::int64_t> whole_milliseconds(double value) {
 void apply(const TextReader& reader, const EventLine& event, NodeEvents& events) {
   const auto milliseconds = whole_milliseconds(event.milliseconds);
   if (!milliseconds) {
-    reader.fail(fmt::format("the time in {} is no time", excerpt(reader.line())),
+    reader.fail(fmt::format("the time in {} is invalid", excerpt(reader.line())),
                 "a whole number of milliseconds, from 0 on");
   }
   events.at(*milliseconds);
   const bool adds = event.kind == "add";
   const bool removes = event.kind == "remove";
-  // Parcae writes "migration" where nodes change their places, but none comes or goes.
+  // Parcae writes "migration" when nodes move, but none is added or removed.
   if (!adds && !removes && event.kind != "no-op" && event.kind != "migration") {
     reader.fail(fmt::format("unknown event {}", excerpt(event.kind)),
                 "add, remove, no-op, migration");
@@ -163,11 +163,11 @@ AvailabilityParts import_event_lines(TextReader& reader) {
     if (ended) reader.fail("there is a blank line before this event", kEventLine);
     EventLine event;
     const bool good = nlohmann::json::sax_parse(line.begin(), line.end(), &event);
-    // The first line may be of another form.
+    // The first line may show that the file has another format.
     const std::string_view accepted = any ? kEventLine : kFormatsAccepted;
     if (!event.flaw.empty()) reader.fail(event.flaw, accepted);
     if (!good || !event.is_event() || event.kind.empty()) {
-      reader.fail(fmt::format("{} is no event", excerpt(line)), accepted);
+      reader.fail(fmt::format("{} is not an event", excerpt(line)), accepted);
     }
     apply(reader, event, events);
     duration = duration_of(reader, event);

@@ -15,7 +15,7 @@ constexpr std::string_view kEvent = "milliseconds,add|remove,node";
 void read_event(const TextReader& reader, const CsvFields& cells, NodeEvents& events) {
   const auto& fields = cells.fields;
   if (!cells.flaw.empty() || fields.size() != 3) {
-    reader.fail(fmt::format("{} is no event", excerpt(reader.line())), kEvent);
+    reader.fail(fmt::format("{} is not an event", excerpt(reader.line())), kEvent);
   }
   const auto milliseconds = whole_number(fields[0]);
   if (!milliseconds || *milliseconds < 0) {
@@ -42,7 +42,7 @@ AvailabilityParts import_events(TextReader& reader) {
   while (reader.next_line()) {
     split_csv(reader.line(), ',', cells);
     cells.drop_empty_beyond(3);
-    // Blank lines stand at the end only.
+    // Blank lines are accepted at the end only.
     if (cells.empty()) {
       ended = true;
       continue;

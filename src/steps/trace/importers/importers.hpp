@@ -16,26 +16,27 @@
 
 namespace rubato::detail {
 
-// One for each format; all read in one pass, and throw Error with the line, or in JSON the entry.
+// The importers, one for each format. All read in one pass, and throw Error with the line, or for
+// JSON the entry.
 [[nodiscard]] AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns);
 [[nodiscard]] AvailabilityParts import_records(TextReader& reader, const DeviceColumns& columns);
 [[nodiscard]] AvailabilityParts import_events(TextReader& reader);
 [[nodiscard]] AvailabilityParts import_event_lines(TextReader& reader);
 [[nodiscard]] AvailabilityParts import_counts(TextReader& reader);
 
-/// Whether a column of that name has times.
+/// True if a column of that name has times.
 [[nodiscard]] bool is_time(std::string_view name);
 
-/// What all formats begin with, for messages about a file that has none of them.
+/// The beginnings of all formats, for messages about a file that has none of them.
 inline constexpr std::string_view kFormatsAccepted =
     "the header 'seconds,count' or such as ',Time,GPUs', records such as '[{\"Time\": 0, \"GPUs\": "
     "4}, ...]', events such as '0,add,node1' or '[0, \"add\", {\"nodes\": [...]}]', or "
     "'{\"metadata\": {\"gap_seconds\": ...}, \"data\": [...]}'";
 
-/// The changes of an availability as they come, in ascending order of time.
+/// Collects the changes of an availability in ascending order of time.
 class ChangeList {
  public:
-  /// From `microseconds` on there are so many devices; of two at one time the later one counts.
+  /// Adds a change to `devices` devices at `microseconds`; the later of two at one time counts.
   void add(std::int64_t microseconds, std::int64_t devices);
   [[nodiscard]] std::vector<AvailabilityChange> take() { return std::move(changes_); }
 
@@ -43,31 +44,31 @@ class ChangeList {
   std::vector<AvailabilityChange> changes_;
 };
 
-/// The time and the devices of a row are in these columns.
+/// The columns of a table that hold the time and the devices.
 struct SampleColumns {
   std::size_t time = 0;
-  /// One, or several of which the sum counts.
+  /// One column, or several whose sum counts.
   std::vector<std::size_t> counts{};
 };
 
 /// Throws an error about the row, or record, that was read last.
 using FailAtRow = std::function<void(std::string_view wrong, std::string_view accepted)>;
 
-/// Nothing where the names are not those of one column of times and of others with devices. Throws
-/// by `fail` where there are several of these, and `wanted` does not say which.
+/// The columns among `names`; empty unless there is one column of times and at least one other.
+/// Throws by `fail` if several columns may count devices and `wanted` does not choose.
 [[nodiscard]] std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& names,
                                                         const DeviceColumns& wanted,
                                                         const FailAtRow& fail);
 
-/// Takes rows of times and counts in their order.
+/// Collects rows of times and counts in order.
 class SampleRows {
  public:
   explicit SampleRows(FailAtRow fail) : fail_(std::move(fail)) {}
 
-  /// A row without a count, which is the last, says where the availability ends.
+  /// Adds a row; one without a count must be the last and says where the availability ends.
   void take(double seconds, std::optional<std::int64_t> count);
-  /// All of them; where no row says how long the last one lasts, it is as long as the one before
-  /// it. `source` stands for the file in messages.
+  /// The availability of all rows. If no row gives its end, the last row lasts as long as the one
+  /// before it. `source` names the file in messages.
   [[nodiscard]] AvailabilityParts all(const std::string& source);
 
  private:
@@ -76,32 +77,33 @@ class SampleRows {
   FailAtRow fail_;
   ChangeList changes_;
   double first_ = 0;
-  // In microseconds since the first.
+  // Time of the last row, in microseconds since the first.
   std::int64_t last_ = 0;
-  // Between the last two rows.
+  // Microseconds between the last two rows.
   std::int64_t gap_ = 0;
   std::int64_t rows_ = 0;
   bool regular_ = true;
   bool ended_ = false;
 };
 
-/// Follows which nodes there are through the events of a file.
+/// Tracks the existing nodes through the events of a file.
 class NodeEvents {
  public:
   explicit NodeEvents(const TextReader& reader) : reader_(reader) { changes_.add(0, 0); }
 
-  // The event of the reader's line; each throws Error where it cannot be.
+  // The following functions handle the event in the reader's line; each throws Error if it is
+  // impossible.
 
-  /// To be called first: when it is, in milliseconds.
+  /// Sets the time of the event, in milliseconds; to be called first.
   void at(std::int64_t milliseconds);
   void add(std::string_view node);
   void remove(std::string_view node);
 
-  /// What the events come to, when the last one lasts for `milliseconds`.
+  /// The availability after all events, if the last one lasts for `milliseconds`.
   [[nodiscard]] AvailabilityParts take(std::int64_t milliseconds);
 
  private:
-  // So that nodes are looked up without a copy of their name.
+  // A transparent hash, so that nodes are looked up without a copy of their name.
   struct Hash {
     using is_transparent = void;
     [[nodiscard]] std::size_t operator()(std::string_view text) const {
@@ -117,7 +119,7 @@ class NodeEvents {
   std::int64_t milliseconds_ = 0;
 };
 
-/// The largest number of milliseconds that an event may have.
+/// The latest time of an event, in milliseconds.
 inline constexpr auto kMaxMilliseconds = static_cast<std::int64_t>(kMaxAvailabilitySeconds) * 1000;
 
 }  // namespace rubato::detail

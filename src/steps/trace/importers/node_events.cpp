@@ -70,7 +70,7 @@ AvailabilityParts NodeEvents::take(std::int64_t milliseconds) {
   const std::int64_t length = milliseconds_ + milliseconds;
   if (length == 0) {
     throw Error(
-        fmt::format("{}: all events are at 0 ms, so that it lasts no time; accepted: a "
+        fmt::format("{}: all events are at 0 ms, so it has no duration; accepted: a "
                     "later event, where it ends",
                     reader_.source()));
   }

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::string_view kRecord = R"({"Time": 63, "GPUs": 4})";
 
-// Takes a list of objects of numbers as the parser comes to it. The keys of the first object are
-// the columns.
+// Takes a list of objects of numbers while the parser runs. The keys of the first object are the
+// columns.
 class RecordsDocument {
  public:
   using Json = nlohmann::json;
@@ -34,7 +34,7 @@ class RecordsDocument {
 
   [[nodiscard]] AvailabilityParts all() { return rows_.all(source_); }
 
-  // The parser calls these.
+  // The parser calls the following functions.
   bool null() { return value({}); }
   bool boolean(bool /*flag*/) { return value({.flaw = "true or false"}); }
   bool binary(Json::binary_t& /*bytes*/) { return fail_value("binary"); }
@@ -80,12 +80,12 @@ class RecordsDocument {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const Json::exception& /*error*/) {
-    throw Error(fmt::format("{}: no JSON from character {} on; accepted: {}", source_, position,
-                            kFormatsAccepted));
+    throw Error(fmt::format("{}: invalid JSON from character {} on; accepted: {}", source_,
+                            position, kFormatsAccepted));
   }
 
  private:
-  // A number, nothing, or something else, which matters only in columns that are asked for.
+  // A number, nothing, or something else, which matters only in the columns that are used.
   struct Value {
     std::optional<double> number{};
     std::string_view flaw{};
@@ -96,7 +96,7 @@ class RecordsDocument {
   }
   [[noreturn]] void fail_form() const {
     throw Error(
-        fmt::format("{}: it is no list of records; accepted: {}", source_, kFormatsAccepted));
+        fmt::format("{}: it is not a list of records; accepted: {}", source_, kFormatsAccepted));
   }
   [[noreturn]] bool fail_value(std::string_view what) const {
     if (depth_ < 2) fail_form();
@@ -119,7 +119,7 @@ class RecordsDocument {
     }
     columns_ = *std::move(columns);
   }
-  // Returns the number in a column that is asked for; nothing if it is null or missing.
+  // The number in a column that is used; empty if it is null or missing.
   [[nodiscard]] std::optional<double> number_at(std::size_t i) const {
     const Value& value = values_[i];
     if (!value.flaw.empty()) fail(fmt::format("{} is {}", excerpt(names_[i]), value.flaw), kRecord);
@@ -154,7 +154,7 @@ class RecordsDocument {
   std::int64_t records_ = 0;
   std::vector<std::string> names_;
   SampleColumns columns_{};
-  // These are the values of the open record, and the place where the next one belongs.
+  // The values of the open record, and the index of the next value.
   std::vector<Value> values_;
   std::size_t at_ = 0;
 };

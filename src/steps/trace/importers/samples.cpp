@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::string_view kSeconds = "seconds, such as 1652434464.4 or 63";
 
-// What pandas calls the column of row numbers.
+// True for the names that pandas gives to the column of row numbers.
 bool is_index(std::string_view name) {
   return name.empty() || is_name(name, "index") || is_name(name, "unnamed: 0");
 }
 
-// The header of a file tells the separator of its fields, and which columns it has.
+// The separator, the number of fields and the columns, as found in the header.
 struct SampleHeader {
   char separator = ',';
   std::size_t fields = 0;
@@ -47,7 +47,7 @@ SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted,
       return {separator, cells.fields.size(), std::move(*columns)};
     }
   }
-  reader.fail(fmt::format("{} is no header of an availability", excerpt(reader.line())),
+  reader.fail(fmt::format("{} is not the header of an availability", excerpt(reader.line())),
               kFormatsAccepted);
 }
 
@@ -55,7 +55,7 @@ double read_time(const TextReader& reader, std::string_view field) {
   double seconds = 0;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
   if (error != std::errc{} || end != field.data() + field.size() || !std::isfinite(seconds)) {
-    reader.fail(fmt::format("the time {} is no number of seconds", excerpt(field)), kSeconds);
+    reader.fail(fmt::format("the time {} is not a number of seconds", excerpt(field)), kSeconds);
   }
   return seconds;
 }
@@ -69,7 +69,7 @@ std::int64_t read_count(const TextReader& reader, std::string_view field) {
   return *count;
 }
 
-// Takes a row, which may be the last.
+// Reads a row, which may be the last.
 void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& cells,
               SampleRows& rows) {
   if (!cells.flaw.empty()) {
@@ -148,12 +148,12 @@ void SampleRows::take(double seconds, std::optional<std::int64_t> count) {
   // Times since 1970 are below 1e10 in seconds, and about 2e12 in milliseconds.
   constexpr double kFarthest = 1e12;
   if (std::abs(seconds) > kFarthest) {
-    fail_(fmt::format("the time {} is no number of seconds{}", seconds,
+    fail_(fmt::format("the time {} is not a number of seconds{}", seconds,
                       std::abs(seconds) < 100 * kFarthest ? ", but looks like milliseconds" : ""),
           kSeconds);
   }
   if (ended_) {
-    fail_("the row before has no count, which is where the availability ends", "nothing behind it");
+    fail_("the row before has no count, which is where the availability ends", "nothing after it");
   }
   if (rows_ == 0 && !count) fail_("the first row has no count", "a count");
   if (count && *count > kMaxCores) {
@@ -184,7 +184,7 @@ AvailabilityParts SampleRows::all(const std::string& source) {
     throw Error(fmt::format("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)", source,
                             imported.length, kMaxAvailabilitySeconds));
   }
-  // Two rows the second of which is the end are no samples.
+  // If the second of two rows is the end, there is no sampling interval.
   if (regular_ && !(ended_ && rows_ == 2)) imported.sample_gap = seconds_of(gap_);
   return imported;
 }
@@ -198,7 +198,7 @@ void SampleRows::check_order(std::int64_t time, bool is_end) {
   if (gap == 0 && !is_end) {
     fail_("a gap of 0 s to the row before", "one row for each time");
   }
-  // An end at the time of the last row: what that row says holds for no time.
+  // The end is at the time of the last row, which then has no duration.
   if (gap == 0) return;
   if (rows_ > 1 && gap != gap_) regular_ = false;
   gap_ = gap;
