@@ -20,9 +20,8 @@ namespace rubato {
 ///
 /// Invariants:
 ///  1. next_[i] is written only by the thread that pushes i, which owns it then.
-///  2. top_ changes only by compare-and-exchange. Its upper half counts the changes, so that a
-///  stack
-///     which looks the same again is not mistaken for the old one (the ABA problem).
+///  2. top_ changes only by compare-and-exchange. Its upper half counts the changes, so
+///     that a stack which looks the same again is not mistaken for the old one (ABA problem).
 ///
 /// `Atomic` is std::atomic, or a model checker's.
 template <template <class> class Atomic = std::atomic>

@@ -194,7 +194,7 @@ class ClockedSource final : public StepSource {
   mutable StepTimes times_;
   ClockTime time_;
   std::int64_t steps_ = 0;
-  // The last outcome of simulate(), and the progress that it belongs to.
+  // The outcome of simulate() for the next step; empty while nobody has asked.
   mutable std::optional<Outcome> ahead_;
 };
 
