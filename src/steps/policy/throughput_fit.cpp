@@ -6,14 +6,14 @@
 #include <set>
 #include <vector>
 
+#include "base/core/numbers/functions.hpp"
+
 // Eigen runs without vectors, for one order of sums on every CPU, and under a name that no other
 // file uses, so that the linker cannot mix the two.
 #define EIGEN_DONT_VECTORIZE
 #define Eigen rubato_eigen_scalar
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-
-#include "base/core/numbers/functions.hpp"
 
 namespace rubato {
 
