@@ -13,82 +13,84 @@
 
 namespace rubato {
 
-/// How a host meets the others, and what it exchanges with them by.
+/// Options of a host that meets the others (c10d_hosts()).
 struct C10dOptions {
-  /// The hosts of the run, from 1 to kMaxHosts, and which of them this process is, from 0.
+  /// Number of hosts in the run, from 1 to kMaxHosts, and the rank of this process among them, from
+  /// 0.
   int count = 1;
   int rank = 0;
-  /// Where the hosts meet: a name or an address that all of them reach, and a port from 1 to 65535.
+  /// Address at which the hosts meet: a name or an address that all of them reach, and a port from
+  /// 1 to 65535.
   std::string address = "127.0.0.1";
   int port = 29500;
-  /// The name of the run in a store that somebody else serves (RendezvousServer). A name is used
-  /// once. Empty: host 0 serves the store.
+  /// Name of the run in a store that another process serves (RendezvousServer). A name can be used
+  /// only once. If it is empty, host 0 serves the store.
   std::string run{};
-  /// The store is a TCPStore of c10d's, such as torchrun's agent serves, in place of a
-  /// RendezvousServer's; only where somebody else serves it.
+  /// The store is a TCPStore of c10d, such as the one that torchrun's agent serves, instead of a
+  /// RendezvousServer's. Allowed only if another process serves the store.
   bool is_tcp_store = false;
-  /// The address, or the network interface, at which the other hosts reach this one.
+  /// Address or network interface at which the other hosts reach this one.
   std::string interface = "127.0.0.1";
-  /// How much of a step this host is to compute, relative to the others: a finite number above 0.
+  /// Share of a step that this host computes, relative to the others: a finite number above 0.
   double weight = 1;
-  /// A secret that all hosts share; empty is none. It is never sent.
+  /// Secret that all hosts share; empty means none. It is never sent.
   std::string token{};
-  /// What has to be the same on all hosts. Texts are sent as they are.
+  /// Texts that have to be the same on all hosts. They are sent in the clear.
   std::vector<NamedText> equal{};
-  /// How long this host waits for another one, at least a second: until all have come, and in each
-  /// exchange(). Longer than the longest step, evaluation and checkpoint together.
+  /// Time limit for waiting for another host, at least a second: until all have come, and in each
+  /// exchange(). It has to be longer than the longest step, evaluation and checkpoint together.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
 };
 
 inline constexpr int kMaxHosts = 1024;
 
-/// Meets the other hosts: in a store (RendezvousServer) to compare what has to be equal, and for
-/// the exchanges in a ProcessGroupGloo of libtorch's c10d. Returns when all hosts are connected
+/// Meets the other hosts: compares what has to be equal in a store (RendezvousServer), and connects
+/// a ProcessGroupGloo of libtorch's c10d for the exchanges. Returns when all hosts are connected
 /// with each other.
 ///
-/// Throws Error where an option is out of its range; where a host does not come within the time
-/// limit; and where one is of another version of rubato's protocol, knows another token, or has
-/// said something else that has to be equal. All hosts then throw, and say which host differs.
+/// Throws Error if an option is out of its range, if a host does not come within the time limit,
+/// and if one has another version of rubato's protocol, another token, or another text that has to
+/// be equal. All hosts then throw, and say which host differs.
 ///
-/// exchange() throws HostLost, with the host where it is known, when a host has gone and when one
-/// is silent for longer than the time limit; and Error when one gives another number of bytes than
-/// this one waits for. The hosts are then of no more use: those left have to meet anew.
+/// exchange() throws HostLost, with the host if it is known, when a host has gone or is silent for
+/// longer than the time limit; and Error when a host sends another number of bytes than this one
+/// expects. The hosts cannot be used after that: those left have to meet again.
 ///
-/// Nobody is authenticated but by the token, and nothing is encrypted: docs/hosts.md.
+/// The token is the only authentication, and nothing is encrypted: docs/hosts.md.
 [[nodiscard]] std::shared_ptr<Hosts> c10d_hosts(const C10dOptions& options);
 
-/// How a host takes part in a run whose hosts come and go.
+/// Options of a host in a run whose hosts come and go.
 struct ElasticOptions {
-  /// Where they meet, and what has to be equal. The store has to outlive every host: `run` is not
-  /// empty. `count` is of how many hosts the run begins; fewer begin it when the time limit has
-  /// passed. `rank` is not used: hosts are numbered as they come.
+  /// The meeting point, and the texts that have to be equal. The store has to outlive every host,
+  /// so `run` must not be empty. The run begins with `count` hosts, or with fewer when the time
+  /// limit has passed. `rank` is not used: hosts are numbered in the order in which they come.
   C10dOptions meeting{};
-  /// With fewer the hosts wait for others; 1 to `meeting.count`.
+  /// Smallest number of hosts that compute, 1 to `meeting.count`; fewer wait for others.
   int least = 1;
-  /// More are refused; `meeting.count` to kMaxHosts.
+  /// Largest number of hosts, `meeting.count` to kMaxHosts; more are refused.
   int most = kMaxHosts;
-  /// The steps of the newest checkpoint that this host could go on from, if it has one. A run of
-  /// that name that was stopped, after no more steps, or whose hosts have all gone, is opened again
-  /// by it: those that come then go on from the newest checkpoint that one of them brings, as if
-  /// nobody had trained before.
+  /// Steps of the newest checkpoint that this host could continue from, if it has one. The host
+  /// opens a run of that name again if the run was stopped after no more steps than these, or if
+  /// all of its hosts have gone: the hosts that come then continue from the newest checkpoint that
+  /// one of them brings, as if nobody had trained before.
   std::optional<std::int64_t> brings{};
   /// If this is set, the host waits for another one to open the run, up to the time limit.
   bool waits_for_opening = false;
   /// Asked while the host waits for others: true makes regroup() throw HostLost. May be empty.
   std::function<bool()> interrupted{};
-  /// Hears, in a line, what a person should know while the host waits. May be empty.
+  /// Receives lines for people about what the host is waiting for. May be empty.
   std::function<void(const std::string& line)> tell{};
 };
 
-/// A host among those that come and go, on libtorch's c10d (c10d_hosts()). It has met nobody before
-/// its first regroup(). Until it is destroyed a thread of its own tells the others that it is
-/// there. A host whose thread is silent for five seconds, or whose process is seen to have ended,
-/// is lost; so is one that lets the others wait for longer than the time limit, in a step or when a
-/// group is formed. Of two that do not reach each other the group goes on without one, whose
-/// regroup() throws HostLost, as it does where too few reach each other.
+/// A host among those that come and go, on libtorch's c10d (c10d_hosts()). It is not connected
+/// before its first regroup(). Until it is destroyed, a thread of its own tells the others that it
+/// is alive. A host is lost if its thread is silent for five seconds, if its process is seen to
+/// have ended, or if it lets the others wait for longer than the time limit, in a step or when a
+/// group is formed. If two hosts do not reach each other, the group continues without one of them,
+/// whose regroup() throws HostLost; so does regroup() if too few hosts reach each other.
 ///
-/// Throws Error where an option is out of its range or the store cannot be reached. The others
-/// refuse a host that knows another token, or has said something else that has to be equal.
+/// Throws Error if an option is out of its range or the store cannot be reached. The others refuse
+/// a host that has another token, or another text that has to be equal.
 [[nodiscard]] std::shared_ptr<ElasticHosts> elastic_hosts(ElasticOptions options);
 
 }  // namespace rubato

@@ -6,17 +6,17 @@
 namespace rubato {
 
 struct RendezvousOptions {
-  /// An address or a name of this machine to listen at; empty is all network interfaces.
+  /// Address or name of this machine to listen at; empty means all network interfaces.
   std::string address{};
-  /// A secret without which nobody reaches the store; empty is none. It is never sent.
+  /// Secret without which nobody reaches the store; empty means none. It is never sent.
   std::string token{};
 };
 
-/// Serves a store in which hosts meet, for any number of runs, as long as it lives: a thread of its
-/// own. What it survives, and what it limits, is in docs/hosts.md.
+/// Serves a store in which hosts meet, for any number of runs, on a thread of its own until it is
+/// destroyed. docs/hosts.md says what it survives and what it limits.
 class RendezvousServer {
  public:
-  /// `port` 0 takes one that is free. Throws Error where it cannot be had.
+  /// Listens at `port`, or at any free one if that is 0. Throws Error if it cannot.
   explicit RendezvousServer(int port, const RendezvousOptions& options = {});
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;

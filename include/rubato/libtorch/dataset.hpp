@@ -16,25 +16,25 @@
 
 namespace rubato {
 
-/// A dense tensor on the CPU as an array, which sees it as it changes. What is complex has a last
-/// dimension more, of real and imaginary part. Throws Error for a type that is none of
-/// kElementTypes, and for a tensor that is not dense.
+/// A dense tensor on the CPU as an array that shares its memory. A complex tensor gets one more
+/// last dimension, for real and imaginary part. Throws Error for a type outside kElementTypes, and
+/// for a tensor that is not dense.
 [[nodiscard]] NamedArray array_of(const NamedTensor& named);
 [[nodiscard]] std::vector<NamedArray> arrays_of(std::span<const NamedTensor> tensors);
 
-/// The other way: a tensor that sees the array, which must outlive it.
+/// The reverse: a tensor that shares the memory of the array, which must outlive it.
 [[nodiscard]] NamedTensor tensor_of(const NamedArray& array);
 [[nodiscard]] std::vector<NamedTensor> tensors_of(std::span<const NamedArray> arrays);
 
-/// Some samples: what the model sees of them, and what the loss compares its outputs with. The
-/// first dimension of every tensor is theirs.
+/// Some samples: the inputs of the model, and the targets that the loss compares its outputs with.
+/// The first dimension of every tensor counts the samples.
 struct Batch {
-  /// At least one: further ones are masks, lengths and the like.
+  /// At least one tensor; further ones are masks, lengths and the like.
   Tensors inputs;
   Tensors targets;
 };
 
-/// Samples to train or to evaluate a model on, wherever they come from.
+/// Samples to train or to evaluate a model on, from any source.
 class Dataset {
  public:
   Dataset() = default;
@@ -42,22 +42,22 @@ class Dataset {
   Dataset& operator=(const Dataset&) = delete;
   virtual ~Dataset() = default;
 
-  /// Samples in it, at least 1.
+  /// Number of samples, at least 1.
   [[nodiscard]] virtual std::int64_t size() const = 0;
   /// The samples of these numbers, from 0 to size() - 1, in this order; on the CPU. The same
-  /// numbers whenever it is asked for the same: that is what the same bits for every number of
-  /// threads rest on. The tensors are the caller's: models may write to what they are given. Called
-  /// by several threads at once. An exception ends training, with its place.
+  /// request must always give the same values: training with the same bits on any number of threads
+  /// depends on it. The tensors belong to the caller, and models may write to them. Called by
+  /// several threads at once. An exception ends training and is reported with its place.
   [[nodiscard]] virtual Batch batch(std::span<const std::int64_t> samples) const = 0;
-  /// The samples first, first + 1, ..., first + count - 1: what evaluations ask for.
+  /// The samples first, first + 1, ..., first + count - 1; evaluations ask for these.
   [[nodiscard]] virtual Batch range(std::int64_t first, std::int64_t count) const;
-  /// What a state knows the data by: data with the same text are the same. Not called by two
-  /// threads at once.
+  /// Text by which a state recognises the data: data with the same text are the same. Not called by
+  /// two threads at once.
   [[nodiscard]] virtual std::string fingerprint() const = 0;
-  /// Bytes of a sample, where memory has to be estimated.
+  /// Bytes of a sample, for estimates of memory.
   [[nodiscard]] virtual std::size_t sample_bytes() const { return 0; }
-  /// Samples on which a model that does not fit the data is most likely to fail: they are tried
-  /// before training. For classes those with the smallest and the largest.
+  /// Samples on which a model that does not fit the data is most likely to fail; they are tried
+  /// before training. For classes, these are the samples with the smallest and the largest class.
   [[nodiscard]] virtual std::vector<std::int64_t> extremes() const { return {}; }
 };
 
@@ -65,9 +65,9 @@ class Dataset {
 struct TensorDataset {
   at::Tensor inputs;
   at::Tensor targets;
-  /// What a state knows the data by, if somebody has hashed them already: samples with the same
-  /// fingerprint are the same. Empty is taken from the tensors when a state is first saved or
-  /// loaded.
+  /// Text by which a state recognises the data, if the caller has hashed them already: samples with
+  /// the same fingerprint are the same. If it is empty, it is computed from the tensors when a
+  /// state is first saved or loaded.
   std::string fingerprint{};
 
   [[nodiscard]] std::int64_t size() const { return inputs.size(0); }
@@ -77,14 +77,14 @@ struct TensorDataset {
 /// different first dimensions, or not on the CPU. `name` names the set ("training data").
 void require_valid(const TensorDataset& dataset, std::string_view name);
 
-/// The fingerprint; where there is none yet, SHA-256 of type, shape and bytes of both tensors,
-/// which it then has: a second or less for 500 MB.
+/// The fingerprint of the data set. An empty one is first set to the SHA-256 of type, shape and
+/// bytes of both tensors, which takes a second or less for 500 MB.
 const std::string& fingerprint_of(TensorDataset& dataset);
 
 /// The samples of a TensorDataset as a Dataset. Throws Error as require_valid() does.
 [[nodiscard]] std::shared_ptr<const Dataset> make_dataset(TensorDataset dataset);
 /// Samples in memory, each of which is a row of all these tensors. Throws Error in the same cases,
-/// and where there is no input.
+/// and if there is no input.
 [[nodiscard]] std::shared_ptr<const Dataset> make_dataset(Tensors inputs, Tensors targets);
 
 /// Images as float32 inputs [count, 1, height, width], scaled to [0, 1] and then to mean 0 and

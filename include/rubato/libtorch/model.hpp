@@ -20,7 +20,7 @@
 
 namespace rubato {
 
-/// A tensor of a model and the name it has there ("conv1.weight").
+/// A tensor of a model and its name in the model ("conv1.weight").
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
@@ -29,15 +29,15 @@ struct NamedTensor {
 /// One tensor or several of the same samples, in an order that data, model and loss agree on.
 using Tensors = std::vector<at::Tensor>;
 
-/// The only one of them. Throws Error where there are none or several; `what` names them
+/// The only tensor of the list. Throws Error unless there is exactly one; `what` names them
 /// ("outputs").
 [[nodiscard]] const at::Tensor& only_tensor(const Tensors& tensors, const char* what);
 
-/// What a model computes: the outputs for a batch of inputs, differentiably.
+/// The function that a model computes: the outputs for a batch of inputs, differentiably.
 class Forward {
  public:
   Forward() = default;
-  /// Of a function from tensor to tensor.
+  /// Takes a function from tensor to tensor.
   template <class Function>
   requires(std::is_invocable_r_v<at::Tensor, Function&, const at::Tensor&> &&
            !std::same_as<std::remove_cvref_t<Function>, Forward>)
@@ -45,7 +45,7 @@ class Forward {
       : function_([function = std::move(function)](const Tensors& inputs) {
           return Tensors{function(only_tensor(inputs, "inputs"))};
         }) {}
-  /// Of a function from Tensors to Tensors.
+  /// Takes a function from Tensors to Tensors.
   template <class Function>
   requires(std::is_invocable_r_v<Tensors, Function&, const Tensors&> &&
            !std::is_invocable_v<Function&, const at::Tensor&> &&
@@ -54,7 +54,7 @@ class Forward {
       : function_(std::move(function)) {}
 
   [[nodiscard]] Tensors operator()(const Tensors& inputs) const { return function_(inputs); }
-  /// Throws Error where the model takes several inputs or gives several outputs.
+  /// Throws Error if the model takes several inputs or gives several outputs.
   [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const {
     return only_tensor(function_(Tensors{input}), "outputs");
   }
@@ -64,31 +64,31 @@ class Forward {
   std::function<Tensors(const Tensors& inputs)> function_;
 };
 
-/// The loss of some samples: their mean, or a sum over weights (of tokens, of classes), with what
-/// these come to. A step divides the sum of such sums by the sum of the weights, so that every
+/// The loss of some samples: their mean, or a weighted sum (over tokens, over classes) with the sum
+/// of its weights. A step divides the sum of such sums by the sum of the weights, so that every
 /// weight counts alike in whichever minibatch it is.
 struct LossValue {
   LossValue(at::Tensor mean)  // NOLINT(google-explicit-constructor): what most losses return
       : loss(std::move(mean)) {}
-  /// `of_weights`, their sum, is one number, at least 0.
+  /// `of_weights` is the sum of the weights, one number of at least 0.
   LossValue(at::Tensor sum, at::Tensor of_weights)
       : loss(std::move(sum)), weight(std::move(of_weights)) {}
 
-  /// The number behind `weight`; empty for a mean. Throws Error unless it is one number, finite and
-  /// at least 0.
+  /// The value of `weight`; empty for a mean. Throws Error unless it is one number, finite and at
+  /// least 0.
   [[nodiscard]] std::optional<double> weight_number() const;
 
   at::Tensor loss;
-  /// Undefined for a mean.
+  /// Sum of the weights; undefined for a mean.
   at::Tensor weight{};
 };
 
-/// Maps the outputs of a minibatch and its targets to a LossValue; a function that returns a tensor
-/// gives the mean over the samples.
+/// Maps the outputs of a minibatch and its targets to a LossValue; if the function returns a
+/// tensor, this is the mean over the samples.
 class Loss {
  public:
   Loss() = default;
-  /// Of a function of one output and one target.
+  /// Takes a function of one output and one target.
   template <class Function>
   requires(std::is_invocable_r_v<LossValue, Function&, const at::Tensor&, const at::Tensor&> &&
            !std::same_as<std::remove_cvref_t<Function>, Loss>)
@@ -98,7 +98,7 @@ class Loss {
           const at::Tensor& output = only_tensor(outputs, "outputs");
           return function(output, only_tensor(targets, "targets"));
         }) {}
-  /// Of a function of Tensors, for models with several outputs and data with several targets.
+  /// Takes a function of Tensors, for models with several outputs and data with several targets.
   template <class Function>
   requires(std::is_invocable_r_v<LossValue, Function&, const Tensors&, const Tensors&> &&
            !std::is_invocable_v<Function&, const at::Tensor&, const at::Tensor&> &&
@@ -109,7 +109,7 @@ class Loss {
   [[nodiscard]] LossValue value(const Tensors& outputs, const Tensors& targets) const {
     return function_(outputs, targets);
   }
-  /// The mean, also where the loss is a sum over weights.
+  /// The mean, also if the loss is a weighted sum.
   [[nodiscard]] at::Tensor operator()(const Tensors& outputs, const Tensors& targets) const {
     const LossValue value = function_(outputs, targets);
     return value.weight.defined() ? value.loss.div(value.weight) : value.loss;
@@ -119,8 +119,8 @@ class Loss {
   }
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
 
-  /// The same loss, which gives these class targets no weight. Accuracies leave them out, as they
-  /// do negative ones, where a loss has weights.
+  /// The same loss, with a weight of 0 for these class targets. Accuracies leave them out, as they
+  /// do negative ones, if a loss has weights.
   [[nodiscard]] Loss without(std::vector<std::int64_t> classes) const {
     Loss loss = *this;
     loss.without_ = std::move(classes);
@@ -128,8 +128,8 @@ class Loss {
   }
   [[nodiscard]] const std::vector<std::int64_t>& classes_without_weight() const { return without_; }
 
-  /// A model may have one output for each class index: values above this threshold mean class 1,
-  /// all others class 0. The default of 0 is right for logits.
+  /// Threshold for models with one output for each class index: values above it mean class 1, all
+  /// others class 0. The default of 0 is right for logits.
   [[nodiscard]] double threshold() const { return threshold_; }
   [[nodiscard]] Loss with_threshold(double threshold) && {
     threshold_ = threshold;
@@ -137,7 +137,7 @@ class Loss {
   }
 
   /// Looks at outputs and targets that are tried before training, and throws Error for those that
-  /// the loss would take for something else.
+  /// the loss would misinterpret.
   using Check = std::function<void(const Tensors& outputs, const Tensors& targets)>;
   [[nodiscard]] const Check& check() const { return check_; }
   [[nodiscard]] Loss with_check(Check check) && {
@@ -152,30 +152,33 @@ class Loss {
   Check check_{};
 };
 
-/// What becomes of a buffer in a step. Each of the step's minibatches begins with the value before
-/// the step and changes it.
+/// Rule by which the minibatches of a step change a buffer. Each minibatch begins with the value
+/// before the step and changes it.
 enum class BufferCombination {
-  /// It moves by the mean of the changes: floating-point buffers of which nothing else is known.
+  /// The buffer changes by the mean of the changes: the rule for floating-point buffers of which
+  /// nothing else is known.
   mean,
-  /// It moves by their sum, as counters do: integer buffers. What is bool is toggled where a
-  /// minibatch toggles it.
+  /// The buffer changes by their sum, as counters do: the rule for integer buffers. A bool is
+  /// toggled if any minibatch toggles it.
   sum,
-  /// It is what the first minibatch of the step makes of it: flags, and whatever has no sum.
+  /// The buffer takes the value that the first minibatch of the step gives it: flags, and whatever
+  /// has no sum.
   first,
-  /// It is a running average of statistics of the minibatches, and moves as if they had come one
-  /// after the other, in the mean over all orders: the running statistics of batch normalisation.
+  /// The buffer is a running average of statistics of the minibatches, and changes as if they had
+  /// come one after the other, in the mean over all orders: the running statistics of batch
+  /// normalisation.
   average,
 };
 
-/// How one buffer of a model combines, where that is not what its type says.
+/// How one buffer of a model combines, if its type does not say so.
 struct BufferRule {
-  /// Its name among Model::buffers.
+  /// Name of the buffer in Model::buffers.
   std::string buffer;
   BufferCombination combination = BufferCombination::mean;
-  /// Of an average: the weight of a minibatch's statistics; empty where all minibatches weigh the
-  /// same (PyTorch's momentum of None), for which there must be a counter.
+  /// Weight of a minibatch's statistics, for an average. If it is empty, all minibatches weigh the
+  /// same (PyTorch's momentum of None), and there must be a counter.
   std::optional<double> momentum{};
-  /// Of an average: the integer buffer that counts how often it was updated; may be empty.
+  /// Name of the integer buffer that counts the updates of an average; may be empty.
   std::string counter{};
 };
 
@@ -186,12 +189,12 @@ struct Model {
   Forward forward;
   /// Switches between training and evaluation (batch normalisation, dropout).
   std::function<void(bool training)> set_training;
-  /// In the order of their declaration. Floating-point, all of one type.
+  /// Parameters in the order of their declaration: floating-point, all of one type.
   std::vector<NamedTensor> parameters;
   /// Running statistics and the like.
   std::vector<NamedTensor> buffers;
-  /// Of those that do not combine as their type says. make_model() finds the running statistics of
-  /// libtorch's normalisations.
+  /// Rules for buffers that do not combine as their type says. make_model() adds the running
+  /// statistics of libtorch's normalisations.
   std::vector<BufferRule> buffer_rules{};
 };
 
@@ -207,11 +210,11 @@ struct ImageShape {
   std::int64_t classes = 10;
 };
 
-/// A sequence of token ids, each of which is of a class.
+/// The shape of a sequence of token ids, each of which has a class.
 struct SequenceShape {
-  /// Token ids in a sequence, at least 1.
+  /// Number of token ids in a sequence, at least 1.
   std::int64_t tokens = 1;
-  /// Ids are from 0 to below this.
+  /// Ids range from 0 to `vocabulary` - 1.
   std::int64_t vocabulary = 1;
   std::int64_t classes = 1;
 };
@@ -219,8 +222,9 @@ struct SequenceShape {
 /// The names that builtin_model() accepts.
 [[nodiscard]] std::span<const std::string_view> builtin_model_names();
 
-/// A built-in model, with its arguments where it takes some ("mlp:hidden=64"). All map [batch,
+/// A built-in model, with its arguments if it takes some ("mlp:hidden=64"). All map [batch,
 /// channels, height, width] to log-probabilities [batch, classes].
+///
 ///
 ///   mnist-cnn  conv 5x5 to 10 channels, max-pool 2, relu, batch norm, conv 5x5 to 20 channels,
 ///              max-pool 2, relu, batch norm, linear to 50, relu, linear: PyTorch's classic MNIST
@@ -235,60 +239,60 @@ struct SequenceShape {
 ///
 /// Each has a twin in Python that loads its weights (docs/models.md).
 ///
-/// Throws Error for an unknown name, naming the nearest, for arguments that it does not take, and
-/// for a shape that the model cannot take.
+/// Throws Error for an unknown name (the message names the nearest one), for arguments that the
+/// model does not take, and for a shape that it cannot take.
 [[nodiscard]] ModelFactory builtin_model(std::string_view model, const ImageShape& shape);
 
 /// A built-in model of real targets: it maps [batch, ...] of `inputs` numbers to [batch, outputs].
-/// Only mlp is one, without the log-softmax. Throws Error as builtin_model() does, and for models
-/// that tell classes apart.
+/// Only mlp does so, without the log-softmax. Throws Error as builtin_model() does, and for models
+/// of classes.
 [[nodiscard]] ModelFactory regression_model(std::string_view model, std::int64_t inputs,
                                             std::int64_t outputs);
 
 /// A built-in model of sequences: it maps token ids, int64 [batch, tokens], to log-probabilities
-/// [batch, tokens, classes]. Only the transformer is one; no token sees those behind it, so that
-/// the class of a token may be the next token. Throws Error as builtin_model() does, and for models
-/// of images.
+/// [batch, tokens, classes]. Only the transformer does so; no token sees later ones, so that the
+/// class of a token may be the next token. Throws Error as builtin_model() does, and for models of
+/// images.
 [[nodiscard]] ModelFactory sequence_model(std::string_view model, const SequenceShape& shape);
 
 }  // namespace rubato
 
 namespace rubato {
 
-/// A TorchScript module, as torch::jit::load() gives it, whose forward() takes the inputs of a
+/// A TorchScript module, as torch::jit::load() returns it, whose forward() takes the inputs of a
 /// batch as tensors, one by one, and returns a tensor, or a tuple, list or dictionary of tensors.
 /// The running statistics of its modules with a `momentum` (a number or None), a `running_mean` and
 /// a `running_var` combine as averages.
 ///
-/// forward() is interpreted as it is written, in the calling thread: libtorch's profiling executor,
-/// which computes a module otherwise once it has seen it run, is left out, so that bits do not
+/// forward() is interpreted as it is written, in the calling thread. libtorch's profiling executor,
+/// which computes a module differently once it has seen it run, is bypassed, so that bits do not
 /// depend on how often a thread has run it; what the module forks runs at once. Tensor attributes
 /// that forward() sets (`self.mean = ...`) are buffers like those that it changes in place.
 ///
-/// Throws Error where forward() sets any other attribute, which no state would have, and for an
-/// embedding with max_norm, which TorchScript leaves out.
+/// Throws Error if forward() sets any other attribute, which no state would include, and for an
+/// embedding with max_norm, which TorchScript ignores.
 [[nodiscard]] Model make_model(const torch::jit::Module& module);
 
 /// A factory of copies of the module:
 ///
 ///     const auto factory = rubato::script_factory(torch::jit::load("net.pt"));
 ///
-/// Throws Error where two of its tensors lie in one memory, without being one tensor.
+/// Throws Error if two of its tensors share memory without being one tensor.
 [[nodiscard]] ModelFactory script_factory(const torch::jit::Module& module);
 
-/// The module in the bytes of a TorchScript file (torch.jit.save), on the CPU; `source` stands for
-/// the file in messages. Throws Error for what is none, or damaged.
+/// The module in the bytes of a TorchScript file (torch.jit.save), on the CPU; `source` names the
+/// file in messages. Throws Error for bytes that are not such a file or are damaged.
 ///
-/// A TorchScript file is a program, which runs when it is trained: docs/models.md says what becomes
-/// of a file that is hostile.
+/// A TorchScript file is a program, which runs when it is trained: docs/models.md says what a
+/// hostile file can do.
 [[nodiscard]] torch::jit::Module read_script(std::string_view bytes, const std::string& source);
 
-/// A copy of the module with the values of `parameters` and `buffers`, by their names there, as the
+/// A copy of the module with the values of `parameters` and `buffers`, matched by name, as the
 /// bytes of a TorchScript file.
 [[nodiscard]] std::string script_bytes(const torch::jit::Module& module,
                                        std::span<const NamedTensor> parameters,
                                        std::span<const NamedTensor> buffers);
-/// Gives the same bytes to a sink. Dense tensors are not copied.
+/// Writes the same bytes to a sink. Dense tensors are not copied.
 void stream_script(const torch::jit::Module& module, std::span<const NamedTensor> parameters,
                    std::span<const NamedTensor> buffers, const ByteSink& sink);
 

@@ -15,13 +15,13 @@
 
 namespace rubato {
 
-/// How the running statistics of the BatchNorm and InstanceNorm modules in it combine: as averages
-/// with the momentum of the module.
+/// Rules for the running statistics of the BatchNorm and InstanceNorm modules in it, which combine
+/// as averages with the momentum of the module.
 [[nodiscard]] std::vector<BufferRule> buffer_rules_of(const torch::nn::Module& module);
 
 namespace detail {
 
-// What forward() may return, as Tensors.
+// as_tensors() converts everything that forward() may return.
 [[nodiscard]] inline Tensors as_tensors(at::Tensor output) {
   return {std::move(output)};
 }
@@ -37,7 +37,7 @@ template <std::convertible_to<at::Tensor> First, std::convertible_to<at::Tensor>
   return {outputs.first, outputs.second};
 }
 
-// The most tensors that forward() may take one by one.
+// Largest number of tensors that forward() may take one by one.
 inline constexpr std::size_t kMostInputs = 4;
 
 template <class Module, std::size_t... i>
@@ -53,7 +53,7 @@ template <class Module, std::size_t... count>
 [[nodiscard]] consteval bool takes_some(std::index_sequence<count...>) {
   return (kTakes<Module, count + 1> || ...);
 }
-// Whether it takes tensors one by one: some number of them.
+// True if forward() takes some number of tensors, one by one.
 template <class Module>
 inline constexpr bool kTakesEach = takes_some<Module>(std::make_index_sequence<kMostInputs>());
 

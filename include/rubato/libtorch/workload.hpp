@@ -10,23 +10,24 @@
 
 namespace rubato {
 
-/// A model of libtorch, what it is trained on and by, where a program has them itself.
+/// A program's own model of libtorch, with its loss and data.
 struct OwnWorkload {
   ModelFactory model;
   Loss loss;
   std::shared_ptr<const Dataset> train;
-  /// Evaluated after each epoch; null is none.
+  /// Data to evaluate after each epoch; null means none.
   std::shared_ptr<const Dataset> test{};
-  /// Of the test set; empty is the training loss.
+  /// Loss of the test set; empty means the training loss.
   Loss test_loss{};
-  /// For people, in a line; empty says how many samples there are.
+  /// Description for people, in one line; empty gives the number of samples.
   std::string description{};
 };
 
 /// A program's own model and data as the workload of a Run, which keeps them as long as its
-/// trainers need them. A state knows the data by Dataset::fingerprint(), so that a run goes on with
-/// the same data alone. Its configuration has kOwn where it would name a model or data that it has
-/// not:
+/// trainers need them. A state recognises the data by Dataset::fingerprint(), so that a run
+/// continues only with the same data. Its configuration has kOwn instead of the name of a model or
+/// data:
+///
 ///
 ///     rubato::RunConfiguration configuration{.data = std::string(rubato::kOwn),
 ///                                            .model = std::string(rubato::kOwn)};
@@ -36,15 +37,16 @@ struct OwnWorkload {
 ///                                           .train = rubato::make_dataset({inputs}, {targets})},
 ///                                          rubato::torch_options(configuration)));
 ///
-/// Throws Error where there is no model, no loss or no training data.
+/// Throws Error if the model, the loss or the training data are missing.
 [[nodiscard]] std::shared_ptr<const Workload> own_workload(OwnWorkload own,
                                                            const TorchOptions& options = {});
 
-/// What libtorch computes (Engine::libtorch): models of TorchScript, and all built-in ones but
-/// quadratic. Throws Error as LoadWorkload does, and for a model that libtorch does not compute.
+/// A workload that libtorch computes (Engine::libtorch): a model of TorchScript, or any built-in
+/// one but quadratic. Throws Error as LoadWorkload does, and for a model that libtorch does not
+/// compute.
 [[nodiscard]] std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration);
 
-/// The library's options for those of a configuration.
+/// Converts the options of a configuration to the library's.
 [[nodiscard]] TorchOptions torch_options(const RunConfiguration& configuration);
 
 }  // namespace rubato
