@@ -202,10 +202,10 @@ TEST_F(C10dHosts, AreAsManyAsTheySay) {
   options[2].count = 4;
   const auto start = std::chrono::steady_clock::now();
   const std::string of_2 =
-      "host 2 is one of 4 hosts, here there are 3; accepted: the same on all hosts";
+      "host 2 is one of 4 hosts, this host of 3; accepted: the same on all hosts";
   EXPECT_THAT(test::errors_of_meeting(options),
               ElementsAre(of_2, of_2,
-                          "host 0 is one of 3 hosts, here there are 4; accepted: the same on all "
+                          "host 0 is one of 3 hosts, this host of 4; accepted: the same on all "
                           "hosts"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(30));
 }
@@ -299,7 +299,7 @@ TEST_F(C10dHosts, CheckTheSizeOfWhatTheyGet) {
         });
     const auto error = [&](int host, std::size_t theirs, std::size_t ours) {
       return fmt::format(
-          "host {} gives {} bytes in exchange 2; here it is exchange 2, for {} "
+          "host {} sends {} bytes in exchange 2; this host is in exchange 2, of {} "
           "bytes; accepted: the same training on all hosts",
           host, theirs, ours);
     };
@@ -341,7 +341,7 @@ TEST_F(C10dHosts, SayWhatIsAccepted) {
   };
   EXPECT_EQ(error({.count = 0}), "0 hosts; accepted: 1 to 1024");
   EXPECT_EQ(error({.count = 2, .rank = 2}),
-            "host 2 of 2 hosts; accepted: 0 to one less than there are");
+            "host 2 of 2 hosts; accepted: 0 to one less than the number of hosts");
   EXPECT_EQ(error({.port = 70'000}), "the port 70000; accepted: 1 to 65535");
   EXPECT_EQ(error({.weight = 0}), "the weight 0; accepted: a number above 0");
   EXPECT_EQ(error({.timeout = milliseconds(10)}), "a time limit of 10 ms; accepted: at least 1 s");

@@ -587,11 +587,11 @@ TEST_F(Elastic, RefuseOptionsOutOfRange) {
     return test::error_of([&] { return elastic_hosts(changed); });
   };
   EXPECT_EQ(error_with([](ElasticOptions& options) { options.least = 3; }),
-            "at least 3 hosts; accepted: 1 to 2, of which the run begins");
+            "at least 3 hosts; accepted: 1 to 2, the number that the run begins with");
   EXPECT_EQ(error_with([](ElasticOptions& options) { options.least = 0; }),
-            "at least 0 hosts; accepted: 1 to 2, of which the run begins");
+            "at least 0 hosts; accepted: 1 to 2, the number that the run begins with");
   EXPECT_EQ(error_with([](ElasticOptions& options) { options.most = 1; }),
-            "at most 1 hosts; accepted: 2, of which the run begins, to 1024");
+            "at most 1 hosts; accepted: 2, the number that the run begins with, to 1024");
   EXPECT_THAT(error_with([](ElasticOptions& options) { options.meeting.run.clear(); }),
               HasSubstr("a store that outlives all hosts"));
   EXPECT_THAT(error_with([](ElasticOptions& options) { options.meeting.count = 0; }),

@@ -41,18 +41,19 @@ TEST(Greeting, MayBeAnything) {
        R"({"protocol":1e300})",
        R"({"protocol":5,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","door":"","nonce":"","equal":[["a"]]})"}) {
     EXPECT_EQ(error(text),
-              "host 3 has left something that is no greeting; accepted: the same version of rubato "
+              "host 3 has left a text that is not a greeting; accepted: the same version of rubato "
               "on all hosts")
         << text;
   }
   EXPECT_EQ(error(std::string(kMaxGreetingBytes + 1, '[')),
-            "host 3 says too much; accepted: the same version of rubato on all hosts");
+            "host 3 sends too long a greeting; accepted: the same version of rubato on all hosts");
   EXPECT_EQ(error(std::string(kMaxGreetingBytes, '[')),
-            "host 3 has left something that is no greeting; accepted: the same version of rubato "
+            "host 3 has left a text that is not a greeting; accepted: the same version of rubato "
             "on all hosts");
-  EXPECT_EQ(error(R"({"protocol":7,"more":"than is known here"})"),
-            "host 3 speaks version 7 of the protocol, here 5; accepted: the same version of rubato "
-            "on all hosts");
+  EXPECT_EQ(
+      error(R"({"protocol":7,"more":"than is known here"})"),
+      "host 3 speaks version 7 of the protocol, this host 5; accepted: the same version of rubato "
+      "on all hosts");
   Greeting heavy = greeting();
   heavy.weight = -1;
   EXPECT_EQ(error(greeting_text(heavy)), "host 3 has the weight -1; accepted: a number above 0");

@@ -145,7 +145,7 @@ class Network(unittest.TestCase):
         self.assertEqual(codes, [28, 28], said)
         for host in said:
             self.assertRegex(host, r"group \d+ is not connected: " + self.WHY)
-            self.assertRegex(host, "rubato train: the hosts do not come to be connected: " + self.WHY)
+            self.assertRegex(host, "rubato train: the hosts could not be connected: " + self.WHY)
 
     def test_leaves_nothing_behind_when_it_is_killed(self):
         # In a process of its own, which is killed while a host is at work.

@@ -32,12 +32,12 @@ using c10d_hosts_detail::StoreAddress;
 using c10d_hosts_detail::Told;
 using rendezvous_detail::StoreServer;
 
-// Who reaches this machine by its loopback alone needs nobody to listen elsewhere.
+// Hosts that reach this machine by its loopback need no other address to connect to.
 std::string listening_address(const C10dOptions& options) {
   return c10d_hosts_detail::is_loopback(options.address) ? options.address : "";
 }
 
-// Of host 0 of a run that meets at none else.
+// A server for the store if host 0 has to serve it, or else null.
 std::unique_ptr<StoreServer> server_for(const C10dOptions& options) {
   if (options.rank != 0 || !options.run.empty()) return nullptr;
   return std::make_unique<StoreServer>(StoreServer::Options{
@@ -46,7 +46,7 @@ std::unique_ptr<StoreServer> server_for(const C10dOptions& options) {
 
 StoreAddress address_for(const C10dOptions& options, const StoreServer* server) {
   StoreAddress address = c10d_hosts_detail::address_of(options);
-  // The server is reached from within whatever its name is outside.
+  // This process reaches its own server by the loopback, whatever the machine's name outside.
   if (server != nullptr && listening_address(options).empty()) address.host = "127.0.0.1";
   return address;
 }

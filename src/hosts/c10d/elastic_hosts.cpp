@@ -1,6 +1,6 @@
-// Hosts that come and go (docs/adr/0046, 0050): what is decided (membership.hpp), what is in the
-// store (run_store.hpp), how a host comes to its place (forming.hpp), and the connections of a
-// generation are brought together here.
+// Hosts that come and go (docs/adr/0046, 0050). This file brings together the decisions
+// (membership.hpp), the contents of the store (run_store.hpp), the way in which a host gets its
+// place (forming.hpp), and the connections of a generation.
 
 #include <algorithm>
 #include <atomic>
@@ -35,14 +35,14 @@ namespace {
 
 using namespace c10d_hosts_detail;
 
-// For a store to answer a host that leaves.
+// Time limit for the store to answer a host that leaves.
 constexpr milliseconds kFarewell{2'000};
-// For hosts that reach each other to connect: the time limit by so many.
+// gloo may use timeout / kParts to connect hosts that reach each other.
 constexpr int kParts = 4;
 constexpr milliseconds kLeastConnection{1'000};
-// While hosts wait to be connected, from one trial of the others' doors to the next.
+// Interval between two trials of the others' doors, while hosts wait to be connected.
 constexpr milliseconds kTrial{1'000};
-// Generations in a row whose hosts did not come to be connected.
+// Number of generations in a row that may fail to connect.
 constexpr int kAttempts = 20;
 
 class C10dElasticHosts final : public ElasticHosts {
@@ -87,7 +87,8 @@ class C10dElasticHosts final : public ElasticHosts {
     require_group();
     in_group([&] { group_->expect(in); });
   }
-  // Once it is expected, it is completed: also when somebody is heard of who wants to come.
+  // An exchange that has been expected is completed, even if another host has asked to join
+  // meanwhile.
   void give(std::span<const std::span<const std::byte>> out) override {
     in_group([&] { group_->give(out, flags()); });
   }
@@ -103,10 +104,10 @@ class C10dElasticHosts final : public ElasticHosts {
     disconnect();
     const Clock::time_point start = Clock::now();
     const Members before = place();
-    // If the step failed, some hosts may not know of the request to leave; the next step sends it
+    // Some hosts may not know of the request to leave if the step failed; the next step sends it
     // again.
     is_leaving_ = false;
-    // Who has heard of it in the middle of a step tells the others again.
+    // A host that heard of the pause in the middle of a step tells the others again.
     if (pause_asked_) to_tell_ |= kPauseFlag;
     HostStanding own = standing;
     std::string why;
@@ -117,7 +118,7 @@ class C10dElasticHosts final : public ElasticHosts {
         story_ = story_of(before, place(), std::exchange(reason_, {}), Clock::now() - start);
         return Meeting::formed;
       } catch (const Error& error) {
-        // One of them has gone meanwhile, or does not reach another one.
+        // One of the hosts has gone meanwhile, or does not reach another one.
         disconnect();
         why = error.what();
         if (reason_.find(why) == std::string::npos) {
@@ -126,7 +127,7 @@ class C10dElasticHosts final : public ElasticHosts {
         forming_->tell(fmt::format("group {} is not connected: {}", generation(), why));
       }
     }
-    throw HostLost(fmt::format("the hosts do not come to be connected: {}", why));
+    throw HostLost(fmt::format("the hosts could not be connected: {}", why));
   }
 
   [[nodiscard]] std::string story() const override { return story_; }
@@ -134,7 +135,7 @@ class C10dElasticHosts final : public ElasticHosts {
     try {
       store_.announce_folder(folder);
     } catch (const StoreLost&) {
-      // The beacon tells it when there is a store again.
+      // The beacon announces the folder when there is a store again.
       store_.disconnect();
     }
     if (beacon_) beacon_->set(store_.papers());
@@ -144,7 +145,7 @@ class C10dElasticHosts final : public ElasticHosts {
       store_.reconnect(kFarewell);
       store_.announce_failure(why);
     } catch (const std::exception&) {
-      // The others find it out themselves.
+      // The others will notice the failure themselves.
       store_.disconnect();
     }
     if (beacon_) beacon_->set(store_.papers());
@@ -160,7 +161,7 @@ class C10dElasticHosts final : public ElasticHosts {
 
   bool leave(bool paused) noexcept override {
     if (has_left_) return has_ended_;
-    // The connection may be one with a store that is no more.
+    // The first attempt may use a connection with a store that no longer exists.
     for (int attempt = 0; attempt < 2; ++attempt) {
       try {
         store_.reconnect(kFarewell);
@@ -177,7 +178,7 @@ class C10dElasticHosts final : public ElasticHosts {
     try {
       return store_.others_there() >= static_cast<std::size_t>(options_.least);
     } catch (const std::exception&) {
-      // Nobody can be seen.
+      // This host sees no other host.
       return false;
     }
   }
@@ -229,7 +230,7 @@ class C10dElasticHosts final : public ElasticHosts {
       to_tell_ &= ~kSaveFlag;
     }
     if (!has(kLeaveFlag)) return;
-    // All hosts count the same, whichever they are.
+    // All hosts count alike, so they decide alike.
     if (peers_.size() - told.leaving >= static_cast<std::size_t>(options_.least)) {
       regroup_due_ = true;
       reason_ = "asked to leave";
@@ -253,7 +254,7 @@ class C10dElasticHosts final : public ElasticHosts {
     return Meeting::formed;
   }
 
-  // What follows from its members.
+  // Takes over rank, names, weights and standings of the new generation.
   void take_place(const std::vector<Greeting>& greetings) {
     const auto own = std::ranges::find(place().hosts, store_.papers().own, &Member::host);
     rank_ = static_cast<int>(own - place().hosts.begin());
@@ -283,7 +284,8 @@ class C10dElasticHosts final : public ElasticHosts {
     links_.try_all(*group_store_, peers_, static_cast<std::size_t>(rank_), patience);
     std::vector<std::string> names;
     for (const Peer& peer : peers_) names.push_back(peer.name);
-    // Less than the others wait for whoever is not connected to come to the next generation.
+    // gloo has to give up before the others stop waiting for an unconnected host to come to the
+    // next generation.
     const milliseconds connection =
         std::clamp(meeting.timeout / kParts, kLeastConnection, kConnection);
     group_ = std::make_unique<Group>(group_store_->shared(), std::move(names),
@@ -295,7 +297,8 @@ class C10dElasticHosts final : public ElasticHosts {
                                                     .look = [this] { require_peers(); }});
     regroup_due_ = false;
   }
-  // While this host waits for the others: one that has gone since they were listed does not come.
+  // Called while this host waits for the others: a host that has gone since they were listed will
+  // not come.
   void require_peers() {
     for (const Peer& peer : peers_) {
       if (peer.host == store_.papers().own || store_.life_of(peer.host) != Life::gone) continue;
@@ -310,16 +313,16 @@ class C10dElasticHosts final : public ElasticHosts {
   Links links_;
   RunStore store_;
   bool has_left_ = false;
-  // For all hosts, by this one.
+  // This host has ended the run for all hosts.
   bool has_ended_ = false;
 
-  // Of the generation in which this host has its place.
+  // The members below belong to the generation in which this host has its place.
   int rank_ = 0;
   std::vector<double> weights_{1.0};
   std::vector<HostStanding> standings_;
   std::vector<Peer> peers_;
   std::int64_t steps_done_ = 0;
-  // This host next tries the doors of the others at this time.
+  // Time of the next trial of the others' doors.
   Clock::time_point next_trial_{};
 
   std::unique_ptr<Store> group_store_;
@@ -329,12 +332,12 @@ class C10dElasticHosts final : public ElasticHosts {
   bool save_asked_ = false;
   bool is_leaving_ = false;
   bool regroup_due_ = true;
-  // Why the last generation ended, where a host was lost, and how this one came about.
+  // Why the last generation ended, if a host was lost, and how this one was formed.
   std::string reason_;
   std::string story_;
 
   std::optional<Forming> forming_;
-  // Last: its thread is to end first.
+  // The beacon is the last member so that its thread ends first.
   std::unique_ptr<Beacon> beacon_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using rendezvous_detail::StoreServer;
 
-// How long the host that serves the store stays for others to read why there is no run.
+// Time for which the host that serves the store stays so that others can read why there is no run.
 constexpr milliseconds kStay = std::chrono::seconds(5);
 
 class Room {
@@ -22,7 +22,8 @@ class Room {
   Room(Store& store, const StoreServer* server, const C10dOptions& options)
       : store_(store), server_(server), options_(options) {}
 
-  // Puts this host's, and takes that of all. `look` sees each when it has come.
+  // Puts this host's text, and returns those of all hosts. `look` is called with each when it has
+  // come.
   std::vector<std::string> all(std::string_view what, const std::string& own,
                                const std::function<void(int host, const std::string&)>& look) {
     if (!store_.put(key(what, options_.rank), own)) {
@@ -45,7 +46,7 @@ class Room {
     return texts;
   }
 
-  // Says that this host needs nothing more of the store; the one that serves it waits for all.
+  // Says that this host needs nothing more of the store; the host that serves it waits for all.
   void leave() noexcept {
     try {
       static_cast<void>(store_.put(key("read", options_.rank), "read"));
@@ -55,7 +56,7 @@ class Room {
         static_cast<void>(store_.wait(key("read", host), end));
       }
     } catch (const std::exception&) {
-      // There is an error already, which matters more.
+      // The error that is under way matters more.
     }
   }
 

@@ -11,7 +11,7 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// What hosts know of each other once they have met.
+/// Names and weights of all hosts, known once they have met.
 struct Meeting {
   std::vector<std::string> names;
   std::vector<double> weights;
@@ -23,10 +23,10 @@ struct Meeting {
 ///     proof/RANK      that it knows the token, and has read all greetings
 ///     read/RANK       that it has read all that it needs from the store
 ///
-/// Throws Error as c10d_hosts() does. The one that serves the store then stays until the others
+/// Throws Error as c10d_hosts() does. The host that serves the store then stays until the others
 /// have read why, for a few seconds at most.
 ///
-/// `server` is that of the store where this host serves it, or null.
+/// `server` serves the store if this host does so, and is null otherwise.
 [[nodiscard]] Meeting meet(Store& store, const rendezvous_detail::StoreServer* server,
                            const C10dOptions& options);
 

@@ -10,7 +10,7 @@ namespace rubato::rendezvous_detail {
 
 namespace {
 
-// About what an entry takes besides its key and value.
+// Approximate memory of an entry besides its key and value.
 constexpr std::size_t kEntryBytes = 128;
 
 }  // namespace

@@ -10,22 +10,22 @@
 
 namespace rubato::rendezvous_detail {
 
-/// What a store holds. All that change it throw Error, and change nothing, where it would come to
-/// hold more than it may.
+/// The contents of a store. All functions that change it throw Error, and change nothing, if it
+/// would exceed its limit.
 class KeyValues {
  public:
-  /// Of keys and values, and what each of them takes besides.
+  /// `max_bytes` limits keys and values, including the overhead of each entry.
   explicit KeyValues(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  /// Null where there is none.
+  /// Null if there is no such key.
   [[nodiscard]] const std::string* find(std::string_view key) const;
   void set(std::string_view key, std::string_view value);
-  /// Puts `desired` where `expected` is, or where nothing is if that is empty. Returns what is
-  /// there then; where nothing is, `expected`.
+  /// Replaces the value `expected` by `desired`; an empty `expected` stands for a missing key.
+  /// Returns the value that is there afterwards, or `expected` if there is none.
   std::string compare_set(std::string_view key, std::string_view expected,
                           std::string_view desired);
-  /// Adds to the number that is there, or to 0, and returns the sum. Throws Error where there is
-  /// something else, or the sum is too large.
+  /// Adds to the number of the key, which begins at 0, and returns the sum. Throws Error if the
+  /// value is not a number, or the sum is too large.
   std::int64_t add(std::string_view key, std::int64_t number);
 
  private:

@@ -21,10 +21,11 @@ constexpr milliseconds kShortestPause{10};
 constexpr milliseconds kLongestPause{500};
 
 [[noreturn]] void surprise() {
-  throw Error("what it says is not what a rendezvous of this version says");
+  throw Error("its answer is not that of a rendezvous of this version");
 }
 
-// Which it has to be of.
+// Returns the message, which has to be of this kind. Throws Refused for a refusal, and Error for
+// any other kind.
 const Message& of_kind(const Message& message, Kind kind) {
   if (message.kind == Kind::refused) throw Refused(message.fields[0]);
   if (message.kind != kind) surprise();
@@ -43,7 +44,7 @@ StoreClient::StoreClient(const Options& options) : options_(options) {
     } catch (const Refused&) {
       throw;
     } catch (const Error&) {
-      // It may not be there yet.
+      // The server may not be there yet.
       if (Clock::now() + pause >= deadline) throw;
     }
     std::this_thread::sleep_for(pause);
@@ -99,7 +100,7 @@ Message StoreClient::ask(const Message& message, milliseconds timeout) {
     send(bytes, deadline);
     return received(deadline);
   } catch (const std::exception&) {
-    // An answer that comes late would be taken for that to the next question.
+    // A late answer would be taken for the answer to the next question.
     socket_ = Socket();
     throw;
   }

@@ -14,7 +14,7 @@
 
 namespace rubato::rendezvous_detail {
 
-/// What the server of a store does not do, though it is there.
+/// The server answers, but refuses what it is asked for.
 class Refused : public Error {
  public:
   using Error::Error;
@@ -22,8 +22,8 @@ class Refused : public Error {
 
 /// A connection with the server of a store.
 ///
-/// All functions throw Error with the reason when there is no answer within the time limit, and
-/// then whenever they are called; and Refused where the server refuses.
+/// All functions throw Error with the reason when there is no answer within the time limit, and in
+/// every later call; and Refused if the server refuses.
 ///
 /// Thread safety: all functions may be called from any thread; they wait for each other.
 class StoreClient {
@@ -31,22 +31,22 @@ class StoreClient {
   struct Options {
     std::string host{};
     int port = 0;
-    /// Proved to a server that asks for it, which has to prove that it knows it, too.
+    /// Token that is proved to a server that asks for it, which has to prove that it knows it, too.
     std::string token{};
-    /// For the connection, which is tried again until then, and for each answer.
+    /// Time limit for connecting, which is retried until then, and for each answer.
     std::chrono::milliseconds timeout = std::chrono::minutes(5);
   };
 
   explicit StoreClient(const Options& options);
 
-  /// What is there, now or within this time; empty where nothing is.
+  /// The value of the key, now or within this time; empty if it has none.
   [[nodiscard]] std::optional<std::string> get(
       const std::string& key, std::chrono::milliseconds within = std::chrono::milliseconds(0));
   void set(const std::string& key, const std::string& value);
   /// KeyValues::compare_set().
   std::string compare_set(const std::string& key, const std::string& expected,
                           const std::string& desired);
-  /// Adds to the number that is there, or to 0, and returns the sum.
+  /// Adds to the number of the key, which begins at 0, and returns the sum.
   std::int64_t add(const std::string& key, std::int64_t number);
 
  private:

@@ -25,9 +25,9 @@ namespace rubato::rendezvous_detail {
 
 namespace {
 
-// As many are let in before those that are there are served again.
+// Number of connections that are accepted before the existing ones are served again.
 constexpr int kAccepted = 16;
-// How long nobody is let in when the system has no room for another connection.
+// Time for which nobody is accepted when the system has no room for another connection.
 constexpr std::chrono::milliseconds kPause{100};
 
 Socket listener_of(const StoreServer::Options& options) {
@@ -67,7 +67,7 @@ class StoreServer::Loop {
   void run() {
     for (;;) {
       const auto polled = wait();
-      // An end is all that is asked for.
+      // The only thing that wakes the thread up is the request to end.
       if (polled[0].revents != 0) return;
       const Clock::time_point now = Clock::now();
       std::size_t i = 2;
@@ -80,12 +80,12 @@ class StoreServer::Loop {
     }
   }
 
-  // For what poll() says of the wake-up, the listener and each connection.
+  // Returns the result of poll() for the wake-up, the listener and each connection.
   [[nodiscard]] std::vector<pollfd> wait() {
     std::vector<pollfd> polled;
     polled.reserve(2 + connections_.size());
     polled.push_back({.fd = wake_up_.descriptor(), .events = POLLIN, .revents = 0});
-    // A negative one is left out.
+    // poll() ignores a negative descriptor.
     if (muted_ && Clock::now() >= *muted_) muted_.reset();
     polled.push_back({.fd = muted_ ? -1 : listener_.descriptor(), .events = POLLIN, .revents = 0});
     std::optional<Clock::time_point> deadline = muted_;
@@ -96,7 +96,7 @@ class StoreServer::Loop {
       if (its && (!deadline || *its < *deadline)) deadline = its;
     }
     if (poll(polled.data(), polled.size(), poll_timeout(deadline)) < 0) {
-      RUBATO_CHECK(errno == EINTR || errno == ENOMEM, "what is polled is open");
+      RUBATO_CHECK(errno == EINTR || errno == ENOMEM, "all polled descriptors are open");
       for (pollfd& one : polled) one.revents = 0;
     }
     return polled;
@@ -107,7 +107,7 @@ class StoreServer::Loop {
       if (is_ready) {
         const bool was_refused = connection->is_refused();
         const std::string changed = connection->proceed(values_);
-        // Before it is told so.
+        // The refusal is counted before the client is told of it.
         if (connection->is_refused() && !was_refused) ++refused_;
         if (!changed.empty()) {
           for (Connection& other : connections_) other.hear(changed, values_);
@@ -116,7 +116,7 @@ class StoreServer::Loop {
         connection->expire();
       }
     } catch (const std::exception&) {
-      // Of no further use; whoever it was sees that it is closed.
+      // The connection is of no further use; the client sees that it is closed.
       connections_.erase(connection);
     }
   }
@@ -126,7 +126,7 @@ class StoreServer::Loop {
       int error = 0;
       Socket socket = accept_from(listener_, error);
       if (error != 0) {
-        // Nobody is told of it but by waiting.
+        // The client is not told, and waits.
         if (!close_oldest_unproven()) muted_ = Clock::now() + kPause;
         return;
       }
@@ -163,14 +163,14 @@ class StoreServer::Loop {
   Options options_;
   WakeUp wake_up_;
   Socket listener_;
-  // In the order in which they came.
+  // Connections in the order in which they came.
   Connections connections_;
   KeyValues values_;
   int port_;
   std::atomic<int> refused_ = 0;
-  // Until when nobody is let in.
+  // Time until which nobody is accepted.
   std::optional<Clock::time_point> muted_;
-  // Last: it uses all of the above.
+  // The thread is the last member because it uses all of the above.
   std::thread thread_;
 };
 

@@ -28,19 +28,19 @@ std::string machine_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// It may be printed, wherever it has come from: without what steers a terminal.
+// Replaces control characters: a text from elsewhere may be printed on a terminal.
 std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }, '?');
   return text;
 }
 
-// The member of that name; throws json::exception where there is none of that type.
+// The member of that name; throws json::exception if there is none of that type.
 std::string text_of(const json& object, const char* name) {
   return printable(object.at(name).get_ref<const std::string&>());
 }
 int whole_of(const json& object, const char* name) {
-  // What does not fit becomes 0, which nothing here is.
+  // A number that does not fit becomes 0, which is never valid here.
   const auto value = object.at(name).get_ref<const json::number_unsigned_t&>();
   return value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())
              ? 0
@@ -72,8 +72,9 @@ std::string greeting_text(const Greeting& greeting) {
   if (greeting.brings) object["brings"] = *greeting.brings;
   std::string text = json_text(object);
   if (text.size() <= kMaxGreetingBytes) return text;
-  throw Error(fmt::format("what has to be equal on all hosts comes to {} bytes; accepted: up to {}",
-                          text.size(), kMaxGreetingBytes));
+  throw Error(
+      fmt::format("the texts that have to be equal on all hosts take {} bytes; accepted: up to {}",
+                  text.size(), kMaxGreetingBytes));
 }
 
 Greeting parse_greeting(std::string_view text, int rank) {
@@ -81,7 +82,7 @@ Greeting parse_greeting(std::string_view text, int rank) {
     throw Error(
         fmt::format("host {} {}; accepted: the same version of rubato on all hosts", rank, why));
   };
-  if (text.size() > kMaxGreetingBytes) refuse("says too much");
+  if (text.size() > kMaxGreetingBytes) refuse("sends too long a greeting");
   Greeting greeting;
   try {
     const json object = json::parse(text);
@@ -103,10 +104,11 @@ Greeting parse_greeting(std::string_view text, int rank) {
       }
     }
   } catch (const json::exception&) {
-    refuse("has left something that is no greeting");
+    refuse("has left a text that is not a greeting");
   }
   if (greeting.protocol != kProtocol) {
-    refuse(fmt::format("speaks version {} of the protocol, here {}", greeting.protocol, kProtocol));
+    refuse(fmt::format("speaks version {} of the protocol, this host {}", greeting.protocol,
+                       kProtocol));
   }
   if (!(greeting.weight > 0) || !std::isfinite(greeting.weight)) {
     throw Error(fmt::format("host {} has the weight {}; accepted: a number above 0", rank,
@@ -120,7 +122,7 @@ Greeting greeting_from_here() {
 }
 
 std::string proof_of(std::string_view token, int rank, std::span<const std::string> greetings) {
-  // Digests, so that no two lists of greetings are the same bytes.
+  // The lines are digests, so that no two lists of greetings give the same bytes.
   std::string read = fmt::format("rubato hosts {} {} of {}\n", kProtocol, rank, greetings.size());
   for (const std::string& greeting : greetings) read += Sha256::hex_of(greeting) + "\n";
   return signature_of(token, read);
@@ -129,7 +131,7 @@ std::string proof_of(std::string_view token, int rank, std::span<const std::stri
 void require_same_count(const Greeting& own, const Greeting& other, int rank) {
   if (other.count == own.count) return;
   throw Error(
-      fmt::format("host {} is one of {} hosts, here there are {}; accepted: the same on all "
+      fmt::format("host {} is one of {} hosts, this host of {}; accepted: the same on all "
                   "hosts",
                   rank, other.count, own.count));
 }
@@ -145,7 +147,7 @@ void require_compatible(std::span<const Greeting> greetings, int rank) {
           fmt::format("{} has {}; accepted: the same on all hosts", names[host], difference));
     }
   }
-  // On all hosts alike, so that none waits for another.
+  // All hosts check alike, so that none waits for another.
   const bool one_machine = std::ranges::all_of(
       greetings, [&](const Greeting& other) { return other.machine_id == own.machine_id; });
   for (std::size_t host = 0; host < greetings.size() && !one_machine; ++host) {

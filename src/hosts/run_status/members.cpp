@@ -23,12 +23,12 @@ using nlohmann::json;
 
 constexpr std::string_view kNone = "none";
 constexpr std::string_view kFinished = "finished ";
-// How a run has ended.
+// Texts for the end of a run.
 constexpr const char* kPaused = "paused";
 constexpr const char* kComplete = "complete";
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// Throws Error where it is no whole number from `least` on.
+// Throws Error unless it is a whole number of at least `least`.
 std::int64_t whole_of(const json& value, std::int64_t least) {
   const bool fits = value.is_number_integer() && value.get<std::int64_t>() >= least;
   if (!fits) throw Error("a number is missing");
@@ -64,12 +64,12 @@ Members members_in(const json& object) {
     members.hosts.push_back(member);
   }
   if (members.hosts.empty() || members.hosts.size() > static_cast<std::size_t>(kMaxHosts)) {
-    throw Error("there is no host, or are too many");
+    throw Error("there are no hosts, or too many");
   }
   return members;
 }
 
-// Empty where it is of another generation.
+// Empty if the text belongs to another generation.
 std::optional<Turn> turn_in(std::string_view text, std::int64_t generation) {
   const json object = json::parse(text);
   if (whole_of(object.at("generation"), 1) != generation) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<Turn> turn_in(std::string_view text, std::int64_t generation) {
   return std::nullopt;
 }
 
-// What is no UTF-8, of which hosts may tell each other, is replaced.
+// Bytes that are not UTF-8, which hosts may send each other, are replaced.
 std::string text_of(const json& object) {
   return json_text(object);
 }
@@ -115,7 +115,7 @@ Here parse_here(std::string_view text) {
     return {.standing = parse_standing(object.at("standing").get_ref<const std::string&>()),
             .cuts = cuts_in(object.at("cuts"))};
   } catch (const json::exception&) {
-    throw Error("a host has left something that is no standing");
+    throw Error("a host has left a text that is not a standing");
   }
 }
 
@@ -148,7 +148,7 @@ Turn parse_turn(std::string_view text, std::int64_t generation, std::string_view
   if (border == std::string_view::npos || text.substr(border + 1) != signature_of(key, list)) {
     throw Error("the hosts of the run know another token; accepted: the same on all hosts");
   }
-  // Who knows the token is believed; what they have said may still be of another version.
+  // A host that knows the token is trusted; its text may still be of another version.
   try {
     if (auto turn = turn_in(list, generation)) return *std::move(turn);
   } catch (const json::exception&) {

@@ -16,7 +16,7 @@ namespace rubato::c10d_hosts_detail {
 
 namespace {
 
-// "BOOT/NAMESPACE": processes of the same one see each other.
+// "BOOT/NAMESPACE": processes with the same surroundings see each other.
 std::string surroundings() {
   const std::string boot = boot_id();
   struct stat processes {};
@@ -26,20 +26,20 @@ std::string surroundings() {
 
 struct Process {
   char state = 0;
-  // In ticks since the machine was started: a number that is used again is of another process.
+  // Start in ticks since the machine was started: a process id that is used again has another one.
   std::string begun;
 };
 
-// Empty where there is none.
+// Empty if there is no such process.
 std::optional<Process> process_of(long id) {
   std::ifstream file(fmt::format("/proc/{}/stat", id));
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
-  // The second field is a name in brackets, with whatever in it.
+  // The second field is a name in brackets, which may contain any character.
   std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
   Process process;
   fields >> process.state;
-  // Field 22; the state is field 3.
+  // `begun` is field 22; the state is field 3.
   for (int field = 4; field <= 22; ++field) fields >> process.begun;
   if (!fields) return std::nullopt;
   return process;
@@ -69,7 +69,7 @@ ProcessState state_of_process(std::string_view name) {
   words >> place >> id >> begun;
   if (!words || place.empty() || place != surroundings()) return ProcessState::unknown;
   const auto process = process_of(id);
-  // One that has ended stays in the list until its parent has taken notice.
+  // An ended process stays in the list until its parent has taken notice.
   const bool runs =
       process && process->begun == begun && process->state != 'Z' && process->state != 'X';
   return runs ? ProcessState::running : ProcessState::ended;

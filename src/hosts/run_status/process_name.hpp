@@ -7,22 +7,21 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// What tells this process from all others of all machines: the machine, since when it runs, the
-/// process and since when that runs.
+/// A name that no other process on any machine has: the machine and its start, the process and its
+/// start.
 [[nodiscard]] std::string name_of_this_process();
 
-/// By which number its machine knows the process that gave itself that name; empty for what is no
-/// such name.
+/// The process id in a name_of_this_process(); empty if the text is not such a name.
 [[nodiscard]] std::optional<std::int64_t> id_of_process(std::string_view name);
 
 enum class ProcessState {
   running,
   ended,
-  /// It is on another machine, or in another namespace of processes.
+  /// The process is on another machine, or in another namespace of processes.
   unknown,
 };
 
-/// Of the process that gave itself that name, seen from here.
+/// State of the process with that name, as seen from here.
 [[nodiscard]] ProcessState state_of_process(std::string_view name);
 
 }  // namespace rubato::c10d_hosts_detail

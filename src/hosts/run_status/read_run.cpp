@@ -26,14 +26,15 @@ using rendezvous_detail::StoreClient;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// For a store to answer.
+// Time limit for the store to answer.
 constexpr milliseconds kPatience{3000};
-// Between two looks at signs of life.
+// Interval between two looks at signs of life.
 constexpr milliseconds kLook{50};
-// For how long those are looked for of a host that, by the clocks, has been silent for kSilence.
+// Time for which signs of life are awaited from a host that, by the clocks, has been silent for
+// kSilence.
 constexpr milliseconds kSecondLook{4 * kBeat};
 
-// The store, where it answers.
+// The store of a run, opened for reading.
 class ReadStore {
  public:
   explicit ReadStore(const RunPlace& place)
@@ -77,7 +78,7 @@ class Reader {
     reading_.writer = text_of(keys_.writer());
     for (const Member& member : reading_.newest.hosts) read_host(member.host);
     const HostNumber arrivals = parse_whole(find(keys_.arrivals()).value_or("0"), 0, kMostNumbers);
-    // Where more have come since, the last of them.
+    // The newest kMaxHosts hosts, if more have come since.
     const HostNumber first = std::max(reading_.newest.first_open, arrivals - kMaxHosts + 1);
     for (HostNumber host = first; host <= arrivals; ++host) {
       if (!reading_.newest.contains(host) && !reading_.newest.out.contains(host)) read_host(host);
@@ -94,7 +95,7 @@ class Reader {
   [[nodiscard]] std::string text_of(const std::string& key) { return find(key).value_or(""); }
 
   [[nodiscard]] std::string absence() {
-    // Where its hosts meet in rendezvous.hpp.
+    // Hosts that do not come and go put their greetings here (rendezvous.hpp).
     if (store_.get(fmt::format("rubato/{}/greeting/0", place_.run))) {
       return fmt::format(
           "the hosts of the run '{}' at the {} do not come and go; accepted: a run with "
@@ -133,7 +134,7 @@ class Reader {
     host.is_here = find(keys_.here(reading_.newest.generation + 1, number)).has_value();
   }
 
-  // Until each is seen to move, or known not to.
+  // Watches until each host is seen to move, or known not to.
   void look_for_life() {
     const Clock::time_point begin = Clock::now();
     for (;; std::this_thread::sleep_for(kLook)) {

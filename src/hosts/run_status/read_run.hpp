@@ -10,17 +10,17 @@ namespace rubato::c10d_hosts_detail {
 struct RunPlace {
   std::string host;
   int port = 0;
-  /// The name of the run; not empty.
+  /// Name of the run; not empty.
   std::string run;
-  /// That of the run's hosts; empty is none.
+  /// Token of the run's hosts; empty means none.
   std::string token{};
 };
 
 /// Looks at a run whose hosts come and go, without taking part: nothing in the store changes. Takes
-/// as long as two signs of life, and up to kSilence where a host gives none.
+/// as long as two signs of life, and up to kSilence if a host gives none.
 ///
-/// Throws HostLost where the store does not answer, and Error where it is served with another
-/// token, has no such run, or the run's hosts know another token.
+/// Throws HostLost if the store does not answer, and Error if it is served with another token, has
+/// no such run, or the run's hosts have another token.
 [[nodiscard]] RunReading read_run(const RunPlace& place);
 
 }  // namespace rubato::c10d_hosts_detail

@@ -11,25 +11,25 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// What a host says last, as its sign of life.
+/// Last sign of life of a host that leaves.
 inline constexpr const char* kLeft = "left";
-/// From one sign of life to the next, and how long a host without one is waited for.
+/// Interval between two signs of life, and the time for which a host without one is waited for.
 inline constexpr std::chrono::milliseconds kBeat{250};
 inline constexpr std::chrono::milliseconds kSilence{5000};
 
-// In the store, under the name that users give to the run:
+// The keys below are in the store under the name that users give to the run.
 
-/// Random, of whoever came first: another one is another store, with nothing of the old one in it.
+/// A random id set by the first host; a new id means an empty, restarted store.
 inline constexpr const char* kStoreKey = "store";
-/// Random, of whoever began: which run it is. Part of every signature.
+/// A random id of the run, set by the host that began it. Part of every signature.
 inline constexpr const char* kRunKey = "run";
 
-/// Before all keys of a run of that name.
+/// Prefix of all keys of a run of that name.
 [[nodiscard]] inline std::string run_prefix(const std::string& name) {
   return fmt::format("rubato/{}/elastic", name);
 }
 
-/// And the keys under that run.
+/// The keys of one run under that prefix.
 class RunKeys {
  public:
   RunKeys() = default;
@@ -37,23 +37,23 @@ class RunKeys {
 
   [[nodiscard]] const std::string& run() const { return run_; }
 
-  /// How many hosts have come; the count that a host raised it to is its number.
+  /// Number of hosts that have come; each host raises it, and the result is its number.
   [[nodiscard]] std::string arrivals() const { return key("arrivals"); }
-  /// A generation that there is, from which newer ones are found.
+  /// A generation that exists, from which newer ones are found.
   [[nodiscard]] std::string newest() const { return key("newest"); }
-  /// The process of a host; what it says of itself; that it knows the token.
+  /// The process of a host, its greeting, and the proof that it knows the token.
   [[nodiscard]] std::string process(HostNumber host) const { return key("process", host); }
   [[nodiscard]] std::string greeting(HostNumber host) const { return key("greeting", host); }
   [[nodiscard]] std::string proof(HostNumber host) const { return key("proof", host); }
-  /// Moves while the host lives; kLeft when it has gone.
+  /// Sign of life that changes while the host lives; kLeft when it has gone.
   [[nodiscard]] std::string life(HostNumber host) const { return key("life", host); }
-  /// How far it has come (HostProgress).
+  /// Progress of the host (HostProgress).
   [[nodiscard]] std::string progress(HostNumber host) const { return key("progress", host); }
-  /// Why it may not take part.
+  /// Why the host may not take part.
   [[nodiscard]] std::string refusal(HostNumber host) const { return key("refusal", host); }
-  /// The hosts of a generation, or that the run has ended before it. Put once.
+  /// The hosts of a generation, or the end of the run before it. Put only once.
   [[nodiscard]] std::string turn(std::int64_t generation) const { return key("turn", generation); }
-  /// That a host of the generation before wants to be in this one, with its standing.
+  /// Entry by which a host of the generation before asks to join this one, with its standing.
   [[nodiscard]] std::string here(std::int64_t generation, HostNumber host) const {
     return key(fmt::format("here/{}", generation), host);
   }
@@ -61,7 +61,7 @@ class RunKeys {
   [[nodiscard]] std::string writer() const { return key("writer"); }
   /// Why it cannot be written there; empty or missing while it can.
   [[nodiscard]] std::string failure() const { return key("failure"); }
-  /// c10d's, for the connections of a generation.
+  /// Prefix for c10d's keys, for the connections of a generation.
   [[nodiscard]] std::string group(std::int64_t generation) const {
     return key("group", generation);
   }

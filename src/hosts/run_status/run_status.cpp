@@ -57,7 +57,7 @@ bool has_gone(const HostStatus& host) {
   return host.state == HostState::left || host.state == HostState::ended;
 }
 
-// What all hosts have been asked for alike, from the first that has said so.
+// Options on which all hosts agree, from the first greeting that can be read.
 void take_options(RunStatus& status, const RunReading& reading) {
   for (const auto& [number, host] : reading.hosts) {
     const auto greeting = greeting_in(host, number);
@@ -94,7 +94,7 @@ std::vector<HostStatus> hosts_of(const RunReading& reading) {
   for (const Member& member : reading.newest.hosts) {
     HostStatus host = status_of_host(member.host);
     host.rank = hosts.size();
-    // What it came with, where it has not told since.
+    // The steps that the host came with, if it has not told any since.
     if (!host.steps) host.steps = member.standing.steps;
     hosts.push_back(std::move(host));
   }
@@ -112,7 +112,7 @@ RunState state_of(const RunReading& reading, RunStatus& status) {
   }
   const auto is_alive = [](const HostStatus& host) { return host.state == HostState::alive; };
   const bool has_begun = reading.newest.generation > 0;
-  // Newcomers cannot go on with a run whose state is lost.
+  // Newcomers cannot continue a run whose state is lost.
   const bool has_hosts = std::ranges::any_of(status.hosts, [&](const HostStatus& host) {
     return is_alive(host) && (!has_begun || host.rank);
   });

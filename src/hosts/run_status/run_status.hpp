@@ -12,7 +12,7 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// What is in the store of a host, each text as it stands there and empty where nothing does.
+/// The texts of a host in the store; empty if missing.
 struct HostReading {
   std::string process{};
   std::string greeting{};
@@ -20,51 +20,51 @@ struct HostReading {
   std::string life{};
   /// Why the others refuse it.
   std::string refusal{};
-  /// Of its process, seen from here.
+  /// State of its process, as seen from here.
   ProcessState process_state = ProcessState::unknown;
-  /// Whether its signs of life moved while they were looked at.
+  /// Its signs of life changed while they were watched.
   bool moves = false;
-  /// Whether it has come to the generation that follows the newest one.
+  /// It has come to the generation that follows the newest one.
   bool is_here = false;
 };
 
-/// What is in the store of a run, as somebody reads it who takes no part in it.
+/// The contents of a run's store, read without taking part.
 struct RunReading {
   Members newest{};
   std::optional<RunEnd> end{};
-  /// Of the newest generation, and of all that may come to be in the next one.
+  /// Hosts of the newest generation, and all that may join the next one.
   std::map<HostNumber, HostReading> hosts{};
   /// RunKeys::writer().
   std::string writer{};
-  /// In seconds since 1970.
+  /// Time of the reading, in seconds since 1970.
   std::int64_t now = 0;
 };
 
 enum class HostState {
-  /// It gives signs of life. A host without a rank waits to take part.
+  /// The host gives signs of life. A host without a rank waits to take part.
   alive,
-  /// It gives none.
+  /// The host gives no signs of life.
   silent,
-  /// It has said that it goes.
+  /// The host has said that it leaves.
   left,
-  /// Its process, on this machine, has ended.
+  /// The process of the host, on this machine, has ended.
   ended,
   refused,
 };
 
 struct HostStatus {
   HostNumber host = 0;
-  /// In the newest generation; empty of a host that has none there.
+  /// Rank in the newest generation; empty if the host has none there.
   std::optional<std::size_t> rank{};
   HostState state = HostState::silent;
-  /// Where it runs, and is reached; empty where it has not introduced itself.
+  /// Machine and address of the host; empty until it has introduced itself.
   std::string machine{};
   std::string interface {};
   std::optional<double> weight{};
   std::optional<std::int64_t> process{};
-  /// Steps that it has done; empty where it has no state, or has not told.
+  /// Steps that it has done; empty if it has no state, or has not told.
   std::optional<std::int64_t> steps{};
-  /// Seconds since it came and, of a silent one, since its last sign of life, by the clocks of its
+  /// Seconds since it came and, if it is silent, since its last sign of life, by the clocks of its
   /// machine and this one.
   std::optional<std::int64_t> here_for{};
   std::optional<std::int64_t> silent_for{};
@@ -72,26 +72,27 @@ struct HostStatus {
 };
 
 enum class RunState {
-  /// Its hosts are fewer than there have to be.
+  /// The run has fewer hosts than it needs.
   waits,
   trains,
-  /// The next generation is to be formed: a host has come, has gone or is silent.
+  /// The next generation has to be formed: a host has come, has gone or is silent.
   regroups,
-  /// No host of it gives signs of life, and it has not ended.
+  /// None of its hosts gives signs of life, and the run has not ended.
   deserted,
-  /// It was stopped by a signal.
+  /// The run was stopped by a signal.
   stopped,
   complete,
 };
 
-/// How a run whose hosts come and go stands.
+/// State of a run whose hosts come and go.
 struct RunStatus {
   RunState state = RunState::waits;
-  /// 0 before it has begun.
+  /// Generation of the run; 0 before it has begun.
   std::int64_t generation = 0;
-  /// The furthest of its hosts has done so many; empty while none has a state.
+  /// Steps of its most advanced host; empty while none has a state.
   std::optional<std::int64_t> steps{};
-  /// The hosts that are alive and may take part; and how many it waits for, where it waits.
+  /// Number of hosts that are alive and may take part; and the number that it waits for, if it
+  /// waits.
   std::size_t there = 0;
   std::size_t wanted = 0;
   /// --cores, of all hosts together, --hosts, --min-hosts and --max-hosts; empty while no host has
@@ -100,18 +101,18 @@ struct RunStatus {
   std::optional<std::int64_t> first{};
   std::optional<std::int64_t> least{};
   std::optional<std::int64_t> most{};
-  /// Who writes it, and where on its machine, as it has announced.
+  /// The host that writes the run, and the folder on its machine, as it has announced.
   struct Writer {
     HostNumber host = 0;
     std::string folder;
   };
   std::optional<Writer> writer{};
-  /// By rank, and behind them those without one, as they have come. Of these the ones that have
-  /// gone are left out.
+  /// Hosts by rank, followed by those without one in the order in which they came. Of the latter,
+  /// those that have gone are left out.
   std::vector<HostStatus> hosts{};
 };
 
-/// What a reading says. Texts of hosts that cannot be read count as if they were missing.
+/// Interprets a reading. Texts of hosts that cannot be read count as missing.
 [[nodiscard]] RunStatus status_of(const RunReading& reading);
 
 }  // namespace rubato::c10d_hosts_detail

@@ -69,7 +69,7 @@ void Beacon::run() {
         }
         beat(*store, papers);
       } catch (const std::exception&) {
-        // With a new connection, the next time.
+        // The next beat opens a new connection.
         store.reset();
       }
       lock.lock();
@@ -80,7 +80,7 @@ void Beacon::run() {
   try {
     tell_progress(*store, papers_);
   } catch (const std::exception&) {
-    // The last that was told stands.
+    // The progress that was told last remains.
   }
 }
 
@@ -113,7 +113,7 @@ std::optional<HostNumber> Beacon::arrival(Store& store, const Papers& papers) co
   const HostNumber last = parse_whole(*arrivals, 0, kMostNumbers);
   for (HostNumber host = std::max(members.first_open, last_told_ + 1); host <= last; ++host) {
     if (members.contains(host) || members.out.contains(host)) continue;
-    // It may not have introduced itself yet.
+    // The host may not have introduced itself yet.
     if (!store.find(keys.proof(host)) || store.find(keys.refusal(host))) continue;
     if (store.find(keys.life(host)) != kLeft) return host;
   }

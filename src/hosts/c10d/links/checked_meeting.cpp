@@ -20,7 +20,7 @@ void check_meeting(const C10dOptions& options) {
     throw Error(fmt::format("{} hosts; accepted: 1 to {}", options.count, kMaxHosts));
   }
   if (options.rank < 0 || options.rank >= options.count) {
-    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than there are",
+    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than the number of hosts",
                             options.rank, options.count));
   }
   if (options.port < 1 || options.port > kMaxPort) {
@@ -45,12 +45,14 @@ ElasticOptions checked_elastic(ElasticOptions options) {
         "hosts, and a name for the run in it");
   }
   if (options.least < 1 || options.least > meeting.count) {
-    throw Error(fmt::format("at least {} hosts; accepted: 1 to {}, of which the run begins",
-                            options.least, meeting.count));
+    throw Error(
+        fmt::format("at least {} hosts; accepted: 1 to {}, the number that the run begins with",
+                    options.least, meeting.count));
   }
   if (options.most < meeting.count || options.most > kMaxHosts) {
-    throw Error(fmt::format("at most {} hosts; accepted: {}, of which the run begins, to {}",
-                            options.most, meeting.count, kMaxHosts));
+    throw Error(
+        fmt::format("at most {} hosts; accepted: {}, the number that the run begins with, to {}",
+                    options.most, meeting.count, kMaxHosts));
   }
   return options;
 }

@@ -6,10 +6,11 @@ namespace rubato::c10d_hosts_detail {
 
 inline constexpr int kMaxPort = 65'535;
 
-/// Throws Error where an option is out of its range.
+/// Throws Error if an option is out of its range.
 void check_meeting(const C10dOptions& options);
 
-/// Of hosts that come and go: these, with a rank of 0. Throws Error.
+/// Returns the options of hosts that come and go, with a rank of 0. Throws Error if one is out of
+/// its range.
 [[nodiscard]] ElasticOptions checked_elastic(ElasticOptions options);
 
 }  // namespace rubato::c10d_hosts_detail

@@ -22,7 +22,7 @@ namespace {
 
 using rendezvous_detail::Socket;
 
-// Throws Error with the reason.
+// Throws Error with the reason if nobody listens at the address.
 void try_door(const std::string& address, Clock::time_point deadline) {
   const std::size_t border = address.rfind(':');
   const std::int64_t port = parse_whole(address.substr(border + 1), 1, kMaxPort);
@@ -59,7 +59,8 @@ Door::~Door() {
 }
 
 void Door::let_in_and_out() const {
-  // If the system has no room for a connection, accepting is tried again later.
+  // Accepting is tried again after this many milliseconds if the system has no room for a
+  // connection.
   constexpr int kPause = 100;
   for (bool is_full = false;;) {
     std::array<pollfd, 2> polled{

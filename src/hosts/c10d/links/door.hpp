@@ -12,11 +12,11 @@
 namespace rubato::c10d_hosts_detail {
 
 /// Listens at an address, or at the first one of a network interface, at any free port. Throws
-/// Error.
+/// Error if it cannot.
 [[nodiscard]] rendezvous_detail::Socket listener_at(const std::string& interface);
 
-/// Other hosts test here whether they reach this one. A door listens for as long as the host lives,
-/// and a thread closes each connection at once; no data is exchanged.
+/// A listener at which other hosts test whether they reach this one. It listens for as long as the
+/// host lives, and a thread closes each connection at once; no data is exchanged.
 class Door {
  public:
   /// Listens as listener_at() does.
@@ -35,12 +35,12 @@ class Door {
   rendezvous_detail::WakeUp wake_up_;
   rendezvous_detail::Socket listener_;
   std::string address_;
-  // Last: it uses all of the above.
+  // The thread is the last member because it uses all of the above.
   std::thread thread_;
 };
 
-/// Tries these doors all at once, except those that are empty. By its place in the list, why one
-/// cannot be reached by `deadline`.
+/// Tries these doors all at once, except those that are empty. Returns why a door cannot be reached
+/// by `deadline`, by its index in the list.
 [[nodiscard]] std::map<std::size_t, std::string> closed_doors(std::span<const std::string> doors,
                                                               Clock::time_point deadline);
 

@@ -25,7 +25,7 @@ namespace tcp = gloo::transport::tcp;
 
 class Pair final : public tcp::Pair {
  public:
-  // gloo of 2022 listens for each pair from its constructor on, which ends here; later versions
+  // The constructor ends the listening of gloo of 2022, which listens for each pair; later versions
   // listen for all pairs of a device.
   Pair(tcp::Context* context, tcp::Device* device, int other, std::chrono::milliseconds timeout,
        std::shared_ptr<PeerConnector> connector)
@@ -40,7 +40,7 @@ class Pair final : public tcp::Pair {
     state_ = INITIALIZING;
   }
 
-  // It goes to the other hosts, by the store.
+  // The address goes to the other hosts through the store.
   [[nodiscard]] const tcp::Address& address() const override { return own_; }
 
   void connect(const std::vector<char>& bytes) override {
@@ -89,7 +89,7 @@ class Context final : public tcp::Context {
 // Returns the attributes of a device that listens at any port of an address.
 tcp::attr attributes_of(sockaddr_storage address) {
   const bool is_ipv4 = address.ss_family == AF_INET;
-  // It stands at the same place in both.
+  // The port stands at the same place in both address types.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   static_cast<sockaddr_in*>(static_cast<void*>(&address))->sin_port = 0;
   tcp::attr attributes;
@@ -114,8 +114,8 @@ class Device final : public tcp::Device {
   std::shared_ptr<PeerConnector> connector_;
 };
 
-// For the listeners that gloo does not do without: an address of the loopback at random, which no
-// other machine reaches, and nobody on this one finds in the moments until they are closed.
+// An address for the listeners that gloo insists on: a random one of the loopback, which no other
+// machine reaches, and which nobody on this machine finds in the moments until they are closed.
 sockaddr_storage out_of_reach() {
   constexpr std::uint32_t kHosts = 0x00ff'fffe;
   std::random_device random;

@@ -9,7 +9,8 @@ namespace rubato::c10d_hosts_detail {
 
 namespace {
 
-// In the store of a generation, what a host has found; empty where it reaches all others.
+// Key in the store of a generation for what a host has found; its text is empty if the host reaches
+// all others.
 std::string key_of(std::size_t rank) {
   return fmt::format("links/{}", rank);
 }

@@ -25,21 +25,21 @@ using rendezvous_detail::server_proof;
 using rendezvous_detail::Socket;
 using rendezvous_detail::Until;
 
-// From one look() to the next, and before a host that has hung up is called again.
+// Intervals between two calls of look(), and before a host that has hung up is called again.
 constexpr milliseconds kBetweenLooks{250};
 constexpr milliseconds kBetweenCalls{20};
-// How long somebody may take to prove to be a host, and how many may be about to. Beyond that,
-// whoever has come first has to go: hosts call again.
+// Time limit for a caller to prove that it is a host, and the largest number of unproven callers.
+// Beyond that the oldest one is dropped: hosts call again.
 constexpr milliseconds kIntroducing{5'000};
 constexpr std::size_t kMostCallers = 256;
-// A caller says its rank, a nonce and the proof; the answer is a proof.
+// A caller sends its rank, a nonce and the proof; the answer is a proof.
 constexpr std::size_t kRankDigits = 8;
 constexpr std::size_t kNonceDigits = 32;
 constexpr std::size_t kProofDigits = 64;
 constexpr std::size_t kHead = kRankDigits + kNonceDigits;
 constexpr std::size_t kHello = kHead + kProofDigits;
 
-// 60 random bits.
+// A random number of 60 bits.
 std::int64_t new_secret() {
   constexpr std::size_t kDigits = 15;
   constexpr int kHexadecimal = 16;
@@ -59,7 +59,7 @@ Socket PeerConnector::connect(std::size_t host, const Place& theirs) {
   try {
     if (host < options_.rank) return call(theirs);
     Socket socket = awaited(host);
-    // Nobody else is to come.
+    // No other host will call.
     if (--awaited_ == 0) {
       callers_.clear();
       listener_ = Socket();
@@ -79,7 +79,7 @@ Socket PeerConnector::call(const Place& theirs) const {
     } catch (const HostLost&) {
       throw;
     } catch (const Error&) {
-      // It may have had to make room for others.
+      // The other host may have dropped this call to make room for others.
       if (Clock::now() + kBetweenCalls >= deadline_) throw;
     }
     look();
@@ -142,12 +142,12 @@ Socket PeerConnector::awaited(std::size_t host) {
 }
 
 void PeerConnector::let_in() {
-  // As many are let in before those that are there are heard again.
+  // Number of callers that are accepted before the earlier ones are heard again.
   constexpr int kAccepted = 16;
   for (int i = 0; i < kAccepted; ++i) {
     int error = 0;
     Socket socket = rendezvous_detail::accept_from(listener_, error);
-    // The system has room for no more of them.
+    // The system has no room for more callers.
     if (error != 0) std::this_thread::sleep_for(kBetweenCalls);
     if (error != 0 || callers_.size() >= kMostCallers) {
       if (!callers_.empty()) callers_.pop_front();
@@ -169,12 +169,12 @@ bool PeerConnector::hear(Caller& caller) {
         std::string(head.substr(0, kRankDigits)), static_cast<std::int64_t>(options_.rank) + 1,
         static_cast<std::int64_t>(options_.names.size()) - 1));
     const std::string answer = server_proof(options_.token, secret, head);
-    // It has taken nothing yet: there is room for all of it.
+    // Nothing has been sent on the connection yet, so there is room for the whole answer.
     if (caller.socket.send(answer) == answer.size()) {
       proven_.insert_or_assign(host, std::move(caller.socket));
     }
   } catch (const Error&) {
-    // It has gone, or is none of the hosts that are to call.
+    // The caller has gone, or is not one of the hosts that are to call.
   }
   return false;
 }

@@ -16,45 +16,46 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// Connects the hosts of a group with each other, by one connection for each two of them. Of the
-/// two, the one of the higher rank calls the other one.
+/// Connects the hosts of a group with each other, by one connection for each pair. The host of the
+/// higher rank calls the other one.
 ///
 /// Each end proves to the other one that it knows the token and the other's place, which hosts tell
-/// each other through their store alone. Strangers at the port are let go of, whatever they send
-/// and whenever they leave: none of their connections ever reaches gloo (docs/adr/0044).
+/// each other through their store alone. Strangers at the port are dropped, whatever they send and
+/// whenever they leave: none of their connections ever reaches gloo (docs/adr/0044).
 ///
 /// Not thread-safe: one thread connects with all hosts, in ascending order of their ranks.
 class PeerConnector {
  public:
   struct Options {
     std::size_t rank = 0;
-    /// These are the names of all hosts by rank, for messages.
+    /// Names of all hosts by rank, for messages.
     std::vector<std::string> names{};
-    /// An address or a network interface to listen at.
+    /// Address or network interface to listen at.
     std::string interface {};
     std::string token{};
-    /// For all connections together, from now on.
+    /// Time limit for all connections together, from construction on.
     milliseconds patience{};
-    /// Called several times a second while it waits; whatever it throws ends that. May be empty.
+    /// Called several times a second while the connector waits; an exception from it ends the
+    /// waiting. May be empty.
     std::function<void()> look{};
   };
-  /// A host is called at this address, with a number that only hosts of the group learn.
+  /// The address at which a host is called, with a number that only hosts of the group learn.
   struct Place {
     sockaddr_storage address{};
     std::int64_t secret = 0;
   };
 
-  /// Throws Error where it cannot listen.
+  /// Throws Error if it cannot listen.
   explicit PeerConnector(Options options);
 
   [[nodiscard]] const Place& place() const { return place_; }
-  /// The connection with another host, whose place this is. Nothing has been read from it that is
-  /// not part of the proof. Throws HostLost.
+  /// The connection with another host, whose place this is. Only the proof has been read from it.
+  /// Throws HostLost.
   [[nodiscard]] rendezvous_detail::Socket connect(std::size_t host, const Place& theirs);
 
  private:
   using Socket = rendezvous_detail::Socket;
-  // Somebody who has not proved yet to be a host of the group.
+  // A caller that has not proved yet that it is a host of the group.
   struct Caller {
     Socket socket;
     std::string said{};
@@ -68,18 +69,18 @@ class PeerConnector {
 
   [[nodiscard]] Socket awaited(std::size_t host);
   void let_in();
-  // False where the caller is of no further use here.
+  // Returns false if the caller can be dropped.
   [[nodiscard]] bool hear(Caller& caller);
 
   Options options_;
   Clock::time_point deadline_;
   Socket listener_;
   Place place_;
-  // How many other hosts are still to call.
+  // Number of other hosts that have not called yet.
   std::size_t awaited_;
-  // In the order in which they came.
+  // Callers in the order in which they came.
   std::list<Caller> callers_;
-  // Hosts that have called before they were waited for.
+  // Connections of hosts that called before they were waited for, by rank.
   std::map<std::size_t, Socket> proven_;
 };
 

@@ -22,7 +22,7 @@ Life Watch::life_of(HostNumber host) {
     seen.last_sign = now;
   }
   seen.is_gone = sign == kLeft || process == ProcessState::ended;
-  // Who was only stopped, or cut off, may be heard of again.
+  // A host that was only stopped, or cut off, may be heard of again.
   if (seen.is_gone || now - seen.last_sign >= kSilence) return Life::gone;
   return process == ProcessState::running || seen.has_moved ? Life::alive : Life::unknown;
 }

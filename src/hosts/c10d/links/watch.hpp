@@ -11,16 +11,16 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// Sees which hosts of a run are there, by what they leave in the store and, on this machine, by
-/// their processes.
+/// Sees which hosts of a run are alive, by their signs of life in the store and, on this machine,
+/// by their processes.
 class Watch {
  public:
-  /// The store outlives it.
+  /// The store must outlive the watch.
   Watch(Store& store, RunKeys keys) : store_(store), keys_(std::move(keys)) {}
 
   /// Throws StoreLost.
   [[nodiscard]] Life life_of(HostNumber host);
-  /// Since this first looked for it.
+  /// Time since this watch first looked for the host.
   [[nodiscard]] milliseconds looked_for(HostNumber host);
 
  private:

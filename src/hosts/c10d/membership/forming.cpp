@@ -13,11 +13,11 @@ namespace rubato::c10d_hosts_detail {
 
 namespace {
 
-// Between two looks into the store.
+// Interval between two looks into the store.
 constexpr milliseconds kLook{10};
-// Of the time limit: how long a host that has lost the store tries to reach it.
+// A host that has lost the store tries to reach it for this multiple of the time limit.
 constexpr int kPatience = 2;
-// While a host waits, from one line about it to the next.
+// Interval between two lines about a host that waits.
 constexpr std::chrono::seconds kFromWordToWord{10};
 
 }  // namespace
@@ -66,7 +66,7 @@ std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) 
         return greetings;
       }
       case Action::come_anew:
-        // What it has come to is of no use: the others are ahead.
+        // The others are ahead, so the state of this host is of no use.
         own = {};
         beacon_.tell_steps(own.standing.steps);
         store_.arrive();
@@ -78,7 +78,7 @@ std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) 
       case Action::open_again:
         store_.open_again();
         beacon_.set(store_.papers());
-        tell("the run of that name is over: it is opened again");
+        tell("the run of that name is over; opening it again");
         break;
       case Action::end:
         if (snapshot.place == 0 && snapshot.brings) {

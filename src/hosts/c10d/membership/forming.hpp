@@ -13,24 +13,23 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// For a connection with the store, or the hosts of a generation.
+/// Time limit for a connection with the store, or with the hosts of a generation.
 inline constexpr milliseconds kConnection{10'000};
 
-/// How a host comes to have its place in the next generation: it does what decide() says. It is not
-/// connected with the others then.
+/// Gets a host its place in the next generation by doing what decide() says. The host is not
+/// connected with the others meanwhile.
 class Forming {
  public:
-  /// All of them outlive it.
+  /// All arguments must outlive this object.
   Forming(const ElasticOptions& options, RunStore& store, Beacon& beacon)
       : options_(options), store_(store), beacon_(beacon) {}
 
-  /// What the hosts of the generation have said of themselves, or how the run has ended. `own` is
-  /// told to the others, and emptied where they are ahead of it. The store may be lost for a while.
-  /// Throws HostLost where the others have gone, or go on without this host, and Error where they
-  /// refuse it.
+  /// Returns the greetings of the hosts of the generation, or how the run has ended. `own` is told
+  /// to the others, and emptied if they are ahead of it. The store may be lost for a while. Throws
+  /// HostLost if the others have gone or continue without this host, and Error if they refuse it.
   [[nodiscard]] std::variant<std::vector<Greeting>, RunEnd> form(Here& own);
 
-  /// In a line, what a person should know.
+  /// Reports a line for people (ElasticOptions::tell).
   void tell(const std::string& line);
 
  private:

@@ -19,10 +19,10 @@ namespace rubato::c10d_hosts_detail {
 
 namespace {
 
-// Headers are taken one after the other, in the order in which they were sent.
+// Tag of all headers, which are taken one after the other, in the order in which they were sent.
 constexpr int kHeaderTag = 0;
 
-// Of a message; not kHeaderTag.
+// Tag of a message; never kHeaderTag.
 int tag_of(std::uint64_t exchange, std::size_t bytes) {
   constexpr std::uint64_t kTags = 0x7fff'fffe;
   return static_cast<int>(1 + mixed(mixed(exchange) ^ bytes) % kTags);
@@ -30,12 +30,12 @@ int tag_of(std::uint64_t exchange, std::size_t bytes) {
 
 template <class T>
 at::Tensor tensor_of(std::span<T> bytes) {
-  // c10d has no tensors to read from alone; of these it writes to none that is sent.
+  // c10d has no read-only tensors; it does not write to those that are sent.
   void* const data = const_cast<std::remove_const_t<T>*>(bytes.data());
   return at::from_blob(data, {static_cast<std::int64_t>(bytes.size())}, at::kByte);
 }
 
-// Runs `call`, whose errors are those of the connection with a host.
+// Runs `call` and rethrows its exceptions as HostLost, with the name of the host.
 template <class Call>
 auto of_host(const std::string& name, const Call& call) {
   try {
@@ -61,7 +61,7 @@ Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::st
                                 .token = options.token,
                                 .patience = patience,
                                 .look = options.look})};
-  // They run collectives, of which there are none.
+  // These threads run collectives only, which are not used.
   gloo->threads = 1;
   try {
     group_ = c10::make_intrusive<::c10d::ProcessGroupGloo>(store, options.rank,
@@ -96,7 +96,7 @@ void Group::expect(std::span<const std::span<std::byte>> in) {
 
 void Group::give(std::span<const std::span<const std::byte>> out, std::uint64_t flags) {
   attempt([&] {
-    RUBATO_CHECK(given_ < rounds_.size(), "what is given is expected");
+    RUBATO_CHECK(given_ < rounds_.size(), "data is given only after expect()");
     Round& round = rounds_[given_++];
     round.flags = flags;
     post_sends(round, out);
@@ -105,7 +105,7 @@ void Group::give(std::span<const std::span<const std::byte>> out, std::uint64_t 
 
 Told Group::take() {
   return attempt([&] {
-    RUBATO_CHECK(given_ > 0, "what is taken is given");
+    RUBATO_CHECK(given_ > 0, "take() comes after give()");
     const Told told = finish(rounds_.front());
     rounds_.pop_front();
     --given_;
@@ -115,7 +115,7 @@ Told Group::take() {
 
 Told Group::exchange(std::span<const std::span<const std::byte>> out,
                      std::span<const std::span<std::byte>> in, std::uint64_t flags) {
-  RUBATO_CHECK(rounds_.empty(), "an exchange at once stands in no other one");
+  RUBATO_CHECK(rounds_.empty(), "exchange() is not called while another exchange is under way");
   expect(in);
   give(out, flags);
   return take();
@@ -185,7 +185,8 @@ Group::Pending Group::receive(std::size_t host, std::span<std::byte> bytes, int 
 void Group::wait(const Pending& pending, Clock::time_point deadline) const {
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
   of_host(names_[pending.host], [&] {
-    // Where nothing is left, what has come is still taken; 0 would wait for ever.
+    // Messages that have arrived are taken even after the deadline; a timeout of 0 would wait for
+    // ever.
     return pending.work->wait(std::max(left, milliseconds(1)));
   });
 }
@@ -195,7 +196,7 @@ void Group::check(const Round& round, std::size_t host) const {
   const std::size_t bytes = round.in[host].size();
   if (taken.exchange == round.number && taken.bytes == bytes) return;
   throw Error(
-      fmt::format("{} gives {} bytes in exchange {}; here it is exchange {}, for {} bytes; "
+      fmt::format("{} sends {} bytes in exchange {}; this host is in exchange {}, of {} bytes; "
                   "accepted: the same training on all hosts",
                   names_[host], taken.bytes, taken.exchange, round.number, bytes));
 }

@@ -15,90 +15,92 @@
 
 namespace rubato::c10d_hosts_detail {
 
-// What one host tells all others with an exchange.
+// Flags that one host tells all others with an exchange.
 inline constexpr std::uint64_t kPauseFlag = 1;
 inline constexpr std::uint64_t kRegroupFlag = 2;
 inline constexpr std::uint64_t kLeaveFlag = 4;
 inline constexpr std::uint64_t kSaveFlag = 8;
 
-/// The hosts have told each other this in an exchange.
+/// Result of an exchange: the flags that the hosts have told each other.
 struct Told {
-  /// The flags of all, combined by or, and how many of them leave (kLeaveFlag): the same on all.
+  /// The flags of all hosts, combined by or, and the number of hosts that leave (kLeaveFlag): the
+  /// same on all hosts.
   std::uint64_t flags = 0;
   std::size_t leaving = 0;
   /// This host is one of those that leave.
   bool leaves = false;
 };
 
-/// Why there is no further exchange after Hosts::abandon().
+/// Message of any further exchange after Hosts::abandon().
 inline constexpr std::string_view kAbandoned = "this host has left an exchange";
 
 /// Hosts that are connected with each other: c10d's ProcessGroupGloo.
 ///
 /// An exchange is a receive and a send for each other host, from and into the caller's own memory;
 /// gloo's thread moves the bytes. It sends a message once it has heard that the other host waits
-/// for it: what is expected long before it is given takes one latency of the network, and
+/// for it: a message that is expected long before it is given takes one latency of the network, and
 /// otherwise two.
 ///
-/// Each message goes behind a header that says which exchange it belongs to and how long it is. The
-/// two are also the tag of the message: one that is not waited for meets no receive, so that no
-/// byte is written where it does not belong.
+/// Each message follows a header that says which exchange it belongs to and how long it is. The two
+/// are also the tag of the message: an unexpected message matches no receive, so that no byte is
+/// written where it does not belong.
 class Group {
  public:
   struct Options {
     int rank = 0;
-    /// An address or a network interface.
+    /// Address or network interface to listen at.
     std::string interface {};
-    /// Each two hosts prove to each other that they know this token before they are connected.
+    /// Token that each two hosts prove to each other before they are connected.
     std::string token{};
     milliseconds timeout{};
-    /// For all hosts to be connected; zero is the timeout.
+    /// Time limit for all hosts to be connected; zero means the timeout.
     milliseconds connection{};
     /// PeerConnector::Options::look.
     std::function<void()> look{};
   };
 
   /// Connects all hosts, which call it at about the same time; `names` are theirs, for messages.
-  /// When it returns all are connected, and nobody needs the store. Throws HostLost, and Error
-  /// where this one cannot listen.
+  /// When it returns all are connected, and the store is no longer needed. Throws HostLost, and
+  /// Error if this host cannot listen.
   Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::string> names,
         const Options& options);
 
-  // Those of Hosts. They throw Error, and the same again from then on.
+  // The functions below are those of Hosts. They throw Error, and throw it again in every later
+  // call.
 
   void expect(std::span<const std::span<std::byte>> in);
   void give(std::span<const std::span<const std::byte>> out, std::uint64_t flags);
-  /// Told by all hosts, this one included.
+  /// Returns the flags of all hosts, this one included.
   [[nodiscard]] Told take();
-  /// Closes all connections, so that the other hosts need not wait for this one, and lets go of the
+  /// Closes all connections, so that the other hosts need not wait for this one, and releases the
   /// caller's memory.
   void abandon(std::string_view why) noexcept;
 
-  /// All three at once, where nothing is under way.
+  /// Calls expect(), give() and take(); no other exchange may be under way.
   [[nodiscard]] Told exchange(std::span<const std::span<const std::byte>> out,
                               std::span<const std::span<std::byte>> in, std::uint64_t flags);
 
  private:
-  // What goes before each message.
+  // Header that is sent before each message.
   struct Header {
     std::uint64_t exchange;
     std::uint64_t bytes;
     std::uint64_t flags;
   };
-  // What has been begun with a host.
+  // A send or receive under way with a host.
   struct Pending {
     std::size_t host;
     c10::intrusive_ptr<::c10d::Work> work;
   };
-  // An exchange that is under way. By host:
+  // An exchange that is under way; the vectors are indexed by host.
   struct Round {
     std::uint64_t number;
     std::vector<std::span<std::byte>> in;
-    // This host's, once it is given.
+    // Flags of this host, once they are given.
     std::uint64_t flags = 0;
     std::vector<Header> given;
     std::vector<Header> taken;
-    // Behind the headers, which they point to.
+    // The works come after the headers, which they point to.
     std::vector<Pending> headers{};
     std::vector<Pending> messages{};
     std::vector<Pending> sends{};
@@ -120,7 +122,8 @@ class Group {
   milliseconds timeout_;
   std::uint64_t expected_ = 0;
   c10::intrusive_ptr<::c10d::ProcessGroupGloo> group_;
-  // In turn; the first `given_` of them are given. Behind the group, whose works they hold.
+  // Rounds in order; the first `given_` of them are given. They stand behind the group because they
+  // hold its works.
   std::deque<Round> rounds_;
   std::size_t given_ = 0;
   // Why there can be no further exchange.

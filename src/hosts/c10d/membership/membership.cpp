@@ -16,7 +16,7 @@ namespace {
 
 using Action = Decision::Action;
 
-// What a leader makes of a snapshot: the next generation, or what it still waits for.
+// Derives the leader's decision from a snapshot: the next generation, or what it still waits for.
 class Leader {
  public:
   Leader(const Snapshot& snapshot, const MembershipOptions& options)
@@ -58,7 +58,8 @@ class Leader {
     return std::move(decision_);
   }
 
-  // Those left of the newest generation, in their order. False while one may still come.
+  // Adds the remaining hosts of the newest generation, in their order. Returns false while one may
+  // still come.
   [[nodiscard]] bool add_members() {
     bool all_known = true;
     for (const Member& member : newest().hosts) {
@@ -67,7 +68,7 @@ class Leader {
         continue;
       }
       const SeenHost& other = seen(member.host);
-      // It may have come, and gone again since.
+      // The host may have come, and gone again since.
       if (other.life == Life::gone) continue;
       if (other.here) {
         next_.hosts.push_back({.host = member.host, .standing = other.here->standing});
@@ -78,8 +79,8 @@ class Leader {
     return all_known;
   }
 
-  // Those who have come since. False while one may still introduce itself; where there is always
-  // another one, those that are known are not kept waiting for it.
+  // Adds the hosts that have come since. Returns false while one may still introduce itself; after
+  // kArrivals the known ones no longer wait for it, as yet another one may always come.
   [[nodiscard]] bool add_arrivals() {
     bool all_known = true;
     const bool waits = snapshot_.waited < kArrivals;
@@ -107,9 +108,11 @@ class Leader {
     if (next_.hosts.size() < options_.most) {
       next_.hosts.push_back({.host = host});
     } else if (newest().passed.contains(host)) {
-      // They are as many after a generation that was connected, too: none of them has just died.
-      refuse(host, fmt::format("there are {} hosts already; accepted: up to as many (--max-hosts)",
-                               options_.most));
+      // There were as many in the generation before, which was connected: none of them has just
+      // died.
+      refuse(host,
+             fmt::format("there are {} hosts already; accepted: no more than that (--max-hosts)",
+                         options_.most));
     } else {
       next_.passed.insert(host);
     }
@@ -119,7 +122,7 @@ class Leader {
     decision_.refusals.emplace(host, std::move(why));
   }
 
-  // Whoever has a state may be late; a group without one would begin the run anew.
+  // A host with a state may be late; a group without one would begin the run anew.
   [[nodiscard]] bool lacks_state() const {
     return std::ranges::any_of(newest().hosts, has_state) &&
            std::ranges::none_of(next_.hosts, has_state);
@@ -131,8 +134,8 @@ class Leader {
   }
   static bool has_state(const Member& member) { return member.standing.steps.has_value(); }
 
-  // Until each of those left reaches each other one; where these are too few, all of them try
-  // again.
+  // Leaves out hosts until all of the others reach each other; if these are too few, all of them
+  // try again.
   void leave_out_cut_off() {
     Members left = next_;
     for (;;) {
@@ -145,7 +148,7 @@ class Leader {
     }
     if (left.hosts.size() >= needed(left.hosts)) next_ = std::move(left);
   }
-  // Of those that lack a link, the largest is left out first. A state is not left out for want of
+  // The host with the largest burden is left out first. A host with a state is not left out before
   // one that has none.
   using Burden = std::tuple<bool, bool, std::int64_t, std::int64_t, HostNumber>;
   [[nodiscard]] Burden burden(const Member& member, const std::vector<Member>& hosts) const {
@@ -154,7 +157,8 @@ class Leader {
     });
     return {cuts > 0, !has_state(member), cuts, -member.standing.steps.value_or(0), member.host};
   }
-  // A sentence that says so; null where each of the two reaches the other one, as far as they know.
+  // A sentence about the missing link, or null if each of the two reaches the other one, as far as
+  // they know.
   [[nodiscard]] const std::string* missing_link(HostNumber one, HostNumber other) const {
     for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {
       const Cuts& cuts = cuts_of(from);
@@ -187,13 +191,13 @@ class Leader {
 
   [[nodiscard]] std::size_t needed(const std::vector<Member>& hosts) const {
     if (newest().generation == 0) return patient_ ? options_.begin : options_.least;
-    // Who has finished waits for nobody.
+    // A host that has finished waits for nobody.
     const bool finished =
         std::ranges::any_of(hosts, [](const Member& member) { return member.standing.finished; });
     return finished ? 1 : options_.least;
   }
 
-  // Those that are left out are so for good, under these numbers.
+  // Hosts that are left out can never take part under these numbers again.
   void close_numbers() {
     for (const Member& member : newest().hosts) {
       if (!next_.contains(member.host)) next_.out.insert(member.host);
@@ -217,7 +221,7 @@ class Leader {
   return found != snapshot.hosts.end() && found->second.life == Life::gone;
 }
 
-// Of the first generation: whether all that have come before are gone.
+// True if this host leads the first generation: all that have come before it are gone.
 [[nodiscard]] bool leads_first(const Snapshot& snapshot) {
   for (HostNumber host = 1; host < snapshot.own; ++host) {
     const auto found = snapshot.hosts.find(host);
@@ -227,8 +231,8 @@ class Leader {
   return true;
 }
 
-// Of the others: the first of the newest one that is there. One that lives and does not come is
-// waited for as long as the time limit is.
+// True if this host leads a later generation: it is the first host of the newest one that is alive.
+// One that is alive and does not come is waited for until the time limit.
 [[nodiscard]] bool leads(const Snapshot& snapshot, bool patient) {
   for (const Member& member : snapshot.newest.hosts) {
     if (member.host == snapshot.own) return true;
@@ -239,8 +243,8 @@ class Leader {
   return false;
 }
 
-// The run is over for a host without a place in it: stopped after so many steps, or none is left of
-// those that took part.
+// Action of a host without a place in a run that is over: the run was stopped, or all hosts that
+// took part have gone.
 Decision::Action at_end(const Snapshot& snapshot, const MembershipOptions& options,
                         bool brings_enough) {
   if (brings_enough) return Action::open_again;
@@ -272,7 +276,7 @@ Decision decide(const Snapshot& snapshot, const MembershipOptions& options) {
   const bool all_gone = std::ranges::all_of(
       newest.hosts, [&](const Member& member) { return is_gone(snapshot, member.host); });
   if (all_gone) return only(at_end(snapshot, options, brings.has_value()));
-  // It may have been taken for one that has gone.
+  // The others may have taken this host for one that has gone.
   return only(patient ? Action::wait : Action::come_anew);
 }
 

@@ -11,69 +11,69 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// For a host to introduce itself and to be seen alive.
+/// Time for a host to introduce itself and to be seen alive.
 inline constexpr std::chrono::milliseconds kIntroduction{2000};
-/// How long a group is held back for all that come, one after the other, to do so.
+/// Time for which a group is held back for newcomers that introduce themselves one after the other.
 inline constexpr std::chrono::milliseconds kArrivals = 2 * kIntroduction;
 
 enum class Life {
   alive,
   gone,
-  /// Neither is seen yet.
+  /// The host has not been seen alive or gone yet.
   unknown,
 };
 
 /// A host as another one finds it in the store.
 struct SeenHost {
   Life life = Life::unknown;
-  /// For how long it has been looked for.
+  /// Time for which it has been looked for.
   std::chrono::milliseconds looked_for{};
   bool has_introduced_itself = false;
-  /// Why what it has said of itself keeps it from taking part; empty where nothing does.
+  /// Why its greeting keeps it from taking part; empty if nothing does.
   std::string objection{};
   bool is_refused = false;
-  /// The steps of the checkpoint that it brings, where it has introduced itself.
+  /// Steps of the checkpoint that it brings, if it has introduced itself.
   std::optional<std::int64_t> brings{};
-  /// With what it has come to the next generation; empty while it has not.
+  /// Its entry for the next generation; empty until it has made one.
   std::optional<Here> here{};
 };
 
-/// What a host knows when it decides.
+/// Everything that a host's decision depends on.
 struct Snapshot {
   HostNumber own = 0;
-  /// With what it comes to the next generation.
+  /// This host's entry for the next generation.
   Here here{};
-  /// The generation in which it has, or had, its place; 0 is none.
+  /// The generation in which it has, or had, its place; 0 means none.
   std::int64_t place = 0;
-  /// The newest there is, and whether the run has ended behind it.
+  /// The newest generation, and the end of the run if it has ended after that.
   Members newest{};
   std::optional<RunEnd> end{};
-  /// If the run has ended, this is the most steps that one of its last hosts has reported.
+  /// The most steps that one of its last hosts has reported, if the run has ended.
   std::int64_t steps = 0;
-  /// The steps of the checkpoint that this host brings, if it brings one.
+  /// Steps of the checkpoint that this host brings, if it brings one.
   std::optional<std::int64_t> brings{};
-  /// Why the others refuse this host; empty where they do not.
+  /// Why the others refuse this host; empty if they do not.
   std::string refusal{};
-  /// Why they have gone on without it, as it and one of them do not reach each other; empty where
+  /// Why they have continued without it, as it and one of them do not reach each other; empty if
   /// they have not.
   std::string cut_off{};
-  /// How many hosts have come.
+  /// Number of hosts that have come.
   HostNumber arrivals = 0;
-  /// All others that are in the newest generation or may come to be in the next one.
+  /// All others that are in the newest generation or may join the next one.
   std::map<HostNumber, SeenHost> hosts{};
-  /// For how long this host has been waiting for what follows the newest generation.
+  /// Time for which this host has been waiting for the successor of the newest generation.
   std::chrono::milliseconds waited{};
 };
 
 struct MembershipOptions {
-  /// Of how many hosts the run begins; with how many it goes on; how many there may be.
+  /// Numbers of hosts with which the run begins, at least continues, and at most computes.
   std::size_t begin = 1;
   std::size_t least = 1;
   std::size_t most = 1;
-  /// For how long a host is waited for that lives and does not come.
+  /// Time limit for a host that is alive and does not come.
   std::chrono::milliseconds timeout{};
-  /// If this is set, a host without a place in a run that is over waits for up to `timeout` for one
-  /// that opens the run again.
+  /// A host without a place in a run that is over waits for up to `timeout` until another one opens
+  /// the run again.
   bool waits_for_opening = false;
 };
 
@@ -82,33 +82,36 @@ struct Decision {
     wait,
     /// This host is in the newest generation: it connects with the others.
     take_place,
-    /// The others go on without it, or have not noticed it: it comes again, under a new number.
+    /// The others continue without this host, or have not noticed it: it comes again, under a new
+    /// number.
     come_anew,
-    /// `proposal` is the next generation, unless there is one already.
+    /// `proposal` becomes the next generation, unless there is one already.
     propose,
-    /// The run is over, and this host brings what it has come to: it opens it again, unless another
+    /// The run is over, and this host brings a checkpoint: it opens the run again, unless another
     /// one has, and comes as a new host.
     open_again,
     /// The run has ended for all (Snapshot::end).
     end,
     /// The others refuse this host (Snapshot::refusal).
     give_up_refused,
-    /// They have left it out, for want of a link (Snapshot::cut_off).
+    /// They have left this host out because a link is missing (Snapshot::cut_off).
     give_up_cut_off,
-    /// All that had a state are gone.
+    /// All hosts that had a state are gone.
     give_up_alone,
   };
   Action action = Action::wait;
   Members proposal{};
-  /// Hosts that this one refuses, and why. To be told whatever the action.
+  /// Hosts that this one refuses, and why. They have to be told whatever the action.
   std::map<HostNumber, std::string> refusals{};
-  /// Of a leader: how many hosts there are, and how many are needed. Others leave both at 0.
+  /// Number of hosts that a leader sees, and the number that is needed. Other hosts leave both at
+  /// 0.
   std::size_t there = 0;
   std::size_t wanted = 0;
 };
 
-/// Who takes part in a run whose hosts come and go, who leads, who is refused, and when this host
-/// gives up. A function of what it knows: it reads no store and no clock (docs/adr/0050).
+/// Decides who takes part in a run whose hosts come and go, who leads, who is refused, and when
+/// this host gives up. A pure function of the snapshot: it reads no store and no clock
+/// (docs/adr/0050).
 [[nodiscard]] Decision decide(const Snapshot& snapshot, const MembershipOptions& options);
 
 }  // namespace rubato::c10d_hosts_detail

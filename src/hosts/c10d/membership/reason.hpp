@@ -10,8 +10,8 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// What an exception of c10d's or gloo's says, in one line: without the source files before it and
-/// the stack behind it.
+/// The message of an exception of c10d or gloo, in one line: without the source files before it and
+/// the stack after it.
 [[nodiscard]] inline std::string reason_of(const std::exception& error) {
   std::string_view text = error.what();
   text = text.substr(0, text.find('\n'));
@@ -26,7 +26,7 @@ namespace rubato::c10d_hosts_detail {
   return std::string(text);
 }
 
-/// Of a host that does not listen where it is asked to.
+/// The error of a host that cannot listen where it is asked to.
 [[nodiscard]] inline Error cannot_listen(const std::string& interface, std::string_view why) {
   return Error(
       fmt::format("cannot listen at '{}': {}; accepted: an address of this machine, or the name of "

@@ -8,7 +8,7 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// How one generation came to follow another one, in a line for people.
+/// How one generation followed another one, in a line for people.
 [[nodiscard]] std::string story_of(const Members& before, const Members& now,
                                    std::string_view reason, std::chrono::duration<double> took);
 

@@ -13,7 +13,7 @@ namespace rubato::c10d_hosts_detail {
 
 namespace {
 
-// No host that comes later has a number that was given before.
+// The largest number that any host is known to have: later hosts have to get larger ones.
 HostNumber last_known(const Papers& papers) {
   HostNumber last = std::max(papers.own, papers.members.first_open - 1);
   for (const Member& member : papers.members.hosts) last = std::max(last, member.host);
@@ -23,7 +23,8 @@ HostNumber last_known(const Papers& papers) {
   return last;
 }
 
-// False where the run has gone on otherwise.
+// Puts the papers into a store that was started again. Returns false if the run has continued
+// without this host.
 bool restore(Store& store, const Papers& papers) {
   const RunKeys& keys = papers.keys;
   const std::int64_t generation = papers.members.generation;
@@ -38,7 +39,7 @@ bool restore(Store& store, const Papers& papers) {
     store.set(keys.newest(), fmt::to_string(generation));
   }
   if (!papers.folder.empty()) store.set(keys.writer(), writer_text(papers));
-  // Last: who looks for the run finds all of it.
+  // The run's key comes last: a host that finds it finds all the rest.
   store.set(kRunKey, keys.run());
   return true;
 }

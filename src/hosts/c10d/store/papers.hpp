@@ -9,39 +9,40 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// What a host has in the store. A store that was started again has nothing: the hosts that live
-/// put it there again, each its own, and the run is where it was.
+/// The texts of a host in the store. A store that was started again is empty: the living hosts put
+/// their papers there again, each its own, which restores the run.
 struct Papers {
   RunKeys keys{};
   HostNumber own = 0;
   std::string process{};
   std::string greeting{};
   std::string proof{};
-  /// The generation in which the host has its place, as it stands in the store; none has a number
-  /// of 0.
+  /// The generation in which the host has its place, and its text in the store; its number is 0 if
+  /// there is none.
   Members members{};
   std::string members_text{};
-  /// In which it writes the run; empty where it does not.
+  /// Folder into which the host writes the run; empty if it does not.
   std::string folder{};
 };
 
 enum class Entry {
-  /// The store is the one that is known, and the run in it.
+  /// The store is the known one, and so is the run in it.
   known,
-  /// It is another one, in which the run now is as far as this host knows it.
+  /// The store is a new one; this host has restored the run in it as far as it knows it.
   restored,
-  /// It is another one, and this host has no place in a run: it comes as a new host.
+  /// The store is a new one, and this host has no place in a run: it comes as a new host.
   without_place,
-  /// It has a run of other hosts under that name, or this one has gone on without this host.
+  /// The store has a run of other hosts under that name, or the run has continued without this
+  /// host.
   displaced,
 };
 
-/// That the host writes the run. Requires a folder.
+/// The text by which the host announces that it writes the run. Requires a folder.
 [[nodiscard]] std::string writer_text(const Papers& papers);
 
-/// Looks at the store behind a new connection. `store_name` is that of the store that was known,
-/// and becomes that of this one. A host that has a place puts its papers into a store that is
-/// another one, in place of whatever was begun there since: it was there before. Throws StoreLost.
+/// Looks at the store behind a new connection. `store_name` is the name of the known store, and is
+/// set to that of this one. A host that has a place puts its papers into a new store and replaces
+/// whatever was begun there since, because its run is older. Throws StoreLost.
 [[nodiscard]] Entry enter(Store& store, std::string& store_name, const Papers& papers);
 
 }  // namespace rubato::c10d_hosts_detail

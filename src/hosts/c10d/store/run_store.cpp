@@ -43,7 +43,7 @@ void RunStore::reconnect(milliseconds timeout) {
     case Entry::known:
       return;
     case Entry::restored:
-      // What had followed is there again if those who take part in it have put it there.
+      // Later turns are there again if the hosts that take part in them have put them there.
       newest_ = papers_.members;
       end_.reset();
       return;
@@ -51,7 +51,7 @@ void RunStore::reconnect(milliseconds timeout) {
       require_own_run();
       throw HostLost("the rendezvous was started again, and the run went on without this host");
     case Entry::without_place:
-      // Those who have its state may need a moment to put it there again.
+      // The hosts that have the run's state may need a moment to restore it.
       if (newest_.generation != 0 && !end_) {
         static_cast<void>(store_->wait(kRunKey, Clock::now() + kSilence));
       }
@@ -163,12 +163,13 @@ Snapshot RunStore::look(const Here& own) {
         if (!newest_.out.contains(host)) see(host, snapshot);
       }
     }
-    // Who has gone may have put what follows before it went.
+    // A host that has gone may have put the next turn before it went.
   } while (advance());
   return snapshot;
 }
 
-// Of the many others a host looks at few: as long as those before it are gone.
+// True if this host leads as far as it sees. It looks at few of the many others: only as long as
+// those before it are gone.
 bool RunStore::leads_as_seen(Snapshot& snapshot) {
   if (newest_.generation == 0) {
     for (HostNumber host = 1; host < papers_.own; ++host) {
@@ -251,7 +252,7 @@ bool RunStore::refuse(HostNumber host, const std::string& why) {
 
 void RunStore::propose(const Members& members) {
   const RunKeys& keys = papers_.keys;
-  // Another one may have come first: whoever it was, its list is found next.
+  // Another host may have put its list first; that list is found next.
   if (store_->put(keys.turn(members.generation), signed_text(members, key_))) {
     store_->set(keys.newest(), fmt::to_string(members.generation));
   }
@@ -261,7 +262,7 @@ std::vector<Greeting> RunStore::take_place() {
   std::vector<Greeting> greetings;
   for (const Member& member : newest_.hosts) {
     const auto text = store_->find(papers_.keys.greeting(member.host));
-    if (!text) throw StoreLost("the rendezvous has forgotten what a host has said of itself");
+    if (!text) throw StoreLost("the rendezvous has lost the greeting of a host");
     greetings.push_back(parse_greeting(*text, static_cast<int>(member.host)));
   }
   papers_.members = newest_;
@@ -276,7 +277,7 @@ bool RunStore::end(RunEnd end) {
     const std::string turn = papers_.keys.turn(++generation);
     if (store_->put(turn, signed_text(end, generation, key_))) return true;
     const Turn there = parse_turn(store_->find(turn).value_or(""), generation, key_);
-    // Another host may have ended it in another way.
+    // Another host may have ended the run in another way.
     const auto* const members = std::get_if<Members>(&there);
     if (members == nullptr) return true;
     // The others may have listed this host, and wait for it: the run ends behind that generation.

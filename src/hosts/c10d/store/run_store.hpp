@@ -16,51 +16,52 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// The store as a run whose hosts come and go uses it: what a host knows is read from it, and what
-/// it decides is put there. All functions throw StoreLost where it does not answer, and HostLost
-/// where another run has taken the place of this one.
+/// The store as a run whose hosts come and go uses it: reads what a host knows, and writes what it
+/// decides. All functions throw StoreLost if the store does not answer, and HostLost if another run
+/// has taken the place of this one.
 class RunStore {
  public:
-  /// Connects, and comes to the run as a new host. `options` outlive it; `door` is where others try
-  /// whether they reach this host (Door).
+  /// Connects, and joins the run as a new host. `options` must outlive the store; `door` is where
+  /// others test whether they reach this host (Door).
   RunStore(const ElasticOptions& options, std::string door);
 
-  /// A connection of its own, within the keys of the run.
+  /// Opens another connection, within the keys of the run.
   [[nodiscard]] std::unique_ptr<Store> new_connection(milliseconds timeout,
                                                       const std::string& within = "") const;
-  /// Connects again, where the connection was lost.
+  /// Connects again if the connection was lost.
   void reconnect(milliseconds timeout);
   void disconnect() noexcept;
 
-  /// Comes to the run under a new number.
+  /// Joins the run under a new number.
   void arrive();
   /// Begins another run under the name of this one, which is over, unless another host has, and
-  /// comes to that one.
+  /// joins it.
   void open_again();
-  /// What this host knows, as far as it matters for its decision.
+  /// Reads everything that the decision of this host depends on.
   [[nodiscard]] Snapshot look(const Here& own);
-  /// Begins to wait for what follows the newest generation, and says so where this host has its
-  /// place there.
+  /// Begins to wait for the successor of the newest generation, and says so if this host has its
+  /// place in that.
   void say_here(const Here& own);
-  /// False where it is refused already.
+  /// Returns false if the host is refused already.
   [[nodiscard]] bool refuse(HostNumber host, const std::string& why);
-  /// Unless there is another one, or the end, already.
+  /// Puts the next generation, unless another one, or the end, is there already.
   void propose(const Members& members);
-  /// This host is in the newest generation. Returns what its hosts have said of themselves.
+  /// Takes this host's place in the newest generation, which contains it. Returns the greetings of
+  /// its hosts.
   std::vector<Greeting> take_place();
-  /// Ends the run where this host is in the newest generation: false where it is not, as the others
-  /// have gone on, or the run has ended otherwise.
+  /// Ends the run if this host is in the newest generation. Returns false if it is not, because the
+  /// others have continued, or if the run has ended in another way.
   [[nodiscard]] bool end(RunEnd end);
   /// Says that this host has gone.
   void leave();
-  /// How many others of the newest generation are not known to have gone.
+  /// Number of other hosts of the newest generation that are not known to have gone.
   [[nodiscard]] std::size_t others_there();
 
-  /// Says that this host writes the run in a folder.
+  /// Says that this host writes the run into a folder.
   void announce_folder(const std::string& folder);
-  /// Says why the run cannot be written where it was.
+  /// Says why the run cannot be written into its folder.
   void announce_failure(const std::string& why);
-  /// Who has said so last.
+  /// The host that has announced a folder last.
   [[nodiscard]] std::optional<RunWriter> writer();
 
   [[nodiscard]] Life life_of(HostNumber host) { return watch_->life_of(host); }
@@ -72,14 +73,14 @@ class RunStore {
  private:
   // Makes the store's run this host's.
   void join_run();
-  // To what follows the newest generation that is known. False where nothing does.
+  // Moves on to the successor of the newest known generation. Returns false if there is none.
   bool advance();
   bool adopt(std::int64_t generation);
   void require_own_run();
-  // False where this host does not lead, for which it need not know more.
+  // True if this host leads; if not, it need not know more.
   [[nodiscard]] bool leads_as_seen(Snapshot& snapshot);
   const SeenHost& see(HostNumber host, Snapshot& snapshot);
-  // The most that a host of the newest generation has told of.
+  // The most steps that a host of the newest generation has told.
   [[nodiscard]] std::int64_t steps_told();
   [[nodiscard]] std::string proof_of_arrival(HostNumber host, const std::string& greeting) const;
   [[nodiscard]] std::string objection_to_host(HostNumber host, const std::string& text,
@@ -91,7 +92,7 @@ class RunStore {
   std::unique_ptr<Store> store_;
   std::string store_name_;
   std::optional<Watch> watch_;
-  // Of the token and the run.
+  // Signing key, derived from the token and the run.
   std::string key_;
   Greeting greeting_;
   Papers papers_;
@@ -100,7 +101,7 @@ class RunStore {
   std::optional<RunEnd> end_;
   // Snapshot::cut_off.
   std::string cut_off_;
-  // When this host began to wait for what follows it.
+  // Time at which this host began to wait for the successor of the newest generation.
   Clock::time_point since_{};
 };
 

@@ -14,10 +14,10 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// A value, as c10d's stores have them.
+/// A value as c10d's stores represent it.
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const std::string& text);
 
-/// The store of a RendezvousServer, as c10d knows stores. Keys are neither counted nor deleted.
+/// The store of a RendezvousServer behind c10d's interface. Keys are neither counted nor deleted.
 class ServedStore final : public ::c10d::Store {
  public:
   explicit ServedStore(const rendezvous_detail::StoreClient::Options& options);
@@ -43,7 +43,7 @@ class ServedStore final : public ::c10d::Store {
   }
 
  private:
-  // The value of a key, for which it waits; nothing where there is none by then.
+  // Waits for a key and returns its value; empty if it is not there by then.
   std::optional<std::string> awaited(const std::string& key, std::chrono::milliseconds timeout);
 
   std::function<void()> look_;

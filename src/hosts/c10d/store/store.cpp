@@ -20,14 +20,15 @@ namespace {
 constexpr milliseconds kShortestPause{1};
 constexpr milliseconds kLongestPause{50};
 
-// Of torchrun.
+// Connects to torchrun's store.
 c10::intrusive_ptr<::c10d::Store> tcp_store(const StoreAddress& address, milliseconds timeout) {
   ::c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(address.port);
   options.waitWorkers = false;
   options.timeout = timeout;
   auto store = c10::make_intrusive<::c10d::TCPStore>(address.host, options);
-  // The first wait tells the connection how long an answer may take, and that it is a store's.
+  // The first wait tells the connection how long an answer may take, and proves that a store
+  // answers.
   store->set("rubato", bytes_of("rubato"));
   store->wait({"rubato"}, timeout);
   return store;
@@ -43,7 +44,7 @@ void opened(const StoreAddress& address, const Open& open) {
   try {
     open();
   } catch (const rendezvous_detail::Refused& refused) {
-    // It is there, and nothing but what was asked for would change its mind.
+    // The server is there; trying again would not change its answer.
     throw Error(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
                             refused.what()));
   } catch (const std::exception& error) {

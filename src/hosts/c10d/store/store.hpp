@@ -19,19 +19,19 @@ namespace rubato::c10d_hosts_detail {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// A store that cannot be reached, or does not answer.
+/// The store cannot be reached, or does not answer.
 class StoreLost : public HostLost {
  public:
   using HostLost::HostLost;
 };
 
-/// Where a store is.
+/// Address of a store.
 struct StoreAddress {
   std::string host;
   int port = 0;
-  /// Proved to a RendezvousServer that asks for it.
+  /// Token that is proved to a RendezvousServer that asks for it.
   std::string token{};
-  /// It is a TCPStore of c10d's in place of a RendezvousServer's.
+  /// The store is a TCPStore of c10d instead of a RendezvousServer's.
   bool is_tcp_store = false;
 };
 [[nodiscard]] StoreAddress address_of(const C10dOptions& options);
@@ -40,38 +40,39 @@ struct StoreAddress {
 /// with a time limit on everything that waits.
 ///
 /// c10d's own wait and get are not used for a key that may be missing: with a TCPStore of libtorch
-/// 1.13 a client whose wait has run out of time takes the late answer for that of its next
+/// 1.13, a client whose wait has timed out takes the late answer for the answer to its next
 /// question.
 class Store {
  public:
-  /// Connects; `prefix` stands before all keys. Throws StoreLost where that is not possible within
-  /// `timeout`, which is also how long each answer may take, and Error where the store refuses: it
-  /// is served with another token.
+  /// Connects; `prefix` is put before all keys. Throws StoreLost if it cannot connect within
+  /// `timeout`, which also limits each answer, and Error if the store refuses because it is served
+  /// with another token.
   Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout);
   ~Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Puts a value where there is none. False where there is another. Throws StoreLost when the
-  /// store does not answer, as all others do.
+  /// Puts a value if the key has none. Returns false if it has another one. Throws StoreLost if the
+  /// store does not answer, as all functions below do.
   [[nodiscard]] bool put(const std::string& key, const std::string& value);
-  /// Puts a value where `expected` is. False where something else is.
+  /// Replaces the value `expected`. Returns false if the key has another one.
   [[nodiscard]] bool replace(const std::string& key, const std::string& expected,
                              const std::string& value);
-  /// Puts a value, whatever is there. Throws StoreLost as all others do.
+  /// Puts a value, whatever the key has now.
   void set(const std::string& key, const std::string& value);
-  /// What is there now; empty where nothing is.
+  /// The value of the key now; empty if it has none.
   [[nodiscard]] std::optional<std::string> find(const std::string& key);
-  /// Raises the number that is there, or 0, by one and returns it: no two callers get the same.
+  /// Adds one to the number of the key, which begins at 0, and returns it: no two callers get the
+  /// same.
   [[nodiscard]] std::int64_t raise(const std::string& key);
-  /// What is there; empty where nothing is by `deadline`.
+  /// Waits for the value of a key; empty if it has none by `deadline`.
   [[nodiscard]] std::optional<std::string> wait(const std::string& key, Clock::time_point deadline);
 
-  /// From now on `look` is called several times a second by whatever waits here for a key, also in
-  /// shared(); what it throws ends that. Not of a TCPStore.
+  /// Makes whatever waits for a key here, also in shared(), call `look` several times a second; an
+  /// exception from `look` ends the waiting. A TCPStore ignores it.
   void attend(std::function<void()> look);
 
-  /// For a process group, whose own keys are behind the prefix.
+  /// The store for a process group, whose own keys get the prefix, too.
   [[nodiscard]] c10::intrusive_ptr<::c10d::Store> shared() const { return prefixed_; }
 
  private:
@@ -79,7 +80,7 @@ class Store {
   auto answered(const Call& call);
 
   StoreAddress address_;
-  // The store is a RendezvousServer's if this is set, and a TCPStore if it is null.
+  // The RendezvousServer's store, or null if the store is a TCPStore.
   c10::intrusive_ptr<ServedStore> served_;
   c10::intrusive_ptr<::c10d::Store> prefixed_;
 };

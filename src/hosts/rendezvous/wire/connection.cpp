@@ -23,7 +23,7 @@ Connection::Connection(Socket socket, const std::string& token, std::chrono::mil
     : socket_(std::move(socket)), token_(token), patience_(patience), nonce_(new_nonce()) {
   out_ = bytes_of({.kind = Kind::challenge,
                    .fields = {std::string(kProtocol), nonce_, token_.empty() ? "" : "token"}});
-  // For the challenge and the answer to it together.
+  // The deadline covers the challenge and the answer to it together.
   deadline_ = Clock::now() + patience_;
 }
 
@@ -127,8 +127,8 @@ void Connection::answer(Kind kind, std::string text) {
   answer({.kind = kind, .fields = {std::move(text)}});
 }
 
-// It is sent when poll() says so: by then whatever the message has changed is known to all others,
-// even where this client has gone.
+// Queues an answer, which is sent when poll() says so: by then whatever the message has changed is
+// known to all others, even if this client has gone.
 void Connection::answer(const Message& message) {
   out_ = bytes_of(message);
   deadline_ = Clock::now() + patience_;

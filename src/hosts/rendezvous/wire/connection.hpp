@@ -12,35 +12,36 @@
 
 namespace rubato::rendezvous_detail {
 
-/// What a store's server says to one client, and hears from it. No call waits.
+/// The server's end of a connection with one client. No call waits.
 ///
-/// A connection is read from, written to, or holds an answer back until its key is there; one of
-/// the three at a time. Each has its time limit, but for a proven client that says nothing.
+/// At any time a connection is either read from, written to, or holds an answer back until its key
+/// is there. Each of these has its time limit, except for reading from a proven client that says
+/// nothing.
 class Connection {
  public:
-  /// Greets a client that has `patience` to prove that it knows `token` (an empty one: that it
-  /// speaks the protocol), to send a message whose first byte has come, and to take an answer.
+  /// Greets a client that has `patience` to prove that it knows `token` (or, with an empty one,
+  /// that it speaks the protocol), to send a message whose first byte has come, and to take an
+  /// answer.
   Connection(Socket socket, const std::string& token, std::chrono::milliseconds patience);
 
   [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
-  /// What poll() is to look for; nothing more than the other side's end while an answer is held
-  /// back.
+  /// Events for poll(); only the other side's end while an answer is held back.
   [[nodiscard]] short events() const;
   [[nodiscard]] std::optional<Clock::time_point> deadline() const { return deadline_; }
-  /// Whether the client has proved that it may speak.
+  /// True if the client has proved that it may speak.
   [[nodiscard]] bool is_proven() const { return is_proven_; }
-  /// Whether it was refused for another token.
+  /// True if the client was refused because of another token.
   [[nodiscard]] bool is_refused() const { return is_refused_; }
-  /// How much memory it holds for what has come and what is to be sent.
+  /// Bytes that are held for what has come and what is to be sent.
   [[nodiscard]] std::size_t buffered() const { return reader_.size() + out_.size(); }
 
   /// Reads what has come, or writes: at most one message, which is carried out. Returns the key
-  /// that it has changed, or an empty text. Throws Error where the connection is of no further use.
+  /// that it has changed, or an empty text. Throws Error if the connection is of no further use.
   [[nodiscard]] std::string proceed(KeyValues& values);
-  /// Once its deadline has passed: answers that a key is missing; throws Error where it was the
-  /// client's to act.
+  /// Called once the deadline has passed: answers that a key is missing; throws Error if the client
+  /// should have acted.
   void expire();
-  /// Answers where this key is the one that is waited for.
+  /// Answers if the client waits for this key.
   void hear(const std::string& key, const KeyValues& values);
 
  private:
@@ -58,7 +59,7 @@ class Connection {
   bool is_proven_ = false;
   bool is_refused_ = false;
   MessageReader reader_{kMaxHelloBytes};
-  // What is left to be sent.
+  // Bytes that remain to be sent.
   std::string out_;
   // The key for which an answer is held back.
   std::optional<std::string> awaited_;

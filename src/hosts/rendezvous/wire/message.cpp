@@ -34,7 +34,7 @@ void append_number(std::string& text, std::size_t number) {
   }
 }
 
-// Of the bytes that `text` begins with, of which there are enough.
+// The number in the first kNumberBytes bytes of `text`, which has at least as many.
 std::size_t number_in(std::string_view text) {
   std::size_t number = 0;
   for (const char byte : text.substr(0, kNumberBytes)) {
@@ -44,7 +44,8 @@ std::size_t number_in(std::string_view text) {
 }
 
 [[noreturn]] void refuse() {
-  throw Error("what has come is no message of a rendezvous; accepted: hosts of the same version");
+  throw Error(
+      "received bytes that are not a message of a rendezvous; accepted: hosts of the same version");
 }
 
 std::string taken_from(std::string_view& rest) {
@@ -92,7 +93,7 @@ void MessageReader::add(std::string_view bytes) {
   bytes_ += bytes;
   if (bytes_.size() < kNumberBytes) return;
   const std::size_t size = number_in(bytes_);
-  // Whoever asks waits for the answer: nothing comes behind a message.
+  // A client waits for the answer before it asks again: nothing may follow a message.
   if (size > limit_ || bytes_.size() > kNumberBytes + size) refuse();
 }
 

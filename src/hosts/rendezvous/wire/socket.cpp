@@ -42,7 +42,7 @@ struct Release {
 };
 using Addresses = std::unique_ptr<addrinfo, Release>;
 
-// Null where there are none of that family; the reason is kept where there is no other one.
+// Null if there are no addresses of that family; `why` keeps the first reason.
 Addresses addresses_of(const std::string& host, int port, int family, std::string& why) {
   addrinfo hints{};
   hints.ai_family = family;
@@ -60,11 +60,11 @@ Socket socket_of(int family) {
 }
 
 void set_option(const Socket& socket, int level, int name, int value) {
-  // What the system does not know it does without.
+  // Options that the system does not know are skipped.
   static_cast<void>(setsockopt(socket.descriptor(), level, name, &value, sizeof(value)));
 }
 
-// Messages are short, and whose other side loses its power is to be noticed.
+// Messages are short, and a peer that loses its power has to be noticed.
 void prepare(const Socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -73,7 +73,7 @@ void prepare(const Socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 6);
 }
 
-// In numbers.
+// The address, in numbers.
 std::string text_of(const sockaddr& address, socklen_t size) {
   std::array<char, NI_MAXHOST> text{};
   const int error =
@@ -82,7 +82,7 @@ std::string text_of(const sockaddr& address, socklen_t size) {
   return text.data();
 }
 
-// 0, or the error.
+// Returns 0 or the error.
 int listen_with(const Socket& socket, const addrinfo& address) {
   if (!socket) return errno;
   set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -92,8 +92,8 @@ int listen_with(const Socket& socket, const addrinfo& address) {
   return done ? 0 : errno;
 }
 
-// Who connects to a port of this machine that nobody listens at may be given that port for its own
-// side, and be connected with itself.
+// A connection to a port of this machine where nobody listens may be given that very port for its
+// own side, and be connected with itself.
 bool is_connected_with_itself(const Socket& socket) {
   sockaddr_storage own{};
   sockaddr_storage other{};
@@ -104,7 +104,7 @@ bool is_connected_with_itself(const Socket& socket) {
          own_size == other_size && std::memcmp(&own, &other, own_size) == 0;
 }
 
-// 0, or the error.
+// Returns 0 or the error.
 int connect_with(const Socket& socket, const sockaddr* address, socklen_t size,
                  Clock::time_point deadline) {
   if (!socket) return errno;
@@ -152,8 +152,8 @@ void Socket::receive(std::string& to, std::size_t most) const {
 }
 
 Socket listen_at(const std::string& address, int port) {
-  // Whoever listens at all IPv6 addresses does so at those of IPv4, too; a name of this machine is
-  // better known by the latter.
+  // A listener at all IPv6 addresses covers those of IPv4, too; for a name of this machine the IPv4
+  // address is better known.
   std::array<int, 2> families{AF_INET6, AF_INET};
   if (!address.empty()) std::ranges::reverse(families);
   std::string why;
@@ -178,7 +178,7 @@ sockaddr_storage own_address(const Socket& socket) {
 
 int port_of(const Socket& socket) {
   sockaddr_storage address = own_address(socket);
-  // It stands at the same place in both.
+  // The port stands at the same place in both address types.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   return ntohs(static_cast<sockaddr_in*>(static_cast<void*>(&address))->sin_port);
 }

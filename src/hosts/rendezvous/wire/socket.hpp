@@ -14,7 +14,7 @@ namespace rubato::rendezvous_detail {
 
 using Clock = std::chrono::steady_clock;
 
-/// An open socket of TCP, or none. No call waits.
+/// An open TCP socket, or none. No call waits.
 class Socket {
  public:
   Socket() = default;
@@ -28,12 +28,12 @@ class Socket {
   [[nodiscard]] int descriptor() const { return descriptor_; }
   [[nodiscard]] explicit operator bool() const { return descriptor_ >= 0; }
 
-  /// How much of it the system takes now. Throws Error when the other side has gone.
+  /// Returns how many bytes the system has taken. Throws Error when the other side has gone.
   [[nodiscard]] std::size_t send(std::string_view bytes) const;
   /// Appends the available bytes to `to`, at most `most` and 64 KiB; appends nothing if there are
   /// none. Throws Error when the other side has gone.
   void receive(std::string& to, std::size_t most = kMostReceived) const;
-  /// The caller has to close the descriptor.
+  /// Gives the descriptor up; the caller has to close it.
   [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
 
  private:
@@ -42,31 +42,31 @@ class Socket {
   int descriptor_ = -1;
 };
 
-/// Listens at an address of this machine, or with an empty one at all of them. Throws Error with
-/// the reason.
+/// Listens at an address of this machine, or at all of them if it is empty. Throws Error with the
+/// reason.
 [[nodiscard]] Socket listen_at(const std::string& address, int port);
-/// At which it listens.
+/// Port at which the socket listens.
 [[nodiscard]] int port_of(const Socket& socket);
-/// The same with the address, as the system has it.
+/// Address and port of the socket, as the system represents them.
 [[nodiscard]] sockaddr_storage own_address(const Socket& socket);
-/// The address of that, in numbers.
+/// Address of the socket, in numbers.
 [[nodiscard]] std::string address_of(const Socket& socket);
-/// Those of a network interface, in numbers, of IPv4 first; none where there is no such interface.
+/// Addresses of a network interface, in numbers, IPv4 first; empty if there is no such interface.
 [[nodiscard]] std::vector<std::string> addresses_of_interface(const std::string& name);
 
-/// Who comes next, where somebody does; `error` is set where the system refuses one.
+/// Accepts the next connection, if one waits; `error` is set if the system refuses it.
 [[nodiscard]] Socket accept_from(const Socket& listener, int& error);
 
-/// Connects. Throws Error with the reason, also where that is not done by `deadline`.
+/// Connects. Throws Error with the reason, also if the connection is not there by `deadline`.
 [[nodiscard]] Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
 [[nodiscard]] Socket connect_to(const sockaddr_storage& address, Clock::time_point deadline);
 
-/// Waits until bytes can be read from the socket, or written to it. False where that is not so by
-/// `deadline`.
+/// Waits until bytes can be read from the socket, or written to it. Returns false if that is not
+/// possible by `deadline`.
 enum class Until { readable, writable };
 [[nodiscard]] bool wait_until(Until until, const Socket& socket, Clock::time_point deadline);
 
-/// For poll(): how long it is until `deadline`, rounded up; -1, for ever, where there is none.
+/// Timeout for poll(): milliseconds until `deadline`, rounded up; -1, for ever, if there is none.
 [[nodiscard]] int poll_timeout(std::optional<Clock::time_point> deadline);
 
 }  // namespace rubato::rendezvous_detail

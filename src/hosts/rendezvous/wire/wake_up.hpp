@@ -27,10 +27,11 @@ class WakeUp {
   WakeUp& operator=(const WakeUp&) = delete;
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// From now on its descriptor can be read.
+  /// Makes the descriptor readable from now on.
   void send() const {
     const std::uint64_t one = 1;
-    RUBATO_CHECK(write(descriptor_, &one, sizeof(one)) == sizeof(one), "the first one fits");
+    RUBATO_CHECK(write(descriptor_, &one, sizeof(one)) == sizeof(one),
+                 "an eventfd has room for the first number");
   }
 
  private:
