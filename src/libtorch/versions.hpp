@@ -1,7 +1,7 @@
 #pragma once
 
-// What differs between the versions of libtorch that rubato is built with, 1.13 and 2.x; nowhere
-// else does it matter which one there is.
+// Differences between the versions of libtorch that rubato is built with, 1.13 and 2.x; the version
+// does not matter anywhere else.
 
 #include <string>
 #include <string_view>
@@ -23,14 +23,13 @@ class WarningListener : public c10::WarningHandler {
 };
 using WarningGuard = c10::WarningUtils::WarningHandlerGuard;
 
-/// Of what the memo of IValue::deepcopy() goes by.
+/// Type of the memo that IValue::deepcopy() takes.
 using CopiedValues = c10::IValue::HashIdentityIValueMap;
 
-/// What a kernel of convolution_backward that takes numbers, and no symbols, takes as the sizes of
-/// a bias.
+/// Type in which a kernel of convolution_backward without symbols takes the sizes of a bias.
 using BiasSizes = at::OptionalIntArrayRef;
 
-/// The same for redispatch(), which takes symbols.
+/// Converts sizes for redispatch(), which takes symbols.
 inline at::SymIntArrayRef sizes(at::IntArrayRef numbers) {
   return c10::fromIntArrayRefSlow(numbers);
 }
@@ -39,7 +38,7 @@ inline at::OptionalSymIntArrayRef sizes(at::OptionalIntArrayRef numbers) {
   return sizes(*numbers);
 }
 
-/// Of the CPU, for the calling thread.
+/// The functions below are about autocast on the CPU, for the calling thread.
 inline bool is_autocast_on() {
   return at::autocast::is_autocast_enabled(at::kCPU);
 }

@@ -270,7 +270,7 @@ TEST(BufferRulesOf, WhatCannotBeAreErrors) {
   EXPECT_EQ(by("counts"), no_counter);
   EXPECT_EQ(by("small"), no_counter);
   EXPECT_EQ(by("mean"), no_counter);
-  EXPECT_EQ(by("nobody"), "a buffer rule names 'nobody', which is no buffer of the model");
+  EXPECT_EQ(by("nobody"), "a buffer rule names 'nobody', which is not a buffer of the model");
 }
 
 // Layer by layer, from the tensors by their names.

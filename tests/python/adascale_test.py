@@ -245,7 +245,7 @@ class Loop(TestCase):
             backward(self.parameter, [0, 1, 0, 0])
         hook.remove()
         self.assertEqual(adascale.gain(), 1)
-        with self.assertRaisesRegex(rubato.Error, r"where the last backward pass did not end; accepted: after zero_grad\(\)"):
+        with self.assertRaisesRegex(rubato.Error, r"after a last backward pass that did not end; accepted: after zero_grad\(\)"):
             adascale.step()
         adascale.zero_grad()
         self.step(adascale, [[1, 0, 0, 0], [0, 1, 0, 0]])

@@ -349,7 +349,7 @@ TEST(BufferRules, AreChecked) {
   EXPECT_EQ(error({.buffer = "mean", .combination = average, .momentum = 0.1}), "no error");
   EXPECT_EQ(error({.buffer = "mean", .combination = average, .counter = "seen"}), "no error");
   EXPECT_EQ(error({.buffer = "nobody"}),
-            "a buffer rule names 'nobody', which is no buffer of the model");
+            "a buffer rule names 'nobody', which is not a buffer of the model");
   EXPECT_EQ(error({.buffer = "seen"}),
             "the rule of buffer 'seen': integers have no mean; accepted: sum, first");
   EXPECT_THAT(error({.buffer = "mean", .combination = average}), HasSubstr("needs a counter"));

@@ -289,7 +289,7 @@ TEST_F(AdaScaleLoop, SaysThatTheLastPassDidNotEnd) {
   EXPECT_EQ(adascale.gain(), 1);
   EXPECT_EQ(
       error_of([&] { adascale.step(); }),
-      "AdaScale: step() where the last backward pass did not end; accepted: after zero_grad(), "
+      "AdaScale: step() after a last backward pass that did not end; accepted: after zero_grad(), "
       "which drops the accumulation");
   adascale.zero_grad();
   step(adascale, {{1, 0, 0, 0}, {0, 1, 0, 0}});
@@ -372,7 +372,7 @@ TEST_F(AdaScaleLoop, GoesOnFromItsStateDict) {
   EXPECT_EQ(other.gain(), adascale.gain());
   EXPECT_TRUE(at::equal(copy.detach(), parameter_.detach())) << "momentum included";
   EXPECT_THAT(error_of([&] { other.load_state_dict("nothing"); }),
-              HasSubstr("this is no state of AdaScale"));
+              HasSubstr("this is not a state of AdaScale"));
 }
 
 // A loop that fairscale's users wrote: losses divided by the number of passes, and nothing said of

@@ -232,7 +232,7 @@ TEST(Trial, FindsWrongShapesAndTypes) {
 TEST(Trial, FindsTheOneTargetThatIsOutOfRange) {
   for (const std::int64_t minibatch : {1, 4}) {
     for (const std::int64_t bad : {3, -1}) {
-      const char* const why = bad < 0 ? "a target is -1, which is no class" : "out of bounds";
+      const char* const why = bad < 0 ? "a target is -1, which is not a class" : "out of bounds";
       Parts parts;
       parts.options.minibatch_size = minibatch;
       parts.train.targets = parts.train.targets.clone();

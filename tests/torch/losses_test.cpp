@@ -96,7 +96,8 @@ TEST(ClassWeights, AreTorchsForBothLosses) {
   targets[0][0] = -100;
   for (const Loss& loss : {cross_entropy_loss(), nll_loss(), nll_loss({.weights = {1, 1, 1, 1}})}) {
     EXPECT_EQ(error_of([&] { static_cast<void>(loss(logits, targets)); }),
-              "a target is -100, which is no class; accepted: classes from 0, and what the loss "
+              "a target is -100, which is not a class; accepted: classes from 0, and the one that "
+              "the loss "
               "ignores, as with --loss cross-entropy:ignore=-100");
   }
 }

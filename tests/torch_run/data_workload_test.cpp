@@ -109,7 +109,7 @@ TEST_F(DataWorkload, GivesScriptsRealNumbersAndTheirTargets) {
   EXPECT_EQ(test::error_of([&] {
               static_cast<void>(predict(*torch_workload(run), run, Prediction::classes));
             }),
-            "the outputs of the model are of no classes; accepted: the outputs themselves");
+            "the outputs of the model are not scores of classes; accepted: the outputs themselves");
 }
 
 TEST_F(DataWorkload, GivesScriptsTokensAsTheyAre) {

@@ -225,7 +225,7 @@ TEST(LoadWeights, ListsAllThatDoesNotFit) {
   const std::vector<NamedTensor> bad{
       {"weight", at::zeros({4})}, {"mean", at::zeros({2})}, {"fc.bias", at::ones({2})}};
   EXPECT_EQ(test::error_of([&] { load_weights(model, bad, "w.pt"); }),
-            "w.pt: it lacks bias; the model has no fc.bias; of other shapes are weight ([4], not "
+            "w.pt: it lacks bias; the model has no fc.bias; shapes differ in weight ([4], not "
             "[2, 2]); accepted: weights of this model");
   EXPECT_TRUE(at::equal(model.buffers[0].tensor, at::full({2}, 3.0))) << "as it was";
 }

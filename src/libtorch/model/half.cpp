@@ -39,7 +39,7 @@ float rounded(float value) {
   return std::bit_cast<float>(result | (bits & kSign));
 }
 
-// What CUDA's autocast computes in, and returns as, float32.
+// Operators that CUDA's autocast computes in float32, with results in float32.
 constexpr std::array<std::string_view, 37> kInFloat{"aten::binary_cross_entropy_with_logits",
                                                     "aten::cosine_embedding_loss",
                                                     "aten::cosine_similarity",
@@ -91,7 +91,7 @@ void round_value(const c10::IValue& value) {
   }
 }
 
-// Any operator: runs it, and rounds what it returns that is no view of what it was given.
+// Kernel for any operator: runs it, and rounds its results except for views of its arguments.
 void round_results(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   {
     const c10::impl::ExcludeDispatchKeyGuard next(kHalfKey);
@@ -106,7 +106,7 @@ void round_results(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::ji
   }
 }
 
-// The fallback stays for as long as the process: another thread may be in it.
+// The fallback is never unregistered: another thread may be in it.
 void register_fallback_once() {
   static const auto* const handle =
       new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerFallback(

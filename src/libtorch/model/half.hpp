@@ -11,20 +11,20 @@ namespace rubato {
 /// Rounds every value to the nearest that a float16 holds, ties to even: values of at least 65520
 /// become infinite, those of at most 2^-25 become 0.
 void round_to_half(std::span<float> values);
-/// The same for the values of a dense float32 tensor on the CPU; others are left alone.
+/// Rounds the values of a dense float32 tensor on the CPU; other tensors are left alone.
 void round_to_half(const at::Tensor& tensor);
 
-/// While it lives, and its thread runs operators of libtorch, what they return is rounded to
-/// float16: float32 tensors that hold what float16 tensors would, forward and backward, although
+/// While it lives, results of operators of libtorch on its thread are rounded to float16: they are
+/// float32 tensors with the values that float16 tensors would have, forward and backward, although
 /// libtorch 1.13 has hardly any operator for float16 on a CPU. An operator computes in float32 and
 /// stores float16, as GPUs' do; so does a composite one, such as batch normalisation, as a whole.
-/// Left in float32 is what CUDA's autocast leaves there: (log-)softmax, losses, norms, sums,
-/// exponentials and the like. What operators write into their arguments (running statistics) is not
-/// rounded, either.
+/// Operators that CUDA's autocast leaves in float32 stay in float32: (log-)softmax, losses, norms,
+/// sums, exponentials and the like. Values that operators write into their arguments (running
+/// statistics) are not rounded, either.
 ///
 /// libtorch has no public way for this. It uses a dispatch key that nothing else does
-/// (TESTING_ONLY_GenericWrapper), included on the thread, with a fallback for all operators; where
-/// no HalfStorage lives they cost nothing more.
+/// (TESTING_ONLY_GenericWrapper), included on the thread, with a fallback for all operators;
+/// without a HalfStorage they have no extra cost.
 class HalfStorage {
  public:
   explicit HalfStorage(bool on);

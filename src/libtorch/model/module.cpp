@@ -27,7 +27,7 @@ void add_if(const nn::Module& module, const std::string& prefix, std::vector<Buf
                      .momentum = momentum ? std::optional<double>(*momentum) : std::nullopt,
                      .counter = prefix + "num_batches_tracked"});
   }
-  // Also where it has become a floating-point number, by Module::to(torch::kDouble).
+  // The counter is summed even if Module::to(torch::kDouble) has made it floating-point.
   rules.push_back(
       {.buffer = prefix + "num_batches_tracked", .combination = BufferCombination::sum});
 }

@@ -15,7 +15,7 @@ namespace rubato {
 
 namespace {
 
-// A function of whichever BLAS the process was linked with, or null.
+// Finds a function of whichever BLAS the process was linked with, or null.
 template <class Function>
 Function* find_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -25,7 +25,7 @@ Function* find_function(const char* name) {
 
 void use_one_intra_op_thread() {
   at::set_num_threads(1);
-  // An OpenBLAS built on pthreads has threads of its own, about which libtorch knows nothing.
+  // An OpenBLAS built on pthreads has threads of its own, which libtorch does not know.
   if (auto* set_threads = find_function<void(int)>("openblas_set_num_threads")) set_threads(1);
 }
 
@@ -43,7 +43,8 @@ IntraOpThreads::~IntraOpThreads() {
 
 namespace {
 
-// From "  - CPU capability usage: AVX2" in what libtorch says of itself; it has no function for it.
+// The capability in the line "  - CPU capability usage: AVX2" of libtorch's configuration; libtorch
+// has no function for it.
 std::string aten_capability() {
   constexpr std::string_view kKey = "CPU capability usage: ";
   const std::string text = at::show_config();
@@ -53,7 +54,8 @@ std::string aten_capability() {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-// What oneDNN may use at most, by its public interface; libtorch's headers do not bring it.
+// The largest instruction set that oneDNN may use, by its public functions; libtorch does not ship
+// their header.
 std::string onednn_isa() {
   auto* const isa = find_function<int()>("dnnl_get_effective_cpu_isa");
   auto* const name = find_function<const char*(int)>("dnnl_cpu_isa2str");
@@ -88,7 +90,8 @@ Versions versions() {
 }
 
 bool has_fast_blas() {
-  // OpenBLAS, BLIS, Intel MKL, by a function that each has and the reference BLAS has not.
+  // OpenBLAS, BLIS and Intel MKL are recognised by a function that the reference BLAS does not
+  // have.
   for (const char* name : {"openblas_get_config", "bli_info_get_version_str", "mkl_get_version"}) {
     if (dlsym(RTLD_DEFAULT, name) != nullptr) return true;
   }

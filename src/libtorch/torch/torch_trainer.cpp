@@ -51,7 +51,8 @@ TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss,
                                     .options = std::move(torch),
                                     .seed = options.seed}),
               std::move(source), options) {
-  // Before the first step, whose threads may not all come to a product.
+  // The buffers are reserved before the first step, in which not every thread may compute a
+  // product.
   reserve_openblas_buffers(workers().threads());
 }
 

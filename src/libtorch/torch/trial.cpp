@@ -33,7 +33,7 @@ std::string shapes_of(const Tensors& tensors, std::int64_t samples) {
   return fmt::to_string(fmt::join(shapes, " and "));
 }
 
-// " from 0 to 9" where there is one tensor of integers, which may be classes.
+// " from 0 to 9" if there is one tensor of integers, which may be classes.
 std::string range_of(const Tensors& targets) {
   if (targets.size() == 1 && targets.front().is_floating_point() && targets.front().dim() == 1) {
     return ", which are real numbers: classes are integers";
@@ -53,7 +53,7 @@ std::string range_of(const Tensors& targets) {
                   fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "), why));
 }
 
-// Losses of Python's torch.nn.functional warn of shapes that differ, and go on.
+// Losses of Python's torch.nn.functional only warn of shapes that differ.
 class SizesListener final : public libtorch::WarningListener {
  public:
   void hear(std::string_view message) override {
@@ -62,11 +62,11 @@ class SizesListener final : public libtorch::WarningListener {
   bool warned = false;
 };
 
-// Returns whether broadcasting would pair every sample with every other: outputs of [64, 1] and
-// targets of [64] become [64, 64].
+// True if broadcasting would pair every sample with every other: outputs of [64, 1] and targets of
+// [64] become [64, 64].
 bool may_pair_samples(const at::Tensor& output, const at::Tensor& target) {
   if (output.dim() == target.dim() || output.dim() == 0 || target.dim() == 0) return false;
-  // Classes, of several outputs for each.
+  // Classes have several outputs each.
   if (!target.is_floating_point() && output.numel() != target.numel()) return false;
   const auto [longer, shorter] = output.dim() > target.dim()
                                      ? std::pair(output.sizes(), target.sizes())
@@ -79,13 +79,13 @@ bool may_pair_samples(const at::Tensor& output, const at::Tensor& target) {
   return true;
 }
 
-// Numbers of the shape of `like`, all different.
+// Different numbers in the shape of `like`.
 at::Tensor numbers_like(const at::Tensor& like, double first, double last) {
   return at::linspace(first, last, like.numel(), like.options()).view(like.sizes());
 }
 
-// Returns whether the loss of some samples differs from that of their halves, as it does if each
-// output is compared with the targets of all samples.
+// True if the loss of some samples differs from that of their halves, as it does if each output is
+// compared with the targets of all samples.
 bool pairs_samples(const Loss& loss, const at::Tensor& output, const at::Tensor& target) {
   const std::int64_t samples = target.size(0);
   if (samples < 2 || output.size(0) != samples || !output.is_floating_point()) return false;
@@ -107,7 +107,7 @@ bool pairs_samples(const Loss& loss, const at::Tensor& output, const at::Tensor&
     const double halves = sum_of(0, half) + sum_of(half, samples - half);
     return std::abs(whole - halves) > kClose * std::max(std::abs(whole), std::abs(halves));
   } catch (const std::exception&) {
-    // It does not take such numbers.
+    // The loss does not take such numbers.
     return false;
   }
 }
@@ -143,7 +143,7 @@ std::vector<std::vector<std::int64_t>> trial_minibatches(const Dataset& dataset,
     std::copy(extremes.begin(), extremes.end(), samples.begin());
     return {samples};
   }
-  // One after the other.
+  // The extremes are spread over several minibatches.
   std::vector<std::vector<std::int64_t>> minibatches;
   for (std::size_t begin = 0; begin < extremes.size(); begin += samples.size()) {
     const std::size_t count = std::min(samples.size(), extremes.size() - begin);
@@ -163,7 +163,7 @@ std::string place_of_trial(const Dataset& dataset, std::int64_t size, std::strin
                        name, shapes_of(batch.inputs, samples), shapes_of(batch.targets, samples),
                        range_of(batch.targets));
   } catch (const std::exception&) {
-    // It is the data set that fails.
+    // The data set itself fails.
     return fmt::format("a minibatch of the {}, tried before training", name);
   }
 }

@@ -19,7 +19,8 @@ std::string pickled_weights(std::span<const NamedTensor> parameters,
   return bytes;
 }
 
-// As torch::jit::pickle_save(), which makes one piece of it, and as Python's torch.save().
+// The format is that of torch::jit::pickle_save(), which builds it in one piece, and of Python's
+// torch.save().
 void stream_pickled_weights(std::span<const NamedTensor> parameters,
                             std::span<const NamedTensor> buffers, const ByteSink& sink) {
   c10::Dict<std::string, at::Tensor> dictionary;
@@ -29,7 +30,7 @@ void stream_pickled_weights(std::span<const NamedTensor> parameters,
     }
   }
   std::vector<char> pickle;
-  // Without tags of types, which torch.load() takes for code since PyTorch 2.6.
+  // Tags of types are left out, because torch.load() takes them for code since PyTorch 2.6.
   torch::jit::Pickler pickler(
       [&pickle](const char* bytes, std::size_t size) {
         pickle.insert(pickle.end(), bytes, bytes + size);

@@ -51,7 +51,7 @@ class LibtorchWorkload final : public Workload {
 
   std::int64_t gradient_bytes() const override {
     if (parts_.gradient_bytes) return *parts_.gradient_bytes;
-    // Its initial values are drawn, and are nobody's.
+    // The initial values of this instance are drawn for nothing, so the generator is restored.
     const GeneratorKeeper generator;
     return rubato::gradient_bytes(parts_.model());
   }
@@ -106,16 +106,15 @@ class LibtorchWorkload final : public Workload {
   }
 
  private:
-  // int64, of the targets' shape.
+  // The classes as int64, in the shape of the targets.
   [[nodiscard]] at::Tensor classes_of(const Tensors& outputs) const {
     const Tensors targets = parts_.test->range(0, 1).targets;
     if (outputs.size() == 1 && !targets.empty()) {
       const at::Tensor& first = targets.front();
       std::vector<std::int64_t> shape = first.sizes().vec();
       shape.front() = parts_.test->size();
-      // Only type and shape matter.
       const double threshold = (parts_.test_loss ? parts_.test_loss : parts_.loss).threshold();
-      // Only type and shape matter.
+      // Only the type and the shape of the targets matter.
       if (const auto rows = class_scores(outputs.front(), first.expand(shape), threshold)) {
         if (outputs.front().numel() == rows->targets.numel() && parts_.classes > 2) {
           throw Error(fmt::format(
@@ -125,7 +124,8 @@ class LibtorchWorkload final : public Workload {
         return rows->outputs.argmax(1).view(shape);
       }
     }
-    throw Error("the outputs of the model are of no classes; accepted: the outputs themselves");
+    throw Error(
+        "the outputs of the model are not scores of classes; accepted: the outputs themselves");
   }
 
   LibtorchParts parts_;

@@ -15,38 +15,38 @@ namespace rubato {
 
 class ScriptModel;
 
-/// What a workload of libtorch is made of, whoever has it.
+/// Parts of a workload of libtorch, wherever they come from.
 struct LibtorchParts {
-  /// For people, in a line.
+  /// Description for people, in one line.
   std::string description;
   ModelFactory model;
   Loss loss;
-  /// Of the test set; empty is the training loss.
+  /// Loss of the test set; empty means the training loss.
   Loss test_loss;
   std::shared_ptr<const Dataset> train;
-  /// Null is none.
+  /// Test set; null means none.
   std::shared_ptr<const Dataset> test;
   TorchOptions options;
-  /// The model as it was given, where it is TorchScript; `model` is then left empty.
+  /// The model as it was given, if it is TorchScript; `model` is then empty.
   std::shared_ptr<ScriptModel> script{};
-  /// Names of its buffers that are in no file of weights.
+  /// Names of the model's buffers that are not in files of weights.
   std::vector<std::string> transient{};
-  /// The targets have this many classes; 0 if they are not classes, or were not counted.
+  /// Number of classes of the targets; 0 if they are not classes, or were not counted.
   std::int64_t classes = 0;
-  /// Where it is known.
+  /// Size of the gradient, if known.
   std::optional<std::int64_t> gradient_bytes{};
   std::vector<WorkloadFile> files{};
-  /// As the workload has them.
+  /// Results of Workload::data_record() and Workload::class_names().
   std::string data_record{};
   std::vector<std::string> class_names{};
 };
 
-/// Of the gradient of a model.
+/// Size of the gradient of a model.
 [[nodiscard]] std::int64_t gradient_bytes(const Model& model);
 
 [[nodiscard]] std::shared_ptr<const Workload> libtorch_workload(LibtorchParts parts);
 
-/// The kernels in use, of each library.
+/// The kernels in use, by library.
 [[nodiscard]] EngineFacts::Facts kernel_facts();
 
 }  // namespace rubato

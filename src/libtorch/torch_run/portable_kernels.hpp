@@ -4,7 +4,7 @@
 
 namespace rubato {
 
-/// Throws Error when the kernels in use are not what --kernels portable promises.
+/// Throws Error if the kernels in use are not those that --kernels portable promises.
 void require_portable_kernels(const EngineFacts::Facts& in_use);
 
 }  // namespace rubato

@@ -8,8 +8,8 @@
 
 namespace rubato {
 
-/// torch_workload() of a model that has been trained, on other data than its run, as
-/// load_recorded_data() reads them: all of them are its test set, and nothing is held out.
+/// A trained model on data other than its run's, which load_recorded_data() reads: all of them are
+/// its test set, and nothing is held out.
 [[nodiscard]] std::shared_ptr<const Workload> recorded_workload(
     const RunConfiguration& configuration, const std::filesystem::path& run_folder, bool labels);
 

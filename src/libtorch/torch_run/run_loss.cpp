@@ -17,7 +17,8 @@ namespace rubato {
 
 namespace {
 
-// Targets as numbers of the outputs' type and shape: classes become rows of 0 and one 1.
+// Converts targets to numbers of the outputs' type and shape: a class becomes a row of zeros with a
+// single 1.
 at::Tensor numbers_for(const at::Tensor& output, const at::Tensor& target) {
   const bool classes =
       !target.is_floating_point() && output.dim() == target.dim() + 1 && output.size(-1) > 1;
@@ -49,7 +50,7 @@ Loss run_loss(const Parsed<LossChoice>& loss, double label_smoothing, std::strin
   if (name == "cross-entropy") return cross_entropy_loss(classes, label_smoothing);
   if (name == "nll") return nll_loss(classes, label_smoothing);
   if (name == "mse") return on_numbers(mse_loss());
-  RUBATO_CHECK(name == "bce", "a loss that the configuration has let pass");
+  RUBATO_CHECK(name == "bce", "the configuration accepts known losses only");
   return on_numbers(bce_loss());
 }
 

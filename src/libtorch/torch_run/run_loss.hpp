@@ -7,8 +7,8 @@
 
 namespace rubato {
 
-/// The loss that --loss names. `script` are the bytes of its file, where it has one. Throws
-/// Error for what is no TorchScript.
+/// The loss that --loss names. `script` is the content of its file, if it has one. Throws Error for
+/// a file that is not TorchScript.
 [[nodiscard]] Loss run_loss(const Parsed<LossChoice>& loss, double label_smoothing,
                             std::string_view script);
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-// Clang needs it before what follows.
+// Clang needs this header before the ones below.
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -11,26 +11,27 @@
 
 namespace rubato {
 
-/// The TorchScript model of a workload. The values of its parameters are in memory from when it is
-/// read until a trainer has its own.
+/// The TorchScript model of a workload. The values of its parameters are in memory from reading
+/// until a trainer has its own.
 class ScriptModel {
  public:
   using Read = std::function<torch::jit::Module()>;
   using Begin = std::function<void(const Model& model)>;
 
-  /// Calls `read`, and again for each further trainer.
+  /// Calls `read` now, and again for each further trainer.
   explicit ScriptModel(Read read) : read_(std::move(read)), module_(read_()) {}
-  /// One that there is, whose values stay.
+  /// Takes an existing module, whose values stay in memory.
   explicit ScriptModel(const torch::jit::Module& module) : module_(module) {}
 
-  /// From here on `begin` gives the model its initial values, once it is read.
+  /// Sets the function that gives the model its initial values, and calls it now and after each
+  /// reading.
   void begin_with(Begin begin);
 
-  /// The values of its parameters count until forget().
+  /// The module, whose parameters have their values until forget().
   [[nodiscard]] const torch::jit::Module& module() const { return module_; }
-  /// Of the values that it begins with.
+  /// A factory of instances with the initial values.
   [[nodiscard]] ModelFactory factory();
-  /// Once a trainer has been made of the factory.
+  /// Releases the values; called once a trainer has been made of the factory.
   void forget();
 
  private:

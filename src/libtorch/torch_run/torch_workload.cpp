@@ -36,7 +36,7 @@ namespace rubato {
 
 namespace {
 
-// Samples as images, as built-in models take them.
+// The shape of samples as images, as built-in models take them.
 ImageShape image_shape(const DataSets& data) {
   const DataShape of = shape_of(data);
   return {.channels = of.channels, .height = of.height, .width = of.width, .classes = data.classes};
@@ -63,7 +63,7 @@ ModelFactory in_float32(ModelFactory make) {
   };
 }
 
-// Of samples that are sequences of tokens.
+// A model of samples that are sequences of tokens.
 ModelFactory model_of_sequences(const RunConfiguration& configuration, const DataSets& data) {
   return sequence_model(configuration.model.text(), {.tokens = data.train.inputs.elements(),
                                                      .vocabulary = data.vocabulary,
@@ -77,7 +77,7 @@ ModelFactory model_of_images(const RunConfiguration& configuration, const DataSe
                           data.train.targets.elements());
 }
 
-// Loads what a configuration names, but for what a program has itself.
+// Loads what a configuration names, except for the parts that a program has itself.
 class PartsLoader {
  public:
   PartsLoader(const RunConfiguration& configuration, WorkloadParts own)
@@ -97,7 +97,7 @@ class PartsLoader {
   }
 
  private:
-  // The file that an option names, which is kept.
+  // Opens the file that an option names, and keeps it.
   std::shared_ptr<const MappedFile> open(const char* option, const std::filesystem::path& file) {
     auto mapping = MappedFile::open(file, "a file of Python's torch.save() or torch.jit.save()");
     parts_.files.push_back({.option = option,
@@ -136,7 +136,8 @@ class PartsLoader {
              "it takes one tensor of inputs and one of targets", "a model of TorchScript");
     }
     if (configuration_.validation) {
-      refuse("validation", "of several inputs or targets no share is held out", "a test set");
+      refuse("validation", "no share of samples with several inputs or targets is held out",
+             "a test set");
     }
     parts_.train = std::move(own_.train);
     parts_.test = std::move(own_.test);
@@ -159,14 +160,14 @@ class PartsLoader {
     load_initial_weights();
     load_loss(data.classes == 0);
     if (!parts_.gradient_bytes) {
-      // Its initial values are drawn, and are nobody's.
+      // The initial values of this instance are drawn for nothing, so the generator is restored.
       const GeneratorKeeper generator;
       parts_.gradient_bytes = gradient_bytes(parts_.model());
     }
-    // A model in float64 takes float64.
+    // A model in float64 takes float64 inputs.
     if (tensors.input_type != at::kLong) tensors.input_type = script_type_;
     tensors.real_target_type = script_type_;
-    // What is larger is read in every step from where it lies.
+    // Larger data are read from the file in every step.
     constexpr double kShare = 0.25;
     const double room = kShare * memory_limit().bytes;
     parts_.train = make_dataset(data, data.train, tensors, room);
@@ -178,7 +179,7 @@ class PartsLoader {
             .input_type = data.inputs == InputKind::tokens ? at::kLong : at::kFloat};
   }
 
-  // Returns how it takes its samples.
+  // Returns the form in which the model takes its samples.
   SampleTensors load_builtin(const DataSets& data) {
     const bool sequences =
         data.inputs == InputKind::tokens && data.train.inputs.shape().size() == 1;
@@ -191,7 +192,7 @@ class PartsLoader {
     return {.input_shape = {shape.channels, shape.height, shape.width}};
   }
 
-  // Every instance gets them: the trainer begins with those of the first.
+  // Every instance gets the weights: the trainer begins with those of the first.
   void load_initial_weights() {
     if (configuration_.weights.empty()) return;
     const std::filesystem::path file = weights_file(configuration_.weights);
@@ -200,7 +201,7 @@ class PartsLoader {
     if (parts_.script) {
       parts_.script->begin_with([mapping, source, transient = own_.transient](const Model& model) {
         std::vector<NamedTensor> weights = read_weights(mapping->bytes(), source);
-        // They keep the values of the model.
+        // Transient buffers keep the values of the model.
         for (const NamedTensor& buffer : model.buffers) {
           if (std::ranges::find(transient, buffer.name) == transient.end()) continue;
           const bool given =
@@ -222,7 +223,7 @@ class PartsLoader {
     };
   }
 
-  // `real`: targets are real numbers, and no classes.
+  // `real` says that targets are real numbers, not classes.
   void load_loss(bool real) {
     if (own_.loss) {
       parts_.loss = own_.loss;
@@ -239,7 +240,7 @@ class PartsLoader {
   const RunConfiguration& configuration_;
   WorkloadParts own_;
   LibtorchParts parts_;
-  // In which it computes.
+  // Type in which a TorchScript model computes.
   at::ScalarType script_type_ = at::kFloat;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-// Clang needs it before what follows.
+// Clang needs this header before the ones below.
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -17,24 +17,26 @@
 
 namespace rubato {
 
-/// What a program has itself, in place of what a configuration names; each may be left out.
+/// Parts that a program has itself, instead of those that a configuration names; each may be left
+/// out.
 struct WorkloadParts {
-  /// Where the configuration's model is kOwn.
+  /// The model, if the configuration's model is kOwn.
   std::optional<torch::jit::Module> model{};
-  /// Names of its buffers that are in no file of weights.
+  /// Names of the model's buffers that are not in files of weights.
   std::vector<std::string> transient{};
-  /// Where its data are kOwn; DataSets::channels and features are not set yet.
+  /// The data, if the configuration's data are kOwn; DataSets::channels and features are not set
+  /// yet.
   std::optional<DataSets> data{};
-  /// Instead of `data` where a sample has several inputs or targets, which only models of
-  /// TorchScript take. Without a training set there is no test set.
+  /// Data sets that are used instead of `data` if a sample has several inputs or targets, which
+  /// only models of TorchScript take. Without a training set there is no test set.
   std::shared_ptr<const Dataset> train{};
   std::shared_ptr<const Dataset> test{};
-  /// Of training and of the test set.
+  /// Loss of the training and of the test set.
   Loss loss{};
 };
 
-/// torch_workload() (rubato/libtorch/workload.hpp) with these parts. What it says of the
-/// configuration holds of them, too.
+/// torch_workload() (rubato/libtorch/workload.hpp) with these parts, for which its contract holds,
+/// too.
 [[nodiscard]] std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration,
                                                              WorkloadParts parts);
 

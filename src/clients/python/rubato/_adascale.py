@@ -223,7 +223,7 @@ class AdaScale(torch.optim.Optimizer):
             scale, accumulate, averages = own["scale"], own["num_gradients_to_accumulate"], own["averages"]
             smoothing, of_optimizer = own["smoothing"], state_dict["optimizer"]
         except (KeyError, TypeError, IndexError):
-            raise Error("this is no state of AdaScale; accepted: what state_dict() returns") from None
+            raise Error("this is not a state of AdaScale; accepted: what state_dict() returns") from None
         # All that can be wrong is found before anything changes; the optimizer's own last.
         _rubato.require_gradients(self._world_size, accumulate)
         scale = _rubato.checked_scale(scale)
@@ -297,8 +297,8 @@ class AdaScale(torch.optim.Optimizer):
         if done != self._accumulate:
             raise Error(f"AdaScale: {what} after {done} of {self._accumulate} backward passes")
         if not self._has_ended:
-            raise Error(f"AdaScale: {what} where the last backward pass did not end; accepted: after zero_grad(), which "
-                        "drops the accumulation")
+            raise Error(f"AdaScale: {what} after a last backward pass that did not end; accepted: after zero_grad(), "
+                        "which drops the accumulation")
 
     def _measured_norms(self):
         """The norms of each group, and whether gradients are means over the workers: the same on all of them."""

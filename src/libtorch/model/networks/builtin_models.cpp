@@ -81,7 +81,7 @@ class Mlp : public nn::Module {
   }
 
  private:
-  // linear1, linear2 and so on.
+  // Registers linear1, linear2 and so on.
   void add(std::int64_t inputs, std::int64_t outputs) {
     layers_.emplace_back(inputs, outputs);
     register_module(fmt::format("linear{}", layers_.size()), layers_.back());

@@ -36,7 +36,7 @@ class ResidualBlock : public torch::nn::Module {
     shortcut_bn_ = register_module("shortcut_bn", torch::nn::BatchNorm2d(to));
   }
 
-  // In place where backward needs no more than the result.
+  // Operators are in place if backward needs only their result.
   at::Tensor forward(const at::Tensor& x) {
     at::Tensor y = bn2_(conv2_(bn1_(conv1_(x)).relu_()));
     return y.add_(shortcut_.is_empty() ? x : shortcut_bn_(shortcut_(x))).relu_();
@@ -70,8 +70,8 @@ class ResNet20 : public torch::nn::Module {
     }
   }
 
-  // Convolutions and normalisations of its channels are fastest where these are last. Asked for
-  // behind the first convolution: an image of one channel has no other layout.
+  // Convolutions and normalisations are fastest if the channels are the last dimension in memory.
+  // This layout is set after the first convolution: an image of one channel has no other layout.
   at::Tensor forward(at::Tensor x) {
     x = bn_(conv_(x).contiguous(at::MemoryFormat::ChannelsLast)).relu_();
     for (const auto& block : *blocks_) x = block->as<ResidualBlock>()->forward(x);

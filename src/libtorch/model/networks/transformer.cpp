@@ -16,7 +16,7 @@ namespace rubato {
 
 namespace {
 
-// A score that leaves a token no weight.
+// Score that gives a token no weight.
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 class EncoderLayer : public torch::nn::Module {
@@ -37,8 +37,8 @@ class EncoderLayer : public torch::nn::Module {
     register_module("fc2", fc2_);
   }
 
-  // Of [samples, tokens, dim]. No token sees those that `hidden`, [tokens, tokens], hides from it;
-  // undefined hides none.
+  // Maps [samples, tokens, dim] to the same shape. `hidden`, [tokens, tokens], says which tokens a
+  // token does not see; undefined hides none.
   at::Tensor forward(at::Tensor x, const at::Tensor& hidden) {
     x = x + dropped(attention(norm1_(x), hidden));
     return x + dropped(fc2_(at::relu(fc1_(norm2_(x)))));
@@ -104,7 +104,7 @@ class Transformer : public torch::nn::Module {
       layers_->push_back(std::make_shared<EncoderLayer>(options));
     }
   }
-  // Behind what makes features of the tokens, as it is computed.
+  // Registers the modules after the embedding, in the order of computation.
   void register_rest() {
     register_module("layers", layers_);
     register_module("norm", norm_);
@@ -117,11 +117,11 @@ class Transformer : public torch::nn::Module {
     return norm_(x);
   }
 
-  // One of the two.
+  // One of the two is set: rows_ for images, tokens_ for sequences.
   torch::nn::Linear rows_{nullptr};
   torch::nn::Embedding tokens_{nullptr};
   at::Tensor places_;
-  // True at [i, j] where token j comes behind token i; undefined where all see all.
+  // True at [i, j] if token j comes after token i; undefined if all tokens see each other.
   at::Tensor later_;
   torch::nn::ModuleList layers_;
   torch::nn::LayerNorm norm_;

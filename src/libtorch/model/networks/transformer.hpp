@@ -8,8 +8,8 @@ namespace rubato {
 /// A transformer encoder of the rows of an image, each of which is a token that sees all others.
 [[nodiscard]] ModelFactory transformer(const TransformerOptions& options, const ImageShape& shape);
 
-/// A transformer encoder of token ids, none of which sees those behind it: what it says of a token
-/// may be the next one.
+/// A transformer encoder of token ids; no token sees later ones, so that the class of a token may
+/// be the next token.
 [[nodiscard]] ModelFactory transformer(const TransformerOptions& options,
                                        const SequenceShape& shape);
 

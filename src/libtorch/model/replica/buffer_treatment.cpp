@@ -15,19 +15,20 @@ namespace rubato {
 
 namespace {
 
-// Integers and bool have sums, complex and quantised numbers only a first.
+// Integers and bools can be summed; complex and quantised buffers keep the value of the first
+// minibatch.
 BufferTreatment treatment_of_type(at::ScalarType type) {
   return {.combination = c10::isIntegralType(type, /*includeBool=*/true)
                              ? BufferCombination::sum
                              : BufferCombination::first};
 }
 
-// Module::to(torch::kDouble) makes floating-point numbers of counters, too.
+// Module::to(torch::kDouble) makes counters floating-point, too.
 bool is_counter(const at::Tensor& tensor) {
   return tensor.numel() == 1 && (tensor.scalar_type() == at::kLong || tensor.is_floating_point());
 }
 
-// Where a name leads to: into which list, and where in it.
+// List and index of the buffer of a name.
 struct Place {
   bool floating = true;
   std::size_t index = 0;
@@ -53,7 +54,7 @@ class Places {
   [[nodiscard]] Place at(const std::string& name) const {
     const auto found = places_.find(name);
     if (found != places_.end()) return found->second;
-    throw Error(fmt::format("a buffer rule names '{}', which is no buffer of the model", name));
+    throw Error(fmt::format("a buffer rule names '{}', which is not a buffer of the model", name));
   }
 
  private:
@@ -84,7 +85,7 @@ BufferTreatment treatment_of(const BufferRule& rule, const Place& place, const P
     const at::Tensor& tensor =
         (counter.floating ? sorted.buffers : sorted.counters)[counter.index].tensor;
     if (!is_counter(tensor)) refuse("its counter must be one int64 or floating-point number");
-    // Those of floating point come behind the integers.
+    // Floating-point counters are numbered after the integer ones.
     treatment.counter = counter.index + (counter.floating ? sorted.counters.size() : 0);
   } else if (!rule.momentum) {
     refuse("an average without momentum needs a counter");
@@ -109,8 +110,8 @@ BufferTreatments treatments_of(const Model& model, const SortedTensors& sorted) 
   return treatments;
 }
 
-// As geometric series: no power of libm's, which CPUs may round differently, and no difference that
-// cancels.
+// The factor is summed as a geometric series: without libm's pow(), which CPUs may round
+// differently, and without a difference that cancels.
 double factor_of_average(double momentum, std::int64_t minibatches, std::int64_t updates) {
   double kept = 1;
   for (std::int64_t i = 0; i < updates; ++i) kept *= 1 - momentum;
@@ -119,7 +120,8 @@ double factor_of_average(double momentum, std::int64_t minibatches, std::int64_t
   return factor;
 }
 
-// (s - r) times updates / (before + updates) becomes (s - r) times all / (before + all).
+// (s - r) updates / (before + updates) becomes (s - r) all / (before + all), where all = updates *
+// minibatches.
 double factor_of_cumulative_average(std::int64_t before, std::int64_t minibatches,
                                     std::int64_t updates) {
   return static_cast<double>(minibatches * (before + updates)) /

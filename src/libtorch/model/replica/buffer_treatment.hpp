@@ -15,31 +15,31 @@ struct SortedTensors;
 struct BufferTreatment {
   BufferCombination combination = BufferCombination::mean;
   std::optional<double> momentum{};
-  /// Of SortedTensors::counters; behind them come the SortedTensors::buffers, as Module::to() makes
-  /// floating-point numbers of counters, too.
+  /// Index of the counter among SortedTensors::counters, followed by SortedTensors::buffers, as
+  /// Module::to() makes counters floating-point, too.
   std::optional<std::size_t> counter{};
 };
 
-/// Of each floating-point buffer and of each other one, in their order.
+/// Treatments of the floating-point buffers and of the other ones, each in their order.
 struct BufferTreatments {
   std::vector<BufferTreatment> buffers;
   std::vector<BufferTreatment> counters;
 };
 
-/// What the rules of `model` say, and where they say nothing, what the type does. Throws Error for
-/// a rule that names no buffer of the model, or that its buffer cannot follow.
+/// Treatments by the rules of `model` and, for buffers without a rule, by their type. Throws Error
+/// for a rule that names no buffer of the model, or that its buffer cannot follow.
 [[nodiscard]] BufferTreatments treatments_of(const Model& model, const SortedTensors& sorted);
 
-/// What the mean change of a running average is multiplied by when `minibatches` of a step, each of
-/// which has updated it `updates` times from the same value, count as if they had come one after
-/// the other. r being the average and s what the statistics are in the mean, the mean change is
+/// Factor for the mean change of a running average when `minibatches` of a step, each of which has
+/// updated it `updates` times from the same value, count as if they had come one after the other.
+/// With r the average and s the mean of the statistics, the mean change is
 ///
 ///     (1 - (1 - m)^updates) (s - r), and becomes (1 - (1 - m)^(updates minibatches)) (s - r)
 ///
-/// with momentum m; it is 1 for one minibatch.
+/// with momentum m; the factor is 1 for one minibatch.
 [[nodiscard]] double factor_of_average(double momentum, std::int64_t minibatches,
                                        std::int64_t updates);
-/// The same of a cumulative average that had been updated `before` times before the step.
+/// The same factor for a cumulative average that had been updated `before` times before the step.
 [[nodiscard]] double factor_of_cumulative_average(std::int64_t before, std::int64_t minibatches,
                                                   std::int64_t updates);
 

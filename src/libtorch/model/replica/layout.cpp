@@ -52,8 +52,7 @@ std::vector<at::Tensor> FlatLayout::views(const at::Tensor& flat, std::int64_t o
 }
 
 std::vector<at::Tensor> FlatLayout::views(void* memory) const {
-  // A view of its own for each tensor: as storages of their own they do not share a version
-  // counter.
+  // Each view has a storage of its own, so that the views do not share a version counter.
   std::vector<at::Tensor> views;
   views.reserve(segments_.size());
   const auto element = static_cast<std::int64_t>(c10::elementSize(type_));

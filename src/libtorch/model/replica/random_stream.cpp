@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto kRandomStreamKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-// Of the innermost scope of this thread.
+// Generator of the innermost scope of this thread.
 thread_local const at::Generator* current = nullptr;
 
 bool is_optional_generator(const c10::Argument& argument) {
@@ -27,7 +27,7 @@ bool is_optional_generator(const c10::Argument& argument) {
   return optional != nullptr && optional->getElementType()->kind() == c10::TypeKind::GeneratorType;
 }
 
-// Any operator with a generator: puts in this thread's where none is given.
+// Kernel for any operator with a generator: fills in this thread's generator if none is given.
 void draw_from_stream(const c10::OperatorHandle& op, c10::DispatchKeySet,
                       torch::jit::Stack* stack) {
   const auto& arguments = op.schema().arguments();
@@ -40,7 +40,7 @@ void draw_from_stream(const c10::OperatorHandle& op, c10::DispatchKeySet,
   op.callBoxed(stack);
 }
 
-// The kernels stay for as long as the process: another thread may be in one.
+// The kernels are never unregistered: another thread may be in one.
 std::vector<c10::RegistrationHandleRAII> register_kernels() {
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   std::vector<c10::RegistrationHandleRAII> handles;
@@ -73,7 +73,7 @@ RandomStream::RandomStream() : generator_(at::make_generator<at::CPUGeneratorImp
 }
 
 RandomStream::Scope RandomStream::begin(const StreamKey& key) {
-  // Also forgets what is left of a normal distribution's pair.
+  // The seed also clears the second number of a normal distribution's pair.
   generator_.set_current_seed(seed_of(key.seed, {key.epoch, key.step, key.minibatch}));
   return Scope(generator_);
 }

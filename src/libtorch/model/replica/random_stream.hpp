@@ -7,14 +7,14 @@
 
 namespace rubato {
 
-/// Random numbers of one minibatch. While a Scope lives, every operator of libtorch that its thread
-/// runs and that would draw from libtorch's generator, which is one for the whole process, draws
-/// from this one instead: dropout, at::randn, randperm and all others that take a generator. An
-/// operator that is given a generator keeps it. Other operators cost nothing more.
+/// Random numbers of one minibatch. While a Scope lives, every operator of libtorch on its thread
+/// that would draw from libtorch's generator, of which a process has only one, draws from this
+/// stream instead: dropout, at::randn, randperm and all others that take a generator. An operator
+/// that is given a generator keeps it. Other operators have no extra cost.
 ///
 /// libtorch has no public way for this. It uses a dispatch key that nothing else does
 /// (TESTING_ONLY_GenericMode), included on the thread; under it, every operator with an optional
-/// generator has a kernel that fills it in and goes on to the next one.
+/// generator has a kernel that fills it in and calls the next kernel.
 ///
 /// Not to be used by two threads at once.
 class RandomStream {
@@ -35,7 +35,7 @@ class RandomStream {
     c10::impl::IncludeDispatchKeyGuard guard_;
   };
 
-  /// Begins the stream of `key` anew, for this thread.
+  /// Restarts the stream of `key`, for this thread.
   [[nodiscard]] Scope begin(const StreamKey& key);
 
  private:

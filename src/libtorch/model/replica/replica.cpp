@@ -12,7 +12,7 @@ namespace rubato {
 
 namespace {
 
-// Makes `tensors` views of what is shared.
+// Makes `tensors` views of the shared ones.
 void redirect(const std::vector<NamedTensor>& tensors, const std::vector<at::Tensor>& views) {
   if (tensors.size() != views.size()) {
     throw Error(fmt::format("the model factory made one instance with {} tensors and one with {}",
@@ -72,7 +72,7 @@ void Replica::check_gradients(std::span<const at::Tensor> gradients) const {
   }
 }
 
-// Other threads read the parameters meanwhile, and the buffers are looked for where they were.
+// Other threads read the parameters meanwhile, and the buffers are read at their original places.
 void Replica::check_written() const {
   std::size_t i = 0;
   for (const auto* shared_by_all : {&tensors_.trained, &tensors_.frozen}) {

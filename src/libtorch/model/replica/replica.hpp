@@ -16,29 +16,29 @@ namespace rubato {
 /// An instance of the model that computes for whichever core its thread runs.
 ///
 /// Its trained and frozen parameters are the shared ones, so an update is seen without a broadcast.
-/// Its buffers are its own, and are set to the shared ones before each substep: what a substep
-/// computes depends on the shared state and the minibatch only, not on which replica computes it,
+/// Its buffers are its own, and are set to the shared ones before each substep: the result of a
+/// substep depends only on the shared state and the minibatch, not on the replica that computes it,
 /// and memory grows with threads, not with cores (docs/adr/0003).
 ///
 /// Not to be used by two threads at once. The SharedState must outlive it.
 class Replica {
  public:
-  /// Redirects the tensors of `model`. Throws Error when they are not shaped like those that
+  /// Redirects the tensors of `model`. Throws Error if their shapes are not those of the model that
   /// `shared` was made from.
   Replica(Model model, const SharedState& shared);
 
-  /// Before a substep: buffers as shared, and gradients into `gradients`: views by the parameter
-  /// layout, which backward adds to.
+  /// Begins a substep: sets the buffers to the shared ones, and makes backward add to `gradients`,
+  /// which are views by the parameter layout.
   void begin(std::span<const at::Tensor> gradients);
-  /// The same with buffers as the last substep left them.
+  /// Begins a substep with the buffers as the last one left them.
   void go_on(std::span<const at::Tensor> gradients);
-  /// After backward: throws Error if a gradient is no longer where begin() put it.
+  /// Called after backward: throws Error if a gradient is no longer where begin() put it.
   void check_gradients(std::span<const at::Tensor> gradients) const;
-  /// Before an evaluation: buffers as shared.
+  /// Called before an evaluation: sets the buffers to the shared ones.
   void load_buffers();
 
   void set_training(bool training) { model_.set_training(training); }
-  /// Throws Error where it writes to a parameter, which other replicas read, or gives a buffer
+  /// Throws Error if forward() writes to a parameter, which other replicas read, or gives a buffer
   /// other memory.
   [[nodiscard]] Tensors forward(const Tensors& inputs);
   [[nodiscard]] at::Tensor forward(const at::Tensor& input) {
@@ -49,7 +49,7 @@ class Replica {
   [[nodiscard]] const at::Tensor& flat_buffers() const { return flat_buffers_; }
   [[nodiscard]] const std::vector<NamedTensor>& counters() const { return tensors_.counters; }
 
-  /// The elements of a tensor lie here.
+  /// Address and size of a tensor's elements.
   struct Place {
     const void* data = nullptr;
     std::int64_t elements = 0;
@@ -63,9 +63,9 @@ class Replica {
   const SharedState* shared_;
   SortedTensors tensors_;
   at::Tensor flat_buffers_;
-  // How often each parameter had been written to, the trained ones first.
+  // Number of writes to each parameter at construction, the trained ones first.
   std::vector<std::int64_t> written_;
-  // The places of the buffers come first, followed by those of the counters.
+  // Places of the buffers, followed by those of the counters.
   std::vector<Place> places_;
 };
 

@@ -62,7 +62,7 @@ at::ScalarType type_of(const SortedTensors& sorted) {
   return type;
 }
 
-// Copies the values of `tensors` into the flat buffer, padding zero.
+// Copies the values of `tensors` into a flat buffer; the padding is zero.
 at::Tensor flatten(const FlatLayout& layout, const std::vector<NamedTensor>& tensors) {
   at::Tensor flat = at::zeros({layout.size()}, at::TensorOptions().dtype(layout.type()));
   const auto views = layout.views(flat);
@@ -103,7 +103,7 @@ SharedState::SharedState(const Model& model) {
     trained_.push_back({sorted.trained[i].name, trained_views[i]});
   }
 
-  // From the model's tensors to what holds their values here.
+  // Maps the model's tensors to those that hold their values here.
   std::unordered_map<const void*, at::Tensor> held;
   const auto hold = [&held](const std::vector<NamedTensor>& from,
                             const std::vector<at::Tensor>& to) {

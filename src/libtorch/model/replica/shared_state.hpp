@@ -12,8 +12,8 @@
 
 namespace rubato {
 
-/// The tensors of a model by what the trainer does with them, each in the order of declaration and
-/// each tensor once, however often the model names it (tied weights).
+/// The tensors of a model, sorted by their use in training, in the order of declaration and each
+/// tensor once, however often the model names it (tied weights).
 struct SortedTensors {
   std::vector<NamedTensor> trained;
   std::vector<NamedTensor> frozen;
@@ -22,12 +22,12 @@ struct SortedTensors {
   /// All trained parameters and floating-point buffers have this type: at::kFloat or at::kDouble.
   at::ScalarType type = at::kFloat;
 };
-/// Throws Error, naming the tensor, when the model has no parameter to train, when parameters to
-/// train or floating-point buffers are not all float32 or all float64, and when a tensor is not
-/// dense and on the CPU.
+/// Throws Error, naming the tensor, if the model has no parameter to train, if parameters to train
+/// or floating-point buffers are not all float32 or all float64, and if a tensor is not dense and
+/// on the CPU.
 [[nodiscard]] SortedTensors sort_tensors(const Model& model);
 
-/// The one state of a model in training, which all replicas see.
+/// The only state of a model in training, which all replicas share.
 ///
 ///  - Trained parameters lie in one flat buffer.
 ///  - Frozen parameters (requires_grad false) are shared as they are and never written.
@@ -35,7 +35,7 @@ struct SortedTensors {
 ///  - Other buffers (counters) are tensors of their own, contiguous.
 class SharedState {
  public:
-  /// Takes shapes and initial values from `model`. Throws Error as sort_tensors() does, and when a
+  /// Takes shapes and initial values from `model`. Throws Error as sort_tensors() does, and if a
   /// buffer rule cannot be followed.
   explicit SharedState(const Model& model);
 
@@ -52,13 +52,13 @@ class SharedState {
   [[nodiscard]] const BufferTreatments& treatments() const { return treatments_; }
   [[nodiscard]] const std::vector<at::Tensor>& frozen() const { return frozen_; }
 
-  /// Whether a replica has been made of the model already: its parameters are views of this state.
+  /// True if a replica has been made of the model already: its parameters are views of this state.
   [[nodiscard]] bool is_shared_by(const Model& model) const;
 
-  /// The trained parameters, each once, as they lie in the flat buffer. Views.
+  /// The trained parameters, each once, as views of the flat buffer.
   [[nodiscard]] const std::vector<NamedTensor>& trained() const { return trained_; }
-  /// All parameters, trained and frozen, in the order of their declaration; then all buffers.
-  /// Views: they change as training goes on.
+  /// All parameters, trained and frozen, in the order of their declaration; then all buffers. They
+  /// are views, which change during training.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<NamedTensor>& buffers() const { return buffers_; }
 

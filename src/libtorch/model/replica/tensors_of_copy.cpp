@@ -4,7 +4,8 @@
 
 namespace rubato {
 
-// With a version counter of its own: other threads may have others of the same memory.
+// The given tensor has a version counter of its own, as other threads may use other tensors of the
+// same memory.
 void TensorsOfCopy::give(const at::Tensor& tensor, const at::Tensor& other) {
   if (!tensor.defined() || !tensor.has_storage()) return;
   at::Tensor given = other.variable_data();
@@ -12,8 +13,8 @@ void TensorsOfCopy::give(const at::Tensor& tensor, const at::Tensor& other) {
   tensors_.emplace(tensor, given);
 }
 
-// Nothing but the copy has its tensors: a file names what others have as well, so that its bytes
-// would be others.
+// The replacements are moved out so that only the copy owns its tensors: a file stores shared
+// tensors differently, so that its bytes would change.
 torch::jit::Module TensorsOfCopy::copy_of(const torch::jit::Module& module) {
   auto tensors = std::exchange(tensors_, {});
   return torch::jit::Module(module._ivalue()->deepcopy(tensors));

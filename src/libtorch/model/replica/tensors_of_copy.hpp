@@ -6,15 +6,15 @@
 
 namespace rubato {
 
-/// Which tensors a copy of a TorchScript module has in the place of the module's. Of the others it
-/// has copies.
+/// Tensors that a copy of a TorchScript module takes from elsewhere; it clones the others.
 class TensorsOfCopy {
  public:
-  /// `tensor` of the module, the only one in its memory, becomes `other`, which requires a gradient
-  /// where `tensor` does. The first one that is given counts.
+  /// Makes the copy have `other` instead of `tensor`, which has to be the only tensor of the module
+  /// in its memory. `other` requires a gradient if `tensor` does. Only the first replacement of a
+  /// tensor counts.
   void give(const at::Tensor& tensor, const at::Tensor& other);
 
-  /// Gives them away.
+  /// Makes the copy, and forgets the replacements.
   [[nodiscard]] torch::jit::Module copy_of(const torch::jit::Module& module);
 
  private:

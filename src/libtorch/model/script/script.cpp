@@ -21,7 +21,7 @@ bool is_tensor(const torch::jit::Module& module, const std::string& name) {
   return module.hasattr(name) && module.attr(name).isTensor();
 }
 
-// The rules of a module itself, if it has running statistics and a momentum.
+// Adds the rules of a module itself, if it has running statistics and a momentum.
 void add_rules(const torch::jit::Module& module, const std::string& prefix,
                std::vector<BufferRule>& rules) {
   if (!module.hasattr("momentum")) return;
@@ -47,7 +47,7 @@ std::vector<NamedTensor> tensors_of_module(const torch::jit::Module& module) {
   return tensors;
 }
 
-// Module::deepcopy() would make one tensor of them.
+// Module::deepcopy() would merge tensors that share memory into one.
 void require_memory_of_their_own(const torch::jit::Module& module) {
   std::unordered_map<const void*, NamedTensor> seen;
   for (const NamedTensor& named : tensors_of_module(module)) {
@@ -63,7 +63,7 @@ void require_memory_of_their_own(const torch::jit::Module& module) {
   }
 }
 
-// TorchScript compiles what renormalises the weights, and leaves it out when it runs.
+// TorchScript compiles the renormalisation of weights, but skips it when it runs.
 void refuse_max_norm(const torch::jit::Module& module, const std::string& name) {
   const auto type = module.type();
   if (!type->hasConstant("max_norm") || type->getConstant("max_norm").isNone()) return;
@@ -83,12 +83,12 @@ Model make_model(const torch::jit::Module& module) {
   for (const auto& named : module.named_buffers()) {
     model.buffers.push_back({named.name, named.value});
   }
-  // The module itself is among them, without a name.
+  // The list contains the module itself, without a name.
   for (const auto& named : module.named_modules()) {
     refuse_max_norm(named.value, named.name);
     add_rules(named.value, named.name.empty() ? "" : named.name + ".", model.buffer_rules);
   }
-  // A module is a handle.
+  // A copy of a module is a handle to the same module.
   model.set_training = [module](bool training) {
     torch::jit::Module handle = module;
     handle.train(training);
@@ -103,7 +103,7 @@ ModelFactory script_factory(const torch::jit::Module& module) {
   require_memory_of_their_own(module);
   return [module] {
     const torch::jit::Module copy = module.deepcopy();
-    // Copies know of their originals, which they must not train.
+    // Parameters of a copy are linked to their originals, which they must not train.
     const auto originals = module.named_parameters();
     auto original = originals.begin();
     for (const auto& named : copy.named_parameters()) {
@@ -128,7 +128,7 @@ void forget_parameters(const torch::jit::Module& module) {
   for (const auto& named : module.named_parameters()) {
     at::Tensor parameter = named.value;
     if (parameter.layout() != at::kStrided) continue;
-    // One number stands for all of them.
+    // A single number stands for all values.
     const at::Tensor one = at::zeros({1}, parameter.options().requires_grad(false));
     parameter.set_data(one.expand(parameter.sizes()));
   }

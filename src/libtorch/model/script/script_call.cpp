@@ -18,7 +18,7 @@ namespace rubato {
 
 namespace {
 
-// Attributes by the class that they are in: instances of a class share its code.
+// Attributes with the classes that they belong to: instances of a class share its code.
 using SetAttributes = std::set<std::pair<const c10::Type*, std::string>>;
 
 template <class Visit>
@@ -46,7 +46,8 @@ SetAttributes set_attributes(const torch::jit::Module& module) {
   return found;
 }
 
-// What forward() of TorchScript returned: a tensor, or a tuple, list or dictionary of them.
+// Tensors in the result of forward() of TorchScript: a tensor, or a tuple, list or dictionary of
+// them.
 Tensors tensors_in(const c10::IValue& output) {
   if (output.isTensor()) return {output.toTensor()};
   if (output.isTensorList()) return output.toTensorVector();
@@ -59,7 +60,7 @@ Tensors tensors_in(const c10::IValue& output) {
     if (tensors.size() == output.toTupleRef().elements().size()) return tensors;
   }
   if (output.isGenericDict()) {
-    // In the order in which forward() has put them in.
+    // Entries come in the order in which forward() inserted them.
     const auto dict = output.toGenericDict();
     for (const auto& entry : dict) {
       if (!entry.value().isTensor()) break;
@@ -75,8 +76,8 @@ Tensors tensors_in(const c10::IValue& output) {
 
 }  // namespace
 
-// For as long as it lives the module has copies in the place of the tensors that forward() sets:
-// backward may need those that forward() began with.
+// Lends the module copies of the tensors that forward() sets, for as long as it lives: backward may
+// need the values that forward() began with.
 class ScriptCall::Lent {
  public:
   explicit Lent(const std::vector<SetTensor>& set) : set_(set) {
@@ -88,7 +89,7 @@ class ScriptCall::Lent {
   Lent(const Lent&) = delete;
   Lent& operator=(const Lent&) = delete;
 
-  // What forward() has made of them becomes the values of the trainer's.
+  // Copies the values that forward() has set into the trainer's tensors.
   void keep() const {
     const at::NoGradGuard no_grad;
     for (const SetTensor& one : set_) {
@@ -134,10 +135,11 @@ ScriptCall::ScriptCall(const torch::jit::Module& module) : module_(module) {
 }
 
 Tensors ScriptCall::operator()(const Tensors& inputs) {
-  // As it is written: optimised code differs in its bits, and in what it draws.
+  // The code runs as it is written: optimised code differs in its bits, and in the random numbers
+  // that it draws.
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);
   const Lent lent(set_);
-  // In this thread, with its random stream.
+  // Tasks run in this thread, with its random stream.
   const auto at_once = [](const std::function<void()>& task) { task(); };
   const auto future =
       module_.get_method("forward").run_async({inputs.begin(), inputs.end()}, {}, at_once);

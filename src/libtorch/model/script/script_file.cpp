@@ -29,7 +29,7 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-// As libtorch's reader takes a file.
+// Gives libtorch's reader the bytes of a file.
 class BytesReader final : public caffe2::serialize::ReadAdapterInterface {
  public:
   explicit BytesReader(std::string_view bytes) : bytes_(bytes) {}
@@ -47,7 +47,8 @@ class BytesReader final : public caffe2::serialize::ReadAdapterInterface {
   std::string_view bytes_;
 };
 
-// As a module saved on the meta device has none, and damage may have left too little of it.
+// False for a tensor without memory, as a module saved on the meta device has, or with too little
+// of it, as after damage.
 bool has_memory(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu()) return true;
   if (tensor.numel() == 0) return true;
@@ -57,7 +58,7 @@ bool has_memory(const at::Tensor& tensor) {
              static_cast<std::size_t>(tensor.storage_offset())) <= tensor.storage().nbytes();
 }
 
-// Before anybody reads the values, in attributes of any type as well.
+// Checks attributes of any type before their values are read.
 void require_memory(const torch::jit::Module& module) {
   for (const auto& named : module.named_attributes()) {
     if (named.value.isModule()) continue;
@@ -70,7 +71,7 @@ void require_memory(const torch::jit::Module& module) {
   }
 }
 
-// As script_factory() needs them; the values stay.
+// Separates tensors that share memory, as script_factory() requires; the values stay the same.
 void give_memory_of_their_own(const torch::jit::Module& module) {
   std::unordered_map<const void*, at::Tensor> seen;
   const auto separate = [&seen](at::Tensor tensor) {
@@ -88,7 +89,7 @@ torch::jit::Module read_script(std::string_view bytes, const std::string& source
   constexpr std::string_view kAccepted =
       "what torch.jit.script() or torch.jit.trace() made, written by its save()";
   const std::string unreadable = fmt::format("{}: cannot be read as TorchScript", source);
-  // libtorch's reader looks at no checksum, and believes the sizes that damage has made.
+  // libtorch's reader checks no checksum, and trusts sizes that damage may have changed.
   require_intact(zip_directory(bytes, unreadable, kAccepted), unreadable, kAccepted);
   try {
     torch::jit::Module module = torch::jit::load(std::make_shared<BytesReader>(bytes), at::kCPU);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Clang needs it before what follows.
+// Clang needs this header before the ones below.
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
 
@@ -8,12 +8,12 @@
 
 namespace rubato {
 
-/// As script_factory(), but the parameters of all instances lie where the module's do, for a
-/// trainer, which gives them memory of its own (Replica): those of a large model are not copied for
-/// each.
+/// A script_factory() whose instances share the parameters of the module, for a trainer, which
+/// gives them memory of its own (Replica): the parameters of a large model are not copied for each
+/// instance.
 [[nodiscard]] ModelFactory sharing_script_factory(const torch::jit::Module& module);
 
-/// Lets go of the values of the module's parameters, which keep their shapes.
+/// Releases the values of the module's parameters, which keep their shapes.
 void forget_parameters(const torch::jit::Module& module);
 
 }  // namespace rubato

@@ -19,8 +19,8 @@ void require_images(const at::Tensor& inputs, std::string_view what) {
                   what, inputs.dim()));
 }
 
-// Of each image a window of the size that it had, anywhere in what it is padded to by `pixels` on
-// each side.
+// Cuts a window of the original size out of each image, at a random place of the image padded by
+// `pixels` on each side.
 at::Tensor windows(const at::Tensor& padded, const at::Tensor& inputs, std::int64_t pixels) {
   const at::Tensor origins = at::randint(2 * pixels + 1, {inputs.size(0), 2}, at::kLong);
   const auto origin = origins.accessor<std::int64_t, 2>();
@@ -85,9 +85,9 @@ Augmentation random_cutout(std::int64_t size) {
     const at::Tensor columns = at::randint(width, {inputs.size(0)}, at::kLong);
     const auto row = rows.accessor<std::int64_t, 1>();
     const auto column = columns.accessor<std::int64_t, 1>();
-    // It may be a view of the data set's own.
+    // The inputs may be a view of the data set's own tensors.
     at::Tensor images = inputs.clone();
-    // From where to where, of a middle and a length.
+    // Begin and end of the square in a dimension of this length.
     const auto span = [size](std::int64_t middle, std::int64_t length) {
       const std::int64_t begin = middle - size / 2;
       return std::pair(std::max<std::int64_t>(0, begin), std::min(length, begin + size));

@@ -6,8 +6,8 @@
 
 namespace rubato {
 
-/// The batch that a data set gave for `samples` samples. Throws Error where a tensor of it has
-/// another number of rows, or is not on the CPU, or where there are no inputs.
+/// Returns the batch that a data set gave for `samples` samples. Throws Error if a tensor of it has
+/// another number of rows, or is not on the CPU, or if there are no inputs.
 [[nodiscard]] Batch checked_batch(Batch batch, std::int64_t samples);
 
 }  // namespace rubato

@@ -26,7 +26,7 @@ std::optional<ClassRows> class_scores(const at::Tensor& outputs, const at::Tenso
   if (targets.is_floating_point() || targets.dim() == 0 || outputs.numel() != targets.numel()) {
     return class_rows(outputs, targets);
   }
-  // As many outputs as several labels of a sample are no classes of it.
+  // Several labels of a sample with as many outputs have no scores of classes.
   const bool one_of_sample = targets.numel() == targets.size(0);
   const bool one_each = outputs.dim() == targets.dim() + 1 && outputs.size(-1) == 1;
   if (!one_of_sample && !one_each) return std::nullopt;

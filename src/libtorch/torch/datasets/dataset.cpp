@@ -14,12 +14,12 @@ namespace rubato {
 
 namespace {
 
-// Integers, but not bool: of these a loss may take classes.
+// A loss may take integers, but not bools, as classes.
 bool may_be_classes(const at::Tensor& targets) {
   return c10::isIntegralType(targets.scalar_type(), /*includeBool=*/false) && targets.numel() > 0;
 }
 
-// Samples in tensors, a row for each.
+// A data set in memory, with one row for each sample in every tensor.
 class InMemory final : public Dataset {
  public:
   InMemory(Tensors inputs, Tensors targets, std::string fingerprint)
@@ -56,7 +56,7 @@ class InMemory final : public Dataset {
   // SHA-256 of type, shape and bytes of all tensors.
   static std::string hash_of(const Tensors& inputs, const Tensors& targets) {
     Sha256 sha;
-    // So that what is an input in one and a target in the other is not the same.
+    // The number of inputs is hashed, so that an input of one set and a target of another differ.
     if (inputs.size() != 1) sha.add(fmt::format("{} inputs\n", inputs.size()));
     for (const Tensors* tensors : {&inputs, &targets}) {
       for (const at::Tensor& tensor : *tensors) {
@@ -84,7 +84,7 @@ class InMemory final : public Dataset {
 
   Tensors inputs_;
   Tensors targets_;
-  // Taken when it is first asked for.
+  // The fingerprint is computed when it is first needed.
   mutable std::string fingerprint_;
 };
 

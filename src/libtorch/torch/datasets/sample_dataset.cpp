@@ -16,7 +16,7 @@ namespace rubato {
 
 namespace {
 
-// Samples that are converted when they are asked for.
+// A data set whose samples are converted on demand.
 class SampleDataset final : public Dataset {
  public:
   SampleDataset(const DataSets& data, SampleSet set, SampleTensors tensors)
@@ -44,7 +44,8 @@ class SampleDataset final : public Dataset {
     return made;
   }
 
-  // All of them where they lie. Requires that they are in memory, and as a model takes them.
+  // All inputs where they lie. Requires that they are in memory, in the type and layout that a
+  // model takes.
   at::Tensor inputs_in_place() const {
     return at::from_blob(
         const_cast<char*>(set_.inputs.dense().data()),  // NOLINT: batches are copies
@@ -59,7 +60,7 @@ class SampleDataset final : public Dataset {
   std::size_t sample_bytes() const override {
     return static_cast<std::size_t>(set_.inputs.elements()) * at::elementSize(tensors_.input_type);
   }
-  // Those with the smallest and with the largest class.
+  // Returns the samples with the smallest and with the largest class.
   std::vector<std::int64_t> extremes() const override {
     if (target_type_ != at::kLong) return {};
     std::vector<std::int64_t> classes(static_cast<std::size_t>(set_.targets.elements()));
@@ -82,7 +83,7 @@ class SampleDataset final : public Dataset {
     return all;
   }
 
-  // read(sample, pointer) writes the row of a sample.
+  // Fills one row for each sample, which read(sample, pointer) writes.
   template <class Read>
   static void fill(at::Tensor& tensor, std::span<const std::int64_t> samples, const Read& read) {
     const std::int64_t row = tensor.numel() / std::max<std::int64_t>(1, tensor.size(0));
@@ -102,11 +103,11 @@ class SampleDataset final : public Dataset {
   InputReader reader_;
   SampleTensors tensors_;
   at::ScalarType target_type_;
-  // Taken when it is first asked for.
+  // The fingerprint is computed when it is first needed.
   mutable std::string fingerprint_;
 };
 
-// Whether a model takes the inputs as they lie in memory.
+// True if a model takes the inputs as they lie in memory.
 bool is_as_asked(const DataSets& data, const SampleSet& set, const SampleTensors& tensors) {
   const auto is_of = [&](ElementType type, at::ScalarType asked) {
     return set.inputs.type() == type && tensors.input_type == asked;

@@ -4,9 +4,8 @@
 
 namespace rubato {
 
-/// Switches autocast to bfloat16 on for this thread, for as long as it lives. Without its cache of
-/// casts: that is one for the whole process, and would go on giving out what the parameters were
-/// before an update.
+/// Switches autocast to bfloat16 on for this thread while it lives. The cache of casts is off: it
+/// is shared by the whole process, and would return the parameters from before an update.
 class AutocastGuard {
  public:
   explicit AutocastGuard(bool on)

@@ -24,7 +24,8 @@ namespace rubato {
 
 namespace {
 
-// Samples evaluated at a time: fixed, so that the sums do not depend on the threads.
+// Number of samples that are evaluated at a time: fixed, so that the sums do not depend on the
+// threads.
 constexpr std::int64_t kBatch = 250;
 
 std::int64_t batches_of(const Dataset& dataset) {
@@ -33,20 +34,21 @@ std::int64_t batches_of(const Dataset& dataset) {
 
 struct BatchResult {
   double loss_sum = 0;
-  // Samples, or where the loss is a sum over weights what these come to.
+  // Number of samples, or the sum of weights if the loss is a weighted sum.
   double weight = 0;
-  // Things that there are classes of.
+  // Number of targets that are classes.
   std::int64_t classified = 0;
   std::int64_t correct = 0;
   std::int64_t in_top_k = 0;
-  // This is true if there is a single output for more than two classes, which it cannot tell apart.
+  // There is a single output for more than two classes, which it cannot tell apart.
   bool unclear = false;
-  // Of real targets: (output - target)^2, and how many of them there are.
+  // Sum of (output - target)^2 over real targets, and their number.
   double squares = 0;
   std::int64_t squared = 0;
 };
 
-// Where outputs are real numbers, as many as there are targets, whatever their shape.
+// Adds squared errors if the targets are real numbers, with one output for each, whatever their
+// shapes.
 void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& result) {
   if (outputs.size() != 1 || targets.size() != 1) return;
   const at::Tensor& target = targets.front();
@@ -56,8 +58,8 @@ void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& re
   result.squared = target.numel();
 }
 
-// The scores of classes and the targets that count: with a loss over weights, not those without
-// one.
+// The scores of classes and the targets that count: a weighted loss leaves out targets without
+// weight.
 std::optional<ClassRows> class_scores_of(const Tensors& outputs, const Tensors& targets,
                                          const Loss& loss, bool weighted) {
   if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
@@ -86,7 +88,7 @@ std::int64_t count_in_top(const at::Tensor& output, const at::Tensor& target, st
   return top.eq(target.unsqueeze(1)).any(1).sum().item<std::int64_t>();
 }
 
-// Switches the replicas to evaluation for as long as it lives.
+// Switches the replicas to evaluation while it lives.
 class EvaluationMode {
  public:
   explicit EvaluationMode(ReplicaSet& replicas) : replicas_(replicas) {
@@ -100,7 +102,8 @@ class EvaluationMode {
   ReplicaSet& replicas_;
 };
 
-// Calls `work` with the number of each batch, its targets and the outputs for it, on all threads.
+// Calls `work` with the number of each batch, its size, its targets and the outputs for it, on all
+// threads.
 template <class Work>
 void for_each_batch(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
                     const ReplacedOperators& replaced_operators, std::string_view when,
@@ -130,7 +133,9 @@ void for_each_batch(ReplicaSet& replicas, const Dataset& dataset, Workers& worke
 void require_samples_first(const Tensors& outputs, std::int64_t count) {
   for (const at::Tensor& output : outputs) {
     if (output.layout() != at::kStrided || !output.is_cpu()) {
-      throw Error("the model gives outputs that are not dense and on the CPU; accepted: those");
+      throw Error(
+          "the model gives outputs that are not dense and on the CPU; accepted: dense outputs on "
+          "the CPU");
     }
     if (output.dim() > 0 && output.size(0) == count) continue;
     throw Error(
@@ -151,7 +156,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
       replicas, dataset, workers, replaced_operators, when,
       [&](std::size_t i, std::int64_t count, const Tensors& targets, const Tensors& outputs) {
         BatchResult& result = results[i];
-        // An evaluation may come without a training, which would have tried the loss.
+        // An evaluation without a training has not tried the loss yet.
         const LossValue value = (i == 0 ? tried : loss).value(outputs, targets);
         add_loss(value, count, result);
         if (options.mse) add_squares(outputs, targets, result);
@@ -183,7 +188,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
   if (all.weight == 0) {
     throw Error(
         fmt::format("nothing in the {} samples{} has weight in the loss; accepted: samples "
-                    "of which some have",
+                    "some of which have weight",
                     evaluation.samples, when));
   }
   evaluation.loss = all.loss_sum / all.weight;
@@ -213,10 +218,11 @@ Tensors predict(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
     of_batches.reserve(parts.size());
     for (const Tensors& part : parts) {
       if (part.size() != parts.front().size()) {
-        throw Error(fmt::format(
-            "the model gives {} outputs for some samples and {} for others; accepted: as many for "
-            "all",
-            parts.front().size(), part.size()));
+        throw Error(
+            fmt::format("the model gives {} outputs for some samples and {} for others; accepted: "
+                        "the same number for "
+                        "all",
+                        parts.front().size(), part.size()));
       }
       of_batches.push_back(part[output]);
     }

@@ -13,14 +13,14 @@
 
 namespace rubato {
 
-/// Evaluates the model on a data set, on all threads; the same bits for every number of them.
-/// Throws TrainingError; `when` says when it is, for people: " after epoch 1".
+/// Evaluates the model on a data set, on all threads, with the same bits for every number of
+/// threads. Throws TrainingError; `when` is a phrase for messages: " after epoch 1".
 [[nodiscard]] Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& dataset,
                                   Workers& workers, const EvaluationOptions& options,
                                   const ReplacedOperators& operators, std::string_view when);
 
-/// The outputs of the model for all samples of a data set, in their order, computed on all threads:
-/// the same bits for every number of them. Throws TrainingError.
+/// The outputs of the model for all samples of a data set, in their order, computed on all threads,
+/// with the same bits for every number of threads. Throws TrainingError.
 [[nodiscard]] Tensors predict(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
                               const ReplacedOperators& operators);
 

@@ -6,15 +6,15 @@
 
 namespace rubato {
 
-/// Remembers the state of libtorch's random number generator for the CPU, and restores it when it
-/// goes.
+/// Remembers the state of libtorch's random number generator for the CPU, and restores it on
+/// destruction.
 class GeneratorKeeper {
  public:
   GeneratorKeeper()
       : generator_(at::globalContext().defaultGenerator(at::kCPU)),
         state_(generator_.get_state()) {}
   ~GeneratorKeeper() { generator_.set_state(state_); }
-  /// Exchanges the generator's state for the one that is remembered.
+  /// Exchanges the generator's state with the remembered one.
   void swap() {
     const at::Tensor now = generator_.get_state();
     generator_.set_state(state_);

@@ -27,15 +27,16 @@ double checked(double label_smoothing) {
       fmt::format("label smoothing {}: accepted are values from 0 to below 1", label_smoothing));
 }
 
-// What has no rows goes to libtorch as it is, which takes it or says why not.
+// Targets without rows go to libtorch unchanged, which accepts them or says why not.
 ClassRows rows_of(const at::Tensor& output, const at::Tensor& target) {
   return class_rows(output, target).value_or(ClassRows{.outputs = output, .targets = target});
 }
 
-// An index that no target has, so that those of no class are an error and not left out of a mean.
+// An ignored index that no target has, so that an invalid class is an error and not left out of a
+// mean.
 constexpr std::int64_t kIgnoreNone = std::numeric_limits<std::int64_t>::min();
 
-// Computes a loss of such targets. libtorch says of a negative one only that it is out of bounds.
+// Computes a loss of class targets. libtorch says only that a negative one is out of bounds.
 template <class Compute>
 at::Tensor of_classes(const at::Tensor& targets, const Compute& compute) {
   try {
@@ -43,10 +44,10 @@ at::Tensor of_classes(const at::Tensor& targets, const Compute& compute) {
   } catch (const c10::IndexError&) {
     const auto least = targets.min().item<std::int64_t>();
     if (least >= 0) throw;
-    throw Error(
-        fmt::format("a target is {}, which is no class; accepted: classes from 0, and what the "
-                    "loss ignores, as with --loss cross-entropy:ignore={}",
-                    least, least));
+    throw Error(fmt::format(
+        "a target is {}, which is not a class; accepted: classes from 0, and the one that the "
+        "loss ignores, as with --loss cross-entropy:ignore={}",
+        least, least));
   }
 }
 
@@ -58,7 +59,7 @@ ClassWeights checked(const ClassWeights& classes) {
                           fmt::join(weights, "/")));
 }
 
-// The sum over rows of log-probabilities, and what the rows weigh together.
+// The weighted sum of negative log-probabilities over rows, and the sum of their weights.
 LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, double spread) {
   const std::int64_t outputs = rows.outputs.dim() == 2 ? rows.outputs.size(1) : 0;
   if (!classes.weights.empty() && std::ssize(classes.weights) != outputs) {
@@ -91,12 +92,12 @@ std::vector<std::int64_t> without_weight(const ClassWeights& classes) {
   return without;
 }
 
-// This is the threshold of a single output that is a number between the two classes, not a logit.
+// Threshold of a single output that is a number between the two classes, not a logit.
 constexpr double kMiddle = 0.5;
-// One output of classes is that of a single class.
+// Threshold of losses of classes, where a single output stands for a single class.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// libtorch would broadcast them.
+// libtorch would broadcast other shapes.
 void require_same_shape(std::string_view loss, const at::Tensor& output, const at::Tensor& target) {
   if (output.sizes() == target.sizes()) return;
   throw Error(
@@ -116,7 +117,8 @@ void require_shares(const at::Tensor& target) {
                   least.item<double>(), most.item<double>()));
 }
 
-// Their exponentials have the sum 1 in every row; those of logits do so by chance alone.
+// Log-probabilities are recognised by their exponentials, which sum to 1 in every row; those of
+// logits do so only by chance.
 void refuse_log_probabilities(const Tensors& outputs, const Tensors& /*targets*/) {
   if (outputs.size() != 1) return;
   const at::Tensor output = outputs.front().detach().to(at::kDouble);
@@ -128,8 +130,8 @@ void refuse_log_probabilities(const Tensors& outputs, const Tensors& /*targets*/
       "logits, or --loss nll");
 }
 
-// Returns whether the loss compares numbers or probabilities, which lie between those of two
-// classes.
+// True if the loss compares numbers or probabilities: a single output then lies between the numbers
+// of two classes.
 bool takes_numbers(const ScriptCall& call) {
   return call.calls({"aten::binary_cross_entropy", "aten::mse_loss", "aten::l1_loss",
                      "aten::smooth_l1_loss", "aten::huber_loss"});

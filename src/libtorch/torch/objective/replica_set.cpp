@@ -39,7 +39,7 @@ Replica& ReplicaSet::add() {
     }
   }
   replicas_.push_back(std::make_unique<Replica>(*std::move(model), state_));
-  // What libtorch's generator gives from here on must not depend on the number of instances made.
+  // Later numbers of libtorch's generator must not depend on the number of instances made.
   at::manual_seed(seed_);
   return *replicas_.back();
 }

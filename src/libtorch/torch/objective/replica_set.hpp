@@ -15,8 +15,8 @@ namespace rubato {
 /// The shared state of a model, and its replicas.
 class ReplicaSet {
  public:
-  /// Without a replica. The initial values are what the factory's first instance has after seeding
-  /// libtorch with `seed`, and what the initializer makes of them.
+  /// Makes the state, without a replica. The initial values are those of the factory's first
+  /// instance after seeding libtorch with `seed`, as the initializer changes them.
   ReplicaSet(const ModelFactory& factory, const InitializerOptions& initializer,
              std::uint64_t seed);
   ReplicaSet(const ReplicaSet&) = delete;
@@ -25,11 +25,12 @@ class ReplicaSet {
 
   [[nodiscard]] const SharedState& state() const { return state_; }
 
-  /// One more, which stays where it is. Throws Error where the factory gives an instance twice.
+  /// Adds a replica, which keeps its address. Throws Error if the factory returns an instance
+  /// twice.
   Replica& add();
-  /// One that is in no set; empty where the factory gives an instance that is in one.
+  /// Makes a replica outside of the set; empty if the factory returns an instance of the set again.
   [[nodiscard]] std::optional<Replica> make_apart() const;
-  /// The one for what comes in that turn of all on that of `threads` threads.
+  /// The replica for item `turn` on this thread; a single thread uses all replicas in turn.
   [[nodiscard]] Replica& pick(int thread, std::int64_t turn, int threads) {
     const auto in_turn = static_cast<std::size_t>(turn) % replicas_.size();
     return *replicas_[threads == 1 ? in_turn : static_cast<std::size_t>(thread)];
@@ -41,7 +42,7 @@ class ReplicaSet {
 
   ModelFactory factory_;
   std::uint64_t seed_;
-  // Until it is a replica.
+  // The first instance, until it becomes a replica.
   std::optional<Model> first_;
   SharedState state_;
   std::vector<std::unique_ptr<Replica>> replicas_;

@@ -12,7 +12,7 @@ namespace rubato {
 
 namespace {
 
-// Calls function with a value of the C++ type of an integer (or bool) tensor.
+// Calls `function` with a value of the C++ type of an integer (or bool) tensor.
 template <class Function>
 void with_integer_type(at::ScalarType type, Function function) {
   switch (type) {
@@ -33,7 +33,8 @@ void with_integer_type(at::ScalarType type, Function function) {
   }
 }
 
-// Modulo 2^64, as all sums of integers here: they are the same in every order, overflow included.
+// Addition modulo 2^64, as for all sums of integers here: they are the same in every order,
+// overflow included.
 std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
@@ -60,7 +61,7 @@ void move_by(const at::Tensor& shared, const std::int64_t* sums) {
     auto* values = shared.data_ptr<Integer>();
     for (std::int64_t i = 0; i < shared.numel(); ++i) {
       if constexpr (std::is_same_v<Integer, bool>) {
-        // All that toggle it do so in the same direction.
+        // All minibatches that toggle it do so in the same direction.
         values[i] = values[i] != (sums[i] != 0);
       } else {
         values[i] =
@@ -107,8 +108,9 @@ void StepBuffers<T>::begin() {
   has_first_ = false;
 }
 
-// By how much, not to what: the mean of equal values is not always that value, and a sum of masks
-// may be infinite. So what no forward writes to keeps its bits, infinite ones included.
+// Changes are summed, not values: the mean of equal values is not always that value, and a sum of
+// masks may be infinite. So a buffer that no forward writes to keeps its bits, infinite ones
+// included.
 template <class T>
 void StepBuffers<T>::note(const Replica& replica, const Minibatch& minibatch, int evaluator,
                           std::span<T> changes) {
@@ -161,7 +163,8 @@ void StepBuffers<T>::visit_first(const Visit& visit) const {
   }
 }
 
-// The sums, whether the first minibatch is among them, and what that left.
+// A tally consists of the sums, a flag for whether the first minibatch is included, and the buffers
+// that it left.
 template <class T>
 std::size_t StepBuffers<T>::tally_bytes() const {
   std::size_t of_first = 0;
@@ -212,7 +215,7 @@ void StepBuffers<T>::take_kept() {
   }
 }
 
-// The value of a counter before the step, and by how much the minibatches raised it.
+// The value of a counter before the step, and the number by which the minibatches raised it.
 template <class T>
 typename StepBuffers<T>::Count StepBuffers<T>::count_of(std::size_t counter,
                                                         std::span<const T> sums) const {
@@ -234,7 +237,7 @@ typename StepBuffers<T>::Scaling StepBuffers<T>::scaling_of(const BufferTreatmen
   if (treatment.combination == BufferCombination::sum) return {};
   if (treatment.combination != BufferCombination::average) return {.divisor = minibatches};
   const Count count = treatment.counter ? count_of(*treatment.counter, sums) : Count{};
-  // How many minibatches have updated it, and how often each.
+  // Number of minibatches that have updated the average, and updates by each of them.
   std::int64_t updating = minibatches;
   std::int64_t updates = 1;
   if (count.raised > 0 && count.raised < minibatches) updating = count.raised;
@@ -249,7 +252,7 @@ template <class T>
 void StepBuffers<T>::apply(std::span<const T> sums, std::int64_t minibatches) {
   if (use_ == BufferUse::local) return take_kept();
   sums_ = all_sums();
-  // All of them before a counter moves.
+  // All scalings are computed before a counter changes.
   scalings_.clear();
   for (const BufferTreatment& treatment : state_.treatments().buffers) {
     scalings_.push_back(scaling_of(treatment, minibatches, sums));

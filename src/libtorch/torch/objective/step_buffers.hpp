@@ -15,48 +15,50 @@
 
 namespace rubato {
 
-/// What the minibatches of a step make of the model's buffers, and the step of them
-/// (BufferCombination): the same bits whoever computes which minibatch. Changes of floating-point
-/// buffers are summed by the tree, behind the gradients; those of integers here, exactly.
+/// Collects the changes of the model's buffers by the minibatches of a step, and combines them
+/// (BufferCombination) into the same bits whoever computes which minibatch. Changes of
+/// floating-point buffers are summed by the tree, behind the gradients; those of integers here,
+/// exactly.
 ///
 /// T is float or double.
 template <class T>
 class StepBuffers {
  public:
-  /// `state` must outlive it.
+  /// `state` must outlive this object.
   explicit StepBuffers(const SharedState& state, BufferUse use = BufferUse::combined);
 
-  /// The number of one more who notes, from 0. Before anything is noted.
+  /// Adds an evaluator and returns its number, from 0. Called before anything is noted.
   int add_evaluator();
 
-  /// Elements of the floating-point buffers.
+  /// Number of elements of the floating-point buffers.
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  /// Before the minibatches of a step, and before they are done again.
+  /// Called before the minibatches of a step, and before they are repeated.
   void begin();
-  /// After forward of a minibatch: writes by how much it changed the floating-point buffers to
-  /// `changes`, size() of them, which are 0. Called by several threads at once, for different
+  /// Called after forward of a minibatch: writes the changes of the floating-point buffers to
+  /// `changes`, size() elements that are 0. Called by several threads at once, for different
   /// evaluators.
   void note(const Replica& replica, const Minibatch& minibatch, int evaluator,
             std::span<T> changes);
 
-  /// What the noted minibatches left of which no sum of changes tells other hosts: the sums of
-  /// integers, and buffers that become what the first minibatch left. begin() forgets it.
+  /// Results of the noted minibatches that are not in the sums of changes and have to be sent to
+  /// other hosts: the sums of integers, and buffers that take the value that the first minibatch
+  /// left. begin() clears them.
   [[nodiscard]] std::size_t tally_bytes() const;
   void put_tally(std::span<std::byte> tally) const;
-  /// Of another host.
+  /// Adds the tally of another host.
   void add_tally(std::span<const std::byte> tally);
 
-  /// Brings the shared buffers up to date, when all minibatches have been noted: `sums` of their
+  /// Updates the shared buffers when all minibatches have been noted; `sums` are the sums of their
   /// changes.
   void apply(std::span<const T> sums, std::int64_t minibatches);
 
  private:
-  // Of counters, the sum of what an evaluator's minibatches added; on lines of its own.
+  // Sums of what an evaluator's minibatches added to counters; on cache lines of its own.
   struct alignas(128) Sums {
     std::vector<std::int64_t> of_elements;
   };
-  // A sum of changes becomes the step's change: divided by the first, times the second.
+  // The change of a step is the sum of changes, divided by `divisor` and multiplied by `factor`.
   struct Scaling {
     std::int64_t divisor = 1;
     double factor = 1;
@@ -72,32 +74,33 @@ class StepBuffers {
                                    std::span<const T> sums) const;
   void apply_to_counters();
 
-  // Of all evaluators here and of the other hosts.
+  // Sums over all evaluators here and the other hosts.
   [[nodiscard]] std::vector<std::int64_t> all_sums() const;
-  // Calls `visit` with the bytes of each buffer that becomes what the first minibatch left.
+  // Calls `visit` with the bytes of each buffer that takes the value that the first minibatch left.
   template <class Visit>
   void visit_first(const Visit& visit) const;
 
-  // Keeps them for the end of the step.
+  // Keeps the replica's buffers for the end of the step.
   void keep(const Replica& replica);
   void take_kept();
 
   const SharedState& state_;
   BufferUse use_;
   std::size_t size_;
-  // Where each floating-point buffer ends, and where each counter begins among all of them.
+  // End of each floating-point buffer, and beginning of each counter among the elements of all
+  // counters.
   std::vector<std::size_t> ends_;
   std::vector<std::size_t> counter_begins_;
   std::vector<Sums> evaluator_sums_;
   std::vector<std::int64_t> sums_;
-  // Of other hosts.
+  // Sums from other hosts.
   std::vector<std::int64_t> other_sums_;
-  // Of each floating-point buffer.
+  // Scaling of each floating-point buffer.
   std::vector<Scaling> scalings_;
-  // What the first minibatch left, where there are buffers that become that; what the last one of
-  // core 0 left, with BufferUse::local. One thread at a time writes them.
+  // Buffers that the first minibatch left, if any take its value; with BufferUse::local, those that
+  // the last minibatch of core 0 left. One thread at a time writes them.
   bool keeps_buffers_ = false;
-  // Whether the first minibatch is among those noted.
+  // The first minibatch is among those noted.
   bool has_first_ = false;
   at::Tensor kept_buffers_;
   std::vector<at::Tensor> kept_counters_;

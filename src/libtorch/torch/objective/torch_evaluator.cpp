@@ -33,10 +33,10 @@ ForwardBackward::Result ForwardBackward::run(Replica& replica, const Minibatch& 
                                              const std::vector<at::Tensor>& gradients,
                                              EvaluatorProgress& progress) {
   const RandomStream::Scope random = random_.begin(minibatch.stream);
-  // Whatever the caller of fit() has switched off.
+  // Gradients are on even if the caller of fit() has switched them off.
   const at::AutoGradMode with_gradients(true);
   const OperatorScope operators(options_.operators);
-  // A core's minibatches come to one replica, one after the other.
+  // Minibatches of a core come to one replica, one after the other.
   if (options_.buffers == BufferUse::local && minibatch.substep > 0) {
     replica.go_on(gradients);
   } else {
@@ -64,7 +64,7 @@ ForwardBackward::Result ForwardBackward::in_full(Replica& replica, const Batch& 
     return loss_.value(outputs, batch.targets);
   }();
   const std::optional<double> weight = value.weight_number();
-  // Nothing of it counts, whatever it is.
+  // A minibatch without weight does not count, whatever its loss is.
   if (weight == 0.0) return {.weight = weight};
   require_differentiable(value.loss);
   progress.enter(Phase::backward);
@@ -72,12 +72,12 @@ ForwardBackward::Result ForwardBackward::in_full(Replica& replica, const Batch& 
   return {.loss = value.loss.item<double>(), .weight = weight};
 }
 
-// The model in float16, from its inputs to its outputs and back; the loss in between, and its
-// scaling, in float32.
+// The model computes in float16, from its inputs to its outputs and back; the loss in between, and
+// its scaling, in float32.
 ForwardBackward::Result ForwardBackward::in_half(Replica& replica, Batch batch, double loss_scale,
                                                  EvaluatorProgress& progress) const {
   for (at::Tensor& input : batch.inputs) {
-    // It may be a view of the data set's own.
+    // The input may be a view of the data set's own tensors.
     input = input.clone();
     round_to_half(input);
   }
@@ -98,13 +98,13 @@ ForwardBackward::Result ForwardBackward::in_half(Replica& replica, Batch batch, 
   if (weight == 0.0) return {.weight = weight};
   require_differentiable(value.loss);
   progress.enter(Phase::backward);
-  // The mean, which float16 holds where a sum would overflow.
+  // The mean is scaled, because a sum would overflow in float16.
   const double scale = loss_scale / weight.value_or(1);
   (value.loss * scale).backward();
   Tensors differentiated;
   Tensors gradients;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    // Without a gradient where the loss does not depend on it.
+    // An output has no gradient if the loss does not depend on it.
     if (!of_loss[i].grad().defined()) continue;
     round_to_half(of_loss[i].grad());
     differentiated.push_back(outputs[i]);

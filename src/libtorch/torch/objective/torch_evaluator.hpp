@@ -18,7 +18,7 @@
 
 namespace rubato {
 
-/// Forward and backward of minibatches by one replica. All that it is made with outlives it.
+/// Computes forward and backward of minibatches by one replica. The arguments must outlive it.
 class ForwardBackward {
  public:
   ForwardBackward(const Loss& loss, const Dataset& dataset, const TorchOptions& options)
@@ -26,12 +26,12 @@ class ForwardBackward {
 
   struct Result {
     double loss = 0;
-    /// This is set if the loss is a sum over weights.
+    /// Sum of the weights, if the loss is a weighted sum.
     std::optional<double> weight{};
-    /// The gradients that were added have to be multiplied by this to be those of the loss.
+    /// Factor by which the added gradients have to be multiplied to be those of the loss.
     double gradient_factor = 1;
   };
-  /// The loss of the minibatch; its gradients are added to `gradients`.
+  /// Returns the loss of the minibatch, and adds its gradients to `gradients`.
   Result run(Replica& replica, const Minibatch& minibatch, const std::vector<at::Tensor>& gradients,
              EvaluatorProgress& progress);
 
@@ -65,7 +65,7 @@ class TorchEvaluator final : public Evaluator<T> {
     GradientViews& views = views_of(leaf);
     const auto result = forward_backward_.run(replica_, minibatch, views.tensors, progress);
     if (result.gradient_factor != 1) {
-      // What overflowed stays infinite, or becomes NaN.
+      // Overflowed gradients stay infinite, or become NaN.
       const T factor = static_cast<T>(result.gradient_factor);
       for (T& value : leaf.gradient) value *= factor;
     }
@@ -79,11 +79,11 @@ class TorchEvaluator final : public Evaluator<T> {
   // The gradient as one view for each parameter.
   struct GradientViews {
     std::vector<at::Tensor> tensors{};
-    // As they were after the last minibatch in this memory.
+    // Version counters after the last minibatch in this memory.
     std::vector<std::uint32_t> versions{};
   };
 
-  // Made when the leaf's memory is first seen.
+  // Returns the views of a leaf's memory, which are made when it is first seen.
   GradientViews& views_of(const Leaf<T>& leaf) {
     const auto buffer = static_cast<std::size_t>(leaf.buffer);
     if (buffer >= views_.size()) views_.resize(buffer + 1);
@@ -95,8 +95,8 @@ class TorchEvaluator final : public Evaluator<T> {
     return views;
   }
 
-  // Writes 1 for each parameter that backward has come to: whatever it adds to a gradient, be it 0,
-  // is added in place, which libtorch counts.
+  // Writes 1 for each parameter that backward has reached: even a gradient of 0 is added in place,
+  // and libtorch counts these writes.
   static void note_reached(GradientViews& views, std::span<T> reached) {
     for (std::size_t i = 0; i < views.tensors.size(); ++i) {
       const std::uint32_t version =
@@ -110,7 +110,7 @@ class TorchEvaluator final : public Evaluator<T> {
   StepBuffers<T>& buffers_;
   const FlatLayout& layout_;
   int number_;
-  // By the number of the memory.
+  // Views by the number of the leaf's memory.
   std::vector<GradientViews> views_;
 };
 

@@ -36,8 +36,8 @@ std::string text_of(const TorchOptions& options) {
                      o.growth, o.backoff, o.interval, o.smallest);
 }
 
-// A leaf's values behind the gradient are by how much forward changed the floating-point buffers,
-// and for each parameter how many minibatches backward came to it in.
+// The values of a leaf behind the gradient are the changes of the floating-point buffers by forward
+// and, for each parameter, the number of minibatches in which backward reached it.
 template <class T>
 class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
  public:
@@ -50,7 +50,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
 
   std::int64_t samples() const override { return parts_.train->size(); }
   const std::vector<TrainedArray>& trained() const override { return trained_; }
-  // A state that is taken while minibatches are computed (Trainer::state_in_step()) gets the master
+  // A state that is taken while minibatches are computed (Trainer::state_in_step()) has the master
   // weights, too, and not the rounded ones.
   const std::vector<NamedArray>& parameters() const override {
     const bool rounded = master_weights_.has_rounded() && !master_arrays_.empty();
@@ -75,7 +75,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
   }
   std::size_t sample_bytes() const override { return parts_.train->sample_bytes(); }
   bool uses_blas() const override { return loaded_openblas().has_value(); }
-  // The master weights.
+  // Memory of the master weights.
   std::size_t step_bytes() const override {
     return loss_scale() ? static_cast<std::size_t>(state().flat_parameters().numel()) * sizeof(T)
                         : 0;
@@ -96,7 +96,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     buffers_.begin();
     if (!loss_scale()) return;
     master_weights_.round(flat_parameters(), workers);
-    // They stay where they are from the first step on.
+    // The master weights keep their address from the first step on.
     if (master_arrays_.empty()) master_arrays_ = master_weights_.in_place_of(parameter_arrays_);
   }
   void end_minibatches() noexcept override { master_weights_.restore(); }
@@ -115,8 +115,8 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     buffers_.apply(sums.first(buffers_.size()), minibatches);
   }
 
-  // On an instance of its own, with libtorch's generator as it was. Not of a factory that gives the
-  // one instance of a training on one thread again.
+  // Tries a separate instance, and restores libtorch's generator. Skipped if the factory returns
+  // the only instance of a training on one thread again.
   void try_out(std::int64_t minibatch_size) override {
     const GeneratorKeeper keeper;
     std::optional<Replica> replica = replicas_->make_apart();
@@ -207,7 +207,7 @@ std::unique_ptr<Objective> make_torch_objective(TorchParts parts) {
   if (!parts.loss)
     throw Error("a trainer without a loss; accepted: a function of output and target");
   require_samples(parts.train.get(), "training data");
-  // Before the first worker starts.
+  // The number of threads is set before the first worker starts.
   use_one_intra_op_thread();
   auto replicas = std::make_unique<ReplicaSet>(parts.model, parts.options.initializer, parts.seed);
   if (replicas->state().type() == at::kFloat) {

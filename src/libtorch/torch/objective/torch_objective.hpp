@@ -16,24 +16,24 @@
 
 namespace rubato {
 
-/// What an objective of libtorch is made of.
+/// Parts of an objective of libtorch.
 struct TorchParts {
   ModelFactory model;
   Loss loss;
   std::shared_ptr<const Dataset> train;
   TorchOptions options;
-  /// Of the initial values.
+  /// Seed of the initial values.
   std::uint64_t seed = 0;
 };
 
-/// Of an objective of libtorch, all that does not depend on the type of its parameters.
+/// The part of an objective of libtorch that does not depend on the type of its parameters.
 class TorchObjective {
  public:
   TorchObjective(const TorchObjective&) = delete;
   TorchObjective& operator=(const TorchObjective&) = delete;
   virtual ~TorchObjective() = default;
 
-  /// Throws Error where there is none, or no sample in it.
+  /// Throws Error if there is no data set, or no sample in it.
   void set_test(std::shared_ptr<const Dataset> test, Loss loss);
   [[nodiscard]] Evaluation evaluate(const Dataset& dataset, Workers& workers,
                                     const EvaluationOptions& options, std::string_view when);
@@ -54,8 +54,9 @@ class TorchObjective {
   std::unique_ptr<ReplicaSet> replicas_;
 };
 
-/// Sets libtorch's number of intra-op threads to 1. Throws Error for data that are none, for a
-/// model that cannot be shared, and for a precision that the machine or the model has not.
+/// Makes the objective, and sets libtorch's number of intra-op threads to 1. Throws Error for
+/// missing or empty data, for a model that cannot be shared, and for a precision that the machine
+/// or the model does not support.
 [[nodiscard]] std::unique_ptr<Objective> make_torch_objective(TorchParts parts);
 
 }  // namespace rubato

@@ -59,7 +59,7 @@ void AdaScale::hook_group(std::size_t group) {
     const std::size_t index = parameters_.size();
     parameters_.push_back({.tensor = tensor, .group = group});
     if (!tensor.requires_grad()) continue;
-    // Before the gradient is added to what has been accumulated.
+    // The hook runs before the gradient is added to the accumulated one.
     parameters_.back().hook =
         tensor.register_hook([this, index](const at::Tensor& gradient) { note(index, gradient); });
   }
@@ -77,16 +77,17 @@ void AdaScale::note(std::size_t index, const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
   squares_[parameter.group] += square_of(gradient);
   if (parameter.backwards < options_.num_gradients_to_accumulate || options_.world_size > 1) return;
-  // This gradient, and others, are added to what has been accumulated by the end of the pass.
+  // This gradient, and others, will have been accumulated by the end of the pass.
   ++last_gradients_;
   torch::autograd::Engine::get_default_engine().queue_callback([this] { end_backward(); });
 }
 
 void AdaScale::end_backward() {
-  // Every gradient asks for it.
+  // Every gradient queues this callback; the first call does all the work.
   if (known_gradients_ == last_gradients_) return;
   known_gradients_ = last_gradients_;
-  // The next pass may be the last of a step that has several passes for each minibatch.
+  // A measurement after an earlier pass is dropped: a step may have several passes for each
+  // minibatch.
   forget_measurement();
   const at::NoGradGuard no_grad;
   norms_ = norms();
@@ -132,8 +133,8 @@ std::vector<GradientNorms> AdaScale::norms() {
     options_.all_reduce_sum(sums);
     std::copy_n(sums.data_ptr<double>(), squares.size(), squares.begin());
   }
-  // A scaled loss has gradients that are 1 / own of what they should be; without it, what has been
-  // accumulated is own times the mean.
+  // The gradients of a scaled loss are 1 / own of what they should be; otherwise the accumulated
+  // gradient is own times the mean.
   const double undo_local = options_.is_scaled_loss ? own * own : 1;
   const double undo_sum = options_.is_scaled_loss ? 1 : 1 / (own * own);
   std::vector<GradientNorms> norms(squares.size());
@@ -181,7 +182,7 @@ void AdaScale::require_all_backwards(std::string_view what) const {
   if (done == options_.num_gradients_to_accumulate) {
     if (options_.world_size > 1 || !norms_.empty()) return;
     throw Error(
-        fmt::format("AdaScale: {} where the last backward pass did not end; accepted: after "
+        fmt::format("AdaScale: {} after a last backward pass that did not end; accepted: after "
                     "zero_grad(), which drops the accumulation",
                     what));
   }
@@ -209,7 +210,7 @@ void AdaScale::scale_grad_by_num_grads_to_accum() {
         "accepted: with is_scaled_loss = false");
   }
   if (divided_) throw Error("AdaScale: scale_grad_by_num_grads_to_accum() twice in a step");
-  // Of what has been accumulated.
+  // The accumulated gradients are measured before they are divided.
   measure();
   divide_gradients();
 }
@@ -275,7 +276,7 @@ std::string AdaScale::state_dict() const {
   optimizer_.save(of_optimizer);
   archive.write("optimizer", of_optimizer);
   std::vector<double> numbers = numbers_of(estimator_);
-  // By default the smoothing follows the number of gradients.
+  // Written for a smoothing that follows the number of gradients, which is the default.
   constexpr double kFollows = -1;
   numbers.insert(numbers.begin(),
                  {scale_, static_cast<double>(options_.num_gradients_to_accumulate),
@@ -297,7 +298,7 @@ void AdaScale::load_state_dict(const std::string& bytes) {
                                           static_cast<std::size_t>(tensor.numel()));
     constexpr std::size_t kOwn = 3;
     if (numbers.size() < kOwn || !(numbers[0] > 0) || !(numbers[1] >= 1) || !(numbers[2] < 1)) {
-      throw Error("this is no state of AdaScale: its numbers are out of their ranges");
+      throw Error("this is not a state of AdaScale: its numbers are out of their ranges");
     }
     torch::serialize::InputArchive of_optimizer;
     archive.read("optimizer", of_optimizer);
@@ -310,7 +311,7 @@ void AdaScale::load_state_dict(const std::string& bytes) {
     estimator_.set_smoothing(numbers[2] < 0 ? std::nullopt : std::optional(numbers[2]));
     options_.num_gradients_to_accumulate = static_cast<std::int64_t>(numbers[1]);
   } catch (const c10::Error& error) {
-    throw Error(fmt::format("this is no state of AdaScale: {}", error.what_without_backtrace()));
+    throw Error(fmt::format("this is not a state of AdaScale: {}", error.what_without_backtrace()));
   }
 }
 

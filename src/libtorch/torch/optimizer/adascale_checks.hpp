@@ -7,12 +7,12 @@
 
 #include <rubato/base/error.hpp>
 
-// What AdaScale around an optimizer accepts, in C++ and in Python.
+// Checks of the options of AdaScale around an optimizer, for C++ and Python.
 
 namespace rubato {
 
-/// Throws Error unless a step of `world_size` workers, each of which accumulates so many gradients,
-/// has at least two: of one nothing can be said of the variance.
+/// Throws Error unless a step of `world_size` workers, each of which accumulates this many
+/// gradients, has at least two: a single gradient says nothing about the variance.
 inline void require_gradients(std::int64_t world_size, std::int64_t gradients_to_accumulate) {
   if (world_size < 1 || gradients_to_accumulate < 1) {
     throw Error(

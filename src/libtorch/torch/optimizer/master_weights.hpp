@@ -16,13 +16,13 @@ namespace rubato {
 
 /// The weights of training in float16: between steps the shared parameters are the float32 master
 /// weights, which updates and evaluations see; while the minibatches of a step are computed they
-/// are rounded to float16, and a state sees the master weights all the same (in_place_of()).
+/// are rounded to float16, and only a state still gets the master weights (in_place_of()).
 ///
 /// T is float or double; only float is rounded.
 template <class T>
 class MasterWeights {
  public:
-  /// Rounds the parameters, until restore(). Nothing where they are rounded already.
+  /// Rounds the parameters, until restore(). Does nothing if they are rounded already.
   void round(std::span<T> parameters, Workers& workers) {
     if (!parameters_.empty()) return;
     master_.resize(parameters.size());
@@ -31,15 +31,15 @@ class MasterWeights {
     });
     parameters_ = parameters;
   }
-  /// The same on the calling thread.
+  /// Rounds the parameters on the calling thread.
   void round(std::span<T> parameters) {
     if (!parameters_.empty()) return;
     master_.resize(parameters.size());
     round_part(parameters, 0);
     parameters_ = parameters;
   }
-  /// Arrays within the parameters, with the master weights in place of what is rounded now; others
-  /// as they are.
+  /// Replaces arrays within the parameters, which are rounded now, by the master weights; other
+  /// arrays stay as they are.
   [[nodiscard]] std::vector<NamedArray> in_place_of(std::vector<NamedArray> arrays) {
     for (NamedArray& array : arrays) {
       const auto* const data = static_cast<const T*>(array.data);
@@ -63,7 +63,7 @@ class MasterWeights {
   }
 
   std::vector<T> master_;
-  // While they are rounded.
+  // The parameters while they are rounded; empty otherwise.
   std::span<T> parameters_;
 };
 

@@ -23,14 +23,14 @@ namespace {
 constexpr std::string_view kAccepted =
     "a state_dict, as torch.save(model.state_dict(), FILE) writes it";
 
-// A copy of numbers that lie somewhere in row-major order.
+// A copy of numbers in row-major order.
 at::Tensor copy_of(ElementType type, const std::vector<std::int64_t>& shape, const char* numbers) {
-  // Only read.
+  // The numbers are only read.
   auto* const data = const_cast<char*>(numbers);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   return tensor_of({.name = {}, .type = type, .shape = shape, .data = data}).tensor.clone();
 }
 
-// Gives tensors memory of their own. Those that share a storage go on to share it.
+// Gives tensors memory of their own; those that shared a storage still share one.
 class Storages {
  public:
   at::Tensor tensor(const SavedTensor& saved) {
@@ -42,14 +42,14 @@ class Storages {
   }
 
  private:
-  // One-dimensional.
+  // Returns the storage as a one-dimensional tensor.
   const at::Tensor& storage_of(const SavedTensor& saved) {
     const auto [place, is_new] = storages_.try_emplace({saved.storage.data(), saved.type});
     if (is_new) {
       const auto elements = saved.storage.size() / size_of(saved.type);
       place->second =
           copy_of(saved.type, {static_cast<std::int64_t>(elements)}, saved.storage.data());
-      // What is no 0 or 1 is no bool.
+      // Bytes other than 0 and 1 are not valid bools.
       if (saved.type == ElementType::boolean) {
         place->second = place->second.view(at::kByte).ne(0);
       }
@@ -134,7 +134,7 @@ void load_weights(const Model& model, std::span<const NamedTensor> weights,
   std::vector<std::string> problems;
   if (!missing.empty()) problems.push_back("it lacks " + some_of(missing));
   if (!unknown.empty()) problems.push_back("the model has no " + some_of(unknown));
-  if (!shaped.empty()) problems.push_back("of other shapes are " + some_of(shaped));
+  if (!shaped.empty()) problems.push_back("shapes differ in " + some_of(shaped));
   if (!problems.empty()) {
     throw Error(
         fmt::format("{}: {}; accepted: weights of this model", source, fmt::join(problems, "; ")));

@@ -28,10 +28,12 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
       gradient_(at::zeros({static_cast<std::int64_t>(layout_.size())},
                           c10::CppTypeToScalarType<T>::value)) {
   if (trained.size() != layout_.layers()) {
-    throw Error(fmt::format("an optimizer for {} tensors with a layout of {}; accepted: as many",
-                            trained.size(), layout_.layers()));
+    throw Error(
+        fmt::format("an optimizer for {} tensors with a layout of {}; accepted: the same number",
+                    trained.size(), layout_.layers()));
   }
-  // Tensors of the optimizer's own, on the shared memory: their gradients are not the replicas'.
+  // The optimizer has tensors of its own on the shared memory: their gradients are not the
+  // replicas'.
   std::vector<torch::optim::OptimizerParamGroup> of_tensors;
   of_tensors.reserve(trained.size());
   for (const TrainedArray& of : trained) {
@@ -61,7 +63,7 @@ void TorchOptimizer<T>::step(const Update<T>& update, Workers& workers) {
     torch::optim::OptimizerParamGroup& of_tensor = optimizer_->param_groups()[layer];
     of_tensor.options().set_lr(of_layer.rate);
     at::Tensor& parameter = of_tensor.params().front();
-    // Without a gradient libtorch leaves it alone.
+    // libtorch skips a parameter without a gradient.
     if (parameter.grad().defined() != reached) {
       parameter.mutable_grad() =
           reached ? gradient_.narrow(0, layer_begin, parameter.numel()).view(parameter.sizes())

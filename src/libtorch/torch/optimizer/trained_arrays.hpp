@@ -8,7 +8,7 @@
 
 namespace rubato {
 
-/// The parameters in training, as they lie in SharedState::flat_parameters().
+/// The trained parameters, as they lie in SharedState::flat_parameters().
 [[nodiscard]] std::vector<TrainedArray> trained_arrays(const SharedState& state);
 
 }  // namespace rubato
