@@ -24,13 +24,13 @@ bool is_there(const MaybeTensor& tensor) {
   return tensor.has_value() && tensor->defined();
 }
 
-// Not there, or one float for each channel.
+// True if the tensor is missing, or has one float for each channel.
 bool is_of_channels(const MaybeTensor& tensor, std::int64_t channels) {
   return !is_there(tensor) ||
          (is_dense_float(*tensor) && tensor->is_contiguous() && tensor->numel() == channels);
 }
 
-// The normalisation, where it is one of ours.
+// The normalisation, if rubato's kernels can compute it.
 std::optional<batch_norm::Shape> shape_of(const at::Tensor& input, bool training) {
   if (!current().batch_norm || !training || !is_dense_float(input) || input.dim() < 2) {
     return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<batch_norm::Shape> shape_of(const at::Tensor& input, bool training
                           .channels = input.size(1),
                           .inner = input.numel() / (input.size(0) * input.size(1)),
                           .channels_last = channels_last};
-  // Then the layouts are one.
+  // Both layouts are the same then.
   if (shape.inner == 1) shape.channels_last = true;
   return shape;
 }
@@ -102,7 +102,7 @@ Three normalise_backward(c10::DispatchKeySet keys, const at::Tensor& gradient,
                          const MaybeTensor& save_mean, const MaybeTensor& save_invstd,
                          bool training, double eps, std::array<bool, 3> wanted) {
   const std::optional<batch_norm::Shape> shape = shape_of(input, training);
-  // With contiguous images libtorch's is as fast.
+  // libtorch's backward is as fast for contiguous images.
   if (!shape || !shape->channels_last || !is_dense_float(gradient) ||
       !is_of_channels(weight, shape->channels) || !is_there(save_mean) || !is_there(save_invstd) ||
       !is_of_channels(save_mean, shape->channels) ||

@@ -14,7 +14,7 @@ using Index = std::ptrdiff_t;
 
 constexpr Index kLanes = 16;
 constexpr Index kBlock = 1024;
-// Pixels, with channels last.
+// Number of pixels in a block, with channels last.
 constexpr Index kPixels = 128;
 
 double sum_of(const std::array<float, kLanes>& lanes) {
@@ -54,8 +54,8 @@ template <class Value>
   return sum;
 }
 
-// Adds value(place, c) of every pixel of a block to partial[c], with channels last. Four pixels at
-// a time: a sum in memory waits for the one before it.
+// Adds value(place, c) of every pixel of a block to partial[c], with channels last. It takes four
+// pixels at a time, because a sum in memory waits for the one before it.
 template <class Value>
 [[gnu::always_inline]] inline void add_pixels(Index begin, Index end, Index channels,
                                               float* __restrict partial, const Value& value) {
@@ -74,8 +74,8 @@ template <class Value>
   }
 }
 
-// to[c] = the sum of value(place, c) over all places of channel c, with channels last. `partial`
-// has as many floats as there are channels.
+// Sets to[c] to the sum of value(place, c) over all places of channel c, with channels last.
+// `partial` has one float for each channel.
 template <class Value>
 [[gnu::always_inline]] inline void pixel_sums(const Shape& s, float* __restrict partial, double* to,
                                               const Value& value) {

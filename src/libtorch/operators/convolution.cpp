@@ -26,14 +26,16 @@ using lane_convolution::Kernels;
 using lane_convolution::Sizes;
 
 constexpr std::int64_t kFewestImages = 8;
-// libtorch's kernels work on blocks of as many channels.
+// Number of channels in a block of libtorch's kernels.
 constexpr std::int64_t kBlock = 16;
-// Multiply-adds for each value of input and output that has to be brought into lanes and back.
+// Fewest multiply-adds for each value of input and output that has to be brought into lanes and
+// back.
 constexpr std::int64_t kLeastWork = 16;
-// For Winograd's method.
+// Limits for Winograd's method.
 constexpr std::int64_t kFewestChannels = 8;
 constexpr std::int64_t kFewestPixels = 4;
-// Beyond that the sums of weight gradients, a kilobyte for each pair of channels, leave the cache.
+// Limit beyond which the sums of weight gradients, a kilobyte for each pair of channels, leave the
+// cache.
 constexpr std::int64_t kMostPairs = std::int64_t{128} * 128;
 
 struct Geometry {
@@ -44,8 +46,8 @@ struct Geometry {
   std::int64_t groups = 1;
 };
 
-// Which kernels are faster than libtorch's, as bench_operators measures them (docs/adr/0023 and
-// 0066).
+// The two functions below say whether kernels are faster than libtorch's, as bench_operators
+// measures them (docs/adr/0023 and 0066).
 bool is_for_winograd(const lane_convolution::Shape& s) {
   constexpr std::int64_t kKernel = 3;
   return s.kernel_rows == kKernel && s.kernel_columns == kKernel && s.row_stride == 1 &&
@@ -67,14 +69,14 @@ bool is_for_direct(const lane_convolution::Shape& s) {
   return work >= kLeastWork * values;
 }
 
-// Outputs along one dimension; less than 1 where the kernel does not fit.
+// Number of outputs along one dimension; 0 if the kernel does not fit.
 std::int64_t outputs(std::int64_t inputs, std::int64_t kernel, std::int64_t stride,
                      std::int64_t padding, std::int64_t dilation) {
   const std::int64_t room = inputs + 2 * padding - dilation * (kernel - 1) - 1;
   return room < 0 ? 0 : room / stride + 1;
 }
 
-// The convolution, where it is one of ours.
+// The convolution, if rubato's kernels can compute it faster.
 std::optional<lane_convolution::Shape> shape_of(const at::Tensor& input, const at::Tensor& weight,
                                                 const Geometry& geometry) {
   if (!current().convolution || cpu_instruction_set() < InstructionSet::avx2) return std::nullopt;
@@ -117,7 +119,8 @@ std::optional<lane_convolution::Shape> shape_of(const at::Tensor& input, const a
   return shape;
 }
 
-// The bits are the same: the narrower vectors where half of the wider ones would be empty.
+// Both widths give the same bits; the narrower vectors are used if half of the wider ones would be
+// empty.
 Kernels kernels_for(const lane_convolution::Shape& shape) {
   constexpr std::int64_t kWide = 16;
   const std::int64_t last = shape.images % kWide;
@@ -132,7 +135,7 @@ Kernels kernels_for(const lane_convolution::Shape& shape) {
   return wide ? lane_convolution::avx512_kernels() : lane_convolution::avx2_kernels();
 }
 
-// Of this thread; grows to what its largest convolution needs.
+// Scratch memory of one thread, which grows to the size that its largest convolution needs.
 class Workspace {
  public:
   lane_convolution::Scratch of(const Sizes& sizes) {
@@ -206,9 +209,9 @@ at::Tensor convolution(c10::DispatchKeySet keys, const at::Tensor& input, const 
       libtorch::sizes(dilation), transposed, libtorch::sizes(output_padding), groups);
 }
 
-// Whether oneDNN 2.6, which libtorch 1.13 calls, writes beyond its memory with AVX2: backward, with
+// True if oneDNN 2.6, which libtorch 1.13 calls, writes beyond its memory with AVX2: backward, with
 // kernels of one weight and strides, channels last, and 2 to 7 channels of inputs. PyTorch crashes
-// there, too. Contiguous images have the same gradients, and no such kernel.
+// then, too. Contiguous images have the same gradients, and do not use that kernel.
 bool breaks_onednn(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride) {
   constexpr std::int64_t kLanes = 8;
   return input.dim() == 4 && weight.dim() == 4 && weight.size(2) == 1 && weight.size(3) == 1 &&
@@ -259,7 +262,7 @@ Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradi
   return gradients;
 }
 
-// What a traced module calls.
+// The operator that traced modules call.
 at::Tensor traced_convolution(c10::DispatchKeySet keys, const at::Tensor& input,
                               const at::Tensor& weight, const c10::optional<at::Tensor>& bias,
                               at::IntArrayRef stride, at::IntArrayRef padding,

@@ -7,7 +7,7 @@ namespace {
 constexpr ReplacedOperators kNone = ReplacedOperators::none();
 thread_local const ReplacedOperators* innermost = &kNone;
 
-// They stay for as long as the process: another thread may be in one.
+// The kernels are never unregistered: another thread may be in one.
 void register_once() {
   static const auto* const registrations = [] {
     auto* const all = new operators::Registrations();

@@ -12,17 +12,17 @@ namespace rubato::operators {
 
 inline constexpr auto kKey = c10::DispatchKey::BackendSelect;
 
-// Of this thread, by its innermost scope.
+// Operators of the innermost scope of this thread.
 const ReplacedOperators& current();
 
-// Whom an operator that is not ours is handed on to.
+// Dispatch keys with which an operator that rubato does not compute is passed on.
 inline c10::DispatchKeySet below(c10::DispatchKeySet keys) {
   return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
 }
 
 using Registrations = std::vector<c10::RegistrationHandleRAII>;
 
-// Kernel: the operator's function with the dispatch keys as its first argument.
+// The kernel is the operator's function with the dispatch keys as its first argument.
 template <class Kernel>
 void add_kernel(Registrations& registrations, const char* name, Kernel kernel) {
   registrations.push_back(c10::Dispatcher::singleton().registerImpl(
@@ -34,7 +34,7 @@ void add_convolution(Registrations& registrations);
 void add_max_pool(Registrations& registrations);
 void add_batch_norm(Registrations& registrations);
 
-// What the kernels read: float32 in memory of the CPU, without gaps.
+// True if the kernels can read the tensor: float32 in memory of the CPU, strided and not empty.
 inline bool is_dense_float(const at::Tensor& tensor) {
   return tensor.defined() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat &&
          tensor.layout() == c10::Layout::Strided && !tensor.is_neg() && tensor.numel() > 0;

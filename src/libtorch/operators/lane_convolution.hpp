@@ -1,8 +1,8 @@
 #pragma once
 
-// Convolution of float32 images in two dimensions with as many images in the lanes of a vector as
-// it has lanes: no lane is left over whatever the numbers of channels and pixels, which is where
-// libraries that put channels or pixels there lose most (1 to 16 channels, images of odd sizes).
+// Convolution of float32 images in two dimensions with one image in each lane of a vector: no lane
+// is wasted, whatever the numbers of channels and pixels are. Libraries that put channels or pixels
+// into lanes lose most with few channels (1 to 16) and images of odd sizes.
 //
 //   output[n, o, y, x]       = bias[o] + sum over c, i, j of weight[o, c, i, j] input[n, c, y', x']
 //   input gradient           = sum over o, i, j of weight[o, c, i, j] gradient[n, o, y, x]
@@ -13,15 +13,15 @@
 // Every value is computed in one order, whatever the instruction set, which gives the same bits on
 // every CPU.
 //
-// Directly: chains of fused multiply-adds, of outputs over c, i, j; of input gradients over o, i,
-// j; of weight gradients in 16 lanes, each over every 16th image and over y, x, and then by a fixed
-// tree.
+// The direct kernels are chains of fused multiply-adds: of outputs over c, i, j; of input gradients
+// over o, i, j; of weight gradients in 16 lanes, each over every 16th image and over y, x, and then
+// by a fixed tree.
 //
-// By Winograd's method (S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and
-// S. Gray, Fast Algorithms for Convolutional Neural Networks, CVPR 2016), for kernels of 3x3: the
-// outputs are cut into tiles of 2x2, of which each takes a patch of 4x4 inputs d, and
+// Winograd's method (S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and S.
+// Gray, Fast Algorithms for Convolutional Neural Networks, CVPR 2016) is for kernels of 3x3: the
+// outputs are cut into tiles of 2x2, each of which takes a patch of 4x4 inputs d, and
 //
-//   outputs of a tile = A' (sum over c of (G w G') * (B' d B)) A    * of one value after the other
+//   outputs of a tile = A' (sum over c of (G w G') * (B' d B)) A    (* multiplies element by element)
 //   weight gradient   = G' (sum over n and tiles of (A g A') * (B' d B)) G
 //
 //        1  0 -1  0         1   0   0         1  0
@@ -29,7 +29,7 @@
 //        0 -1  1  0        .5 -.5  .5         1 -1
 //        0 -1  0  1         0   0   1         0  1
 //
-// which is 16 products where there are 36. The bias comes last. Input gradients are outputs of
+// which takes 16 products instead of 36. The bias is added last. Input gradients are outputs of
 // kernels turned around. Rounding errors are of the size of those of a direct sum: B' and A only
 // add.
 
@@ -37,7 +37,8 @@
 
 namespace rubato::lane_convolution {
 
-// Where the value of channel c in row y and column x of an image lies behind its first one.
+// Strides of an image: the value of channel c in row y and column x lies c channel + y row + x
+// column behind the first value.
 struct Layout {
   std::ptrdiff_t channel = 0;
   std::ptrdiff_t row = 0;
@@ -62,16 +63,16 @@ struct Shape {
   std::ptrdiff_t column_padding = 0;
   std::ptrdiff_t row_dilation = 1;
   std::ptrdiff_t column_dilation = 1;
-  // Of inputs, outputs and their gradients.
+  // Layout of inputs, outputs and their gradients.
   bool channels_last = false;
-  // Of weight[o, c, i, j]: its strides.
+  // Strides of weight[o, c, i, j].
   std::ptrdiff_t weight_output = 0;
   std::ptrdiff_t weight_input = 0;
   std::ptrdiff_t weight_row = 0;
   std::ptrdiff_t weight_column = 0;
 };
 
-// What a call computes in, aligned to 64 bytes.
+// Scratch memory of a call, aligned to 64 bytes.
 struct Sizes {
   std::size_t floats = 0;
   std::size_t offsets = 0;
@@ -84,12 +85,12 @@ struct Scratch {
 struct ForwardCall {
   const float* input = nullptr;
   const float* weight = nullptr;
-  // May be null.
+  // The bias may be null.
   const float* bias = nullptr;
   float* output = nullptr;
 };
 
-// Gradients that are not wanted are null; that of the weight has the weight's strides.
+// Gradients that are not needed are null; that of the weight has the weight's strides.
 struct BackwardCall {
   const float* gradient = nullptr;
   const float* input = nullptr;
@@ -99,7 +100,7 @@ struct BackwardCall {
   float* bias_gradient = nullptr;
 };
 
-// One instruction set's.
+// Kernels of one instruction set.
 struct Kernels {
   Sizes (*forward_sizes)(const Shape&) = nullptr;
   void (*forward)(const Shape&, const ForwardCall&, const Scratch&) = nullptr;
@@ -110,7 +111,7 @@ struct Kernels {
 Kernels avx2_kernels();
 Kernels avx512_kernels();
 
-// For kernels of 3x3 without strides and dilation, and with a padding of at most 2.
+// Kernels for weights of 3x3 without strides and dilation, and with a padding of at most 2.
 Kernels avx2_winograd_kernels();
 Kernels avx512_winograd_kernels();
 

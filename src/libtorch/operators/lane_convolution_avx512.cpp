@@ -22,7 +22,7 @@ Kernels avx512_winograd_kernels() {
 #else
 #include "lane_convolution.hpp"
 
-// Never called where cpu_instruction_set() says that there are no such vectors.
+// Never called if cpu_instruction_set() says that there are no such vectors.
 rubato::lane_convolution::Kernels rubato::lane_convolution::avx512_kernels() {
   return {};
 }

@@ -17,7 +17,7 @@ namespace rubato::operators {
 
 namespace {
 
-// What libtorch takes where one number stands for both dimensions, or none for the kernel's.
+// A single value stands for both dimensions, and none for the kernel's, as in libtorch.
 std::int64_t value_of(at::IntArrayRef values, std::size_t dimension, std::int64_t otherwise) {
   if (values.empty()) return otherwise;
   return values.size() == 1 ? values[0] : values[dimension];
@@ -31,8 +31,8 @@ struct Windows {
   bool ceil = false;
 };
 
-// As libtorch counts them: with `ceil` one more that does not fit, if it begins in the image or in
-// the padding before it.
+// Number of outputs as libtorch counts them: with `ceil` one more that does not fit, if it begins
+// in the image or in the padding before it.
 std::int64_t outputs(std::int64_t inputs, std::int64_t kernel, std::int64_t stride,
                      std::int64_t padding, std::int64_t dilation, bool ceil) {
   const std::int64_t room = inputs + 2 * padding - dilation * (kernel - 1) - 1;
@@ -42,7 +42,7 @@ std::int64_t outputs(std::int64_t inputs, std::int64_t kernel, std::int64_t stri
   return count;
 }
 
-// The pooling, where it is one of ours.
+// The pooling, if rubato's kernels can compute it.
 std::optional<max_pool::Shape> shape_of(const at::Tensor& input, const Windows& windows) {
   if (!current().max_pool || cpu_instruction_set() < InstructionSet::avx2 ||
       !is_dense_float(input) || input.dim() != 4 || !input.is_contiguous()) {
@@ -63,7 +63,7 @@ std::optional<max_pool::Shape> shape_of(const at::Tensor& input, const Windows& 
   shape.column_padding = value_of(windows.padding, 1, 0);
   shape.row_dilation = value_of(windows.dilation, 0, 1);
   shape.column_dilation = value_of(windows.dilation, 1, 1);
-  // What libtorch refuses it refuses with its own words.
+  // Arguments that libtorch refuses are left to it, for its own message.
   if (shape.kernel_rows < 1 || shape.kernel_columns < 1 || shape.row_stride < 1 ||
       shape.column_stride < 1 || shape.row_dilation < 1 || shape.column_dilation < 1 ||
       shape.row_padding < 0 || shape.column_padding < 0 ||

@@ -1,7 +1,8 @@
 #include "max_pool_kernels.hpp"
 
-// Compiled for AVX2. Nothing of the standard library is used here, and all else has internal
-// linkage: an inline function that the linker took from this file would run on every CPU.
+// This file is compiled for AVX2. It uses nothing from the standard library, and everything else in
+// it has internal linkage: an inline function that the linker took from this file would run on
+// every CPU.
 
 #ifdef __x86_64__
 
@@ -22,7 +23,7 @@ constexpr Index larger(Index a, Index b) {
   return a < b ? b : a;
 }
 
-// All ones in lanes from `begin` up to `end`.
+// A mask with all ones in the lanes from `begin` to `end` - 1.
 inline __m256i lanes_between(Index begin, Index end) {
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   const __m256i from = _mm256_set1_epi32(static_cast<int>(larger(begin, 0)) - 1);
@@ -30,7 +31,7 @@ inline __m256i lanes_between(Index begin, Index end) {
   return _mm256_and_si256(_mm256_cmpgt_epi32(lane, from), _mm256_cmpgt_epi32(to, lane));
 }
 
-// The largest so far of eight windows, and where each is.
+// The largest values so far in eight windows, and their places.
 struct Largest {
   __m256 values;
   __m256i indices;
@@ -50,7 +51,7 @@ struct Largest {
     indices = _mm256_blendv_epi8(indices, their_indices, _mm256_castps_si256(taken));
   }
 
-  // The first `count`.
+  // Stores the first `count` lanes.
   inline void store(float* to, std::int64_t* to_indices, Index count) const {
     constexpr Index kHalf = kLanes / 2;
     const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(indices));
@@ -63,7 +64,7 @@ struct Largest {
     }
     const __m256i wanted = lanes_between(0, count);
     _mm256_maskstore_ps(to, wanted, values);
-    // A lane of 32 bits as one of 64, for what AVX2 stores masked.
+    // Lanes of 32 bits become lanes of 64 bits, in which AVX2 masks the indices.
     const __m256i wanted_low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(wanted));
     const __m256i wanted_high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(wanted, 1));
     auto* const whole = reinterpret_cast<long long*>(to_indices);
@@ -72,7 +73,7 @@ struct Largest {
   }
 };
 
-// Kernel places from `begin` up to `end` are in the image.
+// Kernel rows (or columns) from `begin` to `end` - 1 are in the image.
 struct Range {
   Index begin;
   Index end;
@@ -94,7 +95,7 @@ inline __m256i broadcast(Index value) {
   return _mm256_set1_epi32(static_cast<int>(value));
 }
 
-// The even ones of sixteen values.
+// The values with even indices of sixteen values.
 inline __m256 even_of(__m256 low, __m256 high) {
   constexpr int kEven = 0x88;
   constexpr int kLowHighOfEach = 0xD8;
@@ -109,7 +110,8 @@ inline __m256 odd_of(__m256 low, __m256 high) {
   return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(odd), kLowHighOfEach));
 }
 
-// from[lane * stride] of the lanes from `begin` up to `end`, and only these are read; the others 0.
+// Loads from[lane * stride] in the lanes from `begin` to `end` - 1, and reads nothing else; the
+// other lanes are 0.
 inline __m256 load(const float* from, Index stride, Index begin, Index end) {
   if (stride == 1) return _mm256_maskload_ps(from, lanes_between(begin, end));
   if (stride == 2) {
@@ -129,7 +131,7 @@ inline __m256 load_all(const float* from, Index stride) {
                  _mm256_maskload_ps(from + kLanes, lanes_between(0, kLanes - 1)));
 }
 
-// The first column of each of eight windows that is in the image.
+// The first column in the image, for each of eight windows.
 inline __m256i first_columns(const Shape& s, Index column, __m256i steps) {
   const Index first = column * s.column_stride - s.column_padding;
   const __m256i begin = _mm256_add_epi32(broadcast(first), steps);
@@ -148,7 +150,7 @@ inline Largest columns_of(const Shape& s, const float* plane, Index row, const R
   const Index first_row = row * s.row_stride - s.row_padding;
   const Index first_column = column * s.column_stride - s.column_padding;
   const __m256i steps = lane_multiples(s.column_stride);
-  // Where nothing is larger than minus infinity: the first place of the window that is there.
+  // Windows in which nothing is larger than minus infinity get their first place in the image.
   const Index top = (first_row + rows.begin * s.row_dilation) * s.input_columns;
   Largest largest{_mm256_set1_ps(-__builtin_inff()),
                   _mm256_add_epi32(broadcast(top), first_columns(s, column, steps))};
@@ -156,7 +158,7 @@ inline Largest columns_of(const Shape& s, const float* plane, Index row, const R
     const Index line = (first_row + i * s.row_dilation) * s.input_columns;
     for (Index j = 0; j < s.kernel_columns; ++j) {
       const Index begin = first_column + j * s.column_dilation;
-      // Lanes whose column is in the image, and whose window is wanted.
+      // Lanes from `before` to `end` - 1 have a column in the image, and a window that is wanted.
       Index before = 0;
       while (begin + before * s.column_stride < 0) ++before;
       Index end = count;
@@ -175,14 +177,14 @@ inline Largest columns_of(const Shape& s, const float* plane, Index row, const R
   return largest;
 }
 
-// The larger of two, with its place: the first of equal ones, or the last NaN.
+// The larger of two values, with its place: the first of equal ones, or the last NaN.
 inline Largest larger_of(const Largest& first, const Largest& second) {
   Largest largest = first;
   largest.consider(second.values, second.indices);
   return largest;
 }
 
-// Eight windows of two by two.
+// The largest values of eight windows of two by two.
 inline Largest squares(__m256 upper_low, __m256 upper_high, __m256 lower_low, __m256 lower_high,
                        __m256i first, __m256i below) {
   const __m256i one = _mm256_set1_epi32(1);
@@ -193,7 +195,7 @@ inline Largest squares(__m256 upper_low, __m256 upper_high, __m256 lower_low, __
                              {odd_of(lower_low, lower_high), _mm256_add_epi32(under, one)}));
 }
 
-// Windows of two by two beside each other.
+// Pools adjoining windows of two by two.
 void forward_squares(const Shape& s, const float* input, float* output, std::int64_t* indices) {
   const __m256i steps = lane_multiples(2);
   const __m256i below = broadcast(s.input_columns);
@@ -252,7 +254,8 @@ inline __m256i narrow(__m256i low, __m256i high) {
   return _mm256_permute4x64_epi64(_mm256_castps_si256(even), kLowHighOfEach);
 }
 
-// The gradients of eight windows where the offset of the largest is 0, and where it is 1, in turns.
+// Pairs of gradients for eight windows: a gradient is the first of its pair if the largest value
+// has offset 0, and the second if it has offset 1; the rest is 0.
 struct Spread {
   __m256 low;
   __m256 high;
@@ -267,7 +270,7 @@ inline Spread spread(__m256 gradients, __m256i offsets) {
   return {_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31)};
 }
 
-// One row of the windows, whose first column is at `line` in the plane.
+// Computes one row of the windows, whose first column is at `line` in the plane.
 void spread_row(const float* gradient, const std::int64_t* indices, Index columns, Index line,
                 float* to) {
   constexpr Index kHalf = kLanes / 2;
@@ -326,7 +329,7 @@ void backward(const Shape& s, const float* gradient, const std::int64_t* indices
 
 #else
 
-// Never called where cpu_instruction_set() says that there are no such vectors.
+// Never called if cpu_instruction_set() says that there are no such vectors.
 void rubato::max_pool::forward(const Shape&, const float*, float*, std::int64_t*) {}
 void rubato::max_pool::backward(const Shape&, const float*, const std::int64_t*, float*) {}
 

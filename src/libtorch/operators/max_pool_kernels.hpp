@@ -28,10 +28,10 @@ struct Shape {
   std::ptrdiff_t column_padding = 0;
   std::ptrdiff_t row_dilation = 1;
   std::ptrdiff_t column_dilation = 1;
-  // (row, column, channel) in an image instead of (channel, row, column).
+  // Values of an image are in the order (row, column, channel) instead of (channel, row, column).
   bool channels_last = false;
 
-  // Whether every input is in one window, as with 2x2 windows of images of even sizes.
+  // True if every input is in exactly one window, as with 2x2 windows of images of even sizes.
   [[nodiscard]] bool is_partition() const {
     return kernel_rows == row_stride && kernel_columns == column_stride && row_padding == 0 &&
            column_padding == 0 && row_dilation == 1 && column_dilation == 1 &&
@@ -40,10 +40,10 @@ struct Shape {
   }
 };
 
-// Both are for CPUs with AVX2. At most 2^31 - 1 values in a plane.
+// Both functions need a CPU with AVX2, and at most 2^31 - 1 values in a plane.
 void forward(const Shape& shape, const float* input, float* output, std::int64_t* indices);
 
-// The gradient of the input, where the windows are a partition in pairs.
+// Computes the gradient of the input if the windows are a partition in pairs.
 void backward(const Shape& shape, const float* gradient, const std::int64_t* indices,
               float* input_gradient);
 
