@@ -130,7 +130,7 @@ class Callbacks(TestCase):
                 (folder / "metrics.jsonl").unlink()
                 raise KeyError("mine")
 
-        with self.assertWarnsRegex(RuntimeWarning, "(?s)when the training was to end: .*metrics.jsonl.*the weights after 5 steps"):
+        with self.assertWarnsRegex(RuntimeWarning, "(?s)while the training was ending: .*metrics.jsonl.*the weights after 5 steps"):
             with self.assertRaisesRegex(KeyError, "mine"):
                 rubato.train(on_step=on_step, out=folder, **LONG)
 

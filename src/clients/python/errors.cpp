@@ -16,7 +16,7 @@ namespace rubato::python {
 namespace py = pybind11;
 
 void define_errors(py::module_& module) {
-  // The one that was registered last is asked first.
+  // Exceptions that were registered last are tried first.
   const auto& error = py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
   py::register_exception<OutputError>(module, "OutputError", error);
   py::register_exception<TrainingError>(module, "TrainingError", error);

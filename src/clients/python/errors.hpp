@@ -6,11 +6,11 @@
 
 namespace rubato::python {
 
-/// Makes rubato's exceptions members of `module`, and what C++ throws into them.
+/// Defines rubato's exceptions as members of `module`, and translates C++ exceptions into them.
 void define_errors(pybind11::module_& module);
 
-/// In a handler: throws libtorch's exceptions as an Error without their stack, and one that says
-/// that memory could not be had as a MemoryError; all else as it is.
+/// Called in a handler: rethrows libtorch's exceptions as an Error without their stack, failures to
+/// get memory as a MemoryError, and everything else unchanged.
 [[noreturn]] void rethrow_for_users();
 
 }  // namespace rubato::python

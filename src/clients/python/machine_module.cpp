@@ -1,4 +1,4 @@
-// rubato._machine: what has to be known before libtorch is loaded. Loads nothing.
+// rubato._machine has to be usable before libtorch is loaded, and loads nothing itself.
 
 #include <cstdlib>
 #include <optional>
@@ -16,8 +16,9 @@ namespace {
 
 namespace py = pybind11;
 
-// Environment variables that have to be set and are not, for kernels "native" or "portable", where
-// OpenBLAS by itself takes those of `core` and calls itself `config`; an empty core is no OpenBLAS.
+// Environment variables that have to be set and are not, for kernels "native" or "portable". `core`
+// and `config` are those that OpenBLAS chooses by itself; an empty core means that there is no
+// OpenBLAS.
 rubato::Variables kernel_variables(const std::string& kernels, const std::string& core,
                                    const std::string& config) {
   std::optional<rubato::OpenBlas> openblas;

@@ -1,4 +1,4 @@
-// rubato._rubato: what the package has from C++. The package's own modules say what users see.
+// rubato._rubato is the C++ part of the package. The package's own modules are what users see.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -29,7 +29,7 @@ constexpr std::array<Choice<Affects>, 3> kAffects{
 
 py::dict dict_of_option(const RunOption& option) {
   const auto text = option.text(RunConfiguration());
-  // What is another on another machine is said in words.
+  // A default that depends on the machine is described in words.
   const bool said = !option.shown_default.empty();
   return py::dict(
       "name"_a = option.name, "value"_a = option.value, "help"_a = option.help,

@@ -4,8 +4,8 @@
 
 namespace rubato::python {
 
-/// Adds to `module`: options(), a list of all options of a run, and families(), what they take by
-/// name.
+/// Adds to `module`: options(), a list of all options of a run, and families(), the names that they
+/// accept.
 void define_options(pybind11::module_& module);
 
 }  // namespace rubato::python

@@ -23,7 +23,7 @@ namespace {
 namespace py = pybind11;
 using Path = std::optional<std::string>;
 
-// Keyword arguments that no file has.
+// Keyword arguments that no configuration file may contain.
 constexpr std::array<std::string_view, 3> kArguments{"config", "resume", "out"};
 
 std::shared_ptr<Request> request_of(const Path& config, const Path& resume, const Path& out,
@@ -36,7 +36,7 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
   if (!rule.is_none()) {
     request->rule = rule_calls(rule.cast<py::dict>());
     extensions.rules.add(std::string(kOwn), [calls = request->rule](Spec& arguments) {
-      // The name by which rubato.compare() knows it says nothing to the rule.
+      // The name by which rubato.compare() distinguishes rules means nothing to the rule.
       static_cast<void>(arguments.text("name", Unset{"none"}, "a name"));
       return std::make_unique<PythonRule>(calls);
     });
@@ -51,7 +51,7 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
   return request;
 }
 
-// What is written to a run's folder and nowhere else.
+// Refuses options whose only effect is in a run's folder if there is none.
 void require_folder(const RunRequest& request) {
   if (request.resume || request.out) return;
   for (const RunOption& option : run_options()) {
@@ -65,7 +65,7 @@ void require_folder(const RunRequest& request) {
 
 void set_option(RunConfiguration& run, const std::string& name, const std::string& text) {
   try {
-    // What it brings is there for the options after it.
+    // A plug-in's strategies are available to the options after it.
     name == kPluginOption ? add_plugins(run, text) : run_option(name).set(run, text);
   } catch (const Error& error) {
     throw Error(fmt::format("--{}: {}", name, error.what()));

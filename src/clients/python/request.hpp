@@ -12,17 +12,16 @@
 
 namespace rubato::python {
 
-/// What Python asks for.
+/// The request of a call from Python.
 struct Request : RunRequest {
-  /// The rule "own" of its extensions; null where there is none.
+  /// The rule "own" of its extensions; null if there is none.
   std::shared_ptr<RuleCalls> rule{};
 };
 
 /// Adds to the module:
 ///
 ///     Request(config, resume, out, rule)   each None, or a path; the rule a dictionary (rule.hpp)
-///     Request.set(name, text)              an option that a user gives, in the text that the
-///                                          command line has for it
+///     Request.set(name, text)              sets an option, in the text of the command line
 ///
 /// Both throw Error.
 void define_request(pybind11::module_& module);
@@ -30,8 +29,8 @@ void define_request(pybind11::module_& module);
 /// Sets the option of that name. Throws Error, which names it as the command line does.
 void set_option(RunConfiguration& run, const std::string& name, const std::string& text);
 
-/// What `rubato train` checks of its arguments, too: Error for options that contradict each other
-/// or would do nothing.
+/// The checks that `rubato train` makes of its arguments, too: throws Error for options that
+/// contradict each other or would have no effect.
 void check(const RunRequest& request);
 
 }  // namespace rubato::python

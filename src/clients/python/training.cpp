@@ -39,30 +39,30 @@ namespace {
 
 namespace py = pybind11;
 
-// What a training came to, without anything of Python's.
+// The outcome of a training, without any of Python's objects.
 struct Outcome {
   SessionOutcome session{};
   std::vector<std::string> warnings{};
   std::string folder{};
-  // How the run goes on, where it has a folder: a call, as users write it.
+  // The call, as users write it, that continues a run with a folder.
   std::string to_go_on{};
   std::string model_name{};
   std::shared_ptr<TrainedOn> trained_on = std::make_shared<TrainedOn>();
   std::shared_ptr<Listener> listener{};
   std::vector<NamedTensor> weights{};
-  // TorchScript with the weights, where the model is that.
+  // TorchScript with the weights, if the model is TorchScript.
   std::optional<std::string> model{};
   std::optional<std::vector<NamedTensor>> best{};
   std::int64_t best_epoch = 0;
-  // Whether there are weights.
+  // There are weights.
   bool is_whole = false;
 };
 
-// A call of rubato.train() with all that it uses: where it is abandoned, it ends with this.
+// A call of rubato.train() with all that it uses: abandoned work ends with this object.
 struct Call {
-  // Free when all else has gone.
+  // The turn ends last, after all members below are destroyed.
   TrainingTurn turn{};
-  // A training seeds it; calls of Python's find their own.
+  // A training seeds the generator; calls of Python's find their own state.
   GeneratorKeeper generator{};
   Request request{};
   OwnParts parts{};
@@ -70,7 +70,7 @@ struct Call {
   Outcome outcome{};
 };
 
-// What has no name in the run's configuration has to be given again.
+// Arguments without a name in the run's configuration have to be given again.
 std::string call_to_go_on(const Call& call, const Run& run) {
   const OwnParts& parts = call.parts;
   std::string own;
@@ -83,7 +83,7 @@ std::string call_to_go_on(const Call& call, const Run& run) {
                      python_quoted(run.location().path().string()));
 }
 
-// Warnings are kept for the calling thread, where what Python raises ends the session.
+// Keeps warnings for the calling thread; an exception of Python ends the session.
 class PythonOwner final : public SessionOwner {
  public:
   PythonOwner(Call& call, CallingThread& calling) : call_(call), calling_(calling) {}
@@ -122,7 +122,7 @@ void put_weights(Run& run, Outcome& outcome) {
   outcome.is_whole = true;
 }
 
-// On the calling thread; empty where nothing is to be shown.
+// Progress that is written on the calling thread; empty if nothing has to be shown.
 std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread& calling) {
   if (!callbacks.progress) return std::nullopt;
   return ProgressOut{
@@ -150,7 +150,7 @@ Session session_of(Call& call, CallingThread& calling, PythonOwner& owner) {
           owner};
 }
 
-// What the listener and the result need of the run.
+// Prepares the listener and the parts of the result that depend on the run.
 void prepare(Call& call, CallingThread& calling, Run& run) {
   const RunRequest& request = call.request;
   Outcome& outcome = call.outcome;
@@ -188,9 +188,9 @@ void train_in(Call& call, CallingThread& calling) {
     outcome.session = session.execute();
     put_weights(session.run(), outcome);
   } catch (const std::exception& error) {
-    // After Ctrl-C or an exception of a callback, of which the caller hears, it is a warning.
+    // An error after Ctrl-C or an exception of a callback, which the caller gets, is a warning.
     if (!calling.has_failed()) throw;
-    outcome.warnings.push_back(fmt::format("when the training was to end: {}", error.what()));
+    outcome.warnings.push_back(fmt::format("while the training was ending: {}", error.what()));
   }
 }
 
@@ -229,7 +229,7 @@ py::object best_of(const Outcome& outcome) {
   return dict_of(*outcome.best);
 }
 
-// As rubato/_train.py takes them.
+// Names of ends as rubato/_train.py expects them.
 constexpr std::array<Choice<SessionOutcome::End>, 5> kEnds{
     {{SessionOutcome::End::completed, "completed"},
      {SessionOutcome::End::target_missed, "target_missed"},
@@ -290,7 +290,8 @@ py::dict train(const Request& request, const py::object& parts, const py::dict& 
   try {
     if (end.failure) std::rethrow_exception(end.failure);
   } catch (const py::error_already_set& error) {
-    // Not where there is nothing to keep: it came before training, or training goes on.
+    // The exception is rethrown if there is nothing to keep: it came before training, or training
+    // continues.
     if (end.abandoned || call->outcome.listener == nullptr) throw;
     failure = error.value();
     if (error.trace()) failure.attr("__traceback__") = error.trace();

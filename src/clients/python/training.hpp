@@ -6,18 +6,18 @@
 
 namespace rubato::python {
 
-/// Trains as `rubato train` would what is asked for, and prints nothing.
+/// Trains like `rubato train`, and prints nothing.
 ///
-/// `parts` is None, or a dictionary of what the request cannot say, each None or:
+/// `parts` is None, or a dictionary of objects that the request cannot contain, each None or:
 ///
-///     model    bytes of a TorchScript module, of whose buffers
-///     transient   (list of names) are in no file of weights
-///     loss     the same
-///     train    (list of input tensors, list of target tensors), and
-///     test     the same
-///     steps    a Trace or an Availability of this module
+///     model       bytes of a TorchScript module
+///     transient   list of names of its buffers that are not in files of weights
+///     loss        bytes of a TorchScript module
+///     train       (list of input tensors, list of target tensors)
+///     test        the same
+///     steps       a Trace or an Availability of this module
 ///
-/// `callbacks` has what is called on the calling thread, each None or:
+/// `callbacks` contains objects that are called on the calling thread, each None or:
 ///
 ///     on_step, on_epoch   called with a dictionary; returns None, False, which ends training as
 ///                         Run::stop_for_now() does, or (the rate to set or None,
@@ -29,31 +29,32 @@ namespace rubato::python {
 ///     end              SessionOutcome::End: "completed", "target_missed", "out_of_devices",
 ///                      "diverged" or "stopped"
 ///     reason           SessionOutcome::reason
-///     failure          what a callback or a signal's handler raised, else None
+///     failure          the exception of a callback or a signal's handler, else None
 ///     warnings         list of texts
-///     summary          the text of summary.json; empty where it was stopped
-///     folder           of the run; empty where there is none
-///     checkpoint       that was written when it was stopped; else empty
+///     summary          the text of summary.json; empty if the training was stopped
+///     folder           folder of the run; empty if it has none
+///     checkpoint       checkpoint that was written when it was stopped; else empty
 ///     to_go_on         the call that resumes a run with a folder, as users write it
 ///     model_name       as the configuration has it: "mlp:hidden=64", or "own"
-///     has_real_targets whether targets are no class indices
+///     has_real_targets whether targets are real numbers, not class indices
 ///     steps, epochs, minibatches, faults, monitored   {column: array}
-///     is_whole         whether there are weights: False where it failed as it was to end
-///     weights, best    {name: tensor}; best is None where it is not kept
-///     model            bytes of TorchScript, where the model is that; else None
+///     is_whole         whether there are weights: False if it failed while it was ending
+///     weights, best    {name: tensor}; best is None if it is not kept
+///     model            bytes of TorchScript, if the model is TorchScript; else None
 ///     best_epoch       counted from 0
 ///     trained_on       a TrainedOn (trained_on.hpp)
 ///
 /// The second signal whose handler raises, such as that of Ctrl-C, ends the call at once; the
-/// training then ends by itself behind its step, without a checkpoint, and no other begins before.
+/// training then ends by itself after its step, without a checkpoint, and no other one begins
+/// before.
 ///
-/// Throws Error, also where another training is under way in the process.
+/// Throws Error, also if another training is under way in the process.
 [[nodiscard]] pybind11::dict train(const Request& request, const pybind11::object& parts,
                                    const pybind11::dict& callbacks);
 
 /// The inputs of the first minibatch of the training data of such a training, in the shape and of
 /// the type in which it gives them to the model: a list of tensors. `float64` says that the model's
-/// parameters are that. The model among `parts` is not looked at. Throws Error.
+/// parameters are float64. The model in `parts` is ignored. Throws Error.
 [[nodiscard]] pybind11::list first_inputs(const Request& request, const pybind11::object& parts,
                                           bool float64);
 

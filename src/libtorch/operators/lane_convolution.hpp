@@ -21,7 +21,7 @@
 // Gray, Fast Algorithms for Convolutional Neural Networks, CVPR 2016) is for kernels of 3x3: the
 // outputs are cut into tiles of 2x2, each of which takes a patch of 4x4 inputs d, and
 //
-//   outputs of a tile = A' (sum over c of (G w G') * (B' d B)) A    (* multiplies element by element)
+//   outputs of a tile = A' (sum over c of (G w G') * (B' d B)) A    (* is elementwise)
 //   weight gradient   = G' (sum over n and tiles of (A g A') * (B' d B)) G
 //
 //        1  0 -1  0         1   0   0         1  0

@@ -115,7 +115,7 @@ WorkEnd run_beside_python(std::function<void(CallingThread&)> work,
   }
   const std::lock_guard lock(calling->mutex_);
   if (!calling->has_failed_ && calling->thrown_) std::rethrow_exception(calling->thrown_);
-  // Taken away, so that the other thread does not destroy it.
+  // The failure is moved out so that the other thread does not destroy it.
   return {.failure = std::exchange(calling->failure_, nullptr), .abandoned = calling->abandoned_};
 }
 

@@ -13,14 +13,14 @@ namespace rubato::python {
 
 struct WorkEnd;
 
-/// Ends work that nobody waits for any more, as it stands.
+/// Ends work for which nobody waits any more.
 class Abandoned : public Error {
  public:
   using Error::Error;
 };
 
-/// The thread that called into this module from Python, as the thread sees it that works for it:
-/// whoever needs Python has it done there, and so never holds the GIL.
+/// The thread that called into this module from Python, as seen by the worker thread: everything
+/// that needs Python runs on it, so that the worker never holds the GIL.
 class CallingThread {
  public:
   CallingThread() = default;
@@ -28,71 +28,71 @@ class CallingThread {
   CallingThread(const CallingThread&) = delete;
   CallingThread& operator=(const CallingThread&) = delete;
 
-  /// Runs `call` on the calling thread, which then holds the GIL, and waits for it. Returns false
-  /// where it threw, or anything before it did: the exception is for the calling thread, and work
-  /// is to come to an end.
+  /// Runs `call` on the calling thread, which holds the GIL meanwhile, and waits for it. Returns
+  /// false if this call, or anything before it, threw there: the exception is for the calling
+  /// thread, and the work has to end.
   bool run(const std::function<void()>& call);
-  /// Sets what exchanges the process's states that the work has changed for those that Python had,
-  /// and back: called before and after each call.
+  /// Sets a function that exchanges states of the process that the work has changed for those that
+  /// Python had, and back: called before and after each call.
   void around_calls(std::function<void()> swap) { swap_ = std::move(swap); }
-  /// Whether anything has thrown there: a call, or a signal's handler.
+  /// True if anything has thrown on the calling thread: a call, or a signal's handler.
   [[nodiscard]] bool has_failed();
-  /// Whether nobody waits for the work any more.
+  /// True if nobody waits for the work any more.
   [[nodiscard]] bool is_abandoned();
-  /// Throws Abandoned where nobody does, so that the work ends.
+  /// Throws Abandoned if nobody waits for the work any more, so that it ends.
   void require_not_abandoned();
 
  private:
   friend WorkEnd run_beside_python(std::function<void(CallingThread&)> work,
                                    const std::function<void()>& every_moment);
 
-  // For the calling thread, without the GIL: does the calls until the work is done or abandoned,
-  // and `every_moment` in between.
+  // Called by the calling thread, without the GIL: runs the calls until the work is done or
+  // abandoned, and `every_moment` in between.
   void serve(const std::function<void()>& every_moment);
-  // For the other: returns whether somebody still waits for what it threw.
+  // Called by the worker: returns whether somebody still waits for the exception.
   bool finish(std::exception_ptr thrown);
-  // Whether it was the first.
+  // Keeps the current exception; returns false if there was one already.
   bool keep_failure();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Called by the work's thread.
+  // Called by the worker thread.
   std::function<void()> swap_;
   const std::function<void()>* call_ = nullptr;
   bool has_failed_ = false;
   bool finished_ = false;
   bool abandoned_ = false;
-  // What was thrown first on the calling thread, and what the work threw.
+  // The first exception of the calling thread, and the exception of the work.
   std::exception_ptr failure_;
   std::exception_ptr thrown_;
 };
 
-/// How work beside Python has come to its end.
+/// How work beside Python has ended.
 struct WorkEnd {
-  /// The first that was thrown on the calling thread, by a call or by what it does every moment;
-  /// null where nothing was.
+  /// First exception of the calling thread, from a call or from `every_moment`; null if there was
+  /// none.
   std::exception_ptr failure{};
-  /// Whether it has not: it goes on by itself.
+  /// The work has not ended: it continues by itself.
   bool abandoned = false;
 };
 
-/// Runs `work` on a thread of its own, with libtorch's thread-local modes (no_grad, autocast, ...)
-/// and the floating-point environment as they are by default, and returns when it is done. The
-/// calling thread, which holds the GIL, is without it meanwhile; it takes it to do what the work
-/// calls for, and `every_moment`, several times a second. Throws what `work` throws, unless there
-/// is a WorkEnd::failure.
+/// Runs `work` on a thread of its own, with the default thread-local modes of libtorch (no_grad,
+/// autocast, ...) and the default floating-point environment, and returns when it is done. The
+/// calling thread, which holds the GIL, releases it meanwhile; it takes it to run the calls of the
+/// work, and `every_moment`, several times a second. Throws what `work` throws, unless there is a
+/// WorkEnd::failure.
 ///
-/// Where `every_moment` throws after something has been thrown already, this returns at once, and
-/// the work, which is abandoned, comes to its end by itself. All that it uses must be its own:
-/// `work` is destroyed, with the GIL held, when it is done.
+/// If `every_moment` throws after something has been thrown already, the function returns at once,
+/// and the abandoned work ends by itself. Everything that it uses must be its own: `work` is
+/// destroyed, with the GIL held, when it is done.
 [[nodiscard]] WorkEnd run_beside_python(std::function<void(CallingThread&)> work,
                                         const std::function<void()>& every_moment);
 
-/// For the calling thread, without the GIL, in work of its own that takes long: has Python handle
-/// signals, several times a second however often it is called.
+/// Makes Python handle signals, several times a second however often it is called. For long work on
+/// the calling thread itself, without the GIL.
 class SignalCheck {
  public:
-  /// Throws pybind11::error_already_set where a handler throws, as that of Ctrl-C does.
+  /// Throws pybind11::error_already_set if a handler throws, as that of Ctrl-C does.
   void operator()();
 
  private:

@@ -29,7 +29,7 @@ double gain_of_group(const AdaScaleEstimator& estimator, double scale, std::int6
   return estimator.gain(scale, static_cast<std::size_t>(group));
 }
 
-// Pairs of minibatch_square and mean_square.
+// Takes pairs of minibatch_square and mean_square.
 void update(AdaScaleEstimator& estimator, const std::vector<std::pair<double, double>>& pairs,
             std::int64_t gradients, double scale) {
   if (pairs.size() != estimator.groups()) {

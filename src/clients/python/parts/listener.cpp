@@ -65,7 +65,7 @@ void Listener::keep(const StepPlan& step, std::span<const TensorStatistics> tens
 }
 
 Listener::Answer Listener::answer_of(const py::object& answered) {
-  // As rubato/_callbacks.py has checked it.
+  // rubato/_callbacks.py has checked the answer.
   if (answered.is_none()) return {};
   if (py::isinstance<py::bool_>(answered)) return {.stop = true};
   const auto [rate, metrics] =

@@ -18,38 +18,37 @@
 
 namespace rubato::python {
 
-/// What Python brings that is called in training, on the calling thread alone.
+/// Callables from Python that are called during training, on the calling thread only.
 struct Callbacks {
-  /// Where progress is shown.
+  /// The destination of the progress display.
   struct Shown {
     pybind11::object write{};
     int descriptor = -1;
     bool redraws = false;
   };
 
-  /// Each may be None.
+  /// Callables, each of which may be None.
   pybind11::object on_step{};
   pybind11::object on_epoch{};
   std::optional<Shown> progress{};
 };
-/// Of the dictionary that train() is given. With the GIL.
+/// Reads the dictionary that train() is given. Requires the GIL.
 [[nodiscard]] Callbacks callbacks_of(const pybind11::dict& dict);
 
-/// Keeps what happens, tells the callbacks, and does what they ask for: ends training, sets its
-/// rate, keeps their metrics. Ends a training that nobody waits for any more.
+/// Keeps the records, calls the callbacks, and does what they ask for: ends training, sets its
+/// rate, keeps their metrics. Ends a training for which nobody waits any more.
 class Listener final : public Observer {
  public:
-  /// All of it outlives the training.
+  /// All arguments must outlive the training.
   Listener(CallingThread& calling, const Callbacks& callbacks, Run& run);
 
   void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
-  /// Throws where the training is abandoned: before it is evaluated, and before there is a
-  /// checkpoint.
+  /// Throws if the training is abandoned: before it is evaluated, and before there is a checkpoint.
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void between_steps(Training& training) override;
-  /// For a Monitor.
+  /// Keeps the statistics of a Monitor.
   void keep(const StepPlan& step, std::span<const TensorStatistics> tensors);
 
   [[nodiscard]] const Table& steps() const { return steps_; }
@@ -59,25 +58,25 @@ class Listener final : public Observer {
   [[nodiscard]] const Table& monitored() const { return monitored_; }
 
  private:
-  // What a callback has answered.
+  // The answer of a callback.
   struct Answer {
     bool stop = false;
     std::optional<double> learning_rate{};
     std::vector<MetricValue> metrics{};
   };
   static Answer answer_of(const pybind11::object& answered);
-  // Tells a callback what is in `row`, and does what it asks for; its metrics are those `of` a
-  // "step" or an "epoch", and are added to `row`.
+  // Passes `row` to a callback, and does what the answer asks for; metrics in the answer belong to
+  // the "step" or "epoch" that `of` names, and are added to `row`.
   void tell(Training& training, const pybind11::object& callback, std::string_view of,
             std::int64_t index, Row& row);
 
   CallingThread& calling_;
   const Callbacks& callbacks_;
   Run& run_;
-  // Looked at while the GIL was held.
+  // These flags are read while the GIL is held.
   bool hears_steps_;
   bool hears_epochs_;
-  // Why a callback wants training to end; empty where none does.
+  // Why a callback wants training to end; empty if none does.
   std::string reason_;
   Table steps_;
   Table epochs_;

@@ -44,7 +44,7 @@ bool has_several_tensors(const OwnParts& parts) {
   return parts.inputs.size() > 1 || parts.targets.size() > 1;
 }
 
-// The elements of an argument of several tensors: "x[1]".
+// Checks the elements of an argument of several tensors: "x[1]".
 void require_finite(const Tensors& tensors, std::string_view argument) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string name = fmt::format("{}[{}]", argument, i);
@@ -61,8 +61,8 @@ Tensors rows_of(const Tensors& tensors, const std::vector<std::int64_t>& rows) {
   return chosen;
 }
 
-// Training and test set where a sample has several inputs or targets, with the share held out that
-// --validation says: the samples that would be of one tensor.
+// Makes the training and the test set of samples with several inputs or targets. --validation holds
+// out the same samples as for single tensors.
 void put_several(const RunConfiguration& configuration, const OwnParts& parts, WorkloadParts& own) {
   require_finite(parts.inputs, "x");
   require_finite(parts.targets, "y");

@@ -19,39 +19,41 @@
 
 namespace rubato::python {
 
-/// What Python brings to a training beside its options.
+/// Objects that Python passes to a training besides its options.
 struct OwnParts {
-  /// The bytes of torch.jit.save(); empty is the model that the configuration names.
+  /// The bytes of torch.jit.save(); empty means the model that the configuration names.
   std::string model{};
-  /// Names of its buffers that no state_dict has.
+  /// Names of the model's buffers that are not in a state_dict.
   std::vector<std::string> transient{};
-  /// The bytes of a TorchScript module of outputs and targets; empty is the loss that the
+  /// The bytes of a TorchScript module of outputs and targets; empty means the loss that the
   /// configuration names.
   std::string loss{};
-  /// Of training, all with as many samples; empty is the data that the configuration names.
+  /// Training data, with the same number of samples in all tensors; empty means the data that the
+  /// configuration names.
   Tensors inputs{};
   Tensors targets{};
-  /// Empty is none, or those of the data that the configuration names.
+  /// Test data; empty means none, or those of the data that the configuration names.
   Tensors test_inputs{};
   Tensors test_targets{};
-  /// Empty is what the configuration's trace names.
+  /// Steps of the run; empty means the trace that the configuration names.
   std::optional<std::variant<Trace, Availability>> steps{};
 };
 
-/// The same memory where its numbers lie one after the other, else a copy; `name` is for messages.
+/// An array of the same memory if the tensor is contiguous, or else of a copy; `name` is for
+/// messages.
 [[nodiscard]] NumberArray array_of(const at::Tensor& tensor, const char* name);
 
-/// Samples of several tensors as they are, but for classes, which are in the type in which losses
-/// take them.
+/// Samples of several tensors as they are, except for classes, which are converted to the type in
+/// which losses take them.
 [[nodiscard]] std::shared_ptr<const Dataset> dataset_of(const Tensors& inputs, Tensors targets);
 
-/// The data, of one tensor of inputs and one of targets, prepared as for training.
+/// The data, with one tensor of inputs and one of targets, prepared as for training.
 [[nodiscard]] DataSets data_sets(const RunConfiguration& configuration, const OwnParts& parts);
 
-/// Empty where the configuration names it.
+/// The user's loss; empty if the configuration names it.
 [[nodiscard]] Loss own_loss(const RunConfiguration& configuration, const OwnParts& parts);
 
-/// The workload of a configuration with these parts in place of what it names. Throws Error.
+/// The workload of a configuration with these parts instead of those that it names. Throws Error.
 [[nodiscard]] std::shared_ptr<const Workload> load_workload(const RunConfiguration& configuration,
                                                             const OwnParts& parts);
 

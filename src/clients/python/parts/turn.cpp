@@ -16,7 +16,7 @@ namespace {
 enum class Turn { free, taken, over };
 std::atomic<Turn> the_turn{Turn::free};
 std::atomic<bool> asked_to_stop{false};
-// That has trained first; 0 is none.
+// The process that has trained first; 0 means none.
 std::atomic<pid_t> the_process{0};
 
 }  // namespace
@@ -25,13 +25,14 @@ TrainingTurn::TrainingTurn() {
   pid_t none = 0;
   if (!the_process.compare_exchange_strong(none, getpid()) && none != getpid()) {
     throw Error(
-        "this process was forked from one that has trained, whose threads it has not; accepted: "
+        "this process was forked from one that has trained, and does not have its threads; "
+        "accepted: "
         "a new process (multiprocessing.get_context(\"spawn\"))");
   }
   Turn expected = Turn::free;
   if (the_turn.compare_exchange_strong(expected, Turn::taken)) return;
   throw Error(expected == Turn::over
-                  ? "the interpreter is going; accepted: a training before that"
+                  ? "the interpreter is shutting down; accepted: a training before that"
                   : "another training is under way in this process; accepted: one after the "
                     "other, or a process for each");
 }
@@ -46,7 +47,7 @@ bool TrainingTurn::is_to_end() {
 }
 
 void end_training() {
-  // A process that was forked has no training, whatever it has inherited.
+  // A forked process has no training, whatever it has inherited.
   if (const pid_t trained = the_process; trained != 0 && trained != getpid()) return;
   asked_to_stop = true;
   const pybind11::gil_scoped_release free;

@@ -31,7 +31,7 @@ namespace {
 namespace py = pybind11;
 using namespace py::literals;
 
-// Names of options and the texts of their values.
+// Names of options, with the texts of their values.
 using Options = std::vector<std::pair<std::string, std::string>>;
 using Steps = std::variant<Trace, Availability>;
 
@@ -94,7 +94,7 @@ py::list plan(const Options& options, const py::object& trace, std::int64_t samp
   return list;
 }
 
-// The minibatches of each core.
+// Returns the minibatches of each core.
 std::vector<std::vector<std::int64_t>> shares(std::int64_t first, std::int64_t minibatches,
                                               std::int64_t cores, const std::string& assignment) {
   RunConfiguration run;

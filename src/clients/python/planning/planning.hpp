@@ -4,7 +4,7 @@
 
 namespace rubato::python {
 
-/// Adds to `module` plan() and simulate(): what training would do, without training.
+/// Adds to `module` plan() and simulate(), which say what training would do without training.
 void define_planning(pybind11::module_& module);
 
 }  // namespace rubato::python

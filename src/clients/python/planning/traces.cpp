@@ -87,7 +87,7 @@ py::dict summary_dict(const Availability& availability) {
                   "longest_at_zero_seconds"_a = summary.longest_at_zero);
 }
 
-// What `of` ends with.
+// The name of a trace's end.
 template <class Of>
 std::string end_name(const Of& of) {
   return std::string(choice_name(kTraceEnds, of.end()));

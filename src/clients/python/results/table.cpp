@@ -29,7 +29,8 @@ double number_of(const Cell& value) {
       value);
 }
 
-// Of what has a column. A whole number and a real one are both real.
+// The type of the value's column, if it has one. Whole and real numbers together make a real
+// column.
 std::optional<ColumnType> type_of(const Cell& value) {
   if (std::holds_alternative<std::int64_t>(value)) return ColumnType::whole;
   if (std::holds_alternative<double>(value)) return ColumnType::real;

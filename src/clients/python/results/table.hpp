@@ -20,7 +20,7 @@ struct Field {
 };
 using Row = std::vector<Field>;
 
-/// A record under the names of its columns (ColumnInfo::name), with those that have no value.
+/// The columns of a record by their names (ColumnInfo::name), including those that have no value.
 template <class Record>
 [[nodiscard]] Row row_of(const RecordSchema<Record>& schema, const Record& record) {
   Row row;
@@ -39,21 +39,21 @@ template <class Record>
 /// {name: value or None}.
 [[nodiscard]] pybind11::dict dict_of(const Row& row);
 
-/// Rows as columns, which come and go with what is measured. A list, the substeps of a step, is no
-/// column.
+/// Rows as columns. A row may lack columns that others have. A list, such as the substeps of a
+/// step, has no column.
 class Table {
  public:
   void add(const Row& row);
-  /// {name: numpy array}: of int64, float64, bool or text; NaN (of text, "") is what was not
-  /// measured in a row. Columns of which nothing was ever measured are left out.
+  /// {name: numpy array}, of int64, float64, bool or text; values that were not measured in a row
+  /// are NaN (or "" in texts). Columns without any value are left out.
   [[nodiscard]] pybind11::dict columns() const;
 
  private:
   struct Column {
-    // Numbers, or texts.
+    // Numbers, or texts in a column of texts.
     std::vector<double> values;
     std::vector<std::string> texts;
-    // Of the type of all of its values, as long as they have one.
+    // Type of all values of the column so far.
     ColumnType type = ColumnType::real;
     bool complete = true;
   };

@@ -3,7 +3,7 @@
 #include <string>
 
 #include <pybind11/pybind11.h>
-// After pybind11.
+// Python's headers come after pybind11's.
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <rubato/base/error.hpp>
@@ -26,7 +26,7 @@ Tensors tensors_in(const py::list& list) {
   for (const py::handle item : list) {
     if (!THPVariable_Check(item.ptr())) {
       throw Error(std::string(Py_TYPE(item.ptr())->tp_name) +
-                  " is no tensor; accepted: torch.Tensor");
+                  " is not a tensor; accepted: torch.Tensor");
     }
     tensors.push_back(THPVariable_Unpack(item.ptr()).detach());
   }

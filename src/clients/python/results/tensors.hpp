@@ -10,17 +10,17 @@
 
 namespace rubato::python {
 
-// Tensors cross as handles of the same memory: nothing is copied.
+// Tensors are passed as handles of the same memory: nothing is copied.
 
 /// The tensors in a list of torch.Tensor, each as a handle of its own on the same values, so that
-/// what Python does to its handle (resize_, requires_grad_, deleting it) does nothing to this one.
-/// Throws Error where there is something else.
+/// changes that Python makes to its handle (resize_, requires_grad_, deleting it) do not affect
+/// this one. Throws Error if an element is not a tensor.
 [[nodiscard]] Tensors tensors_in(const pybind11::list& list);
 
 /// Copies of arrays, as they are now.
 [[nodiscard]] std::vector<NamedTensor> copies_of(std::span<const NamedArray> arrays);
 
-/// Of torch.Tensor.
+/// A list of torch.Tensor.
 [[nodiscard]] pybind11::list list_of(std::span<const at::Tensor> tensors);
 
 /// {name: torch.Tensor}.

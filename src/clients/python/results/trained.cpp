@@ -41,7 +41,7 @@ namespace py = pybind11;
 struct Question {
   std::string model{};
   Tensors inputs{};
-  // Empty where there are none.
+  // Targets; empty if there are none.
   Tensors targets{};
 };
 
@@ -52,12 +52,12 @@ void require_alike(const SampleRows& asked, const SampleRows& trained, const cha
                           name_of(trained.type()), fmt::join(trained.shape(), ", ")));
 }
 
-// Whether its model is TorchScript, which takes samples in the shape that they have.
+// True if its model is TorchScript, which takes samples in the shape that they have.
 bool has_script(const RunConfiguration& run) {
   return run.model->is_own() || run.model->script.has_value();
 }
 
-// Zeros of the type and shape in which training has targets.
+// Zeros of the type and shape of the targets in training.
 NumberArray no_targets(const SampleRows& trained, std::int64_t samples) {
   std::vector<std::int64_t> shape{samples};
   shape.insert(shape.end(), trained.shape().begin(), trained.shape().end());
@@ -66,7 +66,7 @@ NumberArray no_targets(const SampleRows& trained, std::int64_t samples) {
   return {.type = trained.type(), .shape = std::move(shape), .bytes = *zeros, .owner = zeros};
 }
 
-// One tensor of inputs, as training has read its own.
+// One tensor of inputs, read as training has read its own.
 std::shared_ptr<const Dataset> samples_like(const TrainedOn& on, const Question& question,
                                             c10::ScalarType type) {
   const DataSets data = data_sets(on.run, on.parts);
@@ -109,7 +109,7 @@ std::shared_ptr<const Dataset> samples_of(const TrainedOn& on, Question question
   return dataset_of(question.inputs, std::move(question.targets));
 }
 
-// With the samples as its test set.
+// A workload with the samples as its test set.
 std::shared_ptr<const Workload> workload_of(const TrainedOn& on, const Question& question,
                                             RunConfiguration& run) {
   if (on.parts.loss.empty() && !on.has_real_targets) run.loss = loss_of(on.run);
@@ -121,24 +121,24 @@ std::shared_ptr<const Workload> workload_of(const TrainedOn& on, const Question&
   const c10::ScalarType type = sort_tensors(make_model(*parts.model)).type;
   const bool several = on.parts.inputs.size() > 1 || on.parts.targets.size() > 1;
   parts.test = several ? samples_of(on, question) : samples_like(on, question, type);
-  // None is trained on.
+  // No sample is trained on.
   parts.train = parts.test;
   return torch_workload(run, std::move(parts));
 }
 
-// Answers on a thread of its own, as training does, so that what the calling thread has switched on
-// changes no bit.
+// Answers on a thread of its own, as training does, so that modes that the calling thread has
+// switched on do not change any bit.
 template <class Answer>
 Answer answer_to(const std::shared_ptr<const TrainedOn>& on, Question asked,
                  Answer (*ask)(const Workload& workload, const RunConfiguration& run)) {
   const IntraOpThreads threads;
   const auto answer = std::make_shared<Answer>();
-  // What is Python's goes where the GIL is held.
+  // Python's objects are destroyed where the GIL is held.
   const auto question = std::make_shared<const Question>(std::move(asked));
   const WorkEnd end = run_beside_python(
       [on, question, answer, ask](CallingThread& /*none*/) {
         const TrainingTurn turn;
-        // Making the model seeds it.
+        // Making the model seeds libtorch's generator.
         const GeneratorKeeper generator;
         try {
           RunConfiguration run = evaluation_configuration(on->run, {});
@@ -176,7 +176,7 @@ py::dict evaluate(const OnTrained& on, const py::bytes& model, const py::list& i
       [](const Workload& workload, const RunConfiguration& run) {
         return rubato::evaluate(workload, run);
       });
-  // What was not measured is left out.
+  // Metrics that were not measured are left out.
   Row row = row_of(evaluation_schema(), evaluation);
   std::erase_if(
       row, [](const Field& field) { return std::holds_alternative<std::monostate>(field.value); });

@@ -9,7 +9,7 @@ namespace rubato::python {
 ///     predict(TrainedOn, bytes of a TorchScript module, input tensors) -> list of output tensors
 ///     evaluate(TrainedOn, bytes of it, input tensors, target tensors) -> {metric: number}
 ///
-/// Inputs are as those of training were given, and are normalised by these. Throw Error.
+/// Inputs have the form of those of training, and are normalised by those. Both throw Error.
 void define_trained(pybind11::module_& module);
 
 }  // namespace rubato::python

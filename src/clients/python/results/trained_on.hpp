@@ -6,8 +6,8 @@
 
 namespace rubato::python {
 
-/// What a model was trained on, for as long as somebody may ask what it does on other samples.
-/// Keeps the tensors that Python brought.
+/// The data that a model was trained on, kept for later questions about other samples. Keeps the
+/// tensors that Python passed.
 struct TrainedOn {
   RunConfiguration run{};
   OwnParts parts{};
