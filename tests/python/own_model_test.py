@@ -464,7 +464,7 @@ class Refused(TestCase):
         self.refuses("'0' has the hook SpectralNorm", nn.Sequential(nn.utils.spectral_norm(nn.Linear(2, 3))), blobs())
         # What is in it and does nothing is no reason.
         rubato.train(Modal(lambda self, x: x), blobs(), trace=64, epochs=1)
-        self.refuses("dict is no model", {}, blobs())
+        self.refuses("dict is not a model", {}, blobs())
         self.refuses("forward", nn.Linear(5, 3), blobs())
         self.refuses("parameter", nn.ReLU(), blobs())
         self.refuses("unknown model", "mnist-cnm")
@@ -527,7 +527,7 @@ class Refused(TestCase):
         inputs, targets = blobs()
         for data, words in (((inputs, targets[:5]), "'x' has 512 samples, and 'y' has 5"), (inputs, "no data"),
                             ((inputs, None), "no data"), ((inputs[:0], targets[:0]), "no sample"),
-                            ((inputs, targets + 7), "(?s)loss.*(Target|target|out of)"), (([], targets), "inputs: there are none"),
+                            ((inputs, targets + 7), "(?s)loss.*(Target|target|out of)"), (([], targets), "inputs: the list is empty"),
                             ((inputs, targets.astype(str)), "can't convert"), (42, "no data"),
                             ((torch.eye(3).to_sparse(), targets[:3]), "layout"),
                             ((torch.empty(4, 2, device="meta"), targets[:4]), "meta"),

@@ -1,4 +1,4 @@
-"""Prints the type stubs of the package: rubato.pyi.in with the options of the table. Needs the package to be there."""
+"""Prints the type stubs of the package: rubato.pyi.in with the options of the table. Needs the built package."""
 
 import inspect
 import sys
@@ -14,11 +14,11 @@ from rubato import _options  # noqa: E402
 def keywords(function):
     """A line for each keyword argument of the table."""
     by_word = {_options.keyword(option["name"]): option for option in _options.TABLE}
-    # What the function has itself is written by hand.
+    # Parameters of the function itself are written by hand.
     code = function.__code__
     own = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     words = [word for word in inspect.signature(function).parameters if word in by_word and word not in own]
-    # Of simulate() each may be a list of values.
+    # Each option of simulate() may be a list of values.
     return [f"    {word}: {'Any' if function is rubato.simulate else _options.annotation(by_word[word])} = None,"
             for word in words]
 

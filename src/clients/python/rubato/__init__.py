@@ -11,7 +11,7 @@ from . import _kernels
 
 _kernels.prepare()
 
-import torch  # noqa: E402: behind what decides on its kernels
+import torch  # noqa: E402: the kernels are chosen before
 
 from . import _rubato, models  # noqa: E402
 from ._adascale import AdaScale  # noqa: E402
@@ -22,10 +22,10 @@ from ._rubato import Error, OutOfMemory, OutputError, TrainingError, __version__
 from ._trace import Availability, Trace  # noqa: E402
 from ._train import Diverged, TargetMissed, train  # noqa: E402
 
-Error.__doc__ = "What a user or a file can cause; the text is that of the command line. The base of all others."
+Error.__doc__ = "An error that a user or a file can cause, with the text of the command line. The base of all other errors."
 OutputError.__doc__ = "Output that could not be written, such as to a full disk."
-OutOfMemory.__doc__ = "Memory that could not be had."
-TrainingError.__doc__ = "What the model, the loss or libtorch raised in training, with its place."
+OutOfMemory.__doc__ = "Memory that could not be allocated."
+TrainingError.__doc__ = "An exception of the model, the loss or libtorch in training, with its place."
 
 # A training that is under way on another thread ends before the interpreter does.
 atexit.register(_rubato.end_training)

@@ -53,19 +53,19 @@ class AdaScale(torch.optim.Optimizer):
         scale_grad_by_num_grads_to_accum() has done so.
 
     smallest_variance:
-        a variance of the gradients below it counts as this much; fairscale's 1e-6 makes the gain the scale where
+        a variance of the gradients below it counts as this much; fairscale's 1e-6 makes the gain equal to the scale where
         gradients are small, as at the end of a fit. None is a millionth of the squared gradients, as in rubato.train().
 
     It measures with hooks on the parameters, so every backward pass counts. A step is measured when its last backward
-    pass ends, so that gradients may be clipped before step(). Where the gradients of several workers are not means by
-    then, as you average them yourself, the first gain() or step() measures: call gain() before you clip. Misuse raises
+    pass ends, so that gradients may be clipped before step(). If you average the gradients of several workers yourself
+    after that, the first gain() or step() measures: call gain() before you clip. Misuse raises
     Error. docs/techniques.md lists the differences from fairscale.
     """
 
     def __init__(self, optimizer, world_size=None, scale=None, smoothing=None, num_gradients_to_accumulate=1,
                  debias_ewma=True, is_scaled_loss=True, smallest_variance=1e-6):
         if not isinstance(optimizer, torch.optim.Optimizer):
-            raise Error(f"AdaScale: {type(optimizer).__name__} is no optimizer; accepted: a torch.optim.Optimizer")
+            raise Error(f"AdaScale: {type(optimizer).__name__} is not an optimizer; accepted: a torch.optim.Optimizer")
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
         self._optimizer = optimizer
         if world_size is None:
@@ -84,13 +84,13 @@ class AdaScale(torch.optim.Optimizer):
         self._hooks = []
         self._squares = []
         self._hooked = True
-        # How many gradients of a last backward pass there were, and how many self._norms knows of.
+        # Number of gradients of a last backward pass, and of those that self._norms includes.
         self._last_gradients = self._known_gradients = 0
         self._reset()
         for group in optimizer.param_groups:
             self._hook_group(group)
 
-    # --- what optimizers have ---
+    # --- interface of optimizers ---
 
     @property
     def param_groups(self):
@@ -185,8 +185,8 @@ class AdaScale(torch.optim.Optimizer):
         return loss
 
     def zero_grad(self, set_to_none=False):
-        """Clears the gradients. Without a step() before it, it drops all backward passes since the last one, as after an
-        overflow; nothing of them remains in the estimates."""
+        """Clears the gradients. If no step() has come before, this drops all backward passes since the last step, as
+        after an overflow; they leave nothing in the estimates."""
         self._forget_measurement()
         self._reset()
         self._optimizer.zero_grad(set_to_none=set_to_none)
@@ -199,7 +199,7 @@ class AdaScale(torch.optim.Optimizer):
                         "is_scaled_loss=False")
         if self._divided:
             raise Error("AdaScale: scale_grad_by_num_grads_to_accum() twice in a step")
-        # Of what has been accumulated.
+        # The accumulated gradients are measured before they are divided.
         self._measure()
         self._divide_gradients()
 
@@ -224,7 +224,7 @@ class AdaScale(torch.optim.Optimizer):
             smoothing, of_optimizer = own["smoothing"], state_dict["optimizer"]
         except (KeyError, TypeError, IndexError):
             raise Error("this is not a state of AdaScale; accepted: what state_dict() returns") from None
-        # All that can be wrong is found before anything changes; the optimizer's own last.
+        # Everything is checked before anything changes; the optimizer checks its own state last.
         _rubato.require_gradients(self._world_size, accumulate)
         scale = _rubato.checked_scale(scale)
         estimator = AdaScaleEstimator(smoothing, *self._averages, len(self._squares))
@@ -264,18 +264,18 @@ class AdaScale(torch.optim.Optimizer):
         self._squares[parameter[1]] += _square(gradient)
         if parameter[2] < self._accumulate:
             return
-        # This gradient, and others, are added to what has been accumulated by the end of the pass, and where there are
-        # several workers averaged by what is then called: this comes behind it.
+        # This gradient, and others, will have been accumulated by the end of the pass; the callbacks that run
+        # then average those of several workers. Queueing twice puts this callback after them.
         self._last_gradients += 1
         queue = torch.autograd.Variable._execution_engine.queue_callback
         queue(lambda: queue(self._end_backward))
 
     def _end_backward(self):
-        # Every gradient asks for it.
+        # Every gradient queues this callback; the first call does all the work.
         if self._known_gradients == self._last_gradients:
             return
         self._known_gradients = self._last_gradients
-        # The next pass may be the last of a step that has several passes for each minibatch.
+        # A measurement after an earlier pass is dropped: a step may have several passes for each minibatch.
         self._forget_measurement()
         norms, are_means = self._measured_norms()
         self._norms = norms if are_means else None
@@ -302,8 +302,8 @@ class AdaScale(torch.optim.Optimizer):
 
     def _measured_norms(self):
         """The norms of each group, and whether gradients are means over the workers: the same on all of them."""
-        # A scaled loss has gradients that are 1 / count of what they should be; without it, what has been accumulated is
-        # count times the mean.
+        # The gradients of a scaled loss are 1 / count of what they should be; otherwise the accumulated gradient is count
+        # times the mean.
         count = self._accumulate
         undo_local, undo_sum = (count * count, 1) if self._is_scaled_loss else (1, 1 / (count * count))
         means = [0.0] * len(self._squares)
@@ -328,7 +328,7 @@ class AdaScale(torch.optim.Optimizer):
         self._estimator.update(norms, self._gradients, self._scale)
 
     def _forget_measurement(self):
-        """Makes the estimates what they were before _measure()."""
+        """Restores the estimates from before _measure()."""
         if self._before is not None:
             self._estimator.load_state(self._before)
             self._before = None
@@ -343,7 +343,7 @@ class AdaScale(torch.optim.Optimizer):
         for parameter in self._parameters:
             parameter[2] = 0
         self._squares = [0.0] * len(self._squares)
-        # The norms when the last backward pass had ended, whether it has, and the estimates before this step was measured.
+        # The norms at the end of the last backward pass, whether it has ended, and the estimates before this measurement.
         self._norms = self._before = None
         self._has_ended = False
         self._divided = False

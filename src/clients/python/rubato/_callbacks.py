@@ -1,11 +1,11 @@
-"""What users bring that is called in training, as C++ takes it."""
+"""Callables of users that are called in training, as C++ takes them."""
 
 import math
 import sys
 
 from ._rubato import Error
 
-# What takes away a line that is drawn over, and what does so in a notebook, which knows "\r" alone.
+# Text that clears a line which is redrawn, and the one for a notebook, which knows only "\r".
 _CLEAR = "\r\x1b[2K"
 _BLANKS = f"\r{79 * ' '}\r"
 
@@ -18,7 +18,7 @@ def _number(name, key, value):
 
 
 def _checked(name, record, answer):
-    """False, None, or (the rate or None, {metric: number}): what a callback wants of a training."""
+    """The answer of a callback for C++: False, None, or (the rate or None, {metric: number})."""
     if answer is False or not isinstance(answer, dict):
         return False if answer is False else None
     rate, metrics = None, {}
@@ -38,7 +38,7 @@ def _checked(name, record, answer):
 
 
 def _callback(name, callback):
-    """One for C++; None where there is none."""
+    """A callback for C++; None if there is none."""
     if callback is None:
         return None
     if not callable(callback):
@@ -47,7 +47,7 @@ def _callback(name, callback):
 
 
 class NamedRule:
-    """A rule of the user's under a name, by which a run's configuration then knows it."""
+    """A user's rule with the name that it has in a run's configuration."""
 
     def __init__(self, name, rule):
         self.text = f"own:name={name}"
@@ -63,7 +63,7 @@ class NamedRule:
 
 
 def rule_for_cpp(rule):
-    """The calls of a rule for C++ (src/clients/python/parts/rule.hpp); None where it is none, or has a name."""
+    """The calls of a rule for C++ (src/clients/python/parts/rule.hpp); None if it is not a function."""
     if not callable(rule):
         return None
 
@@ -84,9 +84,9 @@ def rule_for_cpp(rule):
 
 
 class _Shown:
-    """Where progress=True shows how training goes on.
+    """The progress display of progress=True on sys.stderr.
 
-    sys.stderr: `for_cpp` is what C++ writes to, the descriptor of its terminal, and whether a line can be drawn over."""
+    `for_cpp` is the function to which C++ writes, the descriptor of the terminal, and whether a line can be redrawn."""
 
     def __init__(self):
         self._out = sys.stderr
@@ -97,7 +97,7 @@ class _Shown:
         self.for_cpp = (self._write, self._descriptor(), is_terminal or is_notebook)
 
     def close(self):
-        """Takes away a line that an exception has left."""
+        """Clears a line that an exception has left."""
         if self._is_drawn:
             self._write(_CLEAR)
 
@@ -113,7 +113,7 @@ class _Shown:
 
 
 class Callbacks:
-    """The callbacks of a training: the user's, and what shows its progress."""
+    """The callbacks of a training: the user's, and the progress display."""
 
     def __init__(self, on_step, on_epoch, progress):
         self._shown = _Shown() if progress else None

@@ -17,10 +17,10 @@ from ._callbacks import NamedRule, rule_for_cpp
 from ._result import Columns
 from ._train import Diverged, TargetMissed, train
 
-# Beside the options of a run: those of the command.
+# Options of the command besides those of a run.
 _OWN = ("config", "resume", "jobs", "baseline", "budget", "target", "tune", "tune-seeds")
 
-# The exit code of an answer that lacks runs.
+# Exit code for an answer that lacks runs.
 _INCOMPLETE = 27
 
 
@@ -76,7 +76,7 @@ def _columns_in(path):
 
 
 def _named_rules(value):
-    """Rules with those that are functions under names, and {name: function}."""
+    """The rules, with functions replaced by their names, and {name: function}."""
     values = value if isinstance(value, (list, tuple)) else [value]
     texts, own = [], {}
     for rule in values:
@@ -104,7 +104,7 @@ def _text_of(word, value):
 
 
 def _arguments(options):
-    """An argument for each value of an option that takes several; those of the command itself have one each."""
+    """One argument for each value of a run's option; options of the command itself have a single one."""
     names = [option["name"] for option in _options.TABLE] + list(_OWN)
     arguments = []
     for word, value in options.items():
@@ -132,8 +132,8 @@ def _left_to_python(folder):
 
 
 def _train_in_python(run, name, rules, threads):
-    """Trains a run of an experiment whose rule is a function, or goes on with it. What ends it is told as a process of the
-    command tells it: in its folder, or in a file beside it."""
+    """Trains a run of an experiment whose rule is a function, or continues it. The reason of its end is recorded as by a
+    process of the command: in its folder, or in a file next to it."""
     if name not in rules:
         raise _rubato.Error(f"rule: the run {run} has the function '{name}' as its rule; accepted: with rule=[{name}, ...], "
                             "a function of that name")
@@ -142,7 +142,7 @@ def _train_in_python(run, name, rules, threads):
         shutil.rmtree(run, ignore_errors=True)
     where = {"resume": run} if begun else {"config": run.with_name(f"{run.name}.toml"), "out": run}
     try:
-        # A copy, as what the rule remembers belongs to one run.
+        # Each run has a copy, because the state of the rule belongs to one run.
         train(rule=NamedRule(name, copy.deepcopy(rules[name])), threads=threads, **where)
     except (Diverged, TargetMissed):
         pass
@@ -155,8 +155,8 @@ def _train_in_python(run, name, rules, threads):
 
 
 def _errors_of(process):
-    """What it has said when it is done. An exception, such as Ctrl-C, has it end its runs, which write checkpoints, and
-    a second has it end at once."""
+    """The errors of the process when it is done. An exception, such as Ctrl-C, makes it end its runs, which write
+    checkpoints, and a second one makes it end at once."""
     try:
         return process.communicate()[1]
     except BaseException:
@@ -172,7 +172,7 @@ def _errors_of(process):
 
 def _conduct(arguments):
     """Runs the command: its exit code, and its errors."""
-    # In a session of its own, so that it does not hear a terminal's Ctrl-C twice.
+    # The process has a session of its own, so that it does not get a terminal's Ctrl-C twice.
     process = subprocess.Popen([program(), "compare", "--quiet", *arguments], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
     errors = _errors_of(process)
@@ -200,7 +200,7 @@ def compare(*, out=None, **options):
             arguments.insert(0, f"--out={os.fspath(folder)}")
         code, errors = _conduct(arguments)
         threads = options.get("threads")
-        # Runs that tune have the baseline's rule, which has a name.
+        # Runs that tune have the baseline's rule, which is not a function.
         while code == _INCOMPLETE and (left := list(_left_to_python(folder))):
             for run, name in left:
                 _train_in_python(run, name, rules, threads if isinstance(threads, int) else None)

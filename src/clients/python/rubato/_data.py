@@ -1,4 +1,4 @@
-"""Data of the user's own: tensors of the same memory, where they are dense, and data sets, read once."""
+"""Users' data: tensors of the same memory if they are dense, and data sets, which are read once."""
 
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
@@ -7,13 +7,13 @@ from ._rubato import Error
 
 _ACCEPTED = ("accepted: (inputs, targets), each a tensor, an array or a list of these, a Dataset or DataLoader of "
              "torch.utils.data, or the name of a data set")
-# Samples of a data set at a time, where nobody says.
+# Samples of a data set at a time, unless a DataLoader says otherwise.
 _BATCH = 256
 
 
 class _Writable:
-    """The memory of an array that may not be written to, as one that may: torch.from_numpy() warns of others, once in a
-    process. Nobody writes to it."""
+    """A read-only array as a writable one: torch.from_numpy() warns of read-only ones, once in a process. The memory is
+    never written to."""
 
     def __init__(self, array):
         interface = array.__array_interface__
@@ -22,15 +22,15 @@ class _Writable:
 
 
 def _tensor(value, name):
-    """A tensor of the same memory, where it is dense and on the CPU."""
+    """A tensor of the same memory. Raises Error unless it is dense and on the CPU."""
     if isinstance(value, torch.Tensor):
         tensor = value.detach()
     elif hasattr(value, "__array__"):
         import numpy
 
         if numpy.ma.is_masked(value):
-            raise Error(f"{name}: {numpy.ma.count_masked(value)} of its numbers are masked, which no tensor can say; accepted: "
-                        "an array without a mask, such as array.filled(0)")
+            raise Error(f"{name}: {numpy.ma.count_masked(value)} of its numbers are masked, which a tensor cannot express; "
+                        "accepted: an array without a mask, such as array.filled(0)")
         array = numpy.asarray(value)
         if array.dtype.byteorder == ">" or any(stride < 0 for stride in array.strides):
             array = numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
@@ -41,7 +41,7 @@ def _tensor(value, name):
         except TypeError as error:
             raise Error(f"{name}: {error}") from None
     else:
-        raise Error(f"{name}: {type(value).__name__} is no data; {_ACCEPTED}")
+        raise Error(f"{name}: {type(value).__name__} is not data; {_ACCEPTED}")
     if tensor.device.type != "cpu":
         raise Error(f"{name}: a tensor on {tensor.device}; accepted: tensors on the CPU")
     if tensor.layout != torch.strided:
@@ -50,10 +50,10 @@ def _tensor(value, name):
 
 
 def tensor_list(value, name):
-    """A list of tensors, of one value or several."""
+    """A list of the tensors of one value or several."""
     if isinstance(value, (tuple, list)):
         if not value:
-            raise Error(f"{name}: there are none; {_ACCEPTED}")
+            raise Error(f"{name}: the list is empty; {_ACCEPTED}")
         return [_tensor(one, name) for one in value]
     return [_tensor(value, name)]
 
@@ -76,7 +76,7 @@ def _parts(value):
 
 
 def _pair(batch, name):
-    """Lists of the tensors of inputs and of targets of a batch: what comes last are the targets."""
+    """Lists of the tensors of inputs and of targets of a batch: the last element is the targets."""
     if not isinstance(batch, (tuple, list)) or len(batch) < 2:
         raise Error(f"{name}: samples are of type {type(batch).__name__}; accepted: (inputs, targets), or several inputs and "
                     "then the targets")
@@ -99,8 +99,8 @@ def _joined(batches, name):
 
 
 def _read(data, name):
-    """Lists of the tensors of inputs and of targets: all samples, in the order of the data set. Random numbers that it
-    draws are drawn this once, and leave the generator as it was."""
+    """Lists of the tensors of inputs and of targets: all samples, in the order of the data set. It may draw
+    random numbers; the generator is restored."""
     with torch.random.fork_rng(devices=[]):
         try:
             pairs = [_pair(batch, name) for batch in _in_order(data, name)]
@@ -122,6 +122,6 @@ def tensors_of(data, name):
         inputs, targets = _read(data, name)
         return tensor_list(inputs, name), tensor_list(targets, name)
     if not isinstance(data, (tuple, list)) or len(data) != 2:
-        raise Error(f"{name}: {type(data).__name__} is no data; {_ACCEPTED}")
+        raise Error(f"{name}: {type(data).__name__} is not data; {_ACCEPTED}")
     return tensor_list(data[0], f"{name}, inputs"), tensor_list(data[1], f"{name}, targets")
 

@@ -12,7 +12,7 @@ import warnings
 
 from . import _machine
 
-# What libtorch and numpy of Debian link, whichever BLAS stands behind it.
+# Debian's libtorch and numpy link this library, whichever BLAS it is.
 _BLAS = "libblas.so.3"
 
 # Prints the core whose kernels OpenBLAS takes by itself, and how it was built.
@@ -25,12 +25,12 @@ for name in ("openblas_get_corename", "openblas_get_config"):
     print(function().decode())
 """
 
-# Where summary.json has what OpenBLAS took by itself from.
+# Variable from which summary.json takes the core that OpenBLAS chose by itself.
 _MARKER = "RUBATO_STARTED_AGAIN"
 
 
 def _loaded_openblas():
-    """The core and the configuration of the OpenBLAS of this process; None where there is none yet."""
+    """The core and the configuration of the OpenBLAS of this process; None if there is none yet."""
     try:
         blas = ctypes.CDLL(_BLAS, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
         answers = []
@@ -44,7 +44,7 @@ def _loaded_openblas():
 
 
 def _openblas_of_another_process():
-    """The same of a process of its own; None where there is no OpenBLAS."""
+    """The same of another process; None if there is no OpenBLAS."""
     try:
         answer = subprocess.run([sys.executable, "-I", "-S", "-c", _QUESTION], capture_output=True, check=True,
                                 text=True, timeout=20).stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Losses of the user's own as TorchScript: C++ calls them with all outputs, one by one, and then the targets."""
+"""Users' losses as TorchScript: C++ calls them with all outputs, one by one, and then the targets."""
 
 import inspect
 import io
@@ -10,8 +10,8 @@ from ._rubato import Error
 
 
 class _LossOfFunction(torch.nn.Module):
-    """A function of one output and one target, with its further arguments as they are by default: a function that is
-    saved by itself forgets them."""
+    """A function of one output and one target, with defaults for its further arguments, which a function that is
+    saved by itself forgets."""
 
     def __init__(self, function):
         super().__init__()
@@ -22,7 +22,7 @@ class _LossOfFunction(torch.nn.Module):
 
 
 class _Holder(torch.nn.Module):
-    """Of a loss, until forward() is defined."""
+    """Holds a loss until forward() is defined."""
 
     def __init__(self, loss):
         super().__init__()
@@ -30,22 +30,22 @@ class _Holder(torch.nn.Module):
 
 
 def _required(function):
-    """How many arguments it takes that have no default."""
+    """The number of arguments without a default."""
     if isinstance(function, torch.jit.ScriptFunction):
         return sum(not argument.has_default_value() for argument in function.schema.arguments)
     return sum(parameter.default is parameter.empty for parameter in inspect.signature(function).parameters.values())
 
 
 def _first_type(scripted):
-    """The type of what a loss takes first, as TorchScript writes it."""
+    """The type of the first argument of a loss, as TorchScript writes it."""
     if isinstance(scripted, torch.jit.ScriptFunction):
         return str(scripted.schema.arguments[0].type)
     return str(scripted.forward.schema.arguments[1].type)
 
 
 def _together(scripted, kind, outputs, targets):
-    """A loss of all outputs, one by one, of one that takes them as a dictionary, tuple or list. `outputs` is what the model
-    returns for a minibatch, and `targets` how many there are."""
+    """Turns a loss that takes outputs as a dictionary, tuple or list into one that takes them one by one. `outputs` is the
+    result of the model for a minibatch, and `targets` the number of targets."""
     if isinstance(outputs, torch.Tensor):
         raise Error(f"the loss takes {kind}, and the model returns a tensor; accepted: a loss of a tensor and the targets")
     names = [f"output{i}" for i in range(len(outputs))]
@@ -62,10 +62,10 @@ def _together(scripted, kind, outputs, targets):
 
 
 def bytes_of_loss(loss, first_outputs, targets):
-    """The bytes of a loss in TorchScript. `first_outputs` returns what the model does for a minibatch, and is called where
-    the loss takes outputs together; `targets` is how many there are of a sample."""
+    """The bytes of a loss in TorchScript. `first_outputs` returns the outputs of the model for a minibatch, and is called
+    if the loss takes outputs together; `targets` is the number of targets of a sample."""
     if not callable(loss):
-        raise Error(f"loss: {type(loss).__name__} is no loss; accepted: the name of one, or a function or module of "
+        raise Error(f"loss: {type(loss).__name__} is not a loss; accepted: the name of one, or a function or module of "
                     "outputs and targets")
     try:
         scripted = torch.jit.script(loss)
@@ -83,7 +83,7 @@ def bytes_of_loss(loss, first_outputs, targets):
 
 
 def outputs_of(script, inputs):
-    """What the model in these bytes returns for inputs."""
+    """The result of the model in these bytes for inputs."""
     model = torch.jit.load(io.BytesIO(script)).eval()
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         return model(*inputs)

@@ -1,4 +1,4 @@
-"""Models of the user's own as TorchScript, whose bytes cross to C++."""
+"""Users' models as TorchScript, whose bytes are passed to C++."""
 
 import copy
 import io
@@ -10,14 +10,14 @@ from ._rubato import Error
 
 
 def bytes_of(module):
-    """What torch.jit.save() writes."""
+    """The bytes that torch.jit.save() writes."""
     buffer = io.BytesIO()
     torch.jit.save(module, buffer)
     return buffer.getvalue()
 
 
 def _place(lines):
-    """Where TorchScript's compiler points to in the user's source, for people; empty where it does not."""
+    """The place in the user's source to which TorchScript's compiler points, for people; empty if there is none."""
     file = next((found for found in (re.match(r'\s*File "(.*)", line (\d+)', line) for line in lines) if found), None)
     if file is None:
         return ""
@@ -27,13 +27,13 @@ def _place(lines):
 
 
 def reason(error):
-    """What an error of TorchScript's says, without the lists and the sources around it."""
+    """The message of an error of TorchScript, without the lists and the sources around it."""
     if "undefined Tensor" in str(error):
         return "an argument whose default is None has no type; accepted: typing.Optional[torch.Tensor]"
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
-    # What is expected stands behind the signatures of what was called.
+    # The expected type comes after the signatures of the functions that were called.
     said = next((line for line in lines if re.match(r"\s*(Expected a value|Unknown keyword|Argument)\b", line)
                  and "Arguments for call" not in line), lines[0]).strip().rstrip(" :.")
     place = _place(lines)
@@ -41,22 +41,22 @@ def reason(error):
 
 
 def _deep_copy(model):
-    """Of weights that a hook computes from parameters (torch.nn.utils.weight_norm) Python copies none by itself; the
-    hook computes those of the copy anew."""
+    """A deep copy. Python does not copy weights that a hook computes from parameters (torch.nn.utils.weight_norm); the
+    hook recomputes those of the copy."""
     computed = {id(tensor): tensor.detach().clone() for module in model.modules() for tensor in vars(module).values()
                 if isinstance(tensor, torch.Tensor) and not tensor.is_leaf}
     return copy.deepcopy(model, computed)
 
 
 def _trace_in_mode(model, inputs, training):
-    """A trace of a copy: what a model does to its buffers when it runs, it does to those of the copy."""
+    """A trace of a copy, so that running the model changes only the buffers of the copy."""
     copied = _deep_copy(model).train(training)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         return torch.jit.trace(copied, tuple(tensor.clone() for tensor in inputs), check_trace=False, strict=False)
 
 
 def _graph(traced):
-    """What a trace computes, as text: without the places in the sources, and what tells classes of one name apart."""
+    """The graph of a trace as text, without places in the sources and the suffixes of classes of the same name."""
     return re.sub(r"___torch_mangle_\d+\.", "", torch._C._jit_pass_canonicalize(traced.inlined_graph).str(False))
 
 
@@ -67,7 +67,7 @@ def _hooks(model):
 
 
 def _spectral_norm(model):
-    """The name of a module whose weight is under one of torch's two spectral norms; None where there is none."""
+    """The name of a module whose weight is under one of torch's two spectral norms; None if there is none."""
     hooked = [name for name, hook in _hooks(model) if hook == "SpectralNorm"]
     parametrized = [name.split(".parametrizations.")[0] for name, module in model.named_modules()
                     if type(module).__name__ == "_SpectralNorm"]
@@ -79,7 +79,7 @@ def _traced(model, inputs):
     if _graph(trained) != _graph(_trace_in_mode(model, inputs, training=False)):
         normed = _spectral_norm(model)
         who = "it computes" if normed is None else f"spectral_norm of '{normed}' computes"
-        raise Error(f"{who} something else in training than in evaluation, and a trace would do one alone")
+        raise Error(f"{who} something else in training than in evaluation, and a trace would follow only one of them")
     before = dict(model.named_buffers())
     with torch.no_grad():
         for name, buffer in trained.named_buffers():
@@ -95,12 +95,12 @@ def _why_not_scripted(model, error):
     hooks = _hooks(model)
     if hooks and isinstance(error, AttributeError):
         name, hook = hooks[0]
-        return f"'{name}' has the hook {hook}, which is no function of TorchScript"
+        return f"'{name}' has the hook {hook}, which is not a TorchScript function"
     return reason(error)
 
 
 def _gradient_hook(model):
-    """Who has a hook of its gradient, for people; None where nobody has."""
+    """The part that has a hook of its gradient, for people; None if there is none."""
     for kind, parts in (("module", model.named_modules()), ("parameter", model.named_parameters())):
         for name, part in parts:
             if part._backward_hooks or getattr(part, "_backward_pre_hooks", None):
@@ -117,12 +117,12 @@ def _tensors_in(value):
 
 
 def _pass(model, inputs):
-    """What a forward and a backward pass in training give and leave, by what it is called; None where they fail."""
+    """Results and changes of a forward and a backward pass in training, by name; None if they fail."""
     try:
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(0)
             outputs = _tensors_in(model.train()(*(tensor.clone() for tensor in inputs)))
-            # Every output with another weight: a sum of probabilities has no gradient.
+            # Every output has another weight, because a plain sum of probabilities has no gradient.
             sums = [(output * torch.arange(1, output.numel() + 1).reshape(output.shape).cos()).sum() for output in outputs
                     if output.requires_grad]
             if sums:
@@ -135,14 +135,14 @@ def _pass(model, inputs):
         found[f"the gradient of '{name}'"] = gradient if gradient is None else gradient.to_dense()
         found[f"parameter '{name}' after forward()"] = parameter.detach()
     found |= {f"buffer '{name}' after forward()": buffer for name, buffer in model.named_buffers()}
-    # Training says what it does not take.
+    # Training itself refuses other tensors.
     return {name: tensor for name, tensor in found.items()
             if tensor is None or (tensor.layout == torch.strided and tensor.device.type == "cpu")}
 
 
 def _are_close(one, other):
     if one is None or other is None:
-        # What nothing depends on has a gradient of 0, or none.
+        # A parameter that does not matter has a gradient of 0, or none.
         return all(tensor is None or not tensor.any() for tensor in (one, other))
     if one.shape != other.shape:
         return False
@@ -152,14 +152,14 @@ def _are_close(one, other):
 
 
 def _difference(one, other):
-    """The name of what differs; None where nothing does."""
+    """The first name whose tensors differ; None if there is none."""
     names = one.keys() | other.keys()
     return next((name for name in sorted(names) if not _are_close(one.get(name), other.get(name))), None)
 
 
 def _require_same(model, script, inputs):
-    """What TorchScript leaves out without a word (decorators such as torch.no_grad(), max_norm, a train() of the user's
-    own) shows in a pass of both."""
+    """Finds what TorchScript ignores silently (decorators such as torch.no_grad(), max_norm, a user's train()) by a pass
+    of both. Raises Error if they differ."""
     try:
         copies = [_deep_copy(model) for _ in range(2)]
     except Exception:  # noqa: BLE001: what cannot be copied cannot be tried
@@ -171,14 +171,14 @@ def _require_same(model, script, inputs):
     if different is None:
         return
     if _difference(eager, _pass(copies[1], inputs) or eager) is not None:
-        raise Error("the model gives something else each time with the same random numbers of torch's; accepted: a model "
-                    "that draws from torch alone")
+        raise Error("the model gives different results with the same random numbers of torch; accepted: a model that "
+                    "draws random numbers from torch only")
     raise Error(f"TorchScript does not compute what the model does in training: {different} differs; accepted: a model "
                 "without what TorchScript leaves out, such as decorators (torch.no_grad()), max_norm and a train() of its own")
 
 
 def transient_buffers(model):
-    """The names of buffers that are registered with persistent=False, which no state_dict has."""
+    """The names of buffers that are registered with persistent=False, which are not in a state_dict."""
     if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
         return []
     kept = model.state_dict()
@@ -194,7 +194,7 @@ def bytes_of_model(model, first_inputs):
         except RuntimeError as error:
             raise Error(f"the model cannot be saved ({reason(error)}); accepted: what torch.jit.save() takes") from error
     if not isinstance(model, torch.nn.Module):
-        raise Error(f"model: {type(model).__name__} is no model; accepted: a torch.nn.Module, a ScriptModule, or "
+        raise Error(f"model: {type(model).__name__} is not a model; accepted: a torch.nn.Module, a ScriptModule, or "
                     "the name of a model")
     hooked = _gradient_hook(model)
     if hooked is not None:

@@ -8,21 +8,21 @@ import textwrap
 
 from . import _rubato
 
-# Why there is none of them here.
+# Options of the command line that Python does not have, with the reason.
 _NOT_HERE = {option["name"]: option["not_here"] for option in _rubato.options() if option["not_here"]}
 
-#: All of them, in the order of docs/options.md.
+#: Options of Python, in the order of docs/options.md.
 TABLE = [option for option in _rubato.options() if option["name"] not in _NOT_HERE]
 _BY_NAME = {option["name"]: option for option in TABLE}
 
 
 def keyword(name):
-    """ref-batch is ref_batch."""
+    """The keyword of an option: ref-batch becomes ref_batch."""
     return name.replace("-", "_")
 
 
 def option_name(word, caller, names=None):
-    """The option that a keyword argument of `caller` names; TypeError where there is none."""
+    """The option that a keyword argument of `caller` names; raises TypeError if there is none."""
     name = word.replace("_", "-")
     known = list(_BY_NAME) if names is None else names
     if name in known and "-" not in word:
@@ -56,7 +56,7 @@ def texts_of(caller, options, names=None):
 
 
 def plugin_first(option):
-    """A key that sorts: a plug-in comes before the options that name what is in it."""
+    """A sort key: a plug-in comes before the options that name its contents."""
     return option[0] != "plugin"
 
 
@@ -66,12 +66,12 @@ _TYPES = {"flag": "bool", "whole": "int", "real": "float", "text": "str", "text_
 def annotation(option):
     """The type of an option, for type checkers."""
     types = _TYPES[option["kind"]] + (" | PathLike[str]" if option["names_file"] else "")
-    # train() takes them as they are, too.
+    # train() takes a state_dict, too.
     return f"{types}{' | dict[str, Tensor]' if option['name'] == 'weights' else ''} | None"
 
 
 def entry(option):
-    """What a docstring says of an option."""
+    """The docstring of an option."""
     said = f" [{option['default']}]" if option["default"] else ""
     text = f"{option['help']}{said}"
     return f"{keyword(option['name'])}:\n" + textwrap.fill(text, 96, initial_indent="    ", subsequent_indent="    ",

@@ -1,4 +1,4 @@
-"""The result of a training, and the columns that it and others have."""
+"""The result of a training, and the columns of this and other results."""
 
 import io
 import json
@@ -87,12 +87,12 @@ class TrainResult:
         """The model with the trained weights, as a torch.jit.ScriptModule in evaluation mode."""
         if self._module is None:
             if self._script is None:
-                # Its initial values are drawn, and are nobody's.
+                # The initial values are drawn for nothing, so the generator is restored.
                 with torch.random.fork_rng(devices=[]):
                     twin = models.twin(self._model, self.state_dict, self._has_real_targets)
                 module = torch.jit.script(twin.float())
             else:
-                # A copy: what was trained from is left as it is.
+                # The copy leaves the module from which training began unchanged.
                 module = torch.jit.load(io.BytesIO(self._script))
             # Transient buffers have their values in the script.
             module.load_state_dict(self.state_dict, strict=not self._transient)

@@ -12,7 +12,7 @@ from . import _rubato
 def _number(number):
     if not isinstance(number, numbers.Integral) or isinstance(number, bool):
         raise _rubato.Error(f"a step of {reprlib.repr(number)}; accepted: whole numbers, a batch size or (batch size, cores)")
-    # What C++ cannot hold, or add up, never gets there.
+    # Numbers that C++ cannot hold, or add up, are not passed to it.
     if abs(number) >= 2**42:
         raise _rubato.Error(f"a step of {number}; accepted: up to 2**40 samples on up to 2**20 cores")
     return int(number)
@@ -40,7 +40,7 @@ def _axes(axes):
 
 
 class _Csv:
-    """What traces and availabilities have in common; `_of` is the one of C++."""
+    """Common part of traces and availabilities; `_of` is the object of C++."""
 
     def __init__(self, of):
         self._of = of
@@ -86,7 +86,7 @@ class Trace(_Csv):
 
     @classmethod
     def read(cls, name, end=None):
-        """What --trace takes: a file with a trace or with the availability of devices, a batch size, "elastic", or a
+        """Reads what --trace takes: a file with a trace or with the availability of devices, a batch size, "elastic", or a
         generator. Returns a Trace or an Availability. Raises Error with file and line."""
         return cls._wrap(_rubato.load_trace(os.fspath(name) if isinstance(name, os.PathLike) else str(name), end))
 
@@ -100,7 +100,7 @@ class Trace(_Csv):
     @staticmethod
     def generate(text, end="error"):
         """An Availability that is made up, such as "spot:most=64,seed=1"; Trace.generators() has the names. The same
-        text always makes the same."""
+        text always gives the same availability."""
         return Trace._wrap(_rubato.generate_trace(text, end))
 
     @staticmethod
@@ -115,7 +115,7 @@ class Trace(_Csv):
 
     @property
     def cores(self):
-        """Cores of each step: an array of int64, 0 where the trace does not say."""
+        """Cores of each step: an array of int64, 0 if the trace does not say."""
         numbers = [sum(cores) if isinstance(cores, list) else cores or 0 for _, cores in self._of.steps()]
         return numpy.array(numbers, dtype=numpy.int64)
 
@@ -160,7 +160,7 @@ class Availability(_Csv):
 
     @property
     def length(self):
-        """Seconds."""
+        """The length in seconds."""
         return self._of.length()
 
     @property
@@ -187,7 +187,7 @@ class Availability(_Csv):
 
 
 def steps_of(trace):
-    """What `trace=` may be: text for --trace, or the C++ object for a list or a Trace."""
+    """The value of `trace=` as (text for --trace, None) or, for a list or a Trace, (None, the C++ object)."""
     if trace is None or isinstance(trace, (str, os.PathLike)) or (
             isinstance(trace, numbers.Integral) and not isinstance(trace, bool)):
         return None if trace is None else str(trace), None
@@ -195,6 +195,6 @@ def steps_of(trace):
         try:
             trace = Trace(trace)
         except TypeError:
-            raise _rubato.Error(f"trace: {type(trace).__name__} is no trace; accepted: a list of batch sizes or of "
+            raise _rubato.Error(f"trace: {type(trace).__name__} is not a trace; accepted: a list of batch sizes or of "
                                 "(batch size, cores), a rubato.Trace, a file, a number, elastic, or a generator") from None
     return None, trace._of

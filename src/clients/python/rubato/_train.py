@@ -15,23 +15,23 @@ from ._result import TrainResult
 
 
 class Diverged(_rubato.Error):
-    """The loss or the gradient became infinite or NaN; `result` has what there was before."""
+    """The loss or the gradient became infinite or NaN; `result` is the TrainResult until then."""
 
     result = None
 
 
 class TargetMissed(_rubato.Error):
-    """The test accuracy is below target_accuracy; `result` is that of the training."""
+    """The test accuracy is below target_accuracy; `result` is the TrainResult of the training."""
 
     result = None
 
 
-# By how a training has ended.
+# Exceptions by the end of a training.
 _RAISED = {"diverged": Diverged, "target_missed": TargetMissed}
 
 
 class _Parts:
-    """The model, the data, the loss and the steps of a training, as C++ takes them; what has a name goes into its
+    """The model, the data, the loss and the steps of a training, as C++ takes them; named ones are set in its
     `request`."""
 
     def __init__(self, request, model, data, validation, loss, steps):
@@ -85,7 +85,7 @@ class _Parts:
         return _losses.outputs_of(self.script, self._first_inputs(kind))
 
     def _first_inputs(self, parameter_type):
-        """Of training, as a model with parameters of that type gets them."""
+        """The inputs of training, as a model with parameters of that type gets them."""
         return _rubato.first_inputs(self.request, self.for_cpp(), parameter_type == torch.float64)
 
 
@@ -95,12 +95,12 @@ def _warn(texts):
 
 
 def _with_result(error, result):
-    """The exception with what there was until then; one that has a result already keeps that."""
+    """The exception with the result until then; one that has a result already keeps that."""
     if result is not None and getattr(error, "result", None) is None:
         try:
             error.result = result
         except AttributeError:
-            # One without a place for it.
+            # The exception has no place for attributes.
             pass
     return error
 
@@ -113,19 +113,19 @@ def _finish(found, parts):
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: {found['to_go_on']}"])
         raise _with_result(found["failure"], result)
     if found["end"] == "stopped":
-        raise _rubato.Error("the interpreter is going, and training has ended with it")
+        raise _rubato.Error("the interpreter is shutting down, and has ended the training")
     if found["end"] in _RAISED:
         raise _with_result(_RAISED[found["end"]](found["reason"]), result)
     if found["reason"]:
         _warn([found["reason"]])
     if result.steps.rows == 0:
-        # Of a resume.
+        # A resumed run may be complete.
         _warn([f"nothing was left to train: {result.stopped or 'all epochs are complete'}"])
     return result
 
 
 def _request(paths, options, trace, steps, rule, weights):
-    """What is asked for, as C++ takes it; weights that are no file are written to the file `weights`."""
+    """The request, as C++ takes it; weights that are not a file are written to the file `weights`."""
     if isinstance(options.get("weights"), dict):
         torch.save(options["weights"], weights)
         options = options | {"weights": weights}

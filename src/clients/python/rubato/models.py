@@ -64,7 +64,7 @@ class Softmax(nn.Module):
 
 
 class ToyNet(nn.Module):
-    """toy-net: for MNIST ToyNet(8192, 10), 512 channels of 4 x 4 behind the convolutions."""
+    """toy-net: for MNIST ToyNet(8192, 10), 512 channels of 4 x 4 after the convolutions."""
 
     def __init__(self, inputs, classes, channels=1):
         super().__init__()
@@ -121,7 +121,7 @@ class ResNet20(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """A layer of Transformer; `hidden` says of each pair of tokens whether the second is hidden from the first."""
+    """A layer of Transformer; `hidden` is True for pairs of tokens of which the second is hidden from the first."""
 
     def __init__(self, heads, dim, hidden, dropout):
         super().__init__()
