@@ -5,8 +5,6 @@
 //
 //   bench_functions
 
-#include "base/core/numbers/functions.hpp"
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +15,8 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
+
+#include "base/core/portable_math.hpp"
 
 namespace {
 

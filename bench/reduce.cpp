@@ -12,7 +12,7 @@
 
 #include <rubato/loop/workers.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "runs/lab/contestants.hpp"
 
 namespace {

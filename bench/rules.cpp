@@ -24,7 +24,7 @@
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/run.hpp>
 
-#include "base/core/tables/text_table.hpp"
+#include "base/core/text/text_table.hpp"
 #include "runs/config/values/data_source.hpp"
 
 namespace rubato {

@@ -30,8 +30,8 @@
 #include <rubato/runs/calibration.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/stopwatch.hpp"
-#include "base/core/tables/text_table.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/text/text_table.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/lab/measure.hpp"
 

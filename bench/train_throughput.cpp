@@ -42,7 +42,7 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/runs/records.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "libtorch/operators/operators.hpp"
 #include "models.hpp"
 #include "runs/lab/contestants.hpp"

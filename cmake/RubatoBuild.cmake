@@ -21,7 +21,7 @@ endif()
 
 add_library(rubato_build INTERFACE)
 target_compile_features(rubato_build INTERFACE cxx_std_20)
-# Headers that are not installed: "numbers/scaling/rules/linear_rule.hpp".
+# Headers that are not installed: "numbers/scaling/rules.hpp".
 target_include_directories(rubato_build INTERFACE "${PROJECT_SOURCE_DIR}/src")
 target_compile_options(rubato_build INTERFACE
   -Wall -Wextra -Wconversion -Wshadow $<$<CXX_COMPILER_ID:Clang>:-Wreserved-identifier>

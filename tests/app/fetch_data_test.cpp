@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/http_server.hpp"

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/train/evaluate.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "runs/config/run_option.hpp"

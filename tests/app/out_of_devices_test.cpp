@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/run_program.hpp"
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -13,7 +13,7 @@
 
 #include "app/on_terminal.hpp"
 #include "app/run_program.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -9,7 +9,7 @@
 
 #include "app/on_terminal.hpp"
 #include "app/run_program.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "support/screen.hpp"
 #include "support/temp_folder.hpp"
 

@@ -14,8 +14,8 @@
 #include <rubato/hosts/c10d_hosts.hpp>
 
 #include "c10d/support.hpp"
-#include "hosts/c10d/store/store.hpp"
-#include "hosts/run_status/run_keys.hpp"
+#include "hosts/c10d/store.hpp"
+#include "hosts/run_status/members.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

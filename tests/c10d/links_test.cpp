@@ -1,6 +1,6 @@
 // Whether hosts reach each other, before they connect.
 
-#include "hosts/c10d/links/links.hpp"
+#include "hosts/c10d/links.hpp"
 
 #include <chrono>
 #include <memory>

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hosts/run_status/process_name.hpp"
+#include "hosts/run_status/liveness.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::c10d_hosts_detail {

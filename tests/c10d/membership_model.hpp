@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "hosts/c10d/membership/membership.hpp"
+#include "hosts/c10d/membership.hpp"
 
 namespace rubato::c10d_hosts_detail {
 

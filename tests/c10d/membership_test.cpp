@@ -1,6 +1,6 @@
 // What a host decides, by what it knows.
 
-#include "hosts/c10d/membership/membership.hpp"
+#include "hosts/c10d/membership.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,7 +1,5 @@
 // What becomes of a run at a store that was started again.
 
-#include "hosts/c10d/store/papers.hpp"
-
 #include <memory>
 #include <string>
 
@@ -9,6 +7,7 @@
 
 #include <rubato/hosts/c10d_hosts.hpp>
 
+#include "hosts/c10d/presence.hpp"
 #include "hosts/run_status/members.hpp"
 
 namespace rubato::c10d_hosts_detail {

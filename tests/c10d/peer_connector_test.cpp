@@ -1,6 +1,6 @@
 // Hosts connect with each other, whatever strangers do at their ports.
 
-#include "hosts/c10d/links/peer_connector.hpp"
+#include "hosts/c10d/peer_connector.hpp"
 
 #include <atomic>
 #include <chrono>

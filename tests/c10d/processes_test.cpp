@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "c10d/support.hpp"
 #include "support/temp_folder.hpp"
 

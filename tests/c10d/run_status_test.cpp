@@ -14,9 +14,8 @@
 
 #include "hosts/rendezvous/store_client.hpp"
 #include "hosts/run_status/greeting.hpp"
-#include "hosts/run_status/host_progress.hpp"
-#include "hosts/run_status/read_run.hpp"
-#include "hosts/run_status/run_keys.hpp"
+#include "hosts/run_status/liveness.hpp"
+#include "hosts/run_status/members.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::c10d_hosts_detail {

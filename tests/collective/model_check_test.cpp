@@ -15,7 +15,6 @@
 #include <rubato/numbers/sums.hpp>
 
 #include "model_checker.hpp"
-#include "numbers/collective/chunked_combining_tree.hpp"
 #include "numbers/collective/combining_tree.hpp"
 
 // The checker replaces operator new and delete, but not the form of delete that is told a size.

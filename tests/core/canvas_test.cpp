@@ -1,9 +1,9 @@
-#include "base/core/terminal/canvas.hpp"
-
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "base/core/terminal/charts.hpp"
 
 namespace rubato {
 namespace {

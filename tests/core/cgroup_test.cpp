@@ -1,9 +1,8 @@
-#include "base/core/system/cgroup.hpp"
-
 #include <cstdint>
 
 #include <gmock/gmock.h>
 
+#include "base/core/limits.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -1,6 +1,6 @@
-#include "base/core/tables/csv_field.hpp"
-
 #include <gtest/gtest.h>
+
+#include "base/core/text/csv.hpp"
 
 namespace rubato {
 namespace {

@@ -1,5 +1,3 @@
-#include "base/core/terminal/drawn_block.hpp"
-
 #include <cmath>
 #include <limits>
 #include <string>
@@ -8,8 +6,9 @@
 
 #include <gmock/gmock.h>
 
-#include "base/core/terminal/paint.hpp"
-#include "base/core/terminal/sparkline.hpp"
+#include "base/core/terminal/charts.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/terminal/terminal.hpp"
 #include "support/screen.hpp"
 
 namespace rubato {

@@ -1,5 +1,3 @@
-#include "base/core/terminal/drawn_line.hpp"
-
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -7,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/core/terminal/drawn_lines.hpp"
 #include "support/pseudo_terminal.hpp"
 
 namespace rubato {

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
 #include "support/temp_folder.hpp"

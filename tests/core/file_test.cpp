@@ -1,4 +1,4 @@
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 
 #include <csignal>
 #include <filesystem>

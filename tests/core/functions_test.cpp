@@ -1,14 +1,14 @@
 // Functions whose bits are the same everywhere: against values that were computed with 60 digits,
 // and against the C library's within their promise.
 
-#include "base/core/numbers/functions.hpp"
-
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <random>
 
 #include <gmock/gmock.h>
+
+#include "base/core/portable_math.hpp"
 
 namespace rubato {
 namespace {

@@ -1,5 +1,3 @@
-#include "base/core/system/memory.hpp"
-
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -11,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/limits.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,10 +1,10 @@
-#include "base/core/text/or_null.hpp"
-
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "base/core/text/json.hpp"
 
 namespace rubato {
 namespace {

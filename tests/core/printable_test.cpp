@@ -1,10 +1,10 @@
-#include "base/core/text/printable.hpp"
-
 #include <array>
 #include <cstdio>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "base/core/text/text.hpp"
 
 namespace rubato {
 namespace {

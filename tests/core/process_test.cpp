@@ -1,4 +1,4 @@
-#include "base/core/system/process.hpp"
+#include "base/core/process.hpp"
 
 #include <array>
 #include <csignal>

@@ -1,6 +1,6 @@
-#include "base/core/text/split.hpp"
-
 #include <gmock/gmock.h>
+
+#include "base/core/text/text.hpp"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/core/tables/text_table.hpp"
+#include "base/core/text/text_table.hpp"
 
 #include <string>
 

@@ -1,10 +1,9 @@
-#include "base/core/text/wrapped.hpp"
-
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "base/core/terminal/terminal.hpp"
+#include "base/core/text/text.hpp"
 #include "support/pseudo_terminal.hpp"
 
 namespace rubato {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "experiment/answers.hpp"
 
 namespace rubato {

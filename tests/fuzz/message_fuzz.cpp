@@ -11,8 +11,8 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/check.hpp"
-#include "hosts/rendezvous/key_values.hpp"
-#include "hosts/rendezvous/wire/message.hpp"
+#include "hosts/rendezvous/connection.hpp"
+#include "hosts/rendezvous/protocol.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "runs/lab/measure.hpp"
 #include "support/error_of.hpp"
 

@@ -1,3 +1,5 @@
+#include "base/machine/kernels.hpp"
+
 #include <map>
 #include <string>
 #include <vector>
@@ -7,7 +9,6 @@
 #include <rubato/base/machine.hpp>
 
 #include "app/run_program.hpp"
-#include "base/machine/kernel_variables.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

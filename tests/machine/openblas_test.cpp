@@ -1,8 +1,7 @@
-#include "base/machine/openblas.hpp"
-
 #include <gmock/gmock.h>
 
 #include "base/machine/instruction_set.hpp"
+#include "base/machine/kernels.hpp"
 
 namespace rubato {
 namespace {

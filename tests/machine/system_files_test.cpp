@@ -1,7 +1,6 @@
-#include "base/machine/system_files.hpp"
-
 #include <gtest/gtest.h>
 
+#include "base/machine/machine_facts.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -22,8 +22,8 @@
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/module.hpp>
 
-#include "libtorch/model/half.hpp"
-#include "libtorch/model/replica/shared_state.hpp"
+#include "libtorch/model/dispatch_scopes.hpp"
+#include "libtorch/model/shared_state.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,5 +1,3 @@
-#include "libtorch/model/replica/random_stream.hpp"
-
 #include <functional>
 #include <map>
 #include <set>
@@ -11,6 +9,8 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
+
+#include "libtorch/model/dispatch_scopes.hpp"
 
 namespace rubato {
 namespace {

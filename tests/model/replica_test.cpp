@@ -1,4 +1,4 @@
-#include "libtorch/model/replica/replica.hpp"
+#include "libtorch/model/replica.hpp"
 
 #include <cstdint>
 #include <functional>

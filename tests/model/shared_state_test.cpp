@@ -1,4 +1,4 @@
-#include "libtorch/model/replica/shared_state.hpp"
+#include "libtorch/model/shared_state.hpp"
 
 #include <cstdint>
 #include <string>
@@ -7,7 +7,6 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "libtorch/model/replica/layout.hpp"
 #include "model/names.hpp"
 #include "support/error_of.hpp"
 

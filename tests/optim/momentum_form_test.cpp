@@ -14,7 +14,7 @@
 #include <rubato/numbers/rule.hpp>
 
 #include "loop/optim/sgd.hpp"
-#include "numbers/scaling/rules/lbsgd_rule.hpp"
+#include "numbers/scaling/lbsgd_rule.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {

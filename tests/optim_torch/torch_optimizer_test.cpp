@@ -19,8 +19,8 @@
 #include <rubato/base/state.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
-#include "libtorch/model/replica/shared_state.hpp"
-#include "libtorch/torch/optimizer/trained_arrays.hpp"
+#include "libtorch/model/shared_state.hpp"
+#include "libtorch/torch/objective/torch_objective.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
 

@@ -14,7 +14,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/steps/batch_policies.hpp>
 
-#include "steps/policy/throughput_model.hpp"
+#include "steps/policy/throughput.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

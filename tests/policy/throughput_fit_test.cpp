@@ -1,7 +1,5 @@
 // The model of the time of steps: its formula, and what is found from times.
 
-#include "steps/policy/throughput_fit.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -10,6 +8,7 @@
 
 #include <gmock/gmock.h>
 
+#include "steps/policy/throughput.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,6 +1,6 @@
 // One connection, step by step.
 
-#include "hosts/rendezvous/wire/connection.hpp"
+#include "hosts/rendezvous/connection.hpp"
 
 #include <array>
 #include <utility>
@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "hosts/rendezvous/wire/signature.hpp"
+#include "hosts/rendezvous/protocol.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::rendezvous_detail {

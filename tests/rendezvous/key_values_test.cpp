@@ -1,7 +1,6 @@
-#include "hosts/rendezvous/key_values.hpp"
-
 #include <gmock/gmock.h>
 
+#include "hosts/rendezvous/connection.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::rendezvous_detail {

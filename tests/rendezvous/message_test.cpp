@@ -1,7 +1,6 @@
-#include "hosts/rendezvous/wire/message.hpp"
-
 #include <gmock/gmock.h>
 
+#include "hosts/rendezvous/protocol.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::rendezvous_detail {

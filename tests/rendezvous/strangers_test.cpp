@@ -7,10 +7,9 @@
 
 #include <gmock/gmock.h>
 
+#include "hosts/rendezvous/protocol.hpp"
 #include "hosts/rendezvous/store_client.hpp"
 #include "hosts/rendezvous/store_server.hpp"
-#include "hosts/rendezvous/wire/message.hpp"
-#include "hosts/rendezvous/wire/signature.hpp"
 #include "rendezvous/support.hpp"
 #include "support/error_of.hpp"
 #include "support/stranger.hpp"

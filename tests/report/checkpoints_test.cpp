@@ -12,7 +12,7 @@
 #include <rubato/runs/records.hpp>
 #include <rubato/runs/run_folder.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"

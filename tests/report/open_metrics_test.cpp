@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/report/metrics_export.hpp"
 #include "support/full_record.hpp"
 #include "support/no_training.hpp"

@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
-#include "base/core/terminal/paint.hpp"
+#include "base/core/terminal/terminal.hpp"
 
 namespace rubato {
 namespace {

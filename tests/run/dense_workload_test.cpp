@@ -8,7 +8,7 @@
 
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "data/archive_files.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"

@@ -14,7 +14,7 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

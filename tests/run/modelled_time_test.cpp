@@ -11,7 +11,7 @@
 #include <rubato/runs/workload.hpp>
 #include <rubato/steps/modelled_time.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_steps.hpp"
 #include "support/error_of.hpp"

@@ -16,7 +16,7 @@
 #include <rubato/runs/workload.hpp>
 #include <rubato/testing.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/run/resumption.hpp"
 #include "support/error_of.hpp"

@@ -12,7 +12,7 @@
 
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "loop/runtime/step_executor.hpp"
 #include "support/error_of.hpp"
 

@@ -10,8 +10,8 @@
 #include <rubato/numbers/adascale_estimator.hpp>
 #include <rubato/numbers/rule.hpp>
 
-#include "numbers/scaling/noise_scale.hpp"
-#include "numbers/scaling/rules/adascale_rule.hpp"
+#include "numbers/scaling/gradient_noise.hpp"
+#include "numbers/scaling/rules.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -8,9 +8,8 @@
 
 #include <rubato/numbers/lr_schedule.hpp>
 
-#include "numbers/scaling/rules/lbsgd_rule.hpp"
-#include "numbers/scaling/schedules/lr_schedules.hpp"
-#include "numbers/scaling/schedules/reduce_on_plateau.hpp"
+#include "numbers/scaling/lbsgd_rule.hpp"
+#include "numbers/scaling/lr_schedules.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

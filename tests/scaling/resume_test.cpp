@@ -16,7 +16,7 @@
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
 
-#include "numbers/scaling/noise_scale.hpp"
+#include "numbers/scaling/gradient_noise.hpp"
 
 namespace rubato {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <rubato/numbers/rule.hpp>
 
-#include "numbers/scaling/rules/ramp_rule.hpp"
+#include "numbers/scaling/rules.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -20,7 +20,7 @@
 #include <rubato/libtorch/module.hpp>
 #include <rubato/loop/objective.hpp>
 
-#include "base/core/system/memory.hpp"
+#include "base/core/limits.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"

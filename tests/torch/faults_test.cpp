@@ -8,7 +8,7 @@
 #include <rubato/libtorch/module.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "networks.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"

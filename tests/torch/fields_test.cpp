@@ -30,9 +30,9 @@
 #include <rubato/loop/observers.hpp>
 #include <rubato/numbers/rule.hpp>
 
-#include "base/core/system/memory.hpp"
+#include "base/core/limits.hpp"
 #include "libtorch/operators/operators.hpp"
-#include "numbers/scaling/noise_scale.hpp"
+#include "numbers/scaling/gradient_noise.hpp"
 #include "support/error_of.hpp"
 #include "torch/small_run.hpp"
 #include "torch/support.hpp"

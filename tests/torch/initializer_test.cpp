@@ -1,5 +1,3 @@
-#include "libtorch/model/networks/initializer.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -12,6 +10,7 @@
 
 #include <rubato/libtorch/module.hpp>
 
+#include "libtorch/model/networks.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 

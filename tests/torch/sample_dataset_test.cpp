@@ -1,7 +1,5 @@
 // Samples as tensors: made once, or for each minibatch.
 
-#include "libtorch/torch/datasets/sample_dataset.hpp"
-
 #include <limits>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
+#include "libtorch/torch/sample_tensors.hpp"
 #include "loop/data/images/digits.hpp"
 
 namespace rubato {

@@ -6,7 +6,7 @@
 
 #include <rubato/libtorch/trainer.hpp>
 
-#include "numbers/scaling/schedules/lr_schedules.hpp"
+#include "numbers/scaling/lr_schedules.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"

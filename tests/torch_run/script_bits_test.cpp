@@ -12,7 +12,7 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/testing.hpp>
 
-#include "libtorch/model/script/script_instances.hpp"
+#include "libtorch/model/script.hpp"
 #include "loop/data/images/digits.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"

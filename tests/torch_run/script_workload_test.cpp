@@ -16,7 +16,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "libtorch/torch_run/run_loss.hpp"
+#include "libtorch/torch_run/libtorch_workload.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -1,5 +1,7 @@
 // What libtorch's workload makes of a configuration.
 
+#include "libtorch/torch_run/torch_workload.hpp"
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,7 +11,6 @@
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "libtorch/torch_run/portable_kernels.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "support/error_of.hpp"
 

@@ -8,7 +8,7 @@
 
 #include <rubato/steps/trace.hpp>
 
-#include "base/core/tables/csv_line.hpp"
+#include "base/core/text/csv.hpp"
 #include "support/error_of.hpp"
 #include "trace/csv_error.hpp"
 

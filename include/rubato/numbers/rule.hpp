@@ -176,14 +176,8 @@ class FunctionRule final : public Rule {
   std::function<double(const RuleInput& input)> factor_;
 };
 
-/// The rules that can be asked for by name: the built-in ones, and a user's own.
-///
-///   constant         constant_rule.hpp
-///   linear           linear_rule.hpp
-///   root             root_rule.hpp
-///   linear-momentum  linear_momentum_rule.hpp
-///   adascale         adascale_rule.hpp
-///   lbsgd            lbsgd_rule.hpp
+/// The rules that can be asked for by name: the built-in ones (constant, linear, root,
+/// linear-momentum and adascale in rules.hpp, lbsgd in lbsgd_rule.hpp), and a user's own.
 ///
 /// strategies() lists their arguments. All rules whose rate depends on the batch size take ramp=N,
 /// too: RampRule over N steps. Arguments that have no effect with the others (epochs=3 with

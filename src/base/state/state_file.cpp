@@ -11,8 +11,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/json.hpp"
 #include "sha256.hpp"
 
 namespace rubato {

@@ -14,9 +14,9 @@
 #include <rubato/loop/reducer.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/system/memory.hpp"
-#include "base/core/terminal/drawn_line.hpp"
-#include "base/core/text/split.hpp"
+#include "base/core/limits.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/text/text.hpp"
 #include "bench_output.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/core/tables/csv_field.hpp"
-#include "base/core/tables/text_table.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/csv.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
 #include "runs/lab/measure.hpp"
 
 namespace rubato::app {

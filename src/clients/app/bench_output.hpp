@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "runs/lab/measure.hpp"
 
 namespace rubato::app {

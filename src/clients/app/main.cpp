@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/core/system/process.hpp"
-#include "base/machine/kernel_variables.hpp"
+#include "base/core/process.hpp"
+#include "base/machine/kernels.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "commands.hpp"

@@ -11,14 +11,14 @@
 #include <rubato/loop/objective.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/process.hpp"
+#include "base/core/process.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/train/evaluate.hpp"
 #include "clients/app/train/libtorch_parts.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "clients/app/train/train_programs.hpp"
-#include "libtorch/torch_run/recorded_workload.hpp"
+#include "libtorch/torch_run/torch_workload.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/values/model_choice.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/machine/kernel_variables.hpp"
+#include "base/machine/kernels.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
-#include "clients/python/parts/rule.hpp"
+#include "callbacks.hpp"
 #include "runs/run/run_request.hpp"
 
 namespace rubato::python {
@@ -20,7 +20,7 @@ struct Request : RunRequest {
 
 /// Adds to the module:
 ///
-///     Request(config, resume, out, rule)   each None, or a path; the rule a dictionary (rule.hpp)
+///     Request(config, resume, out, rule)   each None, or a path; the rule a dictionary (callbacks.hpp)
 ///     Request.set(name, text)              sets an option, in the text of the command line
 ///
 /// Both throw Error.

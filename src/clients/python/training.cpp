@@ -18,17 +18,13 @@
 #include <rubato/runs/records.hpp>
 #include <rubato/runs/run.hpp>
 
-#include "base/core/text/printable.hpp"
-#include "clients/python/parts/beside_python.hpp"
-#include "clients/python/parts/listener.hpp"
-#include "clients/python/parts/own_parts.hpp"
-#include "clients/python/parts/turn.hpp"
-#include "clients/python/planning/traces.hpp"
-#include "clients/python/results/table.hpp"
-#include "clients/python/results/tensors.hpp"
-#include "clients/python/results/trained_on.hpp"
-#include "errors.hpp"
-#include "libtorch/torch/objective/generator_keeper.hpp"
+#include "base/core/text/text.hpp"
+#include "callbacks.hpp"
+#include "calling_thread.hpp"
+#include "conversions.hpp"
+#include "libtorch/torch/guards.hpp"
+#include "module.hpp"
+#include "own_parts.hpp"
 #include "request.hpp"
 #include "runs/run/run_request.hpp"
 #include "runs/run/session.hpp"
@@ -258,7 +254,7 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
 
 }  // namespace
 
-py::list first_inputs(const Request& request, const py::object& parts, bool float64) {
+py::list list_of_first_inputs(const Request& request, const py::object& parts, bool float64) {
   const OwnParts own = own_parts(parts);
   Tensors inputs;
   {

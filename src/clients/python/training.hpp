@@ -42,7 +42,7 @@ namespace rubato::python {
 ///     weights, best    {name: tensor}; best is None if it is not kept
 ///     model            bytes of TorchScript, if the model is TorchScript; else None
 ///     best_epoch       counted from 0
-///     trained_on       a TrainedOn (trained_on.hpp)
+///     trained_on       a TrainedOn (module.hpp)
 ///
 /// The second signal whose handler raises, such as that of Ctrl-C, ends the call at once; the
 /// training then ends by itself after its step, without a checkpoint, and no other one begins
@@ -55,7 +55,7 @@ namespace rubato::python {
 /// The inputs of the first minibatch of the training data of such a training, in the shape and of
 /// the type in which it gives them to the model: a list of tensors. `float64` says that the model's
 /// parameters are float64. The model in `parts` is ignored. Throws Error.
-[[nodiscard]] pybind11::list first_inputs(const Request& request, const pybind11::object& parts,
-                                          bool float64);
+[[nodiscard]] pybind11::list list_of_first_inputs(const Request& request,
+                                                  const pybind11::object& parts, bool float64);
 
 }  // namespace rubato::python

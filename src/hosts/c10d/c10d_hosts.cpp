@@ -11,12 +11,11 @@
 
 #include <rubato/hosts/c10d_hosts.hpp>
 
-#include "hosts/c10d/links/checked_meeting.hpp"
-#include "hosts/c10d/membership/group.hpp"
-#include "hosts/c10d/store/store.hpp"
+#include "group.hpp"
 #include "hosts/rendezvous/store_server.hpp"
 #include "hosts/run_status/greeting.hpp"
-#include "rendezvous.hpp"
+#include "meeting.hpp"
+#include "store.hpp"
 
 namespace rubato {
 

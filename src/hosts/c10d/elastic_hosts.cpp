@@ -20,14 +20,14 @@
 #include <rubato/base/error.hpp>
 #include <rubato/hosts/c10d_hosts.hpp>
 
-#include "hosts/c10d/links/beacon.hpp"
-#include "hosts/c10d/links/checked_meeting.hpp"
-#include "hosts/c10d/links/links.hpp"
-#include "hosts/c10d/membership/forming.hpp"
-#include "hosts/c10d/membership/group.hpp"
-#include "hosts/c10d/membership/story.hpp"
-#include "hosts/c10d/store/run_store.hpp"
-#include "hosts/c10d/store/store.hpp"
+#include "forming.hpp"
+#include "group.hpp"
+#include "links.hpp"
+#include "meeting.hpp"
+#include "membership.hpp"
+#include "presence.hpp"
+#include "run_store.hpp"
+#include "store.hpp"
 
 namespace rubato {
 

@@ -9,7 +9,7 @@
 
 #include <rubato/base/parse.hpp>
 
-#include "hosts/rendezvous/wire/signature.hpp"
+#include "protocol.hpp"
 
 namespace rubato::rendezvous_detail {
 

@@ -9,8 +9,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "hosts/rendezvous/wire/message.hpp"
-#include "hosts/rendezvous/wire/socket.hpp"
+#include "protocol.hpp"
+#include "socket.hpp"
 
 namespace rubato::rendezvous_detail {
 

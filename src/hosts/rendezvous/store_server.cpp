@@ -14,12 +14,11 @@
 #include <poll.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/hosts/rendezvous_server.hpp>
 
 #include "base/core/check.hpp"
-#include "hosts/rendezvous/wire/connection.hpp"
-#include "hosts/rendezvous/wire/socket.hpp"
-#include "hosts/rendezvous/wire/wake_up.hpp"
-#include "key_values.hpp"
+#include "connection.hpp"
+#include "socket.hpp"
 
 namespace rubato::rendezvous_detail {
 
@@ -186,3 +185,30 @@ int StoreServer::refused() const {
 }
 
 }  // namespace rubato::rendezvous_detail
+
+namespace rubato {
+
+using rendezvous_detail::StoreServer;
+
+class RendezvousServer::Implementation {
+ public:
+  explicit Implementation(const StoreServer::Options& options) : server(options) {}
+  StoreServer server;
+};
+
+RendezvousServer::RendezvousServer(int port, const RendezvousOptions& options) {
+  constexpr int kMaxPort = 65'535;
+  if (port < 0 || port > kMaxPort) {
+    throw Error(
+        fmt::format("the port {}; accepted: 1 to {}, or 0 for any that is free", port, kMaxPort));
+  }
+  implementation_ = std::make_unique<Implementation>(
+      StoreServer::Options{.address = options.address, .port = port, .token = options.token});
+}
+RendezvousServer::~RendezvousServer() = default;
+
+int RendezvousServer::port() const {
+  return implementation_->server.port();
+}
+
+}  // namespace rubato

@@ -13,8 +13,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/text/or_null.hpp"
-#include "base/machine/system_files.hpp"
+#include "base/core/text/json.hpp"
+#include "base/machine/machine_facts.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato::c10d_hosts_detail {

@@ -9,7 +9,7 @@
 
 #include <rubato/loop/hosts.hpp>
 
-#include "hosts/rendezvous/wire/signature.hpp"
+#include "hosts/rendezvous/protocol.hpp"
 
 namespace rubato::c10d_hosts_detail {
 

@@ -12,7 +12,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/hosts/c10d_hosts.hpp>
 
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
 #include "greeting.hpp"
 
 namespace rubato::c10d_hosts_detail {

@@ -9,7 +9,7 @@
 
 #include <rubato/libtorch/trainer.hpp>
 
-#include "base/machine/openblas.hpp"
+#include "base/machine/kernels.hpp"
 
 namespace rubato {
 

@@ -1,16 +1,130 @@
+#include <algorithm>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
+#include <ATen/Functions.h>
 #include <fmt/format.h>
+#include <torch/serialize/input-archive.h>
+#include <torch/serialize/output-archive.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
 #include "base/core/check.hpp"
-#include "base/machine/openblas.hpp"
+#include "base/machine/kernels.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
+#include "loop/optim/ranges.hpp"
 
 namespace rubato {
+
+namespace {
+
+constexpr std::string_view kName = "optimizer.torch";
+
+}  // namespace
+
+template <class T>
+TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<TrainedArray>& trained,
+                                  const TorchOptimizerMaker& make, std::vector<GroupOptions> groups)
+    : layout_(std::move(layout)),
+      groups_(std::move(groups)),
+      gradient_(at::zeros({static_cast<std::int64_t>(layout_.size())},
+                          c10::CppTypeToScalarType<T>::value)) {
+  if (trained.size() != layout_.layers()) {
+    throw Error(
+        fmt::format("an optimizer for {} tensors with a layout of {}; accepted: the same number",
+                    trained.size(), layout_.layers()));
+  }
+  // The optimizer has tensors of its own on the shared memory: their gradients are not the
+  // replicas'.
+  std::vector<torch::optim::OptimizerParamGroup> of_tensors;
+  of_tensors.reserve(trained.size());
+  for (const TrainedArray& of : trained) {
+    of_tensors.emplace_back(
+        std::vector<at::Tensor>{at::from_blob(of.array.data, of.array.shape, gradient_.options())});
+  }
+  optimizer_ = make(std::move(of_tensors));
+  if (optimizer_ == nullptr || optimizer_->param_groups().size() != layout_.layers()) {
+    throw Error(
+        fmt::format("an optimizer of libtorch must keep the {} parameter groups it is made "
+                    "for",
+                    layout_.layers()));
+  }
+  try {
+    static_cast<void>(optimizer_->param_groups().front().options().get_lr());
+  } catch (const std::exception&) {
+    throw Error("this optimizer of libtorch has no learning rate that can be set");
+  }
+}
+
+template <class T>
+void TorchOptimizer<T>::step(const Update<T>& update, Workers& workers) {
+  std::int64_t layer_begin = 0;
+  for_each_layer(layout_.layers(), update.unreached, [&](std::size_t layer, bool reached) {
+    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
+    const LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group, 0, 0);
+    torch::optim::OptimizerParamGroup& of_tensor = optimizer_->param_groups()[layer];
+    of_tensor.options().set_lr(of_layer.rate);
+    at::Tensor& parameter = of_tensor.params().front();
+    // libtorch skips a parameter without a gradient.
+    if (parameter.grad().defined() != reached) {
+      parameter.mutable_grad() =
+          reached ? gradient_.narrow(0, layer_begin, parameter.numel()).view(parameter.sizes())
+                  : at::Tensor();
+    }
+    layer_begin = static_cast<std::int64_t>(layout_.layer_ends[layer]);
+  });
+  T* const gradient = gradient_.data_ptr<T>();
+  workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      gradient[i] =
+          std::clamp(update.gradient_factor * update.gradient_sum[i], -update.clip, update.clip);
+    }
+  });
+  optimizer_->step();
+}
+
+template <class T>
+void TorchOptimizer<T>::visit_state(StateVisitor& state) {
+  StateArray archived;
+  if (!state.loading()) {
+    torch::serialize::OutputArchive archive;
+    optimizer_->save(archive);
+    std::ostringstream out;
+    archive.save_to(out);
+    std::string bytes = std::move(out).str();
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    archived = {.type = ElementType::u8, .shape = {size}, .bytes = std::move(bytes)};
+  }
+  state.array(kName, archived);
+  if (!state.loading()) return;
+  try {
+    torch::serialize::InputArchive archive;
+    archive.load_from(archived.bytes.data(), archived.bytes.size());
+    optimizer_->load(archive);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("the state's '{}' is of another optimizer: {}", kName, error.what()));
+  }
+}
+
+template class TorchOptimizer<float>;
+template class TorchOptimizer<double>;
+
+namespace {
+
+template <class T>
+auto maker_for(const TorchOptimizerMaker& make) {
+  return [make](const OptimizerParts& parts) -> std::unique_ptr<FlatOptimizer<T>> {
+    return std::make_unique<TorchOptimizer<T>>(parts.layout, parts.trained, make, parts.groups);
+  };
+}
+
+}  // namespace
+
+OwnOptimizer torch_optimizer(const TorchOptimizerMaker& make) {
+  return {.of_float = maker_for<float>(make), .of_double = maker_for<double>(make)};
+}
 
 namespace {
 

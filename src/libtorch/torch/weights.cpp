@@ -1,14 +1,27 @@
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include <ATen/Functions.h>
 #include <ATen/core/Dict.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 #include <caffe2/serialize/inline_container.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
-#include "libtorch/model/script/archive_sink.hpp"
+#include "libtorch/model/archive.hpp"
+#include "loop/data/tensors/saved_tensors.hpp"
+#include "loop/data/tensors/zip_archive.hpp"
 
 namespace rubato {
 
@@ -48,6 +61,130 @@ void stream_pickled_weights(std::span<const NamedTensor> parameters,
     writer.writeEndOfFile();
   }
   archive.rethrow();
+}
+
+namespace {
+
+constexpr std::string_view kAccepted =
+    "a state_dict, as torch.save(model.state_dict(), FILE) writes it";
+
+// A copy of numbers in row-major order.
+at::Tensor copy_of(ElementType type, const std::vector<std::int64_t>& shape, const char* numbers) {
+  // The numbers are only read.
+  auto* const data = const_cast<char*>(numbers);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return tensor_of({.name = {}, .type = type, .shape = shape, .data = data}).tensor.clone();
+}
+
+// Gives tensors memory of their own; those that shared a storage still share one.
+class Storages {
+ public:
+  at::Tensor tensor(const SavedTensor& saved) {
+    const at::Tensor& storage = storage_of(saved);
+    const bool empty = std::ranges::find(saved.shape, 0) != saved.shape.end();
+    if (empty) return at::empty(saved.shape, storage.options());
+    const at::Tensor tensor = storage.as_strided(saved.shape, saved.strides, saved.offset);
+    return saved.is_negated ? tensor.neg() : tensor;
+  }
+
+ private:
+  // Returns the storage as a one-dimensional tensor.
+  const at::Tensor& storage_of(const SavedTensor& saved) {
+    const auto [place, is_new] = storages_.try_emplace({saved.storage.data(), saved.type});
+    if (is_new) {
+      const auto elements = saved.storage.size() / size_of(saved.type);
+      place->second =
+          copy_of(saved.type, {static_cast<std::int64_t>(elements)}, saved.storage.data());
+      // Bytes other than 0 and 1 are not valid bools.
+      if (saved.type == ElementType::boolean) {
+        place->second = place->second.view(at::kByte).ne(0);
+      }
+    }
+    return place->second;
+  }
+
+  std::map<std::pair<const char*, ElementType>, at::Tensor> storages_;
+};
+
+std::vector<NamedTensor> in_archive(std::string_view bytes, const std::string& source) {
+  const auto records = zip_directory(bytes, source, kAccepted);
+  if (!records.contains("data.pkl")) {
+    throw Error(fmt::format("{}: there is no data.pkl in it; accepted: {}", source, kAccepted));
+  }
+  const std::vector<SavedTensor> listed = read_saved_tensors(records, source, kAccepted);
+  require_intact(records, source, kAccepted);
+  Storages storages;
+  std::vector<NamedTensor> tensors;
+  tensors.reserve(listed.size());
+  for (const SavedTensor& saved : listed) {
+    tensors.push_back({saved.name, storages.tensor(saved)});
+  }
+  return tensors;
+}
+
+// "a, b and 7 more".
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNames = 20;
+  const auto shown = std::min(names.size(), kMostNames);
+  std::string text = fmt::to_string(
+      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (shown == names.size()) return text;
+  return fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::string shape_of(const at::Tensor& tensor) {
+  return fmt::format("[{}]", fmt::join(tensor.sizes(), ", "));
+}
+
+}  // namespace
+
+std::vector<NamedTensor> read_weights(std::string_view bytes, const std::string& source) {
+  constexpr std::string_view kZip = "PK";
+  if (bytes.starts_with(kZip)) return in_archive(bytes, source);
+  refuse_old_torch_file(bytes, source, kAccepted);
+  const State state = parse_state(bytes, source);
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, array] : state.arrays()) {
+    tensors.push_back({name, copy_of(array.type, array.shape, array.bytes.data())});
+  }
+  return tensors;
+}
+
+void load_weights(const Model& model, std::span<const NamedTensor> weights,
+                  const std::string& source) {
+  std::map<std::string, at::Tensor> given;
+  for (const NamedTensor& named : weights) given[named.name] = named.tensor;
+  std::vector<std::string> missing;
+  std::vector<std::string> shaped;
+  const at::NoGradGuard no_grad;
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+  for (const auto* tensors : {&model.parameters, &model.buffers}) {
+    for (const NamedTensor& named : *tensors) {
+      if (!named.tensor.defined()) continue;
+      const auto found = given.find(named.name);
+      if (found == given.end()) {
+        missing.push_back(named.name);
+        continue;
+      }
+      if (found->second.sizes() != named.tensor.sizes()) {
+        shaped.push_back(fmt::format("{} ({}, not {})", named.name, shape_of(found->second),
+                                     shape_of(named.tensor)));
+      }
+      copies.emplace_back(named.tensor, found->second);
+      given.erase(found);
+    }
+  }
+  std::vector<std::string> unknown;
+  unknown.reserve(given.size());
+  for (const auto& [name, tensor] : given) unknown.push_back(name);
+  std::vector<std::string> problems;
+  if (!missing.empty()) problems.push_back("it lacks " + some_of(missing));
+  if (!unknown.empty()) problems.push_back("the model has no " + some_of(unknown));
+  if (!shaped.empty()) problems.push_back("shapes differ in " + some_of(shaped));
+  if (!problems.empty()) {
+    throw Error(
+        fmt::format("{}: {}; accepted: weights of this model", source, fmt::join(problems, "; ")));
+  }
+  for (auto& [to, from] : copies) to.copy_(from);
 }
 
 }  // namespace rubato

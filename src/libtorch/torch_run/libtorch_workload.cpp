@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
@@ -11,14 +13,93 @@
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/trainer.hpp>
+#include <rubato/libtorch/workload.hpp>
 
-#include "libtorch/model/replica/shared_state.hpp"
-#include "libtorch/torch/datasets/class_rows.hpp"
-#include "libtorch/torch/objective/generator_keeper.hpp"
+#include "base/core/check.hpp"
+#include "libtorch/model/script.hpp"
+#include "libtorch/model/shared_state.hpp"
+#include "libtorch/torch/guards.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
-#include "script_model.hpp"
+#include "libtorch/torch/sample_tensors.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
+
+void ScriptModel::begin_with(Begin begin) {
+  begin_ = std::move(begin);
+  begin_(make_model(module_));
+}
+
+ModelFactory ScriptModel::factory() {
+  if (!read_) return script_factory(module_);
+  if (std::exchange(forgotten_, false)) {
+    module_ = read_();
+    if (begin_) begin_(make_model(module_));
+  }
+  return sharing_script_factory(module_);
+}
+
+void ScriptModel::forget() {
+  if (!read_) return;
+  forget_parameters(module_);
+  forgotten_ = true;
+}
+
+namespace {
+
+// Converts targets to numbers of the outputs' type and shape: a class becomes a row of zeros with a
+// single 1.
+at::Tensor numbers_for(const at::Tensor& output, const at::Tensor& target) {
+  const bool classes =
+      !target.is_floating_point() && output.dim() == target.dim() + 1 && output.size(-1) > 1;
+  if (classes && target.ge(output.size(-1)).any().item<bool>()) {
+    throw Error(
+        fmt::format("{} outputs are too few for class {}; accepted: an output for each class",
+                    output.size(-1), target.max().item<std::int64_t>()));
+  }
+  const at::Tensor numbers = classes ? at::one_hot(target, output.size(-1)) : target;
+  const at::Tensor typed = numbers.to(output.scalar_type());
+  return typed.numel() == output.numel() ? typed.view_as(output) : typed;
+}
+
+Loss on_numbers(const Loss& loss) {
+  Loss on_them([loss](const at::Tensor& output, const at::Tensor& target) {
+    return loss(output, numbers_for(output, target));
+  });
+  return std::move(on_them).with_threshold(loss.threshold()).with_check(loss.check());
+}
+
+}  // namespace
+
+Loss run_loss(const Parsed<LossChoice>& loss, double label_smoothing, std::string_view script) {
+  if (const auto& file = loss->script) {
+    return script_loss(read_script(script, fmt::format("--loss: {}", file->string())));
+  }
+  const std::string_view name = loss->name;
+  const ClassWeights classes{.ignore = loss->ignore, .weights = loss->class_weights};
+  if (name == "cross-entropy") return cross_entropy_loss(classes, label_smoothing);
+  if (name == "nll") return nll_loss(classes, label_smoothing);
+  if (name == "mse") return on_numbers(mse_loss());
+  RUBATO_CHECK(name == "bce", "the configuration accepts known losses only");
+  return on_numbers(bce_loss());
+}
+
+std::shared_ptr<const Workload> own_workload(OwnWorkload own, const TorchOptions& options) {
+  if (!own.model) throw Error("a workload without a model; accepted: a ModelFactory");
+  if (!own.loss) throw Error("a workload without a loss; accepted: one such as nll_loss()");
+  if (!own.train) throw Error("a workload without training data; accepted: a Dataset");
+  if (own.description.empty()) {
+    own.description = fmt::format("own model: {} training and {} test samples", own.train->size(),
+                                  own.test ? own.test->size() : 0);
+  }
+  return libtorch_workload({.description = std::move(own.description),
+                            .model = std::move(own.model),
+                            .loss = std::move(own.loss),
+                            .test_loss = std::move(own.test_loss),
+                            .train = std::move(own.train),
+                            .test = std::move(own.test),
+                            .options = options});
+}
 
 namespace {
 

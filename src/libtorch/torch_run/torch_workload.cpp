@@ -1,3 +1,5 @@
+#include "torch_workload.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -17,20 +19,15 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/libtorch/workload.hpp>
 
-#include "base/core/system/memory.hpp"
-#include "libtorch/model/replica/shared_state.hpp"
-#include "libtorch/torch/datasets/sample_dataset.hpp"
-#include "libtorch/torch/objective/generator_keeper.hpp"
+#include "base/core/limits.hpp"
+#include "libtorch/model/shared_state.hpp"
+#include "libtorch/torch/guards.hpp"
+#include "libtorch/torch/sample_tensors.hpp"
 #include "libtorch_workload.hpp"
 #include "loop/data/input_file.hpp"
-#include "portable_kernels.hpp"
-#include "recorded_workload.hpp"
-#include "run_loss.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
-#include "script_model.hpp"
-#include "workload_parts.hpp"
 
 namespace rubato {
 

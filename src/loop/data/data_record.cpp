@@ -8,7 +8,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
 #include "data_files.hpp"
 
 namespace rubato {

@@ -12,7 +12,7 @@
 #include <rubato/loop/images.hpp>
 
 #include "base/core/check.hpp"
-#include "base/core/tables/field.hpp"
+#include "base/core/text/csv.hpp"
 #include "loop/data/tables/table_encoding.hpp"
 #include "sample_set.hpp"
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "base/core/numbers/functions.hpp"
+#include "base/core/portable_math.hpp"
 
 namespace rubato {
 

@@ -7,7 +7,7 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/steps/random.hpp>
 
-#include "base/core/numbers/functions.hpp"
+#include "base/core/portable_math.hpp"
 #include "dense_parameters.hpp"
 
 namespace rubato {

@@ -16,7 +16,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/loop/optimizer.hpp>
 
-#include "numbers/collective/coefficient_range.hpp"
+#include "numbers/collective/tree_sum.hpp"
 
 namespace rubato {
 

@@ -12,7 +12,7 @@
 #include <rubato/loop/training_options.hpp>
 
 #include "base/core/text/options_row.hpp"
-#include "base/core/text/split.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato {
 

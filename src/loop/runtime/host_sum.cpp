@@ -10,7 +10,7 @@
 #include <rubato/numbers/sums.hpp>
 
 #include "base/core/check.hpp"
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 
 namespace rubato {
 

@@ -12,7 +12,6 @@
 
 #include <rubato/loop/reducer.hpp>
 
-#include "numbers/collective/chunked_combining_tree.hpp"
 #include "numbers/collective/combining_tree.hpp"
 #include "numbers/collective/summation_tree.hpp"
 #include "numbers/collective/tree_sum.hpp"

@@ -11,8 +11,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/faults.hpp>
 
-#include "base/core/mix.hpp"
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/portable_math.hpp"
+#include "base/core/seconds.hpp"
 
 namespace rubato {
 

@@ -9,7 +9,7 @@
 #include <rubato/loop/reducer.hpp>
 #include <rubato/testing.hpp>
 
-#include "base/core/mix.hpp"
+#include "base/core/portable_math.hpp"
 
 namespace rubato::test {
 

@@ -8,7 +8,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/objective.hpp>
 
-#include "base/core/system/memory.hpp"
+#include "base/core/limits.hpp"
 
 namespace rubato {
 

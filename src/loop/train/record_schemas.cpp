@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "base/core/text/hour.hpp"
+#include "base/core/seconds.hpp"
 
 namespace rubato {
 

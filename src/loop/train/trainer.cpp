@@ -10,7 +10,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/trainer.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "checked_options.hpp"
 #include "checked_parts.hpp"
 #include "listeners.hpp"

@@ -9,7 +9,7 @@
 
 #include "base/core/check.hpp"
 #include "base/machine/instruction_set.hpp"
-#include "sgd_element.hpp"
+#include "tree_sum.hpp"
 
 namespace rubato {
 

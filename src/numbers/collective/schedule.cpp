@@ -11,7 +11,6 @@
 #include <rubato/base/spec.hpp>
 
 #include "base/core/check.hpp"
-#include "numbers/collective/algorithms/algorithms.hpp"
 
 namespace rubato {
 

@@ -6,7 +6,6 @@
 
 #include "base/core/check.hpp"
 #include "base/machine/instruction_set.hpp"
-#include "sgd_element.hpp"
 #include "summation_tree.hpp"
 
 namespace rubato {

@@ -8,13 +8,8 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/numbers/rule.hpp>
 
-#include "numbers/scaling/rules/adascale_rule.hpp"
-#include "numbers/scaling/rules/constant_rule.hpp"
-#include "numbers/scaling/rules/lbsgd_rule.hpp"
-#include "numbers/scaling/rules/linear_momentum_rule.hpp"
-#include "numbers/scaling/rules/linear_rule.hpp"
-#include "numbers/scaling/rules/ramp_rule.hpp"
-#include "numbers/scaling/rules/root_rule.hpp"
+#include "lbsgd_rule.hpp"
+#include "rules.hpp"
 
 namespace rubato {
 

@@ -12,7 +12,7 @@
 #include <rubato/steps/batch_policies.hpp>
 #include <rubato/steps/cluster_model.hpp>
 
-#include "base/core/text/split.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato {
 

@@ -18,7 +18,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "plugin.hpp"
 #include "run_option.hpp"
 #include "toml.hpp"

@@ -11,9 +11,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/system/memory.hpp"
-#include "base/core/text/split.hpp"
+#include "base/core/file.hpp"
+#include "base/core/limits.hpp"
+#include "base/core/text/text.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato {

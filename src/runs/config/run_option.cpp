@@ -23,8 +23,8 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/random.hpp>
 
-#include "base/core/text/or_null.hpp"
-#include "base/core/text/split.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
 #include "chosen_parts.hpp"
 #include "plugin.hpp"
 #include "readings.hpp"

@@ -24,13 +24,13 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 
-#include "base/core/system/cgroup.hpp"
-#include "base/core/system/process.hpp"
-#include "base/core/system/stopwatch.hpp"
-#include "base/core/text/or_null.hpp"
-#include "base/core/text/split.hpp"
-#include "base/machine/openblas.hpp"
-#include "base/machine/system_files.hpp"
+#include "base/core/limits.hpp"
+#include "base/core/process.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
+#include "base/machine/kernels.hpp"
+#include "base/machine/machine_facts.hpp"
 
 namespace rubato::doctor {
 

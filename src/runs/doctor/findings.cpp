@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/machine/openblas.hpp"
+#include "base/machine/kernels.hpp"
 
 namespace rubato::doctor {
 

@@ -7,7 +7,7 @@
 
 #include <rubato/base/parse.hpp>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "facts.hpp"
 
 namespace rubato::doctor {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/core/tables/text_table.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
 #include "findings.hpp"
 
 namespace rubato::doctor {

@@ -10,7 +10,7 @@
 #include <rubato/loop/reducer.hpp>
 #include <rubato/numbers/sums.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "loop/runtime/schedule_executor.hpp"
 #include "numbers/collective/schedule.hpp"

@@ -18,7 +18,7 @@
 #include <rubato/numbers/sums.hpp>
 
 #include "base/core/check.hpp"
-#include "base/machine/system_files.hpp"
+#include "base/machine/machine_facts.hpp"
 
 namespace rubato::lab {
 

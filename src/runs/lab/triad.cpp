@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "measure.hpp"
 

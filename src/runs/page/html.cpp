@@ -9,8 +9,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/json.hpp"
 #include "base/state/sha256.hpp"
 #include "web_files.hpp"
 

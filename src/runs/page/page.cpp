@@ -9,8 +9,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/printable.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/text.hpp"
 #include "base/state/sha256.hpp"
 #include "experiment_page.hpp"
 #include "html.hpp"

@@ -11,7 +11,7 @@
 
 #include <rubato/steps/step_source.hpp>
 
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
 #include "runs/report/report_schemas.hpp"
 

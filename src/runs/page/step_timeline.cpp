@@ -14,7 +14,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/loop/trainer.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/report/timeline.hpp"
 #include "thinned_run.hpp"
 

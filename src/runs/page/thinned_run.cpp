@@ -9,7 +9,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_folder.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/toml.hpp"
 #include "runs/report/timeline.hpp"

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "base/core/terminal/canvas.hpp"
-#include "base/core/terminal/paint.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/terminal/charts.hpp"
+#include "base/core/terminal/terminal.hpp"
+#include "base/core/text/text.hpp"
 #include "plot.hpp"
 
 namespace rubato {

@@ -16,9 +16,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/hour.hpp"
-#include "base/core/text/printable.hpp"
+#include "base/core/file.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/text/text.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/configuration_file.hpp"
 

@@ -10,8 +10,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/printable.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/text.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"

@@ -20,9 +20,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/tables/csv_field.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/csv.hpp"
+#include "base/core/text/json.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "report_schemas.hpp"
 

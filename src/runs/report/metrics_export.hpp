@@ -11,7 +11,7 @@
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/records.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 
 namespace rubato {
 

@@ -12,8 +12,8 @@
 #include <rubato/loop/records.hpp>
 #include <rubato/steps/step_source.hpp>
 
-#include "base/core/system/stopwatch.hpp"
-#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "run_viewer.hpp"
 

@@ -13,8 +13,8 @@
 
 #include <rubato/runs/records.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/json.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "base/state/sha256.hpp"
 #include "report_schemas.hpp"

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
 
 namespace rubato {
 

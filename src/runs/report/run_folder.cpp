@@ -14,7 +14,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run_folder.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 
 namespace rubato {
 

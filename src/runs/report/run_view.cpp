@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "base/core/terminal/drawn_line.hpp"
-#include "base/core/terminal/paint.hpp"
-#include "base/core/terminal/sparkline.hpp"
-#include "base/core/text/hour.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/charts.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/terminal/terminal.hpp"
+#include "base/core/text/text.hpp"
 #include "progress.hpp"
 
 namespace rubato {

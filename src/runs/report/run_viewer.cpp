@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
-#include "base/core/text/hour.hpp"
 
 namespace rubato {
 

@@ -7,8 +7,8 @@
 #include <rubato/loop/records.hpp>
 #include <rubato/steps/step_plan.hpp>
 
-#include "base/core/system/stopwatch.hpp"
-#include "base/core/terminal/drawn_block.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "run_view.hpp"
 
 namespace rubato {

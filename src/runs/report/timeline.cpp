@@ -12,7 +12,7 @@
 
 #include <rubato/base/parse.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 
 namespace rubato {
 

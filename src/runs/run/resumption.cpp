@@ -14,7 +14,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"

@@ -16,7 +16,7 @@
 #include <rubato/runs/run_folder.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "runs/config/values/trace_source.hpp"
 
 namespace rubato {

@@ -11,7 +11,7 @@
 #include <rubato/runs/tensorboard.hpp>
 
 #include "base/core/check.hpp"
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "loop/data/input_file.hpp"
 #include "resumption.hpp"
 #include "run_description.hpp"

@@ -10,7 +10,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/text/printable.hpp"
+#include "base/core/text/text.hpp"
 #include "resumption.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/tensorboard/event_folder.hpp"

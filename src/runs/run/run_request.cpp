@@ -16,8 +16,8 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/trace.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/machine/kernel_variables.hpp"
+#include "base/core/file.hpp"
+#include "base/machine/kernels.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/readings.hpp"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "base/core/system/file.hpp"
-#include "base/core/system/memory.hpp"
+#include "base/core/file.hpp"
+#include "base/core/limits.hpp"
 #include "run_request.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"

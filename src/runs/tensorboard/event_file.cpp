@@ -10,7 +10,7 @@
 
 #include <rubato/runs/tensorboard.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "event_writer.hpp"
 
 namespace rubato {

@@ -12,7 +12,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 
 namespace rubato {
 

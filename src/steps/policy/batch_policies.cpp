@@ -7,8 +7,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/batch_policies.hpp>
 
-#include "goodput_policy.hpp"
-#include "noise_scale_policy.hpp"
+#include "adaptive_policies.hpp"
 
 namespace rubato {
 

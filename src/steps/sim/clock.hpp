@@ -9,7 +9,7 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/step_source.hpp>
 
-#include "base/core/text/hour.hpp"
+#include "base/core/seconds.hpp"
 
 // Helpers of the sources with a clock.
 

@@ -9,9 +9,9 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/availability.hpp>
 
+#include "availability_parts.hpp"
 #include "base/core/check.hpp"
-#include "base/core/text/hour.hpp"
-#include "microseconds.hpp"
+#include "base/core/seconds.hpp"
 
 namespace rubato {
 

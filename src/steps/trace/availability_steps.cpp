@@ -10,7 +10,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/availability.hpp>
 
-#include "microseconds.hpp"
+#include "availability_parts.hpp"
 
 namespace rubato {
 

@@ -1,3 +1,5 @@
+#include "base/core/text/csv.hpp"
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -13,10 +15,8 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/trace.hpp>
 
-#include "base/core/tables/csv_line.hpp"
-#include "base/core/tables/field.hpp"
-#include "base/core/tables/text_reader.hpp"
-#include "base/core/text/split.hpp"
+#include "base/core/text/text.hpp"
+#include "base/core/text/text_reader.hpp"
 
 namespace rubato {
 

@@ -7,10 +7,9 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/availability.hpp>
 
-#include "base/core/tables/csv_line.hpp"
-#include "base/core/tables/field.hpp"
-#include "base/core/tables/text_reader.hpp"
-#include "steps/trace/importers/importers.hpp"
+#include "availability_parts.hpp"
+#include "base/core/text/csv.hpp"
+#include "base/core/text/text_reader.hpp"
 
 namespace rubato {
 

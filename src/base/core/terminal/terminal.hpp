@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato {
 
@@ -17,5 +20,14 @@ namespace rubato {
 
 /// True if the environment's locale is UTF-8.
 [[nodiscard]] bool speaks_utf8();
+
+/// Colours of text; the terminal chooses their shades.
+enum class Ink { plain, dim, red, green, yellow, blue, magenta, cyan };
+
+/// `text` in a colour, or unchanged if not `colours`.
+[[nodiscard]] std::string painted(std::string_view text, Ink ink, bool colours);
+
+/// Columns that `text` occupies, ignoring the codes of painted().
+[[nodiscard]] std::size_t painted_width(std::string_view text);
 
 }  // namespace rubato

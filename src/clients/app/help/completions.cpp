@@ -10,7 +10,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/text/split.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/commands.hpp"
 
 namespace rubato::app {

@@ -11,7 +11,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/check.hpp"
-#include "base/core/tables/text_table.hpp"
+#include "base/core/text/text_table.hpp"
 #include "clients/app/line/output.hpp"
 
 namespace rubato::app {

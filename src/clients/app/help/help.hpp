@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato::app {
 

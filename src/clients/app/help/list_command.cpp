@@ -10,9 +10,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/tables/text_table.hpp"
-#include "base/core/text/or_null.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
+#include "base/core/text/text_table.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"

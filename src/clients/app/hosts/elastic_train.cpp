@@ -18,7 +18,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_folder.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "clients/app/line/signals.hpp"
 #include "clients/app/train/terminal_run.hpp"
 #include "clients/app/train/train_programs.hpp"

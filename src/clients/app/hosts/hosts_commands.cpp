@@ -10,7 +10,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
 #include "host_arguments.hpp"
-#include "hosts/run_status/read_run.hpp"
+#include "hosts/run_status/run_status.hpp"
 #include "hosts_table.hpp"
 
 namespace rubato::app {

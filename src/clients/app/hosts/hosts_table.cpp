@@ -11,8 +11,8 @@
 
 #include <rubato/base/parse.hpp>
 
-#include "base/core/tables/text_table.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
 #include "clients/app/line/output.hpp"
 #include "runs/report/progress.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "hosts/run_status/run_status.hpp"
 
 namespace rubato::app {

@@ -19,7 +19,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_folder.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "clients/app/train/terminal_run.hpp"
 #include "runs/run/resumption.hpp"
 

@@ -10,10 +10,10 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 
-#include "base/core/system/stopwatch.hpp"
-#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
-#include "base/core/text/printable.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"

@@ -12,8 +12,8 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
-#include "base/core/system/file.hpp"
-#include "base/core/system/process.hpp"
+#include "base/core/file.hpp"
+#include "base/core/process.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato::app {

@@ -9,7 +9,7 @@
 #include <rubato/steps/plan.hpp>
 #include <rubato/steps/step_plan.hpp>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "runs/run/workload/run_steps.hpp"
 
 namespace rubato::app {

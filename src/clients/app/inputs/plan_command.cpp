@@ -13,8 +13,8 @@
 #include <rubato/steps/plan.hpp>
 #include <rubato/steps/random.hpp>
 
-#include "base/core/tables/text_table.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/number_text.hpp"

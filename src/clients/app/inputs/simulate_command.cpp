@@ -17,11 +17,10 @@
 #include <rubato/steps/random.hpp>
 
 #include "base/core/product.hpp"
-#include "base/core/system/stopwatch.hpp"
-#include "base/core/tables/text_table.hpp"
-#include "base/core/terminal/drawn_line.hpp"
-#include "base/core/text/hour.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/number_text.hpp"

@@ -14,7 +14,7 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/availability.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"

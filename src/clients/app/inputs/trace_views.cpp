@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/core/tables/text_table.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
 #include "clients/app/line/number_text.hpp"
 
 namespace rubato::app {

@@ -7,7 +7,7 @@
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/trace.hpp>
 
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato::app {
 

@@ -14,8 +14,8 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/loop/hosts.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/system/memory.hpp"
+#include "base/core/file.hpp"
+#include "base/core/limits.hpp"
 #include "clients/app/help/help.hpp"
 #include "exit_code.hpp"
 #include "output.hpp"

@@ -4,9 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/printable.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato::app {
 

@@ -13,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/core/system/process.hpp"
+#include "base/core/process.hpp"
 #include "base/core/terminal/terminal.hpp"
 
 namespace rubato::app {

@@ -11,9 +11,9 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/terminal/drawn_line.hpp"
-#include "base/core/text/printable.hpp"
+#include "base/core/file.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"

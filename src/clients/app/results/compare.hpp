@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/core/system/stopwatch.hpp"
-#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
 #include "runs/experiment/design/design.hpp"
 

@@ -13,7 +13,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "compare.hpp"

@@ -14,8 +14,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/file.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"

@@ -9,7 +9,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"

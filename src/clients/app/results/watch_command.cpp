@@ -14,12 +14,10 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/terminal/drawn_block.hpp"
-#include "base/core/terminal/drawn_line.hpp"
-#include "base/core/terminal/paint.hpp"
-#include "base/core/terminal/sparkline.hpp"
+#include "base/core/terminal/charts.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"

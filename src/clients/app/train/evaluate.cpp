@@ -18,10 +18,10 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/tables/csv_field.hpp"
-#include "base/core/tables/text_table.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/csv.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"

@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "base/core/text/hour.hpp"
-#include "base/core/text/printable.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/line/number_text.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"

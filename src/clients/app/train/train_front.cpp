@@ -18,7 +18,7 @@
 #include <rubato/loop/objective.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/process.hpp"
+#include "base/core/process.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/output.hpp"
 #include "evaluate.hpp"

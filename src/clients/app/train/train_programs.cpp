@@ -13,7 +13,7 @@
 #include <rubato/loop/verify.hpp>
 #include <rubato/runs/calibration.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
 #include "runs/config/values/trace_source.hpp"

@@ -63,7 +63,7 @@ class NamedRule:
 
 
 def rule_for_cpp(rule):
-    """The calls of a rule for C++ (src/clients/python/parts/rule.hpp); None if it is not a function."""
+    """The calls of a rule for C++ (src/clients/python/callbacks.hpp); None if it is not a function."""
     if not callable(rule):
         return None
 

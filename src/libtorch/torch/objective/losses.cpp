@@ -14,8 +14,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
-#include "libtorch/model/script/script_call.hpp"
-#include "libtorch/torch/datasets/class_rows.hpp"
+#include "libtorch/model/script.hpp"
+#include "libtorch/torch/sample_tensors.hpp"
 
 namespace rubato {
 

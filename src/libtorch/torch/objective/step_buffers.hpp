@@ -10,8 +10,8 @@
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/training_options.hpp>
 
-#include "libtorch/model/replica/replica.hpp"
-#include "libtorch/model/replica/shared_state.hpp"
+#include "libtorch/model/replica.hpp"
+#include "libtorch/model/shared_state.hpp"
 
 namespace rubato {
 

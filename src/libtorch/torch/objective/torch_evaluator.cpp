@@ -9,10 +9,10 @@
 
 #include <rubato/base/error.hpp>
 
-#include "autocast.hpp"
-#include "libtorch/model/half.hpp"
+#include "libtorch/model/dispatch_scopes.hpp"
 #include "libtorch/operators/operators.hpp"
-#include "libtorch/torch/datasets/checked_batch.hpp"
+#include "libtorch/torch/guards.hpp"
+#include "libtorch/torch/sample_tensors.hpp"
 
 namespace rubato {
 

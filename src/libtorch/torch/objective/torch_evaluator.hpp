@@ -12,8 +12,8 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/loop/objective.hpp>
 
-#include "libtorch/model/replica/random_stream.hpp"
-#include "libtorch/model/replica/replica.hpp"
+#include "libtorch/model/dispatch_scopes.hpp"
+#include "libtorch/model/replica.hpp"
 #include "step_buffers.hpp"
 
 namespace rubato {

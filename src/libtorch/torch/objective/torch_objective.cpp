@@ -10,14 +10,12 @@
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
-#include "base/machine/openblas.hpp"
+#include "base/machine/kernels.hpp"
 #include "evaluation.hpp"
-#include "generator_keeper.hpp"
-#include "libtorch/torch/optimizer/master_weights.hpp"
-#include "libtorch/torch/optimizer/trained_arrays.hpp"
-#include "libtorch/torch/trial.hpp"
+#include "libtorch/torch/guards.hpp"
 #include "step_buffers.hpp"
 #include "torch_evaluator.hpp"
+#include "trial.hpp"
 
 namespace rubato {
 

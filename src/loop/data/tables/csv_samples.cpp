@@ -13,8 +13,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/memory.hpp"
-#include "base/core/tables/field.hpp"
+#include "base/core/limits.hpp"
+#include "base/core/text/csv.hpp"
 #include "csv_table.hpp"
 #include "loop/data/data_files.hpp"
 #include "table_encoding.hpp"

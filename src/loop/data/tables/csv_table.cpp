@@ -13,7 +13,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "base/core/tables/field.hpp"
+#include "base/core/text/csv.hpp"
 #include "text.hpp"
 
 namespace rubato {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/core/tables/csv_line.hpp"
-#include "base/core/tables/text_reader.hpp"
+#include "base/core/text/csv.hpp"
+#include "base/core/text/text_reader.hpp"
 #include "table_encoding.hpp"
 
 namespace rubato {

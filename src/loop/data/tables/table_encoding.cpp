@@ -14,7 +14,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/tables/field.hpp"
+#include "base/core/text/csv.hpp"
 #include "csv_table.hpp"
 
 namespace rubato {

@@ -11,7 +11,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/memory.hpp"
+#include "base/core/limits.hpp"
 #include "loop/data/input_file.hpp"
 #include "loop/data/sample_set.hpp"
 #include "number_array.hpp"

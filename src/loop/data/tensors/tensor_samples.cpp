@@ -9,7 +9,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/tables/field.hpp"
+#include "base/core/text/csv.hpp"
 #include "loop/data/data_files.hpp"
 #include "saved_tensors.hpp"
 

@@ -11,7 +11,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/memory.hpp"
+#include "base/core/limits.hpp"
 
 namespace rubato {
 

@@ -14,7 +14,7 @@
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/steps/random.hpp>
 
-#include "base/core/mix.hpp"
+#include "base/core/portable_math.hpp"
 #include "loop/train/checked_options.hpp"
 #include "step_meter.hpp"
 

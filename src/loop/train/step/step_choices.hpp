@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/core/system/memory.hpp"
+#include "base/core/limits.hpp"
 #include "loop/runtime/host_sum.hpp"
 #include "step_engine.hpp"
 

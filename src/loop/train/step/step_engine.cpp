@@ -17,7 +17,7 @@
 #include <rubato/numbers/sums.hpp>
 
 #include "applied_gradient.hpp"
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "loop/runtime/host_sum.hpp"
 #include "loop/runtime/step_executor.hpp"

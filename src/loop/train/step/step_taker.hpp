@@ -16,7 +16,7 @@
 #include <rubato/steps/walk.hpp>
 
 #include "loop/train/listeners.hpp"
-#include "numbers/scaling/noise_scale.hpp"
+#include "numbers/scaling/gradient_noise.hpp"
 #include "step_engine.hpp"
 
 namespace rubato {

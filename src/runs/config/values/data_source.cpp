@@ -16,7 +16,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/images.hpp>
 
-#include "base/core/text/split.hpp"
+#include "base/core/text/text.hpp"
 #include "loop/data/published_data.hpp"
 
 namespace rubato {

@@ -14,7 +14,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/cluster_model.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/config/allowed.hpp"
 
 namespace rubato {

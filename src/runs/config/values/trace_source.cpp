@@ -16,7 +16,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/availability.hpp>
 
-#include "base/core/text/split.hpp"
+#include "base/core/text/text.hpp"
 #include "runs/config/allowed.hpp"
 
 namespace rubato {

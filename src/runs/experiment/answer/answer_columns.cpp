@@ -13,8 +13,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "base/core/tables/csv_field.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/csv.hpp"
+#include "base/core/text/json.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/experiment/design/value_list.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "answer.hpp"
-#include "base/core/text/or_null.hpp"
+#include "base/core/text/json.hpp"
 #include "runs/experiment/design/design.hpp"
 
 namespace rubato {

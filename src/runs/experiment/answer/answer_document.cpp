@@ -9,7 +9,7 @@
 
 #include "answer_columns.hpp"
 #include "answer_facts.hpp"
-#include "base/core/text/wrapped.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato {
 

@@ -7,7 +7,7 @@
 
 #include "answer.hpp"
 #include "answer_columns.hpp"
-#include "base/core/tables/text_table.hpp"
+#include "base/core/text/text_table.hpp"
 #include "runs/experiment/design/design.hpp"
 
 namespace rubato {

@@ -10,8 +10,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/tensorboard.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/printable.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/text.hpp"
 #include "run_result.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"

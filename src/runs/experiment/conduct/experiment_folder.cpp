@@ -19,7 +19,7 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/run_folder.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/experiment/design/design_file.hpp"

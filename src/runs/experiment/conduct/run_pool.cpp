@@ -17,8 +17,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/file.hpp"
+#include "base/core/seconds.hpp"
 
 namespace rubato {
 

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "base/core/system/process.hpp"
+#include "base/core/process.hpp"
 #include "experiment_folder.hpp"
 
 namespace rubato {

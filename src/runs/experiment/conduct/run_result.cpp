@@ -13,7 +13,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/model_choice.hpp"

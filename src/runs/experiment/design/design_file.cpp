@@ -13,7 +13,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/toml.hpp"

@@ -11,7 +11,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "base/core/text/split.hpp"
+#include "base/core/text/text.hpp"
 #include "design.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"

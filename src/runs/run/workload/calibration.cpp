@@ -12,7 +12,7 @@
 #include <rubato/runs/calibration.hpp>
 #include <rubato/steps/step_plan.hpp>
 
-#include "base/core/system/stopwatch.hpp"
+#include "base/core/seconds.hpp"
 #include "numbers/collective/host_runs.hpp"
 #include "step_samples.hpp"
 

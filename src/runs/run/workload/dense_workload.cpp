@@ -8,7 +8,7 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/memory.hpp"
+#include "base/core/limits.hpp"
 #include "loop/eigen/dense_parameters.hpp"
 #include "run_data.hpp"
 #include "runs/config/values/model_choice.hpp"

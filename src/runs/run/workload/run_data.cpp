@@ -16,7 +16,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/check.hpp"
-#include "base/core/system/file.hpp"
+#include "base/core/file.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/images/digits.hpp"
 #include "loop/data/tables/table_encoding.hpp"

@@ -18,8 +18,8 @@
 #include <rubato/loop/observers.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/system/file.hpp"
-#include "base/core/text/split.hpp"
+#include "base/core/file.hpp"
+#include "base/core/text/text.hpp"
 #include "run_data.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"

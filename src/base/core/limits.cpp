@@ -1,0 +1,343 @@
+#include "limits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <latch>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/core/text/text.hpp"
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The groups of one hierarchy, from the process's own up to the root of the mount.
+using Groups = std::vector<fs::path>;
+
+// Version 1 expresses "no limit" by the largest number of pages.
+constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The whole number at the beginning of `text`.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::int64_t> number_of(const fs::path& file) {
+  return number_in(text_of(file));
+}
+
+// The value of `wanted` in lines "name number"; 0 if it is missing.
+std::int64_t value_in(const std::string& text, std::string_view wanted) {
+  std::istringstream lines(text);
+  std::string name;
+  std::int64_t value = 0;
+  while (lines >> name >> value) {
+    if (name == wanted) return value;
+  }
+  return 0;
+}
+
+// The process's group in a hierarchy, from a line "number:controllers:path" of /proc/self/cgroup.
+struct Membership {
+  std::string controllers;
+  std::string path;
+};
+
+std::vector<Membership> memberships(const fs::path& root) {
+  std::istringstream lines(text_of(root / "proc/self/cgroup"));
+  std::vector<Membership> found;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    found.push_back({line.substr(first + 1, second - first - 1), line.substr(second + 1)});
+  }
+  return found;
+}
+
+// In a container the path may be the host's, which is invisible there; the mount is then the
+// container's own group.
+Groups groups_of(const fs::path& mount, std::string_view path) {
+  std::error_code ignored;
+  while (path.starts_with('/')) path.remove_prefix(1);
+  Groups groups;
+  if (!fs::is_directory(mount, ignored)) return groups;
+  fs::path relative = fs::path(path).lexically_normal();
+  const bool inside = !relative.empty() && *relative.begin() != ".." && relative != ".";
+  if (inside && fs::is_directory(mount / relative, ignored)) {
+    for (; !relative.empty(); relative = relative.parent_path()) groups.push_back(mount / relative);
+  }
+  groups.push_back(mount);
+  return groups;
+}
+
+bool lists(std::string_view controllers, std::string_view wanted) {
+  const std::vector<std::string_view> all = split_at(controllers, ',');
+  return std::ranges::find(all, wanted) != all.end();
+}
+
+template <class T>
+void tighten(std::optional<T>& limit, T value) {
+  if (!limit || value < *limit) limit = value;
+}
+
+void limit_memory(CgroupLimits& limits, std::int64_t limit, std::int64_t used,
+                  std::int64_t reclaimable) {
+  tighten(limits.memory, limit);
+  tighten(limits.memory_left,
+          std::max<std::int64_t>(0, limit - std::max<std::int64_t>(0, used - reclaimable)));
+}
+
+void read_version_2(CgroupLimits& limits, const Groups& groups) {
+  for (const fs::path& group : groups) {
+    std::istringstream max(text_of(group / "cpu.max"));
+    std::string quota;
+    double period = 0;
+    if (max >> quota >> period && period > 0) {
+      if (const auto microseconds = number_in(quota)) {
+        tighten(limits.cpus, static_cast<double>(*microseconds) / period);
+      }
+    }
+    if (const auto limit = number_of(group / "memory.max")) {
+      limit_memory(limits, *limit, number_of(group / "memory.current").value_or(0),
+                   value_in(text_of(group / "memory.stat"), "inactive_file"));
+    }
+  }
+}
+
+void read_version_1_cpu(CgroupLimits& limits, const Groups& groups) {
+  for (const fs::path& group : groups) {
+    const auto quota = number_of(group / "cpu.cfs_quota_us");
+    const auto period = number_of(group / "cpu.cfs_period_us");
+    if (quota && period && *quota > 0 && *period > 0) {
+      tighten(limits.cpus, static_cast<double>(*quota) / static_cast<double>(*period));
+    }
+  }
+}
+
+void read_version_1_memory(CgroupLimits& limits, const Groups& groups) {
+  for (const fs::path& group : groups) {
+    const auto limit = number_of(group / "memory.limit_in_bytes");
+    if (!limit || *limit >= kUnlimited) continue;
+    limit_memory(limits, *limit, number_of(group / "memory.usage_in_bytes").value_or(0),
+                 value_in(text_of(group / "memory.stat"), "total_inactive_file"));
+  }
+}
+
+}  // namespace
+
+CgroupLimits cgroup_limits(const fs::path& root) {
+  const fs::path mounts = root / "sys/fs/cgroup";
+  CgroupLimits limits;
+  for (const auto& [controllers, path] : memberships(root)) {
+    if (controllers.empty()) {
+      // Version 2 is mounted alone, or beside version 1.
+      read_version_2(limits, groups_of(mounts, path));
+      read_version_2(limits, groups_of(mounts / "unified", path));
+      continue;
+    }
+    for (const std::string& folder :
+         {controllers, std::string("cpu"), std::string("cpu,cpuacct"), std::string("memory")}) {
+      const Groups groups = groups_of(mounts / folder, path);
+      if (lists(controllers, "cpu") && folder != "memory") read_version_1_cpu(limits, groups);
+      if (lists(controllers, "memory") && !folder.starts_with("cpu")) {
+        read_version_1_memory(limits, groups);
+      }
+    }
+  }
+  return limits;
+}
+
+namespace {
+
+// The number at the beginning of a file.
+std::optional<double> number_in(const fs::path& file) {
+  std::ifstream in(file);
+  double number = 0;
+  if (in >> number) return number;
+  return std::nullopt;
+}
+
+// The total in a line such as "MemTotal:  24576000 kB".
+std::optional<double> physical_memory(const fs::path& root) {
+  constexpr double kKibi = 1024;
+  std::ifstream in(root / "proc/meminfo");
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name;
+    double kibibytes = 0;
+    if (words >> name >> kibibytes && name == "MemTotal:") return kibibytes * kKibi;
+  }
+  return std::nullopt;
+}
+
+// The part of the address space that is not mapped yet; the limit includes what is mapped.
+std::optional<double> address_space(const fs::path& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const double pages = number_in(root / "proc/self/statm").value_or(0);
+  const double mapped = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - mapped);
+}
+
+// The remainder of `ulimit -d`, which counts private memory but no mapped files.
+std::optional<double> data_segment(const fs::path& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  // The sixth number of statm is the size of data and stack, in pages.
+  std::ifstream in(root / "proc/self/statm");
+  double pages = 0;
+  for (int i = 0; i < 6 && in >> pages; ++i) {
+  }
+  const double used = in ? pages * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - used);
+}
+
+// True if a thread could not be started. The system gives the same error code for lack of memory
+// for the stack and for a limit of threads.
+bool is_thread_refused(const std::exception& error) {
+  const auto* const refused = dynamic_cast<const std::system_error*>(&error);
+  if (refused != nullptr) return refused->code() == std::errc::resource_unavailable_try_again;
+  // oneTBB throws its error without the code.
+  return std::string_view(error.what()).find("pthread_create has failed") != std::string_view::npos;
+}
+
+// True if the stack of a thread can be mapped.
+bool can_have_stack() {
+  constexpr std::size_t kStack = std::size_t{8} << 20U;
+  void* const stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return stack != MAP_FAILED && munmap(stack, kStack) == 0;
+}
+
+std::string no_further_thread() {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return fmt::format(
+      "no further thread could be started: {} (pids.max); fewer --threads need less",
+      limited ? fmt::format("ulimit -u allows this user {} processes and threads, and the control "
+                            "group may allow fewer",
+                            limit.rlim_cur)
+              : "the system or the control group allows no more");
+}
+
+}  // namespace
+
+MemoryLimit memory_limit(const fs::path& root) {
+  MemoryLimit lowest{.bytes = 1e300, .what = "no limit"};
+  const auto consider = [&](const std::optional<double>& bytes, const char* what,
+                            bool of_addresses = false) {
+    if (bytes && *bytes < lowest.bytes) {
+      lowest = {.bytes = *bytes, .what = what, .of_addresses = of_addresses};
+    }
+  };
+  consider(physical_memory(root), "physical memory");
+  consider(cgroup_limits(root).memory, "the limit of its control group");
+  consider(address_space(root), "what ulimit -v leaves", true);
+  consider(data_segment(root), "what ulimit -d leaves");
+  return lowest;
+}
+
+std::string bytes_text(double bytes) {
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  constexpr std::array<Unit, 5> kUnits{
+      {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}}};
+  for (const Unit& unit : kUnits) {
+    if (bytes < unit.size && unit.size > 1) continue;
+    return fmt::format("{:.3g} {}", bytes / unit.size, unit.name);
+  }
+  return {};
+}
+
+void require_memory(double bytes, std::string_view needs, std::string_view help,
+                    const MemoryLimit& limit) {
+  if (bytes <= limit.bytes) return;
+  throw MemoryError(fmt::format("{} {}, and {} is {}; {}", needs, bytes_text(bytes), limit.what,
+                                bytes_text(limit.bytes), help));
+}
+
+void require_threads(int count) {
+  // The threads only wait, so a small stack is enough.
+  constexpr std::size_t kStack = std::size_t{256} << 10U;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  std::latch end(1);
+  std::vector<pthread_t> threads(static_cast<std::size_t>(std::max(count, 0)));
+  std::size_t started = 0;
+  const auto wait = [](void* latch) -> void* {
+    static_cast<std::latch*>(latch)->wait();
+    return nullptr;
+  };
+  while (started < threads.size() &&
+         pthread_create(&threads[started], &attributes, wait, &end) == 0) {
+    ++started;
+  }
+  end.count_down();
+  for (std::size_t i = 0; i < started; ++i) pthread_join(threads[i], nullptr);
+  pthread_attr_destroy(&attributes);
+  if (started == threads.size()) return;
+  throw MemoryError(can_have_stack()
+                        ? no_further_thread()
+                        : fmt::format("memory for {} threads could not be allocated", count));
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  if (dynamic_cast<const std::length_error*>(&error) != nullptr) return true;
+  if (is_thread_refused(error)) return true;
+  const std::string_view text = error.what();
+  // libtorch: "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error
+  // code 12".
+  return text.find("std::bad_alloc") != std::string_view::npos ||
+         text.find("can't allocate memory") != std::string_view::npos;
+}
+
+std::optional<std::string> memory_failure(const std::exception& error, std::string_view help,
+                                          const MemoryLimit& limit) {
+  constexpr std::string_view kAmount = "you tried to allocate ";
+  const std::string_view text = error.what();
+  if (!is_out_of_memory(error)) return std::nullopt;
+  if (is_thread_refused(error) && can_have_stack()) {
+    return no_further_thread();
+  }
+  std::string asked = "memory";
+  if (const std::size_t place = text.find(kAmount); place != std::string_view::npos) {
+    const double bytes = std::strtod(text.data() + place + kAmount.size(), nullptr);
+    asked = fmt::format("{} of memory", bytes_text(bytes));
+  }
+  return fmt::format("{} could not be allocated, {} is {}; {}", asked, limit.what,
+                     bytes_text(limit.bytes), help);
+}
+
+}  // namespace rubato

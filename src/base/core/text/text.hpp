@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato {
+
+/// The pieces of `text` between the marks, as views into it; a text without marks is one piece,
+/// which may be empty.
+[[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char mark);
+
+/// Position of the comma before the arguments of "PATH,NAME=VALUE,...", or of the end. Paths may
+/// contain commas, too; only text after a comma that looks like "NAME=" is an argument. `lists`
+/// names the arguments that take several values separated by commas.
+[[nodiscard]] std::size_t arguments_begin(std::string_view text,
+                                          std::span<const std::string_view> lists = {});
+
+/// The text with '?' instead of each control character except line ends, so that quotations from a
+/// file cannot steer the terminal.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// The text as one word for a POSIX shell: unchanged if no character of it has a meaning there,
+/// else in quotes. Control characters, which printable() would change, are written in the form
+/// $'\n' of bash, zsh and ksh.
+[[nodiscard]] std::string shell_quoted(std::string_view text);
+
+/// The text as a string literal of Python, in single quotes.
+[[nodiscard]] std::string python_quoted(std::string_view text);
+
+/// Columns that `text` occupies on a terminal: one for each character of UTF-8.
+[[nodiscard]] std::size_t width_of(std::string_view text);
+
+/// The longest lines of a text.
+struct LineWidth {
+  static constexpr std::size_t kUnlimited = std::string_view::npos;
+  static constexpr std::size_t kProse = 80;
+
+  /// The terminal's width; lines of a file or a pipe are unlimited.
+  std::size_t columns = kUnlimited;
+
+  /// The width of running text, which is hard to read in longer lines.
+  [[nodiscard]] std::size_t prose() const { return std::min(columns, kProse); }
+};
+
+/// The words of `text` in lines of at most LineWidth::prose() columns, unless a word is longer. The
+/// first line continues after `indent` columns of other text; later lines are indented by as many
+/// blanks. No line ends with a blank, and the last has no '\n'.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t indent, LineWidth width = {});
+
+/// `text` with long lines broken at a gap of several blanks or else between words, and continued
+/// two columns further in. Other lines, words, and lines with control characters (drawings) are
+/// unchanged.
+[[nodiscard]] std::string fitted(std::string_view text, LineWidth width);
+
+/// The words of `text` in lines of at most `columns` columns, for a cell of a table. A longer word
+/// is broken after a punctuation mark, or else wherever necessary. The result has at least one
+/// line.
+[[nodiscard]] std::vector<std::string> cell_lines(std::string_view text, std::size_t columns);
+
+/// The smallest width at which cell_lines() breaks words only after punctuation marks.
+[[nodiscard]] std::size_t least_width_of(std::string_view text);
+
+}  // namespace rubato

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <rubato/hosts/c10d_hosts.hpp>
+
+#include "hosts/run_status/greeting.hpp"
+#include "membership.hpp"
+#include "presence.hpp"
+#include "run_store.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+/// Time limit for a connection with the store, or with the hosts of a generation.
+inline constexpr milliseconds kConnection{10'000};
+
+/// Gets a host its place in the next generation by doing what decide() says. The host is not
+/// connected with the others meanwhile.
+class Forming {
+ public:
+  /// All arguments must outlive this object.
+  Forming(const ElasticOptions& options, RunStore& store, Beacon& beacon)
+      : options_(options), store_(store), beacon_(beacon) {}
+
+  /// Returns the greetings of the hosts of the generation, or how the run has ended. `own` is told
+  /// to the others, and emptied if they are ahead of it. The store may be lost for a while. Throws
+  /// HostLost if the others have gone or continue without this host, and Error if they refuse it.
+  [[nodiscard]] std::variant<std::vector<Greeting>, RunEnd> form(Here& own);
+
+  /// Reports a line for people (ElasticOptions::tell).
+  void tell(const std::string& line);
+
+ private:
+  [[nodiscard]] std::variant<std::vector<Greeting>, RunEnd> form_with_store(Here& own);
+  [[nodiscard]] bool is_interrupted() const {
+    return options_.interrupted && options_.interrupted();
+  }
+  void tell_of_waiting(const Decision& decision);
+
+  const ElasticOptions& options_;
+  RunStore& store_;
+  Beacon& beacon_;
+  Clock::time_point last_told_{};
+};
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,211 @@
+#include "store.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <rubato/base/error.hpp>
+
+#include "hosts/rendezvous/store_client.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+using Bytes = std::vector<std::uint8_t>;
+
+std::string text_of(const Bytes& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+
+[[noreturn]] void fail_for_want_of(const std::string& key) {
+  throw Error(fmt::format("the rendezvous has no '{}' within the time limit", key));
+}
+
+}  // namespace
+
+Bytes bytes_of(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+ServedStore::ServedStore(const rendezvous_detail::StoreClient::Options& options)
+    : Store(options.timeout), client_(options) {}
+
+void ServedStore::set(const std::string& key, const Bytes& value) {
+  client_.set(key, text_of(value));
+}
+
+Bytes ServedStore::compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) {
+  return bytes_of(client_.compare_set(key, text_of(expected), text_of(desired)));
+}
+
+std::optional<std::string> ServedStore::awaited(const std::string& key, milliseconds timeout) {
+  constexpr milliseconds kBetweenLooks{250};
+  const auto deadline = rendezvous_detail::Clock::now() + timeout;
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - rendezvous_detail::Clock::now());
+    if (auto value = client_.get(key, std::clamp(left, milliseconds(0), kBetweenLooks)))
+      return value;
+    if (left <= kBetweenLooks) return std::nullopt;
+    look();
+  }
+}
+
+Bytes ServedStore::get(const std::string& key) {
+  const auto value = awaited(key, getTimeout());
+  if (!value) fail_for_want_of(key);
+  return bytes_of(*value);
+}
+
+std::int64_t ServedStore::add(const std::string& key, std::int64_t number) {
+  return client_.add(key, number);
+}
+
+bool ServedStore::check(const std::vector<std::string>& keys) {
+  return std::ranges::all_of(
+      keys, [this](const std::string& key) { return client_.get(key).has_value(); });
+}
+
+void ServedStore::wait(const std::vector<std::string>& keys) {
+  wait(keys, getTimeout());
+}
+
+void ServedStore::wait(const std::vector<std::string>& keys, const milliseconds& timeout) {
+  const auto deadline = rendezvous_detail::Clock::now() + timeout;
+  for (const std::string& key : keys) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - rendezvous_detail::Clock::now());
+    if (!awaited(key, left)) fail_for_want_of(key);
+  }
+}
+
+bool ServedStore::deleteKey(const std::string& key) {
+  throw Error(fmt::format("a rendezvous does not delete keys such as '{}'", key));
+}
+
+std::int64_t ServedStore::getNumKeys() {
+  throw Error("a rendezvous does not count its keys");
+}
+
+namespace {
+
+constexpr milliseconds kShortestPause{1};
+constexpr milliseconds kLongestPause{50};
+
+// Connects to torchrun's store.
+c10::intrusive_ptr<::c10d::Store> tcp_store(const StoreAddress& address, milliseconds timeout) {
+  ::c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(address.port);
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  auto store = c10::make_intrusive<::c10d::TCPStore>(address.host, options);
+  // The first wait tells the connection how long an answer may take, and proves that a store
+  // answers.
+  store->set("rubato", bytes_of("rubato"));
+  store->wait({"rubato"}, timeout);
+  return store;
+}
+
+c10::intrusive_ptr<ServedStore> served_store(const StoreAddress& address, milliseconds timeout) {
+  return c10::make_intrusive<ServedStore>(rendezvous_detail::StoreClient::Options{
+      .host = address.host, .port = address.port, .token = address.token, .timeout = timeout});
+}
+
+template <class Open>
+void opened(const StoreAddress& address, const Open& open) {
+  try {
+    open();
+  } catch (const rendezvous_detail::Refused& refused) {
+    // The server is there; trying again would not change its answer.
+    throw Error(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
+                            refused.what()));
+  } catch (const std::exception& error) {
+    throw StoreLost(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
+                                reason_of(error)));
+  }
+}
+
+}  // namespace
+
+template <class Call>
+auto Store::answered(const Call& call) {
+  try {
+    return call();
+  } catch (const rendezvous_detail::Refused& refused) {
+    throw StoreLost(fmt::format("the rendezvous {}:{} refuses: {}", address_.host, address_.port,
+                                refused.what()));
+  } catch (const std::exception& error) {
+    throw StoreLost(fmt::format("the rendezvous {}:{} does not answer: {}", address_.host,
+                                address_.port, reason_of(error)));
+  }
+}
+
+StoreAddress address_of(const C10dOptions& options) {
+  return {.host = options.address,
+          .port = options.port,
+          .token = options.token,
+          .is_tcp_store = options.is_tcp_store};
+}
+
+Store::Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout)
+    : address_(address) {
+  opened(address, [&] {
+    c10::intrusive_ptr<::c10d::Store> store;
+    if (address.is_tcp_store) {
+      store = tcp_store(address, timeout);
+    } else {
+      store = served_ = served_store(address, timeout);
+    }
+    prefixed_ = c10::make_intrusive<::c10d::PrefixStore>(prefix, std::move(store));
+  });
+}
+
+void Store::attend(std::function<void()> look) {
+  if (served_) served_->attend(std::move(look));
+}
+
+bool Store::put(const std::string& key, const std::string& value) {
+  return answered(
+      [&] { return prefixed_->compareSet(key, {}, bytes_of(value)) == bytes_of(value); });
+}
+
+bool Store::replace(const std::string& key, const std::string& expected, const std::string& value) {
+  return answered([&] {
+    return prefixed_->compareSet(key, bytes_of(expected), bytes_of(value)) == bytes_of(value);
+  });
+}
+
+void Store::set(const std::string& key, const std::string& value) {
+  answered([&] { prefixed_->set(key, bytes_of(value)); });
+}
+
+std::optional<std::string> Store::find(const std::string& key) {
+  return answered([&]() -> std::optional<std::string> {
+    if (!prefixed_->check({key})) return std::nullopt;
+    const std::vector<std::uint8_t> value = prefixed_->get(key);
+    return std::string(value.begin(), value.end());
+  });
+}
+
+std::int64_t Store::raise(const std::string& key) {
+  return answered([&] { return prefixed_->add(key, 1); });
+}
+
+std::optional<std::string> Store::wait(const std::string& key, Clock::time_point deadline) {
+  milliseconds pause = kShortestPause;
+  while (true) {
+    if (auto value = find(key)) return value;
+    if (Clock::now() >= deadline) return std::nullopt;
+    if (served_) served_->look();
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/loop/model_options.hpp>
+
+#include "networks.hpp"
+
+namespace rubato {
+
+namespace nn = torch::nn;
+
+namespace {
+
+// Tensors have the names of the models' twins in Python (docs/models.md), so that weights move
+// between the two.
+
+class MnistCnn : public nn::Module {
+ public:
+  MnistCnn() {
+    register_module("conv1", conv1_);
+    register_module("bn1", bn1_);
+    register_module("conv2", conv2_);
+    register_module("bn2", bn2_);
+    register_module("fc1", fc1_);
+    register_module("fc2", fc2_);
+  }
+
+  at::Tensor forward(at::Tensor x) {
+    x = bn1_(at::relu(at::max_pool2d(conv1_(x), {2, 2})));
+    x = bn2_(at::relu(at::max_pool2d(conv2_(x), {2, 2})));
+    x = at::relu(fc1_(x.flatten(1)));
+    return at::log_softmax(fc2_(x), 1);
+  }
+
+ private:
+  nn::Conv2d conv1_{nn::Conv2dOptions(1, 10, 5)};
+  nn::BatchNorm2d bn1_{10};
+  nn::Conv2d conv2_{nn::Conv2dOptions(10, 20, 5)};
+  nn::BatchNorm2d bn2_{20};
+  nn::Linear fc1_{320, 50};
+  nn::Linear fc2_{50, 10};
+};
+
+class Mlp : public nn::Module {
+ public:
+  enum class Outputs { log_probabilities, numbers };
+
+  Mlp(const PerceptronOptions& options, std::int64_t inputs, std::int64_t outputs, Outputs kind)
+      : activation_(options.activation), kind_(kind) {
+    for (const std::int64_t width : options.hidden) {
+      add(inputs, width);
+      inputs = width;
+    }
+    add(inputs, outputs);
+  }
+
+  at::Tensor forward(at::Tensor x) {
+    x = layers_.front()(x.flatten(1));
+    for (std::size_t i = 1; i < layers_.size(); ++i) {
+      x = layers_[i](activation_ == Activation::relu ? at::relu(x) : at::tanh(x));
+    }
+    return kind_ == Outputs::numbers ? x : at::log_softmax(x, 1);
+  }
+
+ private:
+  // Registers linear1, linear2 and so on.
+  void add(std::int64_t inputs, std::int64_t outputs) {
+    layers_.emplace_back(inputs, outputs);
+    register_module(fmt::format("linear{}", layers_.size()), layers_.back());
+  }
+
+  Activation activation_;
+  Outputs kind_;
+  std::vector<nn::Linear> layers_;
+};
+
+class Softmax : public nn::Module {
+ public:
+  Softmax(std::int64_t inputs, std::int64_t classes) : linear_(inputs, classes) {
+    register_module("linear", linear_);
+  }
+
+  at::Tensor forward(const at::Tensor& x) { return at::log_softmax(linear_(x.flatten(1)), 1); }
+
+ private:
+  nn::Linear linear_;
+};
+
+// Rows or columns of an image behind ToyNet's convolutions: two of 3x3 and a pooling of 2, twice.
+constexpr std::int64_t after_toy_convolutions(std::int64_t pixels) {
+  return ((pixels - 4) / 2 - 4) / 2;
+}
+
+class ToyNet : public nn::Module {
+ public:
+  explicit ToyNet(const ImageShape& shape)
+      : conv_(convolution(shape.channels, 64), nn::BatchNorm2d(64), nn::ReLU(),  //
+              convolution(64, 128), nn::BatchNorm2d(128), nn::ReLU(), nn::MaxPool2d(2),
+              convolution(128, 256), nn::BatchNorm2d(256), nn::ReLU(),  //
+              convolution(256, kChannels), nn::BatchNorm2d(kChannels), nn::ReLU(),
+              nn::MaxPool2d(2)),
+        dense_(nn::Flatten(),
+               nn::Linear(kChannels * after_toy_convolutions(shape.height) *
+                              after_toy_convolutions(shape.width),
+                          kHidden),
+               nn::BatchNorm1d(kHidden), nn::ReLU(), nn::Linear(kHidden, shape.classes)) {
+    register_module("conv", conv_);
+    register_module("dense", dense_);
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    return at::log_softmax(dense_->forward(conv_->forward(x)), 1);
+  }
+
+ private:
+  static constexpr std::int64_t kChannels = 512;
+  static constexpr std::int64_t kHidden = 512;
+
+  static nn::Conv2d convolution(std::int64_t from, std::int64_t to) {
+    return nn::Conv2d(nn::Conv2dOptions(from, to, 3));
+  }
+
+  nn::Sequential conv_;
+  nn::Sequential dense_;
+};
+
+constexpr std::array<std::string_view, 6> kNames{"mnist-cnn", "mlp",      "softmax",
+                                                 "toy-net",   "resnet20", "transformer"};
+
+void require_known(const std::string& name) {
+  if (std::ranges::find(kNames, name) != kNames.end()) return;
+  throw Error(unknown_name_message("model", name, kNames));
+}
+
+}  // namespace
+
+std::span<const std::string_view> builtin_model_names() {
+  return kNames;
+}
+
+ModelFactory builtin_model(std::string_view model, const ImageShape& shape) {
+  const Spec spec(model);
+  const std::string& name = spec.name();
+  if (name == "mlp") {
+    return model_factory<Mlp>(parse_perceptron(model), shape.channels * shape.height * shape.width,
+                              shape.classes, Mlp::Outputs::log_probabilities);
+  }
+  if (name == "resnet20") return residual_network(parse_residual(model), shape);
+  if (name == "transformer") return transformer(parse_transformer(model), shape);
+  spec.finish();
+  if (name == "mnist-cnn") {
+    if (shape.channels != 1 || shape.height != 28 || shape.width != 28 || shape.classes != 10) {
+      throw Error(fmt::format(
+          "model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
+          "has {} x {} x {} in {}; accepted for these: mlp, softmax, resnet20, transformer",
+          shape.channels, shape.height, shape.width, shape.classes));
+    }
+    return model_factory<MnistCnn>();
+  }
+  if (name == "softmax") {
+    return model_factory<Softmax>(shape.channels * shape.height * shape.width, shape.classes);
+  }
+  if (name == "toy-net") {
+    if (after_toy_convolutions(std::min(shape.height, shape.width)) < 1) {
+      throw Error(fmt::format(
+          "model toy-net takes images of at least 16 x 16, the data has {} x {}; accepted "
+          "for these: mlp, softmax",
+          shape.height, shape.width));
+    }
+    return model_factory<ToyNet>(shape);
+  }
+  throw Error(unknown_name_message("model", name, kNames));
+}
+
+ModelFactory regression_model(std::string_view model, std::int64_t inputs, std::int64_t outputs) {
+  const std::string name = Spec(model).name();
+  if (name == "mlp") {
+    return model_factory<Mlp>(parse_perceptron(model), inputs, outputs, Mlp::Outputs::numbers);
+  }
+  require_known(name);
+  throw Error(fmt::format(
+      "model {} tells classes apart, the data have real targets; accepted for these: mlp", name));
+}
+
+ModelFactory sequence_model(std::string_view model, const SequenceShape& shape) {
+  const std::string name = Spec(model).name();
+  if (name == "transformer") return transformer(parse_transformer(model), shape);
+  require_known(name);
+  throw Error(fmt::format(
+      "model {} takes images, the data are sequences of tokens; accepted for these: transformer",
+      name));
+}
+
+}  // namespace rubato

@@ -1,0 +1,299 @@
+#include "script.hpp"
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/libtorch/model.hpp>
+
+namespace rubato {
+
+// The given tensor has a version counter of its own, as other threads may use other tensors of the
+// same memory.
+void TensorsOfCopy::give(const at::Tensor& tensor, const at::Tensor& other) {
+  if (!tensor.defined() || !tensor.has_storage()) return;
+  at::Tensor given = other.variable_data();
+  given.requires_grad_(tensor.requires_grad());
+  tensors_.emplace(tensor, given);
+}
+
+// The replacements are moved out so that only the copy owns its tensors: a file stores shared
+// tensors differently, so that its bytes would change.
+torch::jit::Module TensorsOfCopy::copy_of(const torch::jit::Module& module) {
+  auto tensors = std::exchange(tensors_, {});
+  return torch::jit::Module(module._ivalue()->deepcopy(tensors));
+}
+
+namespace {
+
+// Attributes with the classes that they belong to: instances of a class share its code.
+using SetAttributes = std::set<std::pair<const c10::Type*, std::string>>;
+
+template <class Visit>
+void visit_nodes(torch::jit::Block* block, const Visit& visit) {
+  for (torch::jit::Node* const node : block->nodes()) {
+    visit(*node);
+    for (torch::jit::Block* const inner : node->blocks()) visit_nodes(inner, visit);
+  }
+}
+
+// Visits the nodes of forward() and of everything that it calls.
+template <class Visit>
+void visit_forward(const torch::jit::Module& module, const Visit& visit) {
+  const auto graph = module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph);
+  visit_nodes(graph->block(), visit);
+}
+
+SetAttributes set_attributes(const torch::jit::Module& module) {
+  SetAttributes found;
+  visit_forward(module, [&found](torch::jit::Node& node) {
+    if (node.kind() != c10::prim::SetAttr) return;
+    found.emplace(node.input(0)->type().get(), node.s(c10::attr::name));
+  });
+  return found;
+}
+
+// Tensors in the result of forward() of TorchScript: a tensor, or a tuple, list or dictionary of
+// them.
+Tensors tensors_in(const c10::IValue& output) {
+  if (output.isTensor()) return {output.toTensor()};
+  if (output.isTensorList()) return output.toTensorVector();
+  Tensors tensors;
+  if (output.isTuple()) {
+    for (const c10::IValue& element : output.toTupleRef().elements()) {
+      if (!element.isTensor()) break;
+      tensors.push_back(element.toTensor());
+    }
+    if (tensors.size() == output.toTupleRef().elements().size()) return tensors;
+  }
+  if (output.isGenericDict()) {
+    // Entries come in the order in which forward() inserted them.
+    const auto dict = output.toGenericDict();
+    for (const auto& entry : dict) {
+      if (!entry.value().isTensor()) break;
+      tensors.push_back(entry.value().toTensor());
+    }
+    if (tensors.size() == dict.size()) return tensors;
+  }
+  throw Error(
+      fmt::format("forward() of the TorchScript module returned {}; accepted: a tensor, or a "
+                  "tuple, list or dictionary of tensors",
+                  output.tagKind()));
+}
+
+}  // namespace
+
+// Lends the module copies of the tensors that forward() sets, for as long as it lives: backward may
+// need the values that forward() began with.
+class ScriptCall::Lent {
+ public:
+  explicit Lent(const std::vector<SetTensor>& set) : set_(set) {
+    for (const SetTensor& one : set_) one.owner->setSlot(one.slot, one.tensor.detach().clone());
+  }
+  ~Lent() {
+    for (const SetTensor& one : set_) one.owner->setSlot(one.slot, one.tensor);
+  }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+  // Copies the values that forward() has set into the trainer's tensors.
+  void keep() const {
+    const at::NoGradGuard no_grad;
+    for (const SetTensor& one : set_) {
+      const at::Tensor value = one.owner->getSlot(one.slot).toTensor();
+      if (value.sizes() != one.tensor.sizes()) {
+        throw Error(fmt::format(
+            "forward() of the TorchScript module has made '{}' of shape [{}], which "
+            "was [{}]; accepted: buffers that keep their shape",
+            one.name, fmt::join(value.sizes(), ", "), fmt::join(one.tensor.sizes(), ", ")));
+      }
+      at::Tensor kept = one.tensor;
+      kept.copy_(value);
+    }
+  }
+
+ private:
+  const std::vector<SetTensor>& set_;
+};
+
+ScriptCall::ScriptCall(const torch::jit::Module& module) : module_(module) {
+  if (!module_.find_method("forward")) {
+    throw Error("the TorchScript module has no forward(); accepted: a module with one");
+  }
+  const SetAttributes set = set_attributes(module_);
+  if (set.empty()) return;
+  for (const auto& named : module_.named_modules()) {
+    const auto type = named.value.type();
+    for (std::size_t slot = 0; slot < type->numAttributes(); ++slot) {
+      if (!set.contains({type.get(), type->getAttributeName(slot)})) continue;
+      const std::string name =
+          (named.name.empty() ? "" : named.name + ".") + type->getAttributeName(slot);
+      const c10::IValue value = named.value._ivalue()->getSlot(slot);
+      if (!type->getAttribute(slot)->isSubtypeOf(c10::TensorType::get()) || !value.isTensor()) {
+        throw Error(fmt::format(
+            "forward() of the TorchScript module sets '{}', of type {}, which no state would have; "
+            "accepted: tensors alone (register_buffer())",
+            name, type->getAttribute(slot)->repr_str()));
+      }
+      set_.push_back(
+          {.owner = named.value._ivalue(), .slot = slot, .name = name, .tensor = value.toTensor()});
+    }
+  }
+}
+
+Tensors ScriptCall::operator()(const Tensors& inputs) {
+  // The code runs as it is written: optimised code differs in its bits, and in the random numbers
+  // that it draws.
+  const torch::jit::GraphOptimizerEnabledGuard as_written(false);
+  const Lent lent(set_);
+  // Tasks run in this thread, with its random stream.
+  const auto at_once = [](const std::function<void()>& task) { task(); };
+  const auto future =
+      module_.get_method("forward").run_async({inputs.begin(), inputs.end()}, {}, at_once);
+  future->wait();
+  Tensors outputs = tensors_in(future->value());
+  lent.keep();
+  return outputs;
+}
+
+bool ScriptCall::calls(const std::set<std::string_view>& operators) const {
+  bool found = false;
+  visit_forward(module_, [&](const torch::jit::Node& node) {
+    found = found || operators.contains(node.kind().toQualString());
+  });
+  return found;
+}
+
+namespace {
+
+bool is_tensor(const torch::jit::Module& module, const std::string& name) {
+  return module.hasattr(name) && module.attr(name).isTensor();
+}
+
+// Adds the rules of a module itself, if it has running statistics and a momentum.
+void add_rules(const torch::jit::Module& module, const std::string& prefix,
+               std::vector<BufferRule>& rules) {
+  if (!module.hasattr("momentum")) return;
+  const c10::IValue momentum = module.attr("momentum");
+  if (!momentum.isNone() && !momentum.isDouble() && !momentum.isInt()) return;
+  for (const std::string statistic : {"running_mean", "running_var"}) {
+    if (!is_tensor(module, statistic)) continue;
+    BufferRule rule{.buffer = prefix + statistic, .combination = BufferCombination::average};
+    if (!momentum.isNone()) rule.momentum = momentum.toScalar().to<double>();
+    if (is_tensor(module, "num_batches_tracked")) rule.counter = prefix + "num_batches_tracked";
+    rules.push_back(rule);
+  }
+  if (is_tensor(module, "num_batches_tracked")) {
+    rules.push_back(
+        {.buffer = prefix + "num_batches_tracked", .combination = BufferCombination::sum});
+  }
+}
+
+std::vector<NamedTensor> tensors_of_module(const torch::jit::Module& module) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& named : module.named_parameters()) tensors.push_back({named.name, named.value});
+  for (const auto& named : module.named_buffers()) tensors.push_back({named.name, named.value});
+  return tensors;
+}
+
+// Module::deepcopy() would merge tensors that share memory into one.
+void require_memory_of_their_own(const torch::jit::Module& module) {
+  std::unordered_map<const void*, NamedTensor> seen;
+  for (const NamedTensor& named : tensors_of_module(module)) {
+    if (!named.tensor.defined() || !named.tensor.has_storage()) continue;
+    const auto [place, is_new] =
+        seen.try_emplace(named.tensor.storage().unsafeGetStorageImpl(), named);
+    const NamedTensor& other = place->second;
+    if (is_new || other.tensor.is_same(named.tensor)) continue;
+    throw Error(
+        fmt::format("'{}' and '{}' of the TorchScript module lie in one memory; accepted: tensors "
+                    "of their own (clone())",
+                    other.name, named.name));
+  }
+}
+
+// TorchScript compiles the renormalisation of weights, but skips it when it runs.
+void refuse_max_norm(const torch::jit::Module& module, const std::string& name) {
+  const auto type = module.type();
+  if (!type->hasConstant("max_norm") || type->getConstant("max_norm").isNone()) return;
+  throw Error(fmt::format(
+      "'{}' of the TorchScript module has a max_norm, which TorchScript leaves out; accepted: an "
+      "embedding without it",
+      name));
+}
+
+}  // namespace
+
+Model make_model(const torch::jit::Module& module) {
+  Model model;
+  for (const auto& named : module.named_parameters()) {
+    model.parameters.push_back({named.name, named.value});
+  }
+  for (const auto& named : module.named_buffers()) {
+    model.buffers.push_back({named.name, named.value});
+  }
+  // The list contains the module itself, without a name.
+  for (const auto& named : module.named_modules()) {
+    refuse_max_norm(named.value, named.name);
+    add_rules(named.value, named.name.empty() ? "" : named.name + ".", model.buffer_rules);
+  }
+  // A copy of a module is a handle to the same module.
+  model.set_training = [module](bool training) {
+    torch::jit::Module handle = module;
+    handle.train(training);
+  };
+  model.forward = [call = std::make_shared<ScriptCall>(module)](const Tensors& inputs) {
+    return (*call)(inputs);
+  };
+  return model;
+}
+
+ModelFactory script_factory(const torch::jit::Module& module) {
+  require_memory_of_their_own(module);
+  return [module] {
+    const torch::jit::Module copy = module.deepcopy();
+    // Parameters of a copy are linked to their originals, which they must not train.
+    const auto originals = module.named_parameters();
+    auto original = originals.begin();
+    for (const auto& named : copy.named_parameters()) {
+      at::Tensor parameter = named.value;
+      parameter.detach_().requires_grad_((*original).value.requires_grad());
+      ++original;
+    }
+    return make_model(copy);
+  };
+}
+
+ModelFactory sharing_script_factory(const torch::jit::Module& module) {
+  require_memory_of_their_own(module);
+  return [module] {
+    TensorsOfCopy tensors;
+    for (const auto& named : module.named_parameters()) tensors.give(named.value, named.value);
+    return make_model(tensors.copy_of(module));
+  };
+}
+
+void forget_parameters(const torch::jit::Module& module) {
+  for (const auto& named : module.named_parameters()) {
+    at::Tensor parameter = named.value;
+    if (parameter.layout() != at::kStrided) continue;
+    // A single number stands for all values.
+    const at::Tensor one = at::zeros({1}, parameter.options().requires_grad(false));
+    parameter.set_data(one.expand(parameter.sizes()));
+  }
+}
+
+}  // namespace rubato

@@ -1,0 +1,100 @@
+#include "rules.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/check.hpp"
+
+namespace rubato {
+
+Rates ConstantRule::rates(const RuleInput& input) {
+  return scaled(input, 1);
+}
+
+Rates LinearRule::rates(const RuleInput& input) {
+  return scaled(input, input.scale());
+}
+
+Rates RootRule::rates(const RuleInput& input) {
+  return scaled(input, std::sqrt(input.scale()));
+}
+
+Rates LinearMomentumRule::rates(const RuleInput& input) {
+  const double minibatch_scale =
+      static_cast<double>(input.minibatch_size) / static_cast<double>(input.reference_batch_size);
+  return {.learning_rate = input.base_learning_rate * input.scale(),
+          .update_rate = input.base_learning_rate * minibatch_scale,
+          .weight_decay_factor =
+              static_cast<double>(input.batch_size) / static_cast<double>(input.minibatch_size),
+          .gain = input.scale()};
+}
+
+Rates AdaScaleRule::rates(const RuleInput& input) {
+  RUBATO_CHECK(!input.groups.empty(), "AdaScale needs the gradient norms of every group");
+  while (estimator_.groups() < input.groups.size()) estimator_.add_group();
+  const double scale = input.scale();
+  if (scale_ != 0 && scale != scale_) estimator_.change_scale(scale_, scale);
+  scale_ = scale;
+  if (input.from_pair) {
+    estimator_.update_from_pair(input.groups, scale);
+  } else if (input.has_whole_minibatches()) {
+    estimator_.update(input.groups, input.minibatches(), scale);
+  }
+
+  gains_.resize(input.groups.size());
+  for (std::size_t i = 0; i < gains_.size(); ++i) gains_[i] = estimator_.gain(scale, i);
+  const double gain = estimator_.gain(scale);
+  return {.learning_rate = input.base_learning_rate * gain,
+          .update_rate = input.base_learning_rate,
+          .gain = gain,
+          .group_factors = gains_};
+}
+
+void AdaScaleRule::visit_state(NumberVisitor& numbers) {
+  // A larger number is damage, and must not make this allocate.
+  constexpr std::int64_t kMostGroups = 1'000'000;
+  auto groups = static_cast<std::int64_t>(estimator_.groups());
+  numbers.number(scale_);
+  numbers.count(groups);
+  numbers.require(groups >= 1 && groups < kMostGroups);
+  while (estimator_.groups() < static_cast<std::size_t>(groups)) estimator_.add_group();
+  estimator_.visit_state(numbers);
+}
+
+RampRule::RampRule(std::unique_ptr<Rule> rule, std::int64_t steps)
+    : rule_(std::move(rule)), steps_(steps), taken_(steps) {
+  if (steps < 1) throw Error(fmt::format("a ramp of {} steps: at least 1 is needed", steps));
+}
+
+Rates RampRule::rates(const RuleInput& input) {
+  Rates rates = rule_->rates(input);
+  if (batch_size_ != 0 && input.batch_size != batch_size_) {
+    before_ = factor_;
+    taken_ = 0;
+  }
+  batch_size_ = input.batch_size;
+  factor_ = rates.gain;
+  if (taken_ == steps_) return rates;
+  ++taken_;
+  const double share = static_cast<double>(taken_) / static_cast<double>(steps_);
+  factor_ = before_ + share * (rates.gain - before_);
+  const double ratio = factor_ / rates.gain;
+  rates.learning_rate *= ratio;
+  rates.update_rate *= ratio;
+  rates.gain = factor_;
+  return rates;
+}
+
+void RampRule::visit_state(NumberVisitor& numbers) {
+  numbers.count(batch_size_);
+  numbers.count(taken_);
+  numbers.number(before_);
+  numbers.number(factor_);
+  rule_->visit_state(numbers);
+}
+
+}  // namespace rubato

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/numbers/lr_schedule.hpp>
+
+#include "base/core/text/text.hpp"
+#include "lr_schedules.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMostObservations = 1'000'000'000;
+constexpr RealRange kInsideShare{0, 1, false, false, "a number between 0 and 1"};
+constexpr Required kTotal{"90"};
+constexpr Required kLength{"5"};
+
+constexpr std::array<Choice<ThresholdMode>, 2> kThresholdModes{
+    {{ThresholdMode::relative, "rel"}, {ThresholdMode::absolute, "abs"}}};
+
+using Schedule = std::unique_ptr<LrSchedule>;
+
+Schedule make_constant(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  return std::make_unique<ConstantSchedule>(spec.real("value", 1, kNotNegative));
+}
+
+Schedule make_step(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  const double every = spec.real("every", Required{"30"}, kPositive);
+  return std::make_unique<StepSchedule>(every, spec.real("gamma", 0.1, kPositive));
+}
+
+Schedule make_multi_step(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  std::vector<double> milestones = spec.reals("at", Required{"30/60/80"}, kNotNegative);
+  return std::make_unique<MultiStepSchedule>(std::move(milestones),
+                                             spec.real("gamma", 0.1, kPositive));
+}
+
+Schedule make_polynomial(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  const double total = spec.real("total", kTotal, kPositive);
+  const double power = spec.real("power", 2, kPositive);
+  return std::make_unique<PolynomialSchedule>(total, power, spec.real("floor", 0, kShare));
+}
+
+Schedule make_cosine(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  const double total = spec.real("total", kTotal, kPositive);
+  return std::make_unique<CosineSchedule>(total, spec.real("floor", 0, kShare));
+}
+
+Schedule make_exponential(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  return std::make_unique<ExponentialSchedule>(spec.real("gamma", 0.95, kPositive));
+}
+
+Schedule make_warmup(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  const double length = spec.real("length", kLength, kPositive);
+  return std::make_unique<WarmupSchedule>(length, spec.real("start", 0, kShare));
+}
+
+Schedule make_warmup_cosine(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+  const double warmup = spec.real("warmup", kLength, kPositive);
+  return std::make_unique<WarmupCosineSchedule>(warmup, spec.real("total", kTotal, kPositive));
+}
+
+// The watched metric decides if larger is better.
+MetricMode plateau_mode(Spec& spec, const std::optional<WatchedMetric>& watched) {
+  const auto mode = spec.choice("mode", Unset{"as --watch"}, kMetricModes);
+  const MetricMode usual = watched ? watched->mode() : MetricMode::min;
+  if (watched && mode.value_or(usual) != usual) {
+    spec.reject("mode",
+                fmt::format("{} is watched, which is better when it is {}; accepted: {}",
+                            watched->name(), usual == MetricMode::min ? "smaller" : "larger",
+                            choice_name(kMetricModes, usual)));
+  }
+  return mode.value_or(usual);
+}
+
+Schedule make_plateau(Spec& spec, const std::optional<WatchedMetric>& watched) {
+  ReduceOnPlateauOptions options;
+  options.mode = plateau_mode(spec, watched);
+  options.factor = spec.real("factor", options.factor, kInsideShare);
+  options.patience = spec.whole("patience", options.patience, 0, kMostObservations);
+  options.threshold = spec.real("threshold", options.threshold, kNotNegative);
+  options.threshold_mode = spec.choice("threshold-mode", options.threshold_mode, kThresholdModes);
+  options.cooldown = spec.whole("cooldown", options.cooldown, 0, kMostObservations);
+  options.floor = spec.real("floor", options.floor, kShare);
+  return std::make_unique<ReduceOnPlateau>(options);
+}
+
+struct ScheduleRow {
+  std::string_view name;
+  std::string_view help;
+  Schedule (*make)(Spec& spec, const std::optional<WatchedMetric>& watched);
+  // True if the schedule depends on the position and so can begin later.
+  bool placed = true;
+};
+
+constexpr std::array<ScheduleRow, 9> kSchedules{
+    {{"constant", "value", make_constant, false},
+     {"step", "gamma^floor(x / every)", make_step},
+     {"multi-step", "gamma^(milestones reached)", make_multi_step},
+     {"polynomial", "floor + (1 - floor) (1 - x / total)^power", make_polynomial},
+     {"cosine", "floor + (1 - floor) (1 + cos(pi x / total)) / 2", make_cosine},
+     {"exponential", "gamma^x", make_exponential},
+     {"warmup", "start + (1 - start) x / length, then 1", make_warmup},
+     {"warmup-cosine", "a warm-up from 0, then the cosine until total", make_warmup_cosine},
+     {"plateau",
+      "falls by factor when the watched metric has not improved for more than patience epochs",
+      make_plateau, false}}};
+
+Schedule delayed(Schedule schedule, Spec& spec) {
+  const double after = spec.real("after", 0, kNotNegative);
+  if (after > 0) schedule = std::make_unique<DelayedSchedule>(std::move(schedule), after);
+  return schedule;
+}
+
+// Reads the row's arguments without calling finish().
+Schedule read_schedule(const ScheduleRow& row, Spec& spec,
+                       const std::optional<WatchedMetric>& watched) {
+  Schedule schedule = row.make(spec, watched);
+  return row.placed ? delayed(std::move(schedule), spec) : std::move(schedule);
+}
+
+Schedule read_own(const OwnSchedules::Row& row, Spec& spec) {
+  Schedule schedule;
+  try {
+    schedule = row.make(spec);
+  } catch (...) {
+    rethrow_of_maker("schedule", row.name);
+  }
+  if (schedule == nullptr) {
+    throw Error(fmt::format("schedule '{}' is made as null; accepted: any but null", row.name));
+  }
+  return delayed(std::move(schedule), spec);
+}
+
+Schedule make_one(std::string_view text, const std::optional<WatchedMetric>& watched,
+                  const OwnSchedules& own) {
+  Spec spec(text);
+  const auto* const row = own.find(spec.name());
+  Schedule schedule =
+      row != nullptr ? read_own(*row, spec)
+                     : read_schedule(find_row("schedule", spec.name(), kSchedules), spec, watched);
+  spec.finish();
+  return schedule;
+}
+
+}  // namespace
+
+double position_of(const TrainingProgress& progress, ScheduleUnit unit) {
+  switch (unit) {
+    case ScheduleUnit::epochs:
+      return static_cast<double>(progress.epochs) + static_cast<double>(progress.epoch_samples) /
+                                                        static_cast<double>(progress.dataset_size);
+    case ScheduleUnit::whole_epochs:
+      return static_cast<double>(progress.epochs);
+    case ScheduleUnit::steps:
+      return static_cast<double>(progress.steps);
+    case ScheduleUnit::samples:
+      return static_cast<double>(progress.samples);
+    case ScheduleUnit::iterations:
+      break;
+  }
+  return progress.iterations;
+}
+
+void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUnit unit) {
+  if (unit != ScheduleUnit::whole_epochs || schedule.factor(0) > 0) return;
+  throw Error(fmt::format(
+      "the schedule {} has a rate of 0 for the whole first epoch where whole epochs are "
+      "counted; accepted: the unit epochs, which counts their fractions, or a start "
+      "above 0",
+      name));
+}
+
+std::vector<std::string_view> lr_schedule_names() {
+  return row_names(kSchedules);
+}
+
+std::vector<Strategy> lr_schedules() {
+  return strategies_of(kSchedules, [](const ScheduleRow& row, Spec& spec) {
+    static_cast<void>(read_schedule(row, spec, {}));
+  });
+}
+
+Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched) {
+  return make_lr_schedule(text, watched, OwnSchedules("schedule", lr_schedule_names));
+}
+
+Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched,
+                          const OwnSchedules& own) {
+  std::vector<Schedule> chain;
+  for (const std::string_view part : split_at(text, '+')) {
+    chain.push_back(make_one(part, watched, own));
+  }
+  if (chain.size() == 1) return std::move(chain.front());
+  return std::make_unique<ChainedSchedule>(std::move(chain));
+}
+
+}  // namespace rubato

@@ -1,0 +1,298 @@
+#include "throughput.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "base/core/portable_math.hpp"
+
+// Eigen runs without vectors, for one order of sums on every CPU, and under a name that no other
+// file uses, so that the linker cannot mix the two.
+#define EIGEN_DONT_VECTORIZE
+#define Eigen rubato_eigen_scalar
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+namespace rubato {
+
+namespace {
+
+// The unknowns are in the order of ThroughputModel::visit_state().
+constexpr Eigen::Index kGradientBase = 0;
+constexpr Eigen::Index kGradientSlope = 1;
+constexpr Eigen::Index kHostBase = 2;
+constexpr Eigen::Index kHostSlope = 3;
+constexpr Eigen::Index kNetworkBase = 4;
+constexpr Eigen::Index kNetworkSlope = 5;
+constexpr Eigen::Index kGamma = 6;
+constexpr Eigen::Index kUnknowns = 7;
+
+using Unknowns = Eigen::Matrix<double, kUnknowns, 1>;
+using Normal = Eigen::Matrix<double, kUnknowns, kUnknowns>;
+
+// The weight of the terms that draw unknowns towards 0, so that times which do not determine them
+// leave them small.
+constexpr double kRidge = 1e-3;
+constexpr double kLeastSlope = 1e-9;
+constexpr double kMostGamma = 10;
+constexpr int kMostIterations = 200;
+constexpr double kFirstDamping = 1e-3;
+constexpr double kLeastDamping = 1e-12;
+constexpr double kMostDamping = 1e12;
+// The iteration stops at a smaller relative gain in the sum of squares.
+constexpr double kLeastGain = 1e-12;
+// Less than this share of the mean time is zero.
+constexpr double kNothing = 1e-12;
+// The iteration starts from both, because either may lie in the valley of a local minimum.
+constexpr std::array<double, 2> kFirstGammas{1, 3};
+
+double log_of_mean_time(const StepSeconds& observed) {
+  double sum = 0;
+  for (const auto& [shape, seconds] : observed) sum += exact::log(seconds);
+  return sum / static_cast<double>(observed.size());
+}
+
+// The problem is scaled to numbers around 1: times are relative to their mean, and each slope is
+// multiplied by the largest number that it multiplies.
+class ThroughputProblem {
+ public:
+  ThroughputProblem(const StepSeconds& observed, std::int64_t cores_per_host)
+      : log_mean_(log_of_mean_time(observed)) {
+    std::set<std::int64_t> loads;
+    std::set<std::int64_t> of_host;
+    std::set<std::int64_t> of_network;
+    for (const auto& [shape, seconds] : observed) {
+      loads.insert(shape.minibatches);
+      if (shape.cores > 1) {
+        (shape.cores <= cores_per_host ? of_host : of_network).insert(shape.cores);
+      }
+    }
+    most_load_ = static_cast<double>(*loads.rbegin());
+    if (!of_host.empty()) most_host_ = std::max(1.0, more_than_two(*of_host.rbegin()));
+    if (!of_network.empty()) most_network_ = std::max(1.0, more_than_two(*of_network.rbegin()));
+    free_[kGradientBase] = loads.size() > 1;
+    free_[kGradientSlope] = true;
+    free_[kHostBase] = !of_host.empty();
+    free_[kHostSlope] = of_host.size() > 1;
+    free_[kNetworkBase] = !of_network.empty();
+    free_[kNetworkSlope] = of_network.size() > 1;
+    free_[kGamma] = free_[kHostBase] || free_[kNetworkBase];
+
+    rows_.reserve(observed.size());
+    for (const auto& [shape, seconds] : observed) {
+      Row row{.log_time = exact::log(seconds) - log_mean_,
+              .load = static_cast<double>(shape.minibatches) / most_load_};
+      if (shape.cores > 1) {
+        const bool in_host = shape.cores <= cores_per_host;
+        row.base = in_host ? kHostBase : kNetworkBase;
+        row.more = more_than_two(shape.cores) / (in_host ? most_host_ : most_network_);
+      }
+      rows_.push_back(row);
+    }
+  }
+
+  [[nodiscard]] Unknowns start(double gamma) const {
+    Unknowns at = Unknowns::Constant(0.1);
+    at[kGradientSlope] = 1;
+    at[kGamma] = gamma;
+    return within(at);
+  }
+
+  // The nearest feasible point; unknowns that are not free are 0, and gamma is 1.
+  [[nodiscard]] Unknowns within(const Unknowns& at) const {
+    Unknowns result;
+    for (Eigen::Index i = 0; i < kUnknowns; ++i) {
+      result[i] = free_[static_cast<std::size_t>(i)]
+                      ? std::clamp(at[i], least(i), i == kGamma ? kMostGamma : 1e9)
+                      : least(i);
+    }
+    return result;
+  }
+
+  // Half the sum of squares; and its gradient and Gauss-Newton Hessian, if not null.
+  [[nodiscard]] double cost(const Unknowns& at, Unknowns* gradient = nullptr,
+                            Normal* hessian = nullptr) const {
+    double sum = 0;
+    for (const Row& row : rows_) {
+      Unknowns derivative = Unknowns::Zero();
+      const double residual = residual_of(row, at, derivative);
+      sum += residual * residual / 2;
+      if (gradient == nullptr) continue;
+      *gradient += residual * derivative;
+      *hessian += derivative * derivative.transpose();
+    }
+    for (Eigen::Index i = kHostBase; i < kUnknowns; ++i) {
+      const double off = kRidge * (at[i] - least(i));
+      sum += off * off / 2;
+      if (gradient == nullptr) continue;
+      (*gradient)[i] += kRidge * off;
+      (*hessian)(i, i) += kRidge * kRidge;
+    }
+    return sum;
+  }
+
+  // True if the unknown may move: it is neither fixed nor pushed against its bound.
+  [[nodiscard]] bool moves(Eigen::Index i, const Unknowns& at, const Unknowns& gradient) const {
+    if (!free_[static_cast<std::size_t>(i)]) return false;
+    if (at[i] <= least(i) && gradient[i] >= 0) return false;
+    return i != kGamma || at[i] < kMostGamma || gradient[i] > 0;
+  }
+
+  [[nodiscard]] ThroughputModel model_of(Unknowns at) const {
+    const double mean = exact::exp(log_mean_);
+    // A value this close to its bound is on it.
+    at = (at.array() < kNothing).select(0, at);
+    return {.gradient_base = at[kGradientBase] * mean,
+            .gradient_slope = at[kGradientSlope] * mean / most_load_,
+            .host_base = at[kHostBase] * mean,
+            .host_slope = at[kHostSlope] * mean / most_host_,
+            .network_base = at[kNetworkBase] * mean,
+            .network_slope = at[kNetworkSlope] * mean / most_network_,
+            .gamma = at[kGamma]};
+  }
+
+ private:
+  struct Row {
+    double log_time = 0;
+    // Minibatches of the busiest core.
+    double load = 0;
+    // Index of the base of the cores' sum; its slope is the next one. kGamma for one core, without
+    // a sum.
+    Eigen::Index base = kGamma;
+    double more = 0;
+  };
+
+  static double more_than_two(std::int64_t cores) { return static_cast<double>(cores - 2); }
+
+  static double least(Eigen::Index i) {
+    if (i == kGradientSlope) return kLeastSlope;
+    return i == kGamma ? 1 : 0;
+  }
+
+  static double residual_of(const Row& row, const Unknowns& at, Unknowns& derivative) {
+    const double gradient = at[kGradientBase] + at[kGradientSlope] * row.load;
+    const auto by_gradient = [&](double factor) {
+      derivative[kGradientBase] = factor;
+      derivative[kGradientSlope] = factor * row.load;
+    };
+    if (row.base == kGamma) {
+      by_gradient(1 / gradient);
+      return exact::log(gradient) - row.log_time;
+    }
+    const double sync = at[row.base] + at[row.base + 1] * row.more;
+    const double gamma = at[kGamma];
+    const double larger = std::max(gradient, sync);
+    const double ratio = std::min(gradient, sync) / larger;
+    const double power = exact::pow(ratio, gamma);
+    const double by_larger = 1 / (larger * (1 + power));
+    // pow() gives the right limit at ratio 0: 1 if gamma is 1, and 0 if it is larger.
+    const double by_smaller = by_larger * exact::pow(ratio, gamma - 1);
+    const bool gradient_is_larger = gradient >= sync;
+    by_gradient(gradient_is_larger ? by_larger : by_smaller);
+    const double by_sync = gradient_is_larger ? by_smaller : by_larger;
+    derivative[row.base] = by_sync;
+    derivative[row.base + 1] = by_sync * row.more;
+    const double log_power = exact::log1p(power);
+    derivative[kGamma] = -log_power / (gamma * gamma);
+    if (ratio > 0) derivative[kGamma] += power * exact::log(ratio) / (gamma * (1 + power));
+    return exact::log(larger) + log_power / gamma - row.log_time;
+  }
+
+  double log_mean_;
+  double most_load_ = 1;
+  double most_host_ = 1;
+  double most_network_ = 1;
+  std::array<bool, kUnknowns> free_{};
+  std::vector<Row> rows_;
+};
+
+struct Minimum {
+  Unknowns at;
+  double cost = 0;
+};
+
+// Marquardt's damping in proportion to the diagonal; steps are clipped at the bounds.
+Minimum minimum_from(const ThroughputProblem& problem, const Unknowns& start) {
+  Minimum best{.at = start, .cost = problem.cost(start)};
+  double damping = kFirstDamping;
+  for (int iteration = 0; iteration < kMostIterations; ++iteration) {
+    Unknowns gradient = Unknowns::Zero();
+    Normal hessian = Normal::Zero();
+    static_cast<void>(problem.cost(best.at, &gradient, &hessian));
+    for (Eigen::Index i = 0; i < kUnknowns; ++i) {
+      if (problem.moves(i, best.at, gradient)) continue;
+      hessian.row(i).setZero();
+      hessian.col(i).setZero();
+      hessian(i, i) = 1;
+      gradient[i] = 0;
+    }
+    bool better = false;
+    double gain = 0;
+    while (!better && damping <= kMostDamping) {
+      Normal damped = hessian;
+      damped.diagonal() *= 1 + damping;
+      const Unknowns at = problem.within(best.at - damped.ldlt().solve(gradient));
+      const double cost = problem.cost(at);
+      better = cost < best.cost;
+      if (better) {
+        gain = best.cost - cost;
+        best = {.at = at, .cost = cost};
+        damping = std::max(kLeastDamping, damping / 4);
+      } else {
+        damping *= 8;
+      }
+    }
+    if (!better || gain <= kLeastGain * best.cost) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+ThroughputModel fit_throughput(const StepSeconds& observed, std::int64_t cores_per_host) {
+  const ThroughputProblem problem(observed, cores_per_host);
+  Minimum best = minimum_from(problem, problem.start(kFirstGammas[0]));
+  for (std::size_t i = 1; i < kFirstGammas.size(); ++i) {
+    const Minimum other = minimum_from(problem, problem.start(kFirstGammas[i]));
+    if (other.cost < best.cost) best = other;
+  }
+  return problem.model_of(best.at);
+}
+
+double fit_error(const ThroughputModel& model, const StepSeconds& observed,
+                 std::int64_t cores_per_host) {
+  double sum = 0;
+  for (const auto& [shape, seconds] : observed) {
+    const double residual = exact::log(model.seconds(shape, cores_per_host) / seconds);
+    sum += residual * residual;
+  }
+  return std::sqrt(sum / static_cast<double>(observed.size()));
+}
+
+StepShape StepShape::of(std::int64_t minibatches, std::int64_t cores) {
+  return {.cores = std::min(minibatches, cores), .minibatches = (minibatches + cores - 1) / cores};
+}
+
+double ThroughputModel::seconds(const StepShape& shape, std::int64_t cores_per_host) const {
+  const double gradient = gradient_base + gradient_slope * static_cast<double>(shape.minibatches);
+  if (shape.cores <= 1) return gradient;
+  const auto more = static_cast<double>(shape.cores - 2);
+  const double sync = shape.cores <= cores_per_host ? host_base + host_slope * more
+                                                    : network_base + network_slope * more;
+  // The power is of the ratio of the smaller to the larger, which is in range for every gamma.
+  const double larger = std::max(gradient, sync);
+  return larger * exact::pow(1 + exact::pow(std::min(gradient, sync) / larger, gamma), 1 / gamma);
+}
+
+void ThroughputModel::visit_state(NumberVisitor& numbers) {
+  for (double* const number : {&gradient_base, &gradient_slope, &host_base, &host_slope,
+                               &network_base, &network_slope, &gamma}) {
+    numbers.number(*number);
+    numbers.require(std::isfinite(*number) && *number >= 0);
+  }
+  numbers.require(gradient_slope > 0 && gamma >= 1);
+}
+
+}  // namespace rubato

@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "availability_parts.hpp"
+#include "base/core/text/csv.hpp"
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr std::string_view kSeconds = "seconds, such as 1652434464.4 or 63";
+
+// True for the names that pandas gives to the column of row numbers.
+bool is_index(std::string_view name) {
+  return name.empty() || is_name(name, "index") || is_name(name, "unnamed: 0");
+}
+
+// The separator, the number of fields and the columns, as found in the header.
+struct SampleHeader {
+  char separator = ',';
+  std::size_t fields = 0;
+  SampleColumns columns{};
+};
+
+SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted,
+                                const FailAtRow& fail) {
+  if (!reader.next_line() || is_blank(reader.line())) {
+    throw Error(fmt::format("{}: the file is empty, or begins with a blank line; accepted: {}",
+                            reader.source(), kFormatsAccepted));
+  }
+  for (const char separator : kSeparators) {
+    CsvFields cells;
+    split_csv(reader.line(), separator, cells);
+    if (!cells.flaw.empty()) continue;
+    if (auto columns = find_columns(cells.fields, wanted, fail)) {
+      return {separator, cells.fields.size(), std::move(*columns)};
+    }
+  }
+  reader.fail(fmt::format("{} is not the header of an availability", excerpt(reader.line())),
+              kFormatsAccepted);
+}
+
+double read_time(const TextReader& reader, std::string_view field) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
+  if (error != std::errc{} || end != field.data() + field.size() || !std::isfinite(seconds)) {
+    reader.fail(fmt::format("the time {} is not a number of seconds", excerpt(field)), kSeconds);
+  }
+  return seconds;
+}
+
+std::int64_t read_count(const TextReader& reader, std::string_view field) {
+  const auto count = whole_number(field);
+  if (!count || *count < 0 || *count > kMaxCores) {
+    reader.fail(fmt::format("the count {} {}", excerpt(field), flaw_of(field)),
+                whole_range(0, kMaxCores));
+  }
+  return *count;
+}
+
+// Reads a row, which may be the last.
+void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& cells,
+              SampleRows& rows) {
+  if (!cells.flaw.empty()) {
+    reader.fail(fmt::format("{} in {}", cells.flaw, excerpt(reader.line())),
+                "a number in each field");
+  }
+  cells.drop_empty_beyond(header.fields);
+  const auto& fields = cells.fields;
+  if (fields.size() != header.fields) {
+    reader.fail(fmt::format("{} field{} in {}", fields.size(), fields.size() == 1 ? "" : "s",
+                            excerpt(reader.line())),
+                fmt::format("{}, as the header has", header.fields));
+  }
+  const double seconds = read_time(reader, fields[header.columns.time]);
+  const auto& counts = header.columns.counts;
+  if (std::all_of(counts.begin(), counts.end(), [&](std::size_t i) { return fields[i].empty(); })) {
+    return rows.take(seconds, std::nullopt);
+  }
+  std::int64_t sum = 0;
+  for (const std::size_t i : counts) sum += read_count(reader, fields[i]);
+  rows.take(seconds, sum);
+}
+
+}  // namespace
+
+bool is_time(std::string_view name) {
+  return is_name(name, "time") || is_name(name, "seconds") || is_name(name, "timestamp");
+}
+
+std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& names,
+                                          const DeviceColumns& wanted, const FailAtRow& fail) {
+  SampleColumns columns;
+  std::vector<std::string_view> devices;
+  std::vector<std::size_t> places;
+  int times = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (is_time(names[i])) {
+      columns.time = i;
+      ++times;
+    } else if (!is_index(names[i])) {
+      devices.push_back(names[i]);
+      places.push_back(i);
+    }
+  }
+  if (times != 1 || devices.empty()) return std::nullopt;
+  const auto is_wanted = [&](std::string_view name) {
+    if (!wanted.column.empty()) return name == wanted.column;
+    return wanted.zone.empty() || wanted.zone == "all" ||
+           name.find(wanted.zone) != std::string_view::npos;
+  };
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (is_wanted(devices[i])) columns.counts.push_back(places[i]);
+  }
+  const bool is_asked = !wanted.column.empty() || !wanted.zone.empty();
+  constexpr std::size_t kMostShown = 8;
+  const auto shown =
+      devices.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, devices.size()));
+  const std::string all = fmt::format("{}{}", fmt::join(devices.begin(), shown, ", "),
+                                      shown == devices.end() ? "" : ", ...");
+  if (columns.counts.empty() && !wanted.column.empty()) {
+    fail(unknown_name_message("column", wanted.column, devices, /*list_all=*/false), all);
+  }
+  if (columns.counts.empty()) {
+    fail(fmt::format("no column has {} in its name", excerpt(wanted.zone)),
+         fmt::format("a part of {}", all));
+  }
+  if (columns.counts.size() > 1 && !is_asked) {
+    fail(fmt::format("{} columns may count devices: {}", devices.size(), all),
+         "FILE,column=NAME for one, FILE,zone=TEXT for the sum of those with TEXT in their names, "
+         "or FILE,zone=all");
+  }
+  return columns;
+}
+
+void SampleRows::take(double seconds, std::optional<std::int64_t> count) {
+  // Times since 1970 are below 1e10 in seconds, and about 2e12 in milliseconds.
+  constexpr double kFarthest = 1e12;
+  if (std::abs(seconds) > kFarthest) {
+    fail_(fmt::format("the time {} is not a number of seconds{}", seconds,
+                      std::abs(seconds) < 100 * kFarthest ? ", but looks like milliseconds" : ""),
+          kSeconds);
+  }
+  if (ended_) {
+    fail_("the row before has no count, which is where the availability ends", "nothing after it");
+  }
+  if (rows_ == 0 && !count) fail_("the first row has no count", "a count");
+  if (count && *count > kMaxCores) {
+    fail_(fmt::format("{} devices", *count), whole_range(0, kMaxCores));
+  }
+  if (rows_ == 0) first_ = seconds;
+  if (seconds - first_ > kMaxAvailabilitySeconds) {
+    fail_(fmt::format("a time {:.0f} s after the first", seconds - first_),
+          fmt::format("seconds, up to {} (ten years), not milliseconds", kMaxAvailabilitySeconds));
+  }
+  const std::int64_t time = microseconds_of(seconds - first_);
+  if (rows_ > 0) check_order(time, !count);
+  ended_ = !count;
+  if (count) changes_.add(time, *count);
+  last_ = time;
+  ++rows_;
+}
+
+AvailabilityParts SampleRows::all(const std::string& source) {
+  if (rows_ == 0) fail_("no rows follow the header", "a row such as '0,8'");
+  if (rows_ == 1) {
+    fail_("one row does not say how long it lasts",
+          "another one, which may be without a count: '3600,'");
+  }
+  const std::int64_t length = ended_ ? last_ : last_ + gap_;
+  AvailabilityParts imported{.changes = changes_.take(), .length = seconds_of(length)};
+  if (imported.length > kMaxAvailabilitySeconds) {
+    throw Error(fmt::format("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)", source,
+                            imported.length, kMaxAvailabilitySeconds));
+  }
+  // If the second of two rows is the end, there is no sampling interval.
+  if (regular_ && !(ended_ && rows_ == 2)) imported.sample_gap = seconds_of(gap_);
+  return imported;
+}
+
+void SampleRows::check_order(std::int64_t time, bool is_end) {
+  const std::int64_t gap = time - last_;
+  if (gap < 0) {
+    fail_(fmt::format("time goes backwards, by {} s", seconds_of(-gap)),
+          "rows in the order of their time");
+  }
+  if (gap == 0 && !is_end) {
+    fail_("a gap of 0 s to the row before", "one row for each time");
+  }
+  // The end is at the time of the last row, which then has no duration.
+  if (gap == 0) return;
+  if (rows_ > 1 && gap != gap_) regular_ = false;
+  gap_ = gap;
+}
+
+AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns) {
+  const FailAtRow fail = [&](std::string_view wrong, std::string_view accepted) {
+    reader.fail(wrong, accepted);
+  };
+  const SampleHeader header = read_sample_header(reader, columns, fail);
+  SampleRows rows(fail);
+  CsvFields cells;
+  bool blank = false;
+  while (reader.next_line()) {
+    split_csv(reader.line(), header.separator, cells);
+    if (cells.empty()) {
+      blank = true;
+      continue;
+    }
+    if (blank) reader.fail("there is a blank line before this row", "blank lines at the end");
+    read_row(reader, header, cells, rows);
+  }
+  return rows.all(reader.source());
+}
+
+}  // namespace rubato::detail
