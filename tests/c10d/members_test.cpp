@@ -82,9 +82,9 @@ TEST(Members, SayWithWhatTheyCome) {
 }
 
 TEST(HostStandings, AreTexts) {
-  EXPECT_EQ(text_of({}), "none");
-  EXPECT_EQ(text_of({.steps = 3}), "3");
-  EXPECT_EQ(text_of({.steps = 3, .finished = true}), "finished 3");
+  EXPECT_EQ(text_of(HostStanding{}), "none");
+  EXPECT_EQ(text_of(HostStanding{.steps = 3}), "3");
+  EXPECT_EQ(text_of(HostStanding{.steps = 3, .finished = true}), "finished 3");
   for (const HostStanding standing :
        {HostStanding{}, {.steps = 0}, {.steps = 5, .finished = true}}) {
     EXPECT_EQ(parse_standing(text_of(standing)), standing);
