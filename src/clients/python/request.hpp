@@ -20,7 +20,7 @@ struct Request : RunRequest {
 
 /// Adds to the module:
 ///
-///     Request(config, resume, out, rule)   each None, or a path; the rule a dictionary (callbacks.hpp)
+///     Request(config, resume, out, rule)   None or paths; the rule a dictionary (callbacks.hpp)
 ///     Request.set(name, text)              sets an option, in the text of the command line
 ///
 /// Both throw Error.
