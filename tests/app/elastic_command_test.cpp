@@ -465,7 +465,7 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatNobodyReads) {
   wait_until([this] { return fs::exists(file("code")) && writer() == 0; });
   EXPECT_EQ(test::read_file(file("code")), "24\n");
   EXPECT_THAT(test::read_file(file("said")),
-              HasSubstr("cannot write the output: Broken pipe; others may go on with the run"));
+              HasSubstr("cannot write the output: Broken pipe; others may continue the run"));
   wait_for_more_lines("run");
   EXPECT_FALSE(fs::exists(file("run-2")));
   stop_by(0);

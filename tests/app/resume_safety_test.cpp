@@ -44,7 +44,7 @@ class FinishedRun : public test::ResumedTraining {
 TEST_F(FinishedRun, WithoutACheckpointIsLeftAlone) {
   ASSERT_EQ(train({"--epochs=1", "--out=run", "--checkpoint-every=never", "--quiet"}).code, 0);
   const std::string ended =
-      "rubato train: run: the run has ended and left summary.json, but no checkpoint to go on "
+      "rubato train: run: the run has ended and left summary.json, but no checkpoint to continue "
       "from; "
       "accepted: a new run, such as rubato train --config run/config.toml\n";
   expect_refused({}, ended);

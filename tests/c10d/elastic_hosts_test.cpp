@@ -265,8 +265,8 @@ TEST_F(Refusals, OfAnotherOption) {
 // One of those that are there might just have died.
 TEST_F(Refusals, OfMoreThanThereMayBe) {
   EXPECT_EQ(error_of_coming(good(), 2),
-            "the hosts of the run refuse this one: there are 2 hosts already; accepted: up to as "
-            "many (--max-hosts)");
+            "the hosts of the run refuse this one: there are 2 hosts already; accepted: no more "
+            "than that (--max-hosts)");
   EXPECT_EQ(told_.size(), 1U);
 }
 

@@ -233,7 +233,7 @@ TEST_F(MetricsState, FlushSeesWhetherTheFileIsStillThere) {
   fs::remove(file_);
   EXPECT_THAT(error_of([&] { metrics.flush(); }), HasSubstr("has gone"));
   std::ofstream(file_) << "another";
-  EXPECT_THAT(error_of([&] { metrics.flush(); }), HasSubstr("is not the file"));
+  EXPECT_THAT(error_of([&] { metrics.flush(); }), HasSubstr("is no longer the file"));
 }
 
 }  // namespace
