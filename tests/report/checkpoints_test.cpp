@@ -205,8 +205,10 @@ TEST_F(MetricsState, WhatCameAfterTheStateIsCutOff) {
     whole = text();
     line(metrics, 2);
   }
+  const std::string all = text();
   MetricsWriter metrics(file_, true);
   load_state(metrics, state, no_training);
+  EXPECT_EQ(text(), all) << "loading changes no file";
   line(metrics, 1);
   EXPECT_EQ(text(), whole);
   const State later = state_of(metrics, no_training);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -10,6 +11,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run.hpp>
@@ -304,6 +307,64 @@ TEST(Run, KeepsResultsThatAreLaterThanItsCheckpoints) {
   // Nobody knows of how many steps it is.
   EXPECT_EQ(kept_in("steps", "20"), "newer-than-step-20");
   EXPECT_EQ(kept_in("step", 20), "newer-than-step-20");
+}
+
+// The names and contents of all files below a folder.
+std::map<std::string, std::string> files_in(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    files.emplace(fs::relative(entry.path(), folder), read_file(entry.path()));
+  }
+  return files;
+}
+
+// What a resume sets aside is set aside as a whole: a process that is killed in it, before any of
+// its fsync() and rename() calls, leaves a folder in which the next one completes it.
+TEST(Run, SetsAsideWhatIsNewerThoughItIsKilledInIt) {
+  const test::TempFolder temp;
+  const RunConfiguration configuration = small();
+  const auto workload = dense_workload(configuration);
+  const fs::path finished = temp.path() / "finished";
+  rubato::Run(configuration, workload, RunLocation::create(finished)).execute();
+  const fs::path run = temp.path() / "run";
+  const auto begin_anew = [&] {
+    fs::remove_all(run);
+    fs::copy(finished, run, fs::copy_options::recursive);
+  };
+  // All that a resume does with the folder before it writes.
+  const auto set_aside = [&] {
+    const RunFolder folder = RunFolder::existing(run);
+    finish_setting_aside(folder);
+    const CheckpointFolder checkpoints(run / "checkpoints", 9);
+    const fs::path from = run / "checkpoints" / "step-15.safetensors";
+    set_aside_newer(folder, checkpoints, {.from = from, .named = true, .now = configuration});
+  };
+  begin_anew();
+  set_aside();
+  const auto expected = files_in(run);
+  EXPECT_EQ(expected.count("newer-than-step-15/checkpoints/step-24.safetensors"), 1U);
+  EXPECT_EQ(expected.count("newer-than-step-15/summary.json"), 1U);
+  EXPECT_EQ(expected.count("summary.json"), 0U);
+
+  std::size_t killed = 0;
+  for (bool goes_on = true; goes_on;) {
+    begin_anew();
+    const pid_t child = fork();
+    if (child == 0) {
+      test::FileCalls calls(run);
+      calls.exit_at(killed);
+      set_aside();
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    goes_on = WEXITSTATUS(status) != 0;
+    if (goes_on) ++killed;
+    set_aside();
+    ASSERT_EQ(files_in(run), expected) << "killed before call " << killed;
+  }
+  EXPECT_GT(killed, 15U);
 }
 
 // Where hosts come and go, and could not go on in it.

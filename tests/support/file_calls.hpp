@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,9 @@ class FileCalls {
   void clear() { log_.clear(); }
   /// From now on this call fails, as on a disk that is broken.
   void fail(std::string call) { failing_ = std::move(call); }
+  /// Ends the process with code 9 instead of its call number `count`, counted from 0: for a child
+  /// process.
+  void exit_at(std::size_t count) { exit_at_ = count; }
 
   /// Of the wrapped calls: 0, or -1 with errno where it is to fail.
   [[nodiscard]] int note_fsync(int descriptor);
@@ -37,6 +42,7 @@ class FileCalls {
   std::filesystem::path folder_;
   std::vector<std::string> log_;
   std::string failing_;
+  std::optional<std::size_t> exit_at_;
 };
 
 }  // namespace rubato::test

@@ -323,8 +323,11 @@ TEST_F(TensorBoards, TellAReaderWhereTheyGoOn) {
     state = trainer.state();
   }
   Trainer trainer = small_trainer();
-  trainer.add_observer<TensorBoard>(folder(), TensorBoardOptions(), /*keep=*/true);
+  const auto board =
+      trainer.add_observer<TensorBoard>(folder(), TensorBoardOptions(), /*keep=*/true);
   trainer.load_state(state);
+  EXPECT_EQ(test::event_files(folder()).size(), 1U) << "loading changes no file";
+  board->sync();
   const auto files = test::event_files(folder());
   ASSERT_EQ(files.size(), 2U);
   const std::vector<ReadEvent> second = test::read_events(files[1]);

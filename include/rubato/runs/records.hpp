@@ -99,8 +99,9 @@ class MetricsWriter final : public Observer {
                 std::int64_t cores_left) override;
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
-  /// Saves the length of the file. Loading cuts off everything that was written after the state was
-  /// saved, and throws Error when the file has become shorter than it was then.
+  /// Saves the length of the file. Loading throws Error when the file has become shorter than it
+  /// was then, and changes nothing yet: whatever was written after the state was saved is cut off
+  /// by the first of the members below that writes.
   void visit_state(StateVisitor& state, const Training& training) override;
   /// Flushes all lines to the disk. Throws OutputError when that fails, or when the file has been
   /// removed or replaced.
@@ -117,13 +118,15 @@ class MetricsWriter final : public Observer {
   // Throws OutputError when the file has been removed.
   [[nodiscard]] std::uintmax_t size_on_disk() const;
   void open(std::ios::openmode mode);
-  // Cuts off everything after the first bytes_ bytes of the file.
+  // Cuts off what the file has beyond its first bytes_ bytes.
   void cut_off();
   void write_line(const std::string& line);
 
   std::filesystem::path path_;
   std::ofstream out_;
   std::int64_t bytes_ = 0;
+  // Whether a loaded state knows only the beginning of the file.
+  bool has_more_ = false;
 };
 
 }  // namespace rubato

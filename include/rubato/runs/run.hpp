@@ -84,7 +84,6 @@ class RunLocation {
   std::vector<std::string> rejected_;
 };
 
-class KeepNewer;
 class KernelRecord;
 class RunRecord;
 class TensorBoard;
@@ -161,7 +160,7 @@ class Run {
   [[nodiscard]] std::string warning() const;
   /// The folder to which a resumed run moved everything newer than its checkpoint; empty if there
   /// was nothing.
-  [[nodiscard]] std::optional<std::filesystem::path> kept_in() const;
+  [[nodiscard]] const std::optional<std::filesystem::path>& kept_in() const { return kept_in_; }
   /// The best weights; null unless the configuration keeps them.
   [[nodiscard]] const BestWeights* best() const { return best_.get(); }
 
@@ -202,7 +201,7 @@ class Run {
 
   std::shared_ptr<RunRecord> record_;
   std::shared_ptr<KernelRecord> kernels_;
-  std::shared_ptr<KeepNewer> newer_;
+  std::optional<std::filesystem::path> kept_in_;
   std::shared_ptr<MetricsWriter> metrics_;
   std::shared_ptr<TensorBoard> tensorboard_;
   std::shared_ptr<BestWeights> best_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -162,8 +163,9 @@ class TensorBoard final : public Observer {
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   /// Saves which files there are, and how long the last one is. Loading throws Error when one of
-  /// them is missing, or the last one is shorter than it was. With a state of a training that had
-  /// no such observer, the existing files stay as they are.
+  /// them is missing, or the last one is shorter than it was, and changes no file: what was written
+  /// after the state was saved goes with the first event, or with sync(). With a state of a
+  /// training that had no such observer, the existing files stay as they are.
   void visit_state(StateVisitor& state, const Training& training) override;
 
   /// Waits until all events are on the disk. Throws OutputError.
@@ -184,6 +186,10 @@ class TensorBoard final : public Observer {
   TensorBoardOptions options_;
   std::unique_ptr<EventFolder> folder_;
   std::unique_ptr<EventFile> file_;
+  // The step at which a loaded state continues, until there is a file that says so; and whether the
+  // state names the files before it.
+  std::optional<std::int64_t> restart_at_;
+  bool has_files_ = false;
   // Cores that died in the current step.
   std::int64_t faults_ = 0;
   // The scalars of the current event; a member so that its memory is reused.

@@ -52,10 +52,7 @@ void MetricsWriter::open(std::ios::openmode mode) {
 void MetricsWriter::visit_state(StateVisitor& state, const Training& training) {
   static_cast<void>(training);
   state.count(kBytes, bytes_);
-  if (state.loading()) cut_off();
-}
-
-void MetricsWriter::cut_off() {
+  if (!state.loading()) return;
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path_, error);
   if (error || std::cmp_less(size, bytes_)) {
@@ -63,12 +60,20 @@ void MetricsWriter::cut_off() {
         "{}: has {} bytes, less than the {} at the time of the checkpoint; lines were lost",
         path_.string(), error ? 0 : size, bytes_));
   }
+  has_more_ = std::cmp_greater(size, bytes_);
+}
+
+void MetricsWriter::cut_off() {
+  if (!has_more_) return;
+  std::error_code error;
   std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(bytes_), error);
   if (error) fail(path_);
   open(std::ios::app);
+  has_more_ = false;
 }
 
 void MetricsWriter::flush() {
+  cut_off();
   // The size is read before and after the flush, which may take long.
   static_cast<void>(size_on_disk());
   flush_to_disk(path_);
@@ -121,6 +126,7 @@ void MetricsWriter::write(const OwnMetrics& metrics) {
 }
 
 void MetricsWriter::write_line(const std::string& line) {
+  cut_off();
   out_ << line << '\n' << std::flush;
   if (!out_) fail(path_);
   bytes_ += static_cast<std::int64_t>(line.size()) + 1;

@@ -1,5 +1,9 @@
 #include "resumption.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -89,11 +93,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void move(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  if (error) {
-    throw OutputError(fmt::format("{}: cannot write: {}", to.string(), error.message()));
-  }
+  if (std::rename(from.c_str(), to.c_str()) == 0) return;
+  throw OutputError(
+      fmt::format("{}: cannot write: {}", to.string(), std::generic_category().message(errno)));
 }
 
 // Copies the plug-ins into the folder, and makes the configuration name the copies.
@@ -139,58 +141,101 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
   return config;
 }
 
-KeepNewer::KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options)
-    : run_(run.path()),
-      steps_(CheckpointFolder::steps_of(options.from).value_or(0)),
-      options_(std::move(options)) {
-  for (fs::path& file : checkpoints.files()) {
-    if (CheckpointFolder::steps_of(file) > steps_) newer_.push_back(std::move(file));
-  }
-}
+namespace {
 
-// Whether the run had ended after more steps than those of the checkpoint that it continues from.
-bool KeepNewer::is_finished_later() const {
+// An unfinished folder has one of these suffixes: copies go into the first, which may be removed.
+// Renaming it to the second decides that everything else follows.
+constexpr std::string_view kCopying = ".part";
+constexpr std::string_view kMoving = ".moving";
+constexpr std::string_view kNewerThan = "newer-than-step-";
+
+// Whether the run had ended after more than `steps` steps.
+bool is_finished_later(const fs::path& run, std::int64_t steps) {
+  const fs::path file = run / "summary.json";
   std::error_code ignored;
-  if (!fs::exists(run_ / "summary.json", ignored)) return false;
-  const auto summary =
-      nlohmann::json::parse(read_file(run_ / "summary.json"), nullptr, /*allow_exceptions=*/false);
-  const auto steps = summary.is_object() ? summary.find("steps") : summary.end();
-  return steps == summary.end() || !steps->is_number_integer() || *steps > steps_;
+  if (!fs::exists(file, ignored)) return false;
+  const auto summary = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const auto found = summary.is_object() ? summary.find("steps") : summary.end();
+  return found == summary.end() || !found->is_number_integer() || *found > steps;
 }
 
-// The order of these calls ensures that the run always has all of its lines and its newest
-// remaining checkpoint, whenever this is interrupted.
-void KeepNewer::visit_state(StateVisitor& state, const Training& training) {
-  static_cast<void>(training);
-  if (!state.loading()) return;
-  if (!is_finished_later() && !(options_.named && !newer_.empty())) return;
-  const RunFolder aside(unused_path(run_ / fmt::format("newer-than-step-{}", steps_)));
-  RunConfiguration before = read_configuration(run_ / "config.toml", {}, *options_.now);
-  before.data = options_.now->data;
+std::vector<fs::path> newer_checkpoints(const CheckpointFolder& checkpoints, std::int64_t steps) {
+  std::vector<fs::path> newer = checkpoints.files();
+  std::erase_if(newer,
+                [&](const fs::path& file) { return CheckpointFolder::steps_of(file) <= steps; });
+  return newer;
+}
+
+// Copies the files that the run continues to need.
+void copy_records(const fs::path& run, const RunFolder& aside, const Continuation& continuation) {
+  RunConfiguration before = read_configuration(run / "config.toml", {}, continuation.now);
+  before.data = continuation.now.data;
   // The run was trained with this trace, and may continue with another.
   const RunSteps steps = load_run_steps(before);
-  write_origin(aside, std::move(before), steps, options_.files);
-  aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
-  if (std::error_code ignored; fs::exists(run_ / kDataRecordFile, ignored)) {
-    aside.write(kDataRecordFile, read_file(run_ / kDataRecordFile));
-  }
-  for (const fs::path& file : event_files(run_)) {
-    aside.write(file.filename().string(), read_file(file));
-  }
-  std::error_code ignored;
+  write_origin(aside, std::move(before), steps, continuation.files);
+  std::vector<fs::path> records{run / "metrics.jsonl"};
+  if (is_there(run / kDataRecordFile)) records.push_back(run / kDataRecordFile);
+  for (fs::path& file : event_files(run)) records.push_back(std::move(file));
+  for (const fs::path& file : records) aside.write(file.filename().string(), read_file(file));
+  flush_to_disk(aside.path());
+}
+
+// Moves the results and the newer checkpoints of a run into `moving`, and gives that folder its
+// name, which is returned. Does what is left of it when called again.
+fs::path move_results(const fs::path& run, const fs::path& moving, std::int64_t steps) {
   for (const char* name : {"best.pt", "best.safetensors", "model.pt", "weights.pt",
                            "weights.safetensors", "summary.json"}) {
-    if (fs::exists(run_ / name, ignored)) move(run_ / name, aside.file(name));
+    if (is_there(run / name)) move(run / name, moving / name);
   }
-  if (!newer_.empty()) {
-    fs::create_directory(aside.file("checkpoints"), ignored);
-    for (const fs::path& file : newer_) move(file, aside.file("checkpoints") / file.filename());
-    flush_to_disk(aside.file("checkpoints"));
-    flush_to_disk(newer_.front().parent_path());
+  const fs::path to = moving / "checkpoints";
+  for (const fs::path& file : newer_checkpoints({run / "checkpoints", 1}, steps)) {
+    std::error_code ignored;
+    fs::create_directory(to, ignored);
+    move(file, to / file.filename());
   }
-  flush_to_disk(aside.path());
-  flush_to_disk(run_);
-  kept_in_ = aside.path();
+  if (is_there(to)) {
+    flush_to_disk(to);
+    flush_to_disk(run / "checkpoints");
+  }
+  flush_to_disk(moving);
+  fs::path named = moving;
+  named.replace_extension();
+  move(moving, named);
+  flush_to_disk(run);
+  return named;
+}
+
+}  // namespace
+
+std::optional<fs::path> set_aside_newer(const RunFolder& run, const CheckpointFolder& checkpoints,
+                                        const Continuation& continuation) {
+  const std::int64_t steps = CheckpointFolder::steps_of(continuation.from).value_or(0);
+  const bool leaves_newer = continuation.named && !newer_checkpoints(checkpoints, steps).empty();
+  if (!leaves_newer && !is_finished_later(run.path(), steps)) return std::nullopt;
+  const fs::path named = unused_path(run.file(fmt::format("{}{}", kNewerThan, steps)));
+  const fs::path copying = named.string().append(kCopying);
+  const fs::path moving = named.string().append(kMoving);
+  copy_records(run.path(), RunFolder(copying), continuation);
+  move(copying, moving);
+  flush_to_disk(run.path());
+  return move_results(run.path(), moving, steps);
+}
+
+void finish_setting_aside(const RunFolder& run) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(run.path())) {
+    if (entry.path().filename().string().starts_with(kNewerThan)) found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  for (const fs::path& folder : found) {
+    if (folder.extension() == kCopying) fs::remove_all(folder);
+    if (folder.extension() != kMoving) continue;
+    std::int64_t steps = 0;
+    const std::string name = folder.stem().string();
+    const char* const digits = name.data() + kNewerThan.size();
+    if (std::from_chars(digits, name.data() + name.size(), steps).ec != std::errc()) continue;
+    move_results(run.path(), folder, steps);
+  }
 }
 
 namespace {

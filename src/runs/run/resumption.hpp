@@ -82,42 +82,33 @@ class KernelRecord final : public Observer {
 std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
                          std::span<const WorkloadFile> files);
 
-/// Keeps the results of a run since the checkpoint that it continues from, if there are any:
-/// checkpoints newer than the one that was named, and the results of a run that was finished. They
-/// go into a folder of the run, RUN/newer-than-step-N, which is a run of its own. This happens when
-/// the state is loaded; add it to a trainer after the observers that check the state and before
-/// those that change files when they load.
-class KeepNewer final : public Observer {
- public:
-  struct Options {
-    /// The checkpoint that the run continues from.
-    std::filesystem::path from;
-    /// Whether it was named by the user, not found as the newest.
-    bool named = false;
-    /// The configuration that it continues with, which must outlive the observer: it says where the
-    /// data of the run are now, and what its names mean.
-    const RunConfiguration* now = nullptr;
-    /// The other files that the run depends on.
-    std::span<const WorkloadFile> files{};
-  };
-
-  KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options);
-
-  /// Saves nothing; loading moves the newer results.
-  void visit_state(StateVisitor& state, const Training& training) override;
-
-  /// The folder; empty if there was nothing to keep.
-  [[nodiscard]] const std::optional<std::filesystem::path>& folder() const { return kept_in_; }
-
- private:
-  [[nodiscard]] bool is_finished_later() const;
-
-  std::filesystem::path run_;
-  std::int64_t steps_;
-  std::vector<std::filesystem::path> newer_;
-  Options options_;
-  std::optional<std::filesystem::path> kept_in_;
+/// How a run continues from a checkpoint in its folder.
+struct Continuation {
+  /// The file of the checkpoint.
+  std::filesystem::path from{};
+  /// Whether it was named by the user, not found as the newest.
+  bool named = false;
+  /// The configuration that the run continues with: it says where the data of the run are now, and
+  /// what its names mean.
+  const RunConfiguration& now;
+  /// The other files that the run depends on.
+  std::span<const WorkloadFile> files{};
 };
+
+/// Sets aside what a run has come to since the checkpoint that it continues from, if there is
+/// anything: checkpoints newer than the one that was named, and the results of a run that was
+/// finished. They go into the folder RUN/newer-than-step-N, which is a run of its own and is
+/// returned; empty if there was nothing.
+///
+/// To be called once the checkpoint has been loaded, and so been found to be good, and before
+/// anything is written. It happens as a whole: if it is interrupted, either the run is as before or
+/// finish_setting_aside() completes it. Throws OutputError.
+std::optional<std::filesystem::path> set_aside_newer(const RunFolder& run,
+                                                     const CheckpointFolder& checkpoints,
+                                                     const Continuation& continuation);
+/// Completes what a process was killed in. Call it before looking for checkpoints. Throws
+/// OutputError.
+void finish_setting_aside(const RunFolder& run);
 
 /// Leaves a note in a folder that its run has continued in the folder `to` since `steps`, because
 /// hosts that come and go could not continue it here. Ignores failure to write the note.

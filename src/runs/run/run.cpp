@@ -134,13 +134,6 @@ void Run::add_keepers() {
   record_ = trainer_.add_observer<RunRecord>(std::move(config), workload_->files());
   kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels),
                                                  workload_->engine().version_of("torch"));
-  if (resumed && !location_.from()->file.empty()) {
-    newer_ = trainer_.add_observer<KeepNewer>(folder(), checkpoints_,
-                                              KeepNewer::Options{.from = location_.from()->file,
-                                                                 .named = location_.is_named(),
-                                                                 .now = &configuration_,
-                                                                 .files = workload_->files()});
-  }
   if (location_.folder_) {
     metrics_ = trainer_.add_observer<MetricsWriter>(folder().file("metrics.jsonl"), resumed);
     if (!configuration_.monitor.empty()) {
@@ -177,8 +170,18 @@ void Run::add_keepers() {
 }
 
 void Run::go_on() {
+  // Loading changes no file: a state that is refused leaves the folder as it was.
   trainer_.load_state(location_.from()->state);
   if (!location_.folder_) return;
+  if (!location_.from()->file.empty()) {
+    kept_in_ = set_aside_newer(folder(), checkpoints_,
+                               {.from = location_.from()->file,
+                                .named = location_.is_named(),
+                                .now = configuration_,
+                                .files = workload_->files()});
+  }
+  // Cuts off what the records have beyond the state.
+  sync_records();
   write_origin(folder(), configuration_, steps_, workload_->files());
   write_data_record(folder(), *workload_);
   // The existing file may be from a later epoch.
@@ -317,10 +320,6 @@ std::optional<std::int64_t> Run::write_checkpoint_in_step() {
 
 std::string Run::warning() const {
   return kernels_->difference();
-}
-
-std::optional<std::filesystem::path> Run::kept_in() const {
-  return newer_ ? newer_->folder() : std::nullopt;
 }
 
 const RunFolder& Run::folder() const {

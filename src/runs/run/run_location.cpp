@@ -69,6 +69,7 @@ RunLocation RunLocation::resume(fs::path folder, const RunConfiguration& configu
                                 const std::optional<fs::path>& checkpoint) {
   RunLocation location = create(std::move(folder));
   location.folder_.emplace(RunFolder::existing(location.path_));
+  finish_setting_aside(*location.folder_);
   location.find(location.path_, configuration, checkpoint);
   return location;
 }
@@ -77,6 +78,7 @@ RunLocation RunLocation::continue_in(fs::path folder, const RunConfiguration& co
   constexpr std::chrono::seconds kEnding{10};
   RunLocation location = create(std::move(folder));
   location.folder_.emplace(RunFolder::existing(location.path_, kEnding));
+  finish_setting_aside(*location.folder_);
   location.find(location.path_, configuration, {}, /*again=*/true);
   return location;
 }
@@ -99,6 +101,7 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
     require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
                       ResumeFrom::checkpoint);
     location.folder_.emplace(RunFolder::existing(path, patience));
+    finish_setting_aside(*location.folder_);
   } else {
     location.folder_.emplace(path);
   }

@@ -99,28 +99,36 @@ void EventFolder::visit_state(StateVisitor& state, std::int64_t bytes) {
   std::string names = fmt::to_string(fmt::join(names_, "\n"));
   state.text(kFiles, names);
   state.count(kEventBytes, bytes);
-  if (state.loading()) go_back_to(lines_of(names), bytes);
+  if (!state.loading()) return;
+  names_ = lines_of(names);
+  bytes_ = bytes;
+  require_files();
 }
 
-void EventFolder::go_back_to(std::vector<std::string> names, std::int64_t bytes) {
+void EventFolder::require_files() const {
   std::error_code error;
-  for (const std::string& name : names) {
+  for (const std::string& name : names_) {
     if (is_event_file_name(name) && fs::is_regular_file(path_ / name, error)) continue;
     throw Error(fmt::format("{}: is missing, and was there when the checkpoint was written\n{}",
                             (path_ / name).string(), kWayOn));
   }
-  if (!names.empty()) {
-    const fs::path last = path_ / names.back();
-    const std::uintmax_t size = fs::file_size(last, error);
-    if (error || std::cmp_less(size, bytes)) {
-      throw Error(fmt::format("{}: has {} bytes, and had {} when the checkpoint was written\n{}",
-                              last.string(), error ? 0 : size, bytes, kWayOn));
-    }
-    fs::resize_file(last, static_cast<std::uintmax_t>(bytes), error);
+  if (names_.empty()) return;
+  const fs::path last = path_ / names_.back();
+  const std::uintmax_t size = fs::file_size(last, error);
+  if (error || std::cmp_less(size, bytes_)) {
+    throw Error(fmt::format("{}: has {} bytes, and had {} when the checkpoint was written\n{}",
+                            last.string(), error ? 0 : size, bytes_, kWayOn));
+  }
+}
+
+void EventFolder::go_back() {
+  if (!names_.empty()) {
+    const fs::path last = path_ / names_.back();
+    std::error_code error;
+    fs::resize_file(last, static_cast<std::uintmax_t>(bytes_), error);
     if (error) failed_at(last, error);
   }
-  remove_if_not_among(names);
-  names_ = std::move(names);
+  remove_if_not_among(names_);
 }
 
 void EventFolder::remove_all() {

@@ -28,20 +28,23 @@ class EventFolder {
   /// True until next() is called, or a state is loaded that names files.
   [[nodiscard]] bool empty() const { return names_.empty(); }
 
-  /// Saves the names of the files, and that the last of them is `bytes` long. Loading restores the
-  /// folder to the time of saving: truncates the last file, and removes later ones. Throws Error
-  /// when a file is missing or the last one is shorter than it was; OutputError when the folder
-  /// cannot be written.
+  /// Saves the names of the files, and that the last of them is `bytes` long. Loading throws Error
+  /// when a file is missing or the last one is shorter than it was; it changes no file.
   void visit_state(StateVisitor& state, std::int64_t bytes);
+  /// Restores the folder to the time when the loaded state was saved: truncates the last file, and
+  /// removes later ones. Throws OutputError when the folder cannot be written.
+  void go_back();
   /// Removes all event files that any process of rubato has written. Throws OutputError.
   void remove_all();
 
  private:
-  void go_back_to(std::vector<std::string> names, std::int64_t bytes);
+  void require_files() const;
   void remove_if_not_among(const std::vector<std::string>& names) const;
 
   std::filesystem::path path_;
   std::vector<std::string> names_;
+  // The length of the last file in a loaded state.
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace rubato

@@ -54,12 +54,17 @@ TensorBoard::TensorBoard(std::filesystem::path folder, TensorBoardOptions option
 TensorBoard::~TensorBoard() = default;
 
 EventFile& TensorBoard::file() {
-  if (file_ == nullptr) {
-    const bool is_first = folder_->empty();
-    file_ = std::make_unique<EventFile>(folder_->next());
-    if (is_first && !options_.hyperparameters.empty()) {
-      file_->write_hyperparameters(options_.hyperparameters);
-    }
+  if (file_ != nullptr) return *file_;
+  if (restart_at_ && has_files_) folder_->go_back();
+  const bool is_first = folder_->empty();
+  file_ = std::make_unique<EventFile>(folder_->next());
+  if (is_first && !options_.hyperparameters.empty()) {
+    file_->write_hyperparameters(options_.hyperparameters);
+  }
+  if (restart_at_) {
+    file_->write_restart(*std::exchange(restart_at_, std::nullopt));
+    // The flush tells a TensorBoard that has read later events that these are gone.
+    file_->flush();
   }
   return *file_;
 }
@@ -127,21 +132,20 @@ void TensorBoard::write(std::int64_t step) {
   scalars_.clear();
 }
 
-// Saving flushes the file; loading truncates the files and begins a new one.
 void TensorBoard::visit_state(StateVisitor& state, const Training& training) {
-  if (!state.loading()) {
-    if (file_ == nullptr) return;
-    // A state relies on these bytes, even if the process is killed.
-    file_->flush();
-    folder_->visit_state(state, file_->bytes());
+  if (state.loading()) {
+    file_.reset();
+    faults_ = 0;
+    scalars_.clear();
+    has_files_ = !state.has_none();
+    if (has_files_) folder_->visit_state(state, 0);
+    restart_at_ = training.result().steps;
     return;
   }
-  file_.reset();
-  faults_ = 0;
-  if (!state.has_none()) folder_->visit_state(state, 0);
-  file().write_restart(training.result().steps);
-  // The flush tells a TensorBoard that has read later events that these are gone.
+  if (file_ == nullptr && !restart_at_) return;
+  // A state relies on these bytes, even if the process is killed.
   file().flush();
+  folder_->visit_state(state, file_->bytes());
 }
 
 void TensorBoard::sync() {
