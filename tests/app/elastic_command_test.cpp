@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 
 #include "app/background_program.hpp"
+#include "app/network_of_its_own.hpp"
 #include "app/small_training.hpp"
 
 namespace rubato {
@@ -30,6 +31,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::BackgroundProgram;
+using test::NetworkOfItsOwn;
 using test::ProgramResult;
 using testing::HasSubstr;
 
@@ -96,11 +98,12 @@ class ElasticCommand : public test::SmallTraining {
   }
 
   // Fails the test after two minutes, and tells then what every host has said and is doing.
-  void wait_until(const std::function<bool()>& condition) const {
+  void wait_until(const std::function<bool()>& condition,
+                  milliseconds between = milliseconds(20)) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     while (std::chrono::steady_clock::now() < end) {
       if (condition()) return;
-      std::this_thread::sleep_for(milliseconds(20));
+      std::this_thread::sleep_for(between);
     }
     std::string told;
     for (const auto& host : hosts_) {
@@ -307,6 +310,42 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsStopped) {
   EXPECT_THAT(resumed.err, HasSubstr("the run continued in " + file("run-2").string()));
 }
 
+// Of the bytes that a process has written, to files and to connections.
+std::int64_t written_by(pid_t process) {
+  std::ifstream in(fmt::format("/proc/{}/io", process));
+  std::string word;
+  while (in >> word && word != "wchar:") {
+  }
+  std::int64_t bytes = 0;
+  in >> bytes;
+  return bytes;
+}
+
+// A host that comes dies while it is given the state, which is long: the run has had a group that
+// never trained.
+TEST_F(ElasticCommand, TellsOfAGroupThatIsLostInTheHandover) {
+  write_trace({8});
+  run_ = with(
+      run_, {"--data", "digits", "--model", "mlp:hidden=4096/2048", "--checkpoint-every", "never"});
+  train_without_end();
+  start_all(1);
+  wait_for_lines(1);
+  const std::int64_t before = written_by(hosts_[0]->process());
+  ASSERT_GT(before, 0);
+  BackgroundProgram& comes = start();
+  constexpr std::int64_t kBegun = 1'000'000;
+  wait_until([&] { return written_by(hosts_[0]->process()) > before + kBegun; }, milliseconds(1));
+  comes.end(SIGKILL);
+  hosts_.pop_back();
+  const auto told = [this] { return test::read_file(file("run") / "hosts.log"); };
+  wait_until([&] { return std::ranges::count(told(), '\n') == 3; });
+  EXPECT_THAT(told(),
+              testing::MatchesRegex("[^\n]* group 1: 1 host;[^\n]*\n"
+                                    "[^\n]*: 2 hosts; new: 2;[^\n]*; lost again in the handover\n"
+                                    "[^\n]*: 1 host; gone: 2;[^\n]*\n"));
+  stop_by(0);
+}
+
 // It does not know that the others have gone on without it.
 TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
   train_without_end();
@@ -471,39 +510,6 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatNobodyReads) {
   stop_by(0);
   expect_one_run();
 }
-
-// A network of its own for a host, at the end of a cable that can be pulled.
-class NetworkOfItsOwn {
- public:
-  NetworkOfItsOwn() {
-    is_there_ =
-        run(fmt::format("ip netns add {0} && ip link add {0} type veth peer name {0}b && "
-                        "ip link set {0}b netns {0} && ip addr add {1}.1/24 dev {0} && "
-                        "ip link set {0} up && ip -n {0} addr add {1}.2/24 dev {0}b && "
-                        "ip -n {0} link set {0}b up && ip -n {0} link set lo up",
-                        name_, net_));
-  }
-  ~NetworkOfItsOwn() { run(fmt::format("ip link del {0}; ip netns del {0}", name_)); }
-  NetworkOfItsOwn(const NetworkOfItsOwn&) = delete;
-  NetworkOfItsOwn& operator=(const NetworkOfItsOwn&) = delete;
-
-  [[nodiscard]] bool is_there() const { return is_there_; }
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::string here() const { return net_ + ".1"; }
-  [[nodiscard]] std::string there() const { return net_ + ".2"; }
-  void set_link(const char* state) const {
-    EXPECT_TRUE(run(fmt::format("ip link set {} {}", name_, state)));
-  }
-
- private:
-  static bool run(const std::string& command) {
-    return std::system(fmt::format("({}) 2>/dev/null", command).c_str()) == 0;
-  }
-
-  std::string name_ = fmt::format("rt{}", getpid());
-  std::string net_ = fmt::format("10.{}.{}", 64 + getpid() / 256 % 64, getpid() % 256);
-  bool is_there_ = false;
-};
 
 // One of two hosts is cut off for ten seconds from the other one, and from the rendezvous. The
 // other one waits for it.

@@ -18,6 +18,7 @@
 
 #include "app/background_program.hpp"
 #include "app/doc_commands.hpp"
+#include "app/network_of_its_own.hpp"
 #include "app/small_training.hpp"
 #include "support/free_port.hpp"
 
@@ -267,6 +268,33 @@ TEST_F(HostsCommand, EndsWhenAHostIsKilled) {
   EXPECT_EQ(result.code, 128 + SIGKILL) << result.err;
   EXPECT_THAT(result.err, testing::ContainsRegex("host 0: host [12] is lost: "));
   EXPECT_THAT(result.err, testing::ContainsRegex("the checkpoint is run/checkpoints/"));
+}
+
+// They meet, and then one has no way to the other: not a mistake in the options.
+TEST_F(HostsCommand, AreLostWhereTheyCannotConnect) {
+  const test::NetworkOfItsOwn network;
+  if (!network.is_there()) GTEST_SKIP() << "no network namespaces: not root, or no ip";
+  const test::FreePort port;
+  const auto host = [&](int rank, const std::string& interface) {
+    std::vector<std::string> all{"train"};
+    for (const std::string& option :
+         options("run", {"--model", "softmax", "--hosts", "2", "--rank", fmt::to_string(rank),
+                         "--rendezvous", fmt::format("{}:{}", network.here(), port.number()),
+                         "--host-timeout", "5", "--interface", interface})) {
+      all.push_back(option);
+    }
+    return all;
+  };
+  // The first host is at the loopback of this machine, which is not that of the other one.
+  test::BackgroundProgram first(host(0, "127.0.0.1"), folder_.path());
+  test::BackgroundProgram other(host(1, network.there()), folder_.path(), network.name());
+  first.end();
+  other.end();
+  EXPECT_EQ(first.code(), 28) << first.output();
+  EXPECT_EQ(other.code(), 28) << other.output();
+  for (const auto* const lost : {&first, &other}) {
+    EXPECT_THAT(lost->output(), HasSubstr("the hosts cannot connect with each other: "));
+  }
 }
 
 TEST_F(HostsCommand, MeetsAtARendezvousOfItsOwn) {
