@@ -106,6 +106,45 @@ TEST(Program, SuggestsTheNearestCommand) {
       "man\n");
 }
 
+// Whatever is quoted of the arguments.
+TEST(Program, SaysWhatIsWrongInOneLine) {
+  const std::string word = "word\nof\x1b[31m lines" + std::string(5'000, 'x');
+  for (const Arguments& arguments : {Arguments{word},
+                                     {"-" + word},
+                                     {"train", word},
+                                     {"train", "--" + word},
+                                     {"train", "--lr", word},
+                                     {"train", "--epochs", word},
+                                     {"train", "--seed", word},
+                                     {"train", "--quiet=" + word},
+                                     {"train", "--rule", word},
+                                     {"train", "--rule", "lbsgd:" + word},
+                                     {"train", "--rule", "lbsgd:warmup=" + word},
+
+                                     {"train", "--model", word},
+                                     {"train", "--data", word},
+                                     {"train", "--optimizer", word},
+                                     {"train", "--hosts", "2", "--rendezvous", word},
+                                     {"data", word},
+                                     {"list", word},
+                                     {"completion", word},
+                                     {"man", "train", word},
+                                     {"hosts", word},
+                                     {"hosts", word, word},
+                                     {"hosts", "a:1", word},
+                                     {"bench", word},
+                                     {"metrics", "run", "--kind", word},
+
+                                     {"plot", "run", "--out", word}}) {
+    const ProgramResult result = test::rubato(arguments);
+    EXPECT_EQ(result.code, 2) << result.err;
+    EXPECT_EQ(result.err.find('\n') + 1, result.err.size()) << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("\x1b")));
+    EXPECT_LT(result.err.size(), 700U) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("word?of?[31m"));
+  }
+}
+
 TEST(Program, LoadsNoLibtorch) {
   const ProgramResult result = test::run_program("/usr/bin/ldd", {RUBATO_PROGRAM});
   ASSERT_EQ(result.code, 0) << result.err;

@@ -22,6 +22,31 @@ std::string read_by(const std::string& shell, const std::string& word) {
   return text;
 }
 
+TEST(ShortLine, IsTheTextWhereThatIsShort) {
+  EXPECT_EQ(short_line("läufe/a b.csv"), "läufe/a b.csv");
+  EXPECT_EQ(short_line(""), "");
+  EXPECT_EQ(short_line(std::string(80, 'x')), std::string(80, 'x'));
+  std::string umlauts;
+  for (int i = 0; i < 80; ++i) umlauts += "ä";
+  EXPECT_EQ(short_line(umlauts), umlauts);
+}
+
+TEST(ShortLine, IsOneLineThatSteersNothing) {
+  EXPECT_EQ(short_line("a\nb\r\x1b[31m\xc2\x9b"), "a?b??[31m?");
+}
+
+// Letters of several bytes are not cut; bytes that are no letters end, too.
+TEST(ShortLine, LeavesOutTheMiddleOfALongText) {
+  EXPECT_EQ(short_line("begin" + std::string(5'000, 'x') + "\nend"),
+            "begin" + std::string(33, 'x') + "..." + std::string(34, 'x') + "?end");
+  std::string umlauts;
+  std::string kept;
+  for (int i = 0; i < 81; ++i) umlauts += "ä";
+  for (int i = 0; i < 38; ++i) kept += "ä";
+  EXPECT_EQ(short_line(umlauts), kept + "..." + kept);
+  EXPECT_LT(short_line(std::string(5'000, '\x80')).size(), 1'000U);
+}
+
 TEST(ShellQuoted, LeavesPlainWordsAlone) {
   EXPECT_EQ(shell_quoted("runs/2024-05-31T12-00-00Z"), "runs/2024-05-31T12-00-00Z");
   EXPECT_EQ(shell_quoted("csv:läufe/a_b.csv,x=1"), "csv:läufe/a_b.csv,x=1");

@@ -8,6 +8,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/text/text.hpp"
 #include "clients/app/help/help.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"
@@ -89,7 +90,7 @@ int run_rubato(std::span<const std::string> arguments) {
     throw Error(
         fmt::format("unknown option '{}' before the command; accepted: --help, --version, or "
                     "a command: {}",
-                    name, fmt::join(names_of(kCommands), ", ")));
+                    short_line(name), fmt::join(names_of(kCommands), ", ")));
   }
   return run_group(kRubato, arguments);
 }

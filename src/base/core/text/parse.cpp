@@ -13,6 +13,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "text.hpp"
+
 namespace rubato {
 
 namespace {
@@ -57,8 +59,8 @@ bool is_number(std::string_view text) {
 std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max) {
   const auto value = parse<std::int64_t>(text);
   if (value && *value >= min && *value <= max) return *value;
-  throw Error(
-      fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, true), whole_range(min, max)));
+  throw Error(fmt::format("'{}' {}; accepted: {}", short_line(text), flaw_of(text, true),
+                          whole_range(min, max)));
 }
 
 std::string whole_range(std::int64_t min, std::int64_t max) {
@@ -67,7 +69,7 @@ std::string whole_range(std::int64_t min, std::int64_t max) {
 
 std::uint64_t parse_seed(std::string_view text) {
   if (const auto value = parse<std::uint64_t>(text)) return *value;
-  throw Error(fmt::format("'{}' {}; accepted: a whole number from 0 to {}", text,
+  throw Error(fmt::format("'{}' {}; accepted: a whole number from 0 to {}", short_line(text),
                           flaw_of(text, true), std::numeric_limits<std::uint64_t>::max()));
 }
 
@@ -87,7 +89,7 @@ std::string RealRange::accepted_for(double value) const {
 double parse_real(std::string_view text, const RealRange& range) {
   const auto value = parse<double>(text);
   if (value && std::isfinite(*value) && range.holds(*value)) return *value;
-  throw Error(fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, false),
+  throw Error(fmt::format("'{}' {}; accepted: {}", short_line(text), flaw_of(text, false),
                           range.accepted_for(value.value_or(beyond(text)))));
 }
 
@@ -195,7 +197,7 @@ std::string_view nearest(std::string_view typed, std::span<const std::string_vie
 
 std::string unknown_name_message(std::string_view kind, std::string_view word,
                                  std::span<const std::string_view> candidates, bool list_all) {
-  std::string message = fmt::format("unknown {} '{}'", kind, word);
+  std::string message = fmt::format("unknown {} '{}'", kind, short_line(word));
   if (const auto meant = nearest(word, candidates); !meant.empty()) {
     message += fmt::format("; did you mean '{}'?", meant);
   }
@@ -208,7 +210,8 @@ std::string unknown_name_message(std::string_view kind, std::string_view word,
 
 bool parse_flag(std::string_view text) {
   if (text != "true" && text != "false") {
-    throw Error(fmt::format("'{}' is neither true nor false; accepted: true, false", text));
+    throw Error(
+        fmt::format("'{}' is neither true nor false; accepted: true, false", short_line(text)));
   }
   return text == "true";
 }

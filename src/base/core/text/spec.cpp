@@ -10,6 +10,8 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
+#include "text.hpp"
+
 namespace rubato {
 
 namespace {
@@ -79,10 +81,10 @@ Spec::Spec(std::string_view text) {
     const std::string_view key = take_part(value, '=');
     if (!named || key.empty() || value.empty()) {
       const std::string before = name_.empty() ? "" : name_ + ":";
-      throw Error(
-          fmt::format("'{0}{1}' is malformed; accepted: {0}NAME=VALUE,NAME=VALUE", before, all));
+      throw Error(fmt::format("'{0}{1}' is malformed; accepted: {0}NAME=VALUE,NAME=VALUE",
+                              short_line(before), short_line(all)));
     }
-    if (has(key)) throw Error(fmt::format("{}'{}' is given twice", place(), key));
+    if (has(key)) throw Error(fmt::format("{}'{}' is given twice", place(), short_line(key)));
     given_.push_back({.key = std::string(key), .value = std::string(value)});
   } while (!text.empty());
 }
@@ -227,7 +229,7 @@ void Spec::finish() const {
   for (const Given& given : given_) {
     if (std::find(known.begin(), known.end(), given.key) != known.end()) continue;
     if (known.empty()) {
-      throw Error(fmt::format("{} takes no arguments, but has '{}'", name_, given.key));
+      throw Error(fmt::format("{} takes no arguments, but has '{}'", name_, short_line(given.key)));
     }
     const std::string kind = name_.empty() ? "argument" : fmt::format("argument of {}", name_);
     throw Error(unknown_name_message(kind, given.key, known));

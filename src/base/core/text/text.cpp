@@ -86,6 +86,32 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string short_line(std::string_view text) {
+  constexpr std::size_t kMost = 80;
+  constexpr std::string_view kLeftOut = "...";
+  // Only so much of either end is ever shown, in UTF-8 of up to four bytes a letter.
+  constexpr std::size_t kBytes = 4 * kMost;
+  const auto begins_letter = [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  };
+  if (text.size() <= kBytes &&
+      std::ranges::count_if(text, begins_letter) <= static_cast<std::ptrdiff_t>(kMost)) {
+    std::string line = printable(text);
+    std::ranges::replace(line, '\n', '?');
+    return line;
+  }
+  constexpr std::size_t kKept = (kMost - kLeftOut.size()) / 2;
+  std::size_t head = 0;
+  for (std::size_t letters = 0; head < text.size() && head < kBytes; ++head) {
+    if (begins_letter(text[head]) && letters++ == kKept) break;
+  }
+  std::size_t tail = text.size();
+  for (std::size_t letters = 0; tail > head && text.size() - tail < kBytes && letters < kKept;) {
+    if (begins_letter(text[--tail])) ++letters;
+  }
+  return short_line(text.substr(0, head)) + std::string(kLeftOut) + short_line(text.substr(tail));
+}
+
 std::string shell_quoted(std::string_view text) {
   // Letters beyond ASCII have no meaning to a shell, either.
   constexpr std::string_view kPlain =

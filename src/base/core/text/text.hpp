@@ -23,6 +23,11 @@ namespace rubato {
 /// file cannot steer the terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// Returns the text as a message quotes what a user has typed: one line of at most 80 letters, with
+/// '?' for each control character and line end, and without the middle of a longer text
+/// ("begin...end").
+[[nodiscard]] std::string short_line(std::string_view text);
+
 /// The text as one word for a POSIX shell: unchanged if no character of it has a meaning there,
 /// else in quotes. Control characters, which printable() would change, are written in the form
 /// $'\n' of bash, zsh and ksh.

@@ -8,6 +8,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/text/text.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
@@ -258,8 +259,8 @@ namespace {
 // Returns the command `name` of `parent`, which is the program or a group of commands.
 const Command& command_called(const Command& parent, const std::string& name) {
   if (parent.commands == nullptr) {
-    throw Error(
-        fmt::format("{} has no command '{}'; accepted: {} alone", parent.name, name, parent.name));
+    throw Error(fmt::format("{} has no command '{}'; accepted: {} alone", parent.name,
+                            short_line(name), parent.name));
   }
   return find_command("command", name, parent.commands());
 }

@@ -12,6 +12,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/text/text.hpp"
 #include "clients/app/line/command_line.hpp"
 
 namespace rubato::app {
@@ -191,7 +192,7 @@ void read_rendezvous(const std::string& text, HostArguments& arguments) {
     throw Error(
         fmt::format("'{}' is not a rendezvous; accepted: HOST:PORT or HOST:PORT/NAME, such as "
                     "10.0.0.1:29500",
-                    text));
+                    short_line(text)));
   }
   arguments.port = static_cast<int>(parse_whole(place.substr(colon + 1), 1, kMaxPort));
   arguments.address = place.substr(0, colon);
@@ -244,7 +245,7 @@ HostsArguments parse_hosts_arguments(std::span<const std::string> arguments) {
       "  rubato hosts node0:29500/spring --token-file token");
   line.parse(arguments);
   if (read.meeting.run.empty()) {
-    throw Error(fmt::format("'{}' names no run; accepted: {}", place, kPlace));
+    throw Error(fmt::format("'{}' names no run; accepted: {}", short_line(place), kPlace));
   }
   return read;
 }

@@ -16,6 +16,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/limits.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/help/help.hpp"
 #include "exit_code.hpp"
 #include "output.hpp"
@@ -153,7 +154,8 @@ void CommandLine::take_operands() const {
                                                      fmt::join(operand_names_, ", ")));
   }
   if (given.size() > 1 && !may_be_several) {
-    throw Error(fmt::format("'{}' and '{}'; accepted: one {}", given[0], given[1], value));
+    throw Error(fmt::format("'{}' and '{}'; accepted: one {}", short_line(given[0]),
+                            short_line(given[1]), value));
   }
   for (const std::string& operand : given) operands_.set(operand);
 }
@@ -259,7 +261,7 @@ void CommandLine::reject_missing_value(const std::string& name) const {
 void CommandLine::reject_extra(const std::string& argument, bool is_behind_border) const {
   const bool option = argument.size() > 1 && argument.starts_with('-') && !is_behind_border;
   const std::string wrong = option ? unknown_option(argument.substr(0, argument.find('=')), "--")
-                                   : fmt::format("unexpected argument '{}'", argument);
+                                   : fmt::format("unexpected argument '{}'", short_line(argument));
   throw Error(
       fmt::format("{}{} see {} --help", wrong, wrong.ends_with('?') ? "" : ";", app_->get_name()));
 }

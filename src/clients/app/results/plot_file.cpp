@@ -18,6 +18,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/text/text.hpp"
 
 namespace rubato::app {
 
@@ -295,7 +296,8 @@ void draw_on(cairo_surface_t* surface, double scale, const Plot& plot, const pat
 
 void require_picture_file(const path& file) {
   if (file.extension() == ".svg" || file.extension() == ".png") return;
-  throw Error(fmt::format("'{}' is not a picture; accepted: FILE.svg or FILE.png", file.string()));
+  throw Error(fmt::format("'{}' is not a picture; accepted: FILE.svg or FILE.png",
+                          short_line(file.string())));
 }
 
 void write_picture(const Plot& plot, const path& file) {

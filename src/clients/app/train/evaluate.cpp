@@ -21,6 +21,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -86,7 +87,7 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
                   throw Error(
                       fmt::format("'{}' has an unknown type; accepted: a file that ends in "
                                   "{}",
-                                  text, fmt::join(kFileTypes, ", ")));
+                                  short_line(text), fmt::join(kFileTypes, ", ")));
                 }
                 arguments.out = file;
               });
