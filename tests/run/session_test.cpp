@@ -157,6 +157,31 @@ TEST_F(SessionTest, TellsItsOwnerWhatIsOdd) {
                                       "24 steps"));
 }
 
+// A model of the user's own may have none; whoever waits for it hears so after the first test.
+TEST_F(SessionTest, TellsThatThereIsNoAccuracyToWatch) {
+  const auto told = [](RunConfiguration run) {
+    run.watch = "test-accuracy";
+    const RunRequest request{.run = std::move(run)};
+    Owner owner;
+    Session session(request, parts_of(request, owner), owner);
+    static_cast<void>(session.execute());
+    return owner.told;
+  };
+  RunConfiguration run = three_epochs();
+  EXPECT_THAT(told(run), testing::IsEmpty());
+  const std::string why =
+      ": the outputs do not tell the classes apart, and have no accuracy to watch; accepted: "
+      "--watch test-loss";
+  run.keep_best = true;
+  EXPECT_THAT(told(run), ElementsAre("--keep-best" + why));
+  run.patience = 3;
+  run.schedule = "plateau";
+  EXPECT_THAT(told(run), ElementsAre("--patience 3, --keep-best, --schedule plateau" + why));
+  run = {.model = "softmax", .trace = "64", .epochs = 1, .samples = 64, .threads = 2};
+  run.keep_best = true;
+  EXPECT_THAT(told(run), testing::IsEmpty());
+}
+
 TEST_F(SessionTest, ShowsHowItGoesOn) {
   RunRequest request{.run = three_epochs()};
   request.run.log_steps = 12;

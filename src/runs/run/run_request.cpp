@@ -9,6 +9,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -184,6 +185,22 @@ std::optional<std::string> scaled_rate(const RunRequest& request, const RunSteps
       "--lr {0} is for batch {1}: rule {2} takes steps of batch {3} with {4}\n"
       "with --ref-batch {3} they are taken with lr {0}",
       run.learning_rate, run.reference_batch, run.rule, *batch, rate_of(*rule, run, *batch));
+}
+
+std::optional<std::string> unwatchable(const RunConfiguration& run, const EpochRecord& epoch) {
+  const WatchedMetric watched = watched_metric(run);
+  if (watched != Metric::test_accuracy || !epoch.test || epoch.test->accuracy) return std::nullopt;
+  std::vector<std::string> options;
+  if (run.patience > 0) options.push_back(fmt::format("--patience {}", run.patience));
+  if (run.keep_best) options.emplace_back("--keep-best");
+  if (make_lr_schedule(run.schedule, watched, run.extensions.schedules)->watches()) {
+    options.push_back("--schedule " + run.schedule);
+  }
+  if (options.empty()) return std::nullopt;
+  return fmt::format(
+      "{}: the outputs do not tell the classes apart, and have no accuracy to watch; accepted: "
+      "--watch test-loss",
+      fmt::join(options, ", "));
 }
 
 std::optional<std::string> missed_target(const RunConfiguration& run, const TrainResult& result) {

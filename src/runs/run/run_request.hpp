@@ -81,4 +81,9 @@ void ask_to_resume(RunRequest& request, const std::string& text);
 [[nodiscard]] std::optional<std::string> missed_target(const RunConfiguration& run,
                                                        const TrainResult& result);
 
+/// A line on --patience, --keep-best and a --schedule that go by an accuracy which the test of the
+/// epoch does not have: no later one has it either.
+[[nodiscard]] std::optional<std::string> unwatchable(const RunConfiguration& run,
+                                                     const EpochRecord& epoch);
+
 }  // namespace rubato

@@ -100,6 +100,24 @@ class Session::Interruption final : public Observer {
   Session& session_;
 };
 
+// Tells the owner, once, of options that wait for an accuracy which tests do not have.
+class Session::WatchedTests final : public Observer {
+ public:
+  explicit WatchedTests(Session& session) : session_(session) {}
+
+  void on_epoch(Training& training, const EpochRecord& epoch) override {
+    static_cast<void>(training);
+    if (has_told_) return;
+    const auto line = unwatchable(session_.request_.run, epoch);
+    if (line) session_.owner_.warn(*line);
+    has_told_ = line.has_value();
+  }
+
+ private:
+  Session& session_;
+  bool has_told_ = false;
+};
+
 Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& owner) try
     : request_(request),
       owner_(owner),
@@ -115,6 +133,7 @@ Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& ow
     const bool redrawn = parts.progress && parts.progress->style != ProgressStyle::lines;
     for (const std::string& line : idle_arguments(request, run_.steps(), redrawn)) owner.warn(line);
     if (parts.progress) show(*parts.progress);
+    trainer.add_observer<WatchedTests>(*this);
   }
   run_.trainer().add_observer<Interruption>(hosts_, *this);
 } catch (...) {

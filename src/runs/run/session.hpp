@@ -140,6 +140,7 @@ class Session {
 
  private:
   class Interruption;
+  class WatchedTests;
 
   void show(const ProgressOut& out);
   SessionOutcome ended(const RunOutcome& outcome);
