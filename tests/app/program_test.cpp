@@ -1,7 +1,10 @@
+#include <map>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
@@ -143,6 +146,43 @@ TEST(Program, SaysWhatIsWrongInOneLine) {
     EXPECT_LT(result.err.size(), 700U) << result.err;
     EXPECT_THAT(result.err, HasSubstr("word?of?[31m"));
   }
+}
+
+// As another user, where this one is root, whom no rights bind.
+TEST(Program, SaysThatAFolderIsShut) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.path() / "shut");
+  folder.write("shut/file", "step,batchsize\n0,64\n");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(folder.path() / "shut", std::filesystem::perms::none);
+  const std::string as =
+      geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
+  const auto error = [&](const std::string& arguments) {
+    return test::shell("exec " + as + "\"$0\" " + arguments, folder.path()).err;
+  };
+  if (error("metrics shut/file").find("Permission denied") == std::string::npos) {
+    GTEST_SKIP() << "no other user can start the program: " << error("metrics shut/file");
+  }
+  for (const auto& [arguments, place] : std::map<std::string, std::string>{
+           {"train --trace shut/file", "train: --trace: cannot look for shut/file"},
+           {"trace show shut/file", "trace show: cannot look for shut/file"},
+           {"train --data csv:shut/file", "train: --data: cannot look for shut/file"},
+           {"train --data tensors:shut/a/file.pt", "train: --data: cannot look for shut/a/file.pt"},
+           {"train --data text:shut/file", "train: --data: cannot look for shut/file"},
+           {"train --data images:shut/a", "train: --data: cannot look for shut/a"},
+           {"train --data mnist:shut/a", "train: --data: cannot look for shut/a"},
+           {"train --data mnist:shut", "train: shut: cannot look into it"},
+           {"train --data images:shut", "train: shut"},
+           {"train --data cifar10:shut", "train: shut/data_batch_1.bin"},
+           {"train --model script:shut/file", "train: --model: cannot look for shut/file"},
+           {"train --weights shut/file", "train: --weights: cannot look for shut/file"},
+           {"train --plugin shut/file", "train: --plugin: cannot look for shut/file"},
+           {"watch shut/run", "watch: shut/run: cannot look for it"},
+           {"plot shut/run", "plot: shut/run: cannot look for it"}}) {
+    EXPECT_THAT(error(arguments), StartsWith("rubato " + place + ": Permission denied; accepted: "))
+        << arguments;
+  }
+  std::filesystem::permissions(folder.path() / "shut", std::filesystem::perms::owner_all);
 }
 
 TEST(Program, LoadsNoLibtorch) {

@@ -15,6 +15,7 @@
 #include "base/core/limits.hpp"
 #include "base/core/text/text.hpp"
 #include "base/state/sha256.hpp"
+#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 
@@ -132,6 +133,7 @@ void load_plugin(Plugin& plugin, Extensions& extensions) {
   const std::string name = plugin.file.string();
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(plugin.file, ignored)) {
+    require_visible("", plugin.file);
     throw Error(fmt::format("no such file as {}; accepted: a shared library", name));
   }
   std::string sha256 = Sha256::hex_of_file(plugin.file);

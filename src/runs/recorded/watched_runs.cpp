@@ -42,8 +42,13 @@ void add_runs_in(const fs::path& folder, const std::string& prefix, std::vector<
 }  // namespace
 
 std::vector<FoundRun> found_runs(const fs::path& folder) {
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    if (error == std::errc::permission_denied) {
+      throw Error(
+          fmt::format("{}: cannot look for it: {}; accepted: a path whose folders you may enter",
+                      folder.string(), error.message()));
+    }
     throw Error(
         fmt::format("{}: no such folder; accepted: the folder of a run, or one with runs in it",
                     folder.string()));

@@ -17,6 +17,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/images.hpp>
 
+#include "base/core/file.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
 
@@ -210,7 +211,10 @@ void require_as_many(const std::filesystem::path& images, std::size_t image_coun
 
 void require_folder(const std::filesystem::path& folder) {
   std::error_code unreadable;
-  if (std::filesystem::is_directory(folder, unreadable)) return;
+  if (std::filesystem::is_directory(folder, unreadable)) {
+    require_readable_folder(folder);
+    return;
+  }
   const std::string reason = unreadable ? fmt::format(" ({})", unreadable.message()) : "";
   throw Error(
       fmt::format("{}: is not a folder{}; accepted: a folder with the files train-images, "

@@ -18,6 +18,7 @@
 
 #include "base/core/text/text.hpp"
 #include "loop/data/published_data.hpp"
+#include "model_choice.hpp"
 
 namespace rubato {
 
@@ -250,6 +251,8 @@ std::string map_data(
 
 void require_data_files(const DataSource& source) {
   if (source.path.empty()) return;
+  require_visible("--data: ", source.path);
+  if (source.csv.test) require_visible("--data: ", *source.csv.test);
   std::error_code ignored;
   if (!source.known.empty() && !std::filesystem::is_directory(source.path, ignored)) {
     throw Error(fmt::format("--data: {} is not in {}; accepted: after `rubato data get {}`",

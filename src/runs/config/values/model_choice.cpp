@@ -51,10 +51,19 @@ std::filesystem::path weights_file(const std::filesystem::path& file_or_run) {
                   file_or_run.string()));
 }
 
+void require_visible(std::string_view place, const std::filesystem::path& path) {
+  std::error_code error;
+  static_cast<void>(std::filesystem::status(path, error));
+  if (error != std::errc::permission_denied) return;
+  throw Error(fmt::format("{}cannot look for {}: {}; accepted: a path whose folders you may enter",
+                          place, path.string(), error.message()));
+}
+
 void require_option_file(std::string_view option, const std::filesystem::path& file,
                          std::string_view accepted) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(file, ignored)) return;
+  require_visible(fmt::format("--{}: ", option), file);
   throw Error(
       fmt::format("--{}: no such file as '{}'; accepted: {}", option, file.string(), accepted));
 }

@@ -23,6 +23,10 @@ namespace rubato {
 /// folder. Throws Error if there is none.
 [[nodiscard]] std::filesystem::path weights_file(const std::filesystem::path& file_or_run);
 
+/// Throws Error if this user may not enter a folder of the path, so that nobody can say whether
+/// there is such a file. `place` is put in front of the message ("--trace: ").
+void require_visible(std::string_view place, const std::filesystem::path& path);
+
 /// Throws Error unless the file of `option` ("model") is a regular file.
 void require_option_file(std::string_view option, const std::filesystem::path& file,
                          std::string_view accepted);

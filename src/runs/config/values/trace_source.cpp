@@ -17,6 +17,7 @@
 #include <rubato/steps/availability.hpp>
 
 #include "base/core/text/text.hpp"
+#include "model_choice.hpp"
 #include "runs/config/allowed.hpp"
 
 namespace rubato {
@@ -73,16 +74,18 @@ std::int64_t batch_size_of(const std::string& text) {
 void require_file(const std::filesystem::path& file, std::string_view place) {
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored)) return;
+  require_visible(place, file);
   const std::string spec = file.string();
   const std::vector<Strategy> generators = availability_generators();
   std::vector<std::string_view> names = row_names(generators);
   names.push_back(kElastic);
   const std::string_view meant = nearest(name_in(spec), names);
-  throw Error(fmt::format(
-      "{}no such file as '{}'; {}accepted: a file with the header "
-      "'step,batchsize[,cores]' or of availability (docs/traces.md), a batch "
-      "size, {} or a generator (rubato list generators)",
-      place, spec, meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant), kElastic));
+  throw Error(
+      fmt::format("{}no such file as '{}'; {}accepted: a file with the header "
+                  "'step,batchsize[,cores]' or of availability (docs/traces.md), a batch "
+                  "size, {} or a generator (rubato list generators)",
+                  place, short_line(spec),
+                  meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant), kElastic));
 }
 
 }  // namespace
