@@ -25,6 +25,7 @@ using testing::Not;
 class GreedyObjective final : public test::Around {
  public:
   GreedyObjective() : Around(noisy_quadratic<double>({.dim = 1'000'000, .samples = 64})) {}
+  bool has_test() const override { return true; }
   std::size_t step_bytes() const override { return std::size_t{3} << 60; }
 };
 
@@ -56,6 +57,17 @@ TEST(MemoryOfATraining, HasWhatTheOptimizerRemembers) {
   own.of_double = [](const auto&) { return std::unique_ptr<FlatOptimizer<double>>(); };
   EXPECT_THAT(error_with({.own_optimizer = own, .threads = 1}, {16}),
               HasSubstr("40 MB for the optimizer"));
+}
+
+// The weights that are tested are not those that a checkpoint of that moment has.
+TEST(MemoryOfATraining, HasTheStateOnceMoreWhereSlowWeightsAreTested) {
+  const auto error_of_lookahead = [](LookaheadWeights weights) {
+    return error_with({.lookahead = LookaheadOptions{.weights = weights}, .threads = 1}, {16});
+  };
+  EXPECT_THAT(error_of_lookahead(LookaheadWeights::slow),
+              HasSubstr("16 MB for the optimizer, 24 MB for a copy of the state during tests"));
+  EXPECT_THAT(error_of_lookahead(LookaheadWeights::fast), Not(HasSubstr("a copy of the state")));
+  EXPECT_THAT(error_with({.threads = 1}, {16}), Not(HasSubstr("a copy of the state")));
 }
 
 TEST(MemoryOfATraining, HasTheGradientsOfTwoStepsOfOneMinibatch) {

@@ -84,6 +84,18 @@ TEST(TrainingMemory, CountsWhatOnlySomeTrainingsKeep) {
                                  "hosts and 6.59 kB for 2 threads"));
 }
 
+TEST(TrainingMemory, CountsTheCopyOfTheStateDuringTests) {
+  TrainingSizes sizes = kSizes;
+  sizes.copies_state = true;
+  EXPECT_EQ(memory_of(sizes).copy_bytes, 4 * (1000 + 24) + 2 * 4000);
+  EXPECT_EQ(memory_of(sizes).bytes(), memory_of(kSizes).bytes() + 12096);
+  EXPECT_THAT(test::error_of([&] {
+                require_training_memory(sizes, {.bytes = 50e3, .what = "physical memory"});
+              }),
+              testing::HasSubstr("8 kB for the optimizer, 12.1 kB for a copy of the state during "
+                                 "tests and 6.59 kB"));
+}
+
 TEST(TrainingMemory, ThatCannotFitIsRefusedWithTheNumbers) {
   const MemoryLimit limit{.bytes = 40e3, .what = "physical memory"};
   EXPECT_EQ(test::error_of([&] { require_training_memory(kSizes, {.bytes = 50e3, .what = ""}); }),

@@ -25,6 +25,7 @@ std::string further_needs(const TrainingMemory& memory, bool addresses) {
     if (bytes > 0) fmt::format_to(std::back_inserter(text), ", {} {}", bytes_text(bytes), what);
   };
   add(memory.pair_bytes, "for the gradients of two steps");
+  add(memory.copy_bytes, "for a copy of the state during tests");
   add(memory.objective_bytes, "for the objective's own copies");
   add(memory.host_bytes, "for messages between hosts");
   if (addresses) add(memory.blas_addresses, "of addresses for OpenBLAS");
@@ -43,7 +44,7 @@ std::int64_t TrainingSizes::busy_cores() const {
 
 double TrainingMemory::bytes() const {
   return static_cast<double>(gradient_buffers) * gradient_buffer_bytes + optimizer_bytes +
-         thread_bytes + pair_bytes + objective_bytes + host_bytes;
+         thread_bytes + pair_bytes + copy_bytes + objective_bytes + host_bytes;
 }
 
 TrainingMemory memory_of(const TrainingSizes& sizes) {
@@ -71,6 +72,9 @@ TrainingMemory memory_of(const TrainingSizes& sizes) {
                               static_cast<double>(sizes.sample_bytes) +
                           sizes.threads * static_cast<double>(sizes.buffers) * bytes,
           .pair_bytes = sizes.gradient_pair ? 2 * parameter_bytes : 0,
+          .copy_bytes = sizes.copies_state ? static_cast<double>(values) * bytes +
+                                                 parameter_bytes * sizes.optimizer_values
+                                           : 0,
           .objective_bytes = static_cast<double>(sizes.objective_bytes),
           .host_bytes = sizes.host ? sizes.host->bytes : 0,
           .blas_addresses = sizes.openblas ? busy_threads * kOpenBlasBuffer : 0};
@@ -169,6 +173,9 @@ TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                       .reducer = options.own_reducer ? std::string_view(options.own_reducer.name)
                                                      : chosen_reducer(options, at_once),
                       .optimizer_values = remembered_by_optimizer(options),
+                      .copies_state = options.lookahead &&
+                                      options.lookahead->weights == LookaheadWeights::slow &&
+                                      objective.has_test(),
                       .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
                       .objective_bytes = objective.step_bytes(),
                       .openblas = objective.uses_blas()};

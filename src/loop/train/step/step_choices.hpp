@@ -37,6 +37,9 @@ struct TrainingSizes {
   std::optional<std::int64_t> reducer_buffers{};
   /// The number of values that the optimizer remembers for each parameter (remembered_values()).
   int optimizer_values = 0;
+  /// True if a copy of the state is kept while the weights that are tested replace those that steps
+  /// change.
+  bool copies_state = false;
   /// True if the gradients of two steps of one minibatch each are kept, to compare them.
   bool gradient_pair = false;
   /// The bytes that the objective allocates for itself (Objective::step_bytes()).
@@ -62,6 +65,8 @@ struct TrainingMemory {
   /// The minibatches being computed, and the replicas' own buffers.
   double thread_bytes = 0;
   double pair_bytes = 0;
+  /// Parameters, buffers and what the optimizer remembers, once more.
+  double copy_bytes = 0;
   double objective_bytes = 0;
   /// Messages to and from the other hosts.
   double host_bytes = 0;
