@@ -173,6 +173,15 @@ TEST_F(HostsCommand, GoesOnInOtherNumbers) {
       0);
 }
 
+TEST_F(HostsCommand, SaysWhoseTheTimelineIs) {
+  const ProgramResult result =
+      launch(2, "run", {"--model", "softmax", "--threads", "1", "--timeline", "steps=2..4"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              HasSubstr("\n2 hosts\nthe timeline has the threads of this host alone, host 0\n"));
+  EXPECT_THAT(test::read_file(file("run") / "timeline.json"), HasSubstr("host 0"));
+}
+
 TEST_F(HostsCommand, SaysWhichHostIsWrong) {
   const ProgramResult result = at_free_port(
       "\"$0\" train --model softmax --hosts 2 --rank 1 --rendezvous 127.0.0.1:PORT "

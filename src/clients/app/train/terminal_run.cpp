@@ -129,13 +129,18 @@ constexpr const char* kFinishing =
     "\nrubato train: finishing the step, and saving the state; repeat after a second to end at "
     "once\n";
 
-// Returns a line such as "3 hosts of weights 2, 1, 1".
-std::string words_of(const Hosts& hosts) {
+// Returns a line such as "3 hosts of weights 2, 1, 1"; with a timeline, a second one that says whose
+// it is.
+std::string words_of(const Hosts& hosts, bool has_timeline) {
   const std::vector<double> weights = hosts.weights();
   const bool equal =
       std::adjacent_find(weights.begin(), weights.end(), std::not_equal_to()) == weights.end();
-  return fmt::format("{} hosts{}\n", hosts.count(),
-                     equal ? "" : fmt::format(" of weights {}", fmt::join(weights, ", ")));
+  return fmt::format(
+      "{} hosts{}\n{}", hosts.count(),
+      equal ? "" : fmt::format(" of weights {}", fmt::join(weights, ", ")),
+      has_timeline
+          ? fmt::format("the timeline has the threads of this host alone, host {}\n", hosts.rank())
+          : "");
 }
 
 // Elastic hosts print messages to the terminal, which would disturb a view.
@@ -201,7 +206,7 @@ void TerminalRun::show() const {
   print_text(opening(arguments_.run, run().workload(), run().steps()));
   if (const auto scaled = scaled_rate(arguments_, run().steps())) print_text(*scaled + "\n");
   print_text(kernel_words());
-  if (hosts_) print_text(words_of(*hosts_));
+  if (hosts_) print_text(words_of(*hosts_, !arguments_.run.timeline.empty()));
   if (!goes_on_) return;
   print_text(resumption(run().trainer().result(), run().location().from(), run().kept_in()));
 }
