@@ -346,6 +346,37 @@ TEST_F(ElasticCommand, TellsOfAGroupThatIsLostInTheHandover) {
   stop_by(0);
 }
 
+// A host that was left behind comes back, and the one that gives it what it has missed dies in the
+// middle of that: the older state is all there is, and the run goes on from it.
+TEST_F(ElasticCommand, GoesOnFromAnOlderStateWhereTheNewerOneIsLost) {
+  write_trace({8});
+  run_ = with(
+      run_, {"--data", "digits", "--model", "mlp:hidden=4096/2048", "--checkpoint-every", "never"});
+  train_without_end();
+  start_all(2);
+  wait_for_lines(2);
+  const std::size_t gives = writer();
+  BackgroundProgram& behind = *hosts_[1 - gives];
+  behind.signal(SIGSTOP);
+  const auto told = [this] { return test::read_file(file("run") / "hosts.log"); };
+  wait_until([&] { return told().find(": 1 host; gone: ") != std::string::npos; });
+  const std::ptrdiff_t before = lines("run");
+  wait_until([&] { return lines("run") >= before + 3; });
+  const std::int64_t written = written_by(hosts_[gives]->process());
+  behind.signal(SIGCONT);
+  constexpr std::int64_t kBegun = 1'000'000;
+  wait_until([&] { return written_by(hosts_[gives]->process()) > written + kBegun; },
+             milliseconds(1));
+  hosts_[gives]->end(SIGKILL);
+  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(gives));
+  const std::string lost = "; lost again in the handover";
+  wait_until([&] { return !behind.runs() || behind.output().find(lost) != std::string::npos; });
+  ASSERT_TRUE(behind.runs()) << behind.output();
+  EXPECT_THAT(behind.output(),
+              testing::ContainsRegex("after [1-9][0-9]* steps, group [0-9]+: 1 host; gone: "));
+  stop_by(0);
+}
+
 // It does not know that the others have gone on without it.
 TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
   train_without_end();

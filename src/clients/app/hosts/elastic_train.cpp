@@ -43,6 +43,11 @@ std::optional<std::int64_t> steps_to_go_on_from(const TrainArguments& arguments)
 }
 
 // One host's part of a run on elastic hosts.
+//
+// A state is never only in transit. Each host of a group has the whole of it, and keeps it while
+// the next group meets, connects and hands over: a host gives from a copy, and one that is given a
+// newer state keeps its older one until the newer one is there. So any one host that survives a
+// loss, at whatever moment, can continue.
 class ElasticTraining {
  public:
   ElasticTraining(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
@@ -197,13 +202,24 @@ HostStanding ElasticTraining::standing() const {
 void ElasticTraining::share_state() {
   const Giving giving = giving_of(*hosts_);
   const auto own = static_cast<std::size_t>(hosts_->rank());
-  // This host was left behind, and is given a newer state.
-  if (giving.to[own]) run_.reset();
+  const bool takes = giving.to[own];
+  // This host was left behind, and is given a newer state. It lets go of its folder before the
+  // others continue, but keeps its older state: if the giving host is lost meanwhile, that may be
+  // all that is left of the run.
+  std::optional<Handover> older;
+  if (takes && run_) {
+    older = hand_over(run_->run());
+    run_.reset();
+  }
   if (giving.from == own && !run_) begin();
   if (!giving.any()) return;
-  const bool takes = giving.to[own];
   std::string bytes = giving.from == own ? handover_bytes(hand_over(run_->run())) : std::string();
-  bytes = given(*hosts_, giving, std::move(bytes));
+  try {
+    bytes = given(*hosts_, giving, std::move(bytes));
+  } catch (const HostLost&) {
+    if (older) follow(*older);
+    throw;
+  }
   if (takes) follow(parse_handover(bytes));
 }
 
