@@ -516,6 +516,55 @@ TEST_F(ElasticCommand, GoesOnAtAnotherDisk) {
   expect_one_run();
 }
 
+// A disk of 64 megabytes that the kernel makes read-only when it finds an error.
+class FailingDisk {
+ public:
+  explicit FailingDisk(fs::path where) : where_(std::move(where)) {
+    fs::create_directory(where_);
+    is_there_ =
+        run(fmt::format("truncate -s 64M {0}.image && mkfs.ext4 -q {0}.image && "
+                        "mount -o loop,errors=remount-ro {0}.image {0}",
+                        where_.string()));
+  }
+  ~FailingDisk() {
+    if (is_there_) run(fmt::format("umount -l {}", where_.string()));
+  }
+  FailingDisk(const FailingDisk&) = delete;
+  FailingDisk& operator=(const FailingDisk&) = delete;
+
+  [[nodiscard]] bool is_there() const { return is_there_; }
+  // It answers as after an error.
+  void fail() const { run(fmt::format("mount -o remount,abort {}", where_.string())); }
+
+ private:
+  static bool run(const std::string& command) {
+    return std::system(fmt::format("({}) >/dev/null 2>&1", command).c_str()) == 0;
+  }
+
+  fs::path where_;
+  bool is_there_ = false;
+};
+
+// The bits are looked at where the disk is full.
+TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsReadOnly) {
+  const FailingDisk disk(file("disk"));
+  if (!disk.is_there()) GTEST_SKIP() << "no file systems can be mounted";
+  train_without_end();
+  start({"--out", "disk/run"});
+  wait_until([this] { return lines("disk/run") >= 1; });
+  start({"--out", "run"});
+  wait_until([this] { return has_state(*hosts_.back()); });
+  disk.fail();
+  wait_until([this] { return !hosts_[0]->runs(); });
+  EXPECT_EQ(hosts_[0]->code(), 24) << hosts_[0]->output();
+  EXPECT_THAT(hosts_[0]->output(), HasSubstr("Read-only file system"));
+  hosts_.erase(hosts_.begin());
+  wait_for_lines(20);
+  wait_for_more_lines("run");
+  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run goes on in run after "));
+  stop_by(0);
+}
+
 // Whoever read what the writing host prints goes away.
 TEST_F(ElasticCommand, GoesOnWithoutAHostThatNobodyReads) {
   train_without_end();
