@@ -46,7 +46,7 @@ TEST(ListValues, ReadsRangesOfWholeNumbers) {
   EXPECT_THAT(error_of([] { return values("seed", "5..1"); }), HasSubstr("'5..1' is not a range"));
   EXPECT_THAT(error_of([] { return values("seed", "1.."); }),
               HasSubstr("accepted: a whole number"));
-  EXPECT_THAT(error_of([] { return values("seed", "0..99999999"); }), HasSubstr("no range"));
+  EXPECT_THAT(error_of([] { return values("seed", "0..99999999"); }), HasSubstr("not a range"));
 }
 
 TEST(ListValues, RefusesWhatTheOptionDoes) {

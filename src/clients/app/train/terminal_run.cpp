@@ -129,8 +129,8 @@ constexpr const char* kFinishing =
     "\nrubato train: finishing the step, and saving the state; repeat after a second to end at "
     "once\n";
 
-// Returns a line such as "3 hosts of weights 2, 1, 1"; with a timeline, a second one that says whose
-// it is.
+// Returns a line such as "3 hosts of weights 2, 1, 1"; with a timeline, a second line says whose it
+// is.
 std::string words_of(const Hosts& hosts, bool has_timeline) {
   const std::vector<double> weights = hosts.weights();
   const bool equal =
