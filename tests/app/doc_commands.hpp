@@ -7,6 +7,11 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
+#include "app/run_program.hpp"
+#include "support/temp_folder.hpp"
+
 namespace rubato::test {
 
 /// The words of a command, as a shell has them. Quotes are around whole words.
@@ -30,6 +35,31 @@ inline std::vector<std::string> rubato_commands(const std::string& text) {
     commands.push_back(std::regex_replace((*it)[1].str(), continuation, ""));
   }
   return commands;
+}
+
+/// Runs a command in `folder`, which must succeed without a warning, and returns what it prints.
+inline std::string run_command(const std::string& command, const TempFolder& folder) {
+  const ProgramResult result = rubato(words_of(command), folder.path());
+  EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+  // The calibration says there how exact it is.
+  if (!command.starts_with("calibrate")) {
+    EXPECT_EQ(result.err, "") << command;
+  }
+  return result.out;
+}
+
+/// Runs the commands of a page in `folder`, where the files that it shows as "`NAME`:" are written
+/// first, and returns what they print.
+inline std::string run_commands_of(const std::string& page, const TempFolder& folder) {
+  const std::regex file("`([a-z]+\\.[a-z]+)`:\n```[a-z]*\n([^`]*)```");
+  for (std::sregex_iterator it(page.begin(), page.end(), file), end; it != end; ++it) {
+    folder.write((*it)[1].str(), (*it)[2].str());
+  }
+  const std::vector<std::string> commands = rubato_commands(page);
+  EXPECT_FALSE(commands.empty());
+  std::string out;
+  for (const std::string& command : commands) out += run_command(command, folder);
+  return out;
 }
 
 }  // namespace rubato::test

@@ -1,5 +1,5 @@
-// docs/cluster.md: its commands run, its examples are what the library says, and its table has all
-// arguments.
+// docs/cluster.md: its examples are what the library says, its table has all arguments, and its
+// benchmark runs.
 
 #include <regex>
 #include <sstream>
@@ -14,7 +14,6 @@
 #include <rubato/runs/calibration.hpp>
 #include <rubato/steps/cluster_model.hpp>
 
-#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
 
@@ -96,17 +95,6 @@ TEST_F(ClusterDoc, ComputesAStepOfManyCoresAsTheLibraryDoes) {
                                              "of up to 4 minibatches, 0.93 + 8 x 1.07 + 12 x 2 = "
                                              "{:.1f} ms.",
                                              1e3 * seconds(1), 1e3 * seconds(4))));
-}
-
-TEST_F(ClusterDoc, HasCommandsThatRun) {
-  const test::TempFolder folder;
-  const std::vector<std::string> commands = test::rubato_commands(text_);
-  for (const std::string& command : commands) {
-    const test::ProgramResult result = test::shell("exec \"$0\" " + command, folder.path());
-    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
-    EXPECT_NE(result.out, "") << command;
-  }
-  EXPECT_EQ(commands.size(), 5U);
 }
 
 // In a short form: a real one takes minutes.
