@@ -1,16 +1,13 @@
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -30,26 +27,7 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-using test::kPatience;
-
 class ResumeCommand : public test::ResumedTraining {};
-
-// Whether all threads of a process wait, and have done nothing else for a while.
-bool is_asleep(pid_t process) {
-  // What the kernel says of each: its state, and how often it has begun to wait.
-  const auto threads = [process] {
-    std::vector<std::string> all;
-    for (const auto& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process))) {
-      all.push_back(read_file(entry.path() / "status"));
-    }
-    return all;
-  };
-  const std::vector<std::string> before = threads();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  return threads() == before && std::ranges::all_of(before, [](const std::string& status) {
-           return status.find("State:\tS") != std::string::npos;
-         });
-}
 
 TEST_F(ResumeCommand, GoesOnFromTheNewestCheckpointToTheSameResult) {
   ASSERT_EQ(train({"--epochs=4", "--out=whole", "--keep-best"}).code, 0);
@@ -152,88 +130,6 @@ TEST_F(ResumeCommand, RefusesAnotherConfigurationAndSaysWhatMayChange) {
 
   EXPECT_THAT(resume("nowhere").err,
               HasSubstr("cannot read the configuration nowhere/config.toml"));
-}
-
-// Who resumes because the market has changed has another future.
-TEST_F(ResumeCommand, GoesOnWithRowsThatNoStepHasUsed) {
-  write_trace({8, 16, 32, 40, 64, 8, 16, 32, 40, 64, 80, 80, 160, 8});
-  ASSERT_EQ(train({"--epochs=3", "--out=whole"}).code, 0);
-  write_trace({8, 16, 32, 40, 64, 8, 16, 32, 40, 64});
-  ASSERT_EQ(train({"--epochs=1", "--out=run"}).code, 0);
-  // What follows the last row is bound no more than rows are, until it is used.
-  EXPECT_EQ(resume("run", {"--on-trace-end=hold", "--quiet"}).code, 0);
-  folder_.write("longer.csv", read_file(file("whole/trace.csv")));
-  const ProgramResult result =
-      resume("run", {"--trace=longer.csv", "--on-trace-end=cycle", "--epochs=3", "--quiet"});
-  EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(hash("run"), hash("whole"));
-  EXPECT_EQ(metrics("run"), metrics("whole"));
-  EXPECT_EQ(read_file(file("run/trace.csv")), read_file(file("whole/trace.csv")));
-  EXPECT_EQ(resume("run", {"--on-trace-end=hold", "--epochs=4"}).code, 2) << "it was used";
-  // A row that was used.
-  folder_.write("longer.csv", "step,batchsize\n0,8\n1,16\n2,40\n3,32\n");
-  const ProgramResult refused = resume("run", {"--trace=longer.csv", "--on-trace-end=cycle"});
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("the trace is not that of the run: its batch sizes differ"));
-  EXPECT_EQ(read_file(file("run/trace.csv")), read_file(file("whole/trace.csv")));
-}
-
-TEST_F(ResumeCommand, OfANewerVersionIsRefused) {
-  ASSERT_EQ(train({"--epochs=1", "--out=run", "--keep=1"}).code, 0);
-  const fs::path checkpoint = fs::directory_iterator(file("run/checkpoints"))->path();
-  std::string bytes = read_file(checkpoint);
-  const std::string version = R"("rubato.version":"1")";
-  bytes.replace(bytes.find(version), version.size(), R"("rubato.version":"2")");
-  bytes.resize(bytes.size() - 32);
-  for (const std::uint8_t byte : Sha256::digest_of(bytes)) bytes += static_cast<char>(byte);
-  std::ofstream(checkpoint, std::ios::binary) << bytes;
-  const ProgramResult result = resume("run");
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("is of version 2, which a newer rubato has written"));
-}
-
-TEST_F(ResumeCommand, ASignalFinishesTheStepAndWritesACheckpoint) {
-  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
-    const std::string run = fmt::format("run{}", code);
-    const std::string whole = fmt::format("whole{}", code);
-    // Without an end, so that the signal finds it at work.
-    const ProgramResult result =
-        train({"--epochs=1000000", "--out=" + run, "--quiet", "--checkpoint-every=never"},
-              after_lines(run, 5, [sent = signal](pid_t process) { kill(process, sent); }));
-    EXPECT_EQ(result.code, code);
-    EXPECT_THAT(result.err, AllOf(HasSubstr("finishing the step"),
-                                  HasSubstr("to continue: rubato train --resume " + run)));
-    EXPECT_FALSE(fs::exists(file(run) / "weights.safetensors"));
-    // An epoch after the one in which it was stopped.
-    const std::string epochs =
-        fmt::format("--epochs={}", metrics(run).back()["epoch"].get<std::int64_t>() + 2);
-    EXPECT_EQ(resume(run, {epochs}).code, 0);
-    ASSERT_EQ(train({epochs, "--out=" + whole, "--quiet"}).code, 0);
-    EXPECT_EQ(hash(run), hash(whole));
-    EXPECT_EQ(metrics(run), metrics(whole));
-  }
-}
-
-TEST_F(ResumeCommand, ASecondSignalEndsItAtOnce) {
-  // Each core has five minibatches in the fourth step.
-  write_trace({8, 16, 32, 320});
-  const ProgramResult result =
-      train({"--out=run", "--quiet", stuck_after_three_steps()},
-            [this](pid_t process, const fs::path& err) {
-              const auto end = std::chrono::steady_clock::now() + kPatience;
-              const auto until = [&](const auto& reached) {
-                while (!reached() && std::chrono::steady_clock::now() < end) {
-                  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                }
-              };
-              until([&] { return metrics_lines("run") >= 3 && is_asleep(process); });
-              kill(process, SIGINT);
-              until([&] { return read_file(err).find("finishing") != std::string::npos; });
-              // Within a second it would be the same request.
-              std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-              kill(process, SIGINT);
-            });
-  EXPECT_EQ(result.signal, SIGINT);
 }
 
 // A run that was killed before its first checkpoint.

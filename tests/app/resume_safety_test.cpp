@@ -128,37 +128,10 @@ TEST_F(FinishedRun, GoesOnFromANamedCheckpointAndKeepsTheNewerOnes) {
   EXPECT_TRUE(fs::exists(file("run/newer-than-step-8-2/summary.json")));
 }
 
-TEST_F(FinishedRun, TheBestWeightsGoBackWithTheRun) {
-  ASSERT_EQ(train({"--epochs=3", "--out=run", "--keep-best", "--checkpoint-every=1epochs",
-                   "--keep=100", "--quiet"})
-                .code,
-            0);
-  const std::string later = read_file(file("run/best.safetensors"));
-  ASSERT_EQ(resume("run/checkpoints/step-10.safetensors", {"--epochs=1", "--quiet"}).code, 0);
-  ASSERT_EQ(train({"--epochs=1", "--out=one", "--keep-best", "--quiet"}).code, 0);
-  EXPECT_EQ(read_file(file("run/best.safetensors")), read_file(file("one/best.safetensors")));
-  EXPECT_EQ(read_file(file("run/newer-than-step-10/best.safetensors")), later);
-}
-
 TEST_F(FinishedRun, TheNewestCheckpointByNameIsNothingSpecial) {
   ASSERT_EQ(train({"--epochs=1", "--out=run", "--quiet"}).code, 0);
   EXPECT_EQ(resume("run/checkpoints/step-10.safetensors", {"--epochs=2"}).code, 0);
   EXPECT_FALSE(fs::exists(file("run/newer-than-step-10")));
-}
-
-// A run that was finished without a last checkpoint: its results are further than that.
-TEST_F(FinishedRun, ResultsThatAreFurtherThanTheCheckpointAreKept) {
-  ASSERT_EQ(train({"--epochs=1", "--out=run", "--quiet"}).code, 0);
-  ASSERT_EQ(resume("run", {"--epochs=2", "--checkpoint-every=never", "--quiet"}).code, 0);
-  const auto before = files("run");
-  const ProgramResult result = resume("run", {"--epochs=3"});
-  EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("kept in run/newer-than-step-10"));
-  const auto kept = files("run/newer-than-step-10");
-  for (const char* name : {"metrics.jsonl", "summary.json", "weights.safetensors"}) {
-    ASSERT_TRUE(kept.contains(name)) << name;
-    EXPECT_EQ(kept.at(name), before.at(name)) << name;
-  }
 }
 
 TEST_F(FinishedRun, ANamedCheckpointHasToBeThereAndGood) {

@@ -88,12 +88,13 @@ TEST_F(Signals, ThatCouldEndItLeaveACheckpoint) {
     wait_for_lines(run, 5);
     program.end(number);
     EXPECT_EQ(program.code(), 128 + number);
-    EXPECT_THAT(program.output(), AllOf(HasSubstr("stopped by a signal after "),
-                                        HasSubstr("to continue: rubato train --resume " + run)));
+    EXPECT_THAT(program.output(),
+                AllOf(HasSubstr("finishing the step"), HasSubstr("stopped by a signal after "),
+                      HasSubstr("to continue: rubato train --resume " + run)));
     EXPECT_FALSE(checkpoints(run).empty());
+    EXPECT_FALSE(fs::exists(file(run) / "weights.safetensors"));
   }
-  expect_one_run(fmt::format("run{}", SIGHUP));
-  expect_one_run(fmt::format("run{}", SIGSEGV));
+  for (const int number : {SIGHUP, SIGINT, SIGSEGV}) expect_one_run(fmt::format("run{}", number));
 }
 
 // Whoever starts it with nohup wants it to go on.

@@ -1,4 +1,3 @@
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -229,25 +228,6 @@ TEST_F(TrainCommand, TheLossScaleIsTheUsers) {
   EXPECT_EQ(summary("run")["skipped_steps"], 0);
 }
 
-// The weights stay where they are, so that all losses are those of the same outputs.
-TEST_F(TrainCommand, LabelSmoothingIsInTheTrainingLossAlone) {
-  const auto train_loss = [&](const std::string& out, const std::string& smoothing) {
-    const ProgramResult result = train({"--epochs=1", "--lr=1e-30", "--engine=libtorch", "--out",
-                                        out, "--label-smoothing", smoothing});
-    EXPECT_EQ(result.code, 0) << result.err;
-    std::ifstream metrics(file(out) / "metrics.jsonl");
-    for (std::string text; std::getline(metrics, text);) {
-      const json line = json::parse(text);
-      if (line["kind"] == "epoch") return line["train_loss"].get<double>();
-    }
-    ADD_FAILURE() << "there is no epoch in the metrics";
-    return 0.0;
-  };
-  EXPECT_NE(train_loss("smoothed", "0.5"), train_loss("plain", "0"));
-  EXPECT_EQ(hash("smoothed"), hash("plain"));
-  EXPECT_EQ(summary("smoothed")["final_test_loss"], summary("plain")["final_test_loss"]);
-}
-
 TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
   // No rounding comes to the difference that is asked for: the weights stay where they are, but the
   // minibatches are others in every epoch, and are summed in another order.
@@ -294,70 +274,6 @@ TEST_F(TrainCommand, AMissedTargetIsExitCode21) {
   EXPECT_THAT(missed.err,
               AllOf(HasSubstr("test accuracy "), HasSubstr("below --target-accuracy 100 %")));
   EXPECT_TRUE(fs::exists(file("missed/weights.safetensors")));
-}
-
-TEST_F(TrainCommand, ATargetThatIsJustReachedIsMet) {
-  // All weights are zero: they always say the same class, which is right once in ten times.
-  const auto with_target = [&](const std::string& out, const std::string& target) {
-    return train({"--init=zero", "--lr=1e-30", "--momentum=0", "--epochs=1", "--out", out,
-                  "--target-accuracy", target});
-  };
-  const ProgramResult reached = with_target("reached", "10");
-  EXPECT_EQ(summary("reached")["final_test_accuracy"], 0.1);
-  EXPECT_EQ(reached.code, 0) << reached.err;
-  EXPECT_EQ(with_target("best", "10,best").code, 0);
-  EXPECT_EQ(with_target("missed", "10.01").code, 21);
-}
-
-// The more it learns, the worse: all labels of the test set are wrong. Weights of zero always say
-// the same class, which is right once in ten times.
-TEST_F(TrainCommand, ATargetMayBeReachedByTheBestEpoch) {
-  std::string labels = read_file(file("data/t10k-labels-idx1-ubyte"));
-  for (std::size_t i = 8; i < labels.size(); ++i)
-    labels[i] = static_cast<char>((labels[i] + 1) % 10);
-  folder_.write("data/t10k-labels-idx1-ubyte", labels);
-  const std::vector<std::string> worse_later{"--init=zero", "--lr=1e-30",
-                                             "--schedule=multi-step:at=1,gamma=1e29"};
-  const auto with_target = [&](const std::string& out, const std::string& target) {
-    auto arguments = worse_later;
-    arguments.insert(arguments.end(), {"--out", out, "--target-accuracy", target});
-    return train(arguments);
-  };
-  auto without_target = worse_later;
-  without_target.emplace_back("--out=run");
-  ASSERT_EQ(train(without_target).code, 0);
-  const double best = summary("run")["best_test_accuracy"];
-  const double last = summary("run")["final_test_accuracy"];
-  ASSERT_GT(best, last) << "the test needs an epoch that is worse than the one before";
-  const std::string between = fmt::format("{}", (best + last) * 50);
-  EXPECT_EQ(with_target("best", between + ",best").code, 0);
-  const ProgramResult final = with_target("final", between);
-  EXPECT_EQ(final.code, 21);
-  EXPECT_THAT(final.err, testing::StartsWith("rubato train: test accuracy "));
-  const ProgramResult missed = with_target("missed", "100,best");
-  EXPECT_EQ(missed.code, 21);
-  EXPECT_THAT(missed.err,
-              AllOf(HasSubstr(fmt::format("the best test accuracy {:.2f} %", best * 100)),
-                    HasSubstr("below --target-accuracy 100 %")));
-}
-
-TEST_F(TrainCommand, TheOpeningLineHasTheCoresOfTheTrace) {
-  folder_.write("cores.csv", "step,batchsize,cores\n0,64,3\n1,64,5\n");
-  folder_.write("some.csv", "step,batchsize,cores\n0,64,3\n1,64,\n");
-  const auto opened = [&](const std::string& trace, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments{"--trace=" + trace, "--on-trace-end=cycle", "--epochs=1",
-                                       "--out=run-" + trace};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return train(arguments);
-  };
-  const ProgramResult given = opened("cores.csv", {"--cores=7"});
-  EXPECT_THAT(given.out, HasSubstr("minibatch 8, 3 to 5 cores on 2 threads"));
-  EXPECT_EQ(given.err,
-            "rubato train: --cores 7 does nothing: cores.csv says how many there are in every "
-            "step\n");
-  const ProgramResult some = opened("some.csv", {"--cores=7", "--straggler=core=7,factor=2"});
-  EXPECT_THAT(some.out, HasSubstr("minibatch 8, 3 to 7 cores on 2 threads"));
-  EXPECT_EQ(some.err, "rubato train: --straggler core=7 does nothing: the cores are 0 to 6\n");
 }
 
 TEST_F(TrainCommand, PatternsThatMatchNothingAreErrorsBeforeThereIsARunFolder) {
@@ -411,14 +327,6 @@ TEST_F(TrainCommand, BadDataIsAnErrorAndLeavesNoRunFolder) {
   EXPECT_FALSE(fs::exists(file("run")));
 }
 
-TEST_F(TrainCommand, ATraceThatEndsTooEarlyIsAnErrorBeforeTraining) {
-  const ProgramResult result = train({"--out", "run", "--epochs", "4"});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err,
-              AllOf(HasSubstr("trace.csv:31"), HasSubstr("3 epochs"), HasSubstr("hold")));
-  EXPECT_FALSE(fs::exists(file("run")));
-}
-
 TEST_F(TrainCommand, WhatFollowsTheTraceIsTheUsersChoice) {
   ASSERT_EQ(train({"--out", "hold", "--epochs", "4", "--on-trace-end", "hold"}).code, 0);
   EXPECT_EQ(summary("hold")["steps"], 30 + 10) << "10 steps of 32";
@@ -441,17 +349,6 @@ TEST_F(TrainCommand, SaysWhyItEndedAndHowMuchOfAnEpochThatWas) {
   EXPECT_EQ(summary("part")["stopped"], "the trace ended after 5 steps");
   EXPECT_EQ(summary("part")["epochs"], 0);
   EXPECT_EQ(summary("part")["part_of_epoch"]["of_steps"], 8);
-  write_trace(std::vector<int>(12, 40));
-  EXPECT_THAT(train({"--out=more", "--on-trace-end=stop"}).out,
-              HasSubstr("\ntrained 1 epoch and 4 of 8 steps of epoch 2: 12 steps, "));
-  // By the user's wish.
-  const ProgramResult wish =
-      train({"--out=wish", "--on-trace-end=cycle", "--rule=constant", "--iterations=10"});
-  EXPECT_THAT(wish.out,
-              AllOf(HasSubstr("\nstopped: 10 iterations reached\n"),
-                    HasSubstr("\ntrained 1 epoch and 2 of 8 steps of epoch 2: 10 steps")));
-  EXPECT_THAT(train({"--out=whole", "--on-trace-end=cycle", "--epochs=1"}).out,
-              HasSubstr("\ntrained 1 epoch: 8 steps, 320 samples in "));
 }
 
 TEST_F(TrainCommand, AModelThatDoesNotFitTheImagesIsAnError) {
