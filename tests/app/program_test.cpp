@@ -39,36 +39,19 @@ TEST(Program, ExplainsItselfWhenGivenNothing) {
   EXPECT_THAT(result.err, HasSubstr("Usage: rubato COMMAND"));
 }
 
-TEST(Program, ExplainsEveryOptionOfEveryCommand) {
-  const std::string common =
-      "--trace --on-trace-end --cores --minibatch --assignment --seed --epochs --help ";
-  const std::vector<std::pair<std::string, std::string>> commands{
-      {"plan", common + "--dataset-size --epoch --indices --json "},
-      {"train", common +
-                    "--data --model --rule --ref-batch --lr --momentum --nesterov --weight-decay "
-                    "--threads --reduce --target-accuracy --log-steps --out --quiet --config "}};
-  for (const auto& [command, options] : commands) {
+// The options that a help lists are those of docs/options.md.
+TEST(Program, ExplainsItsCommands) {
+  for (const auto& [command, usage] : {std::pair<std::string, std::string>{"plan", " [OPTIONS]"},
+                                       {"train", " [OPTIONS]"},
+                                       {"hosts", " HOST:PORT/NAME [OPTIONS]"}}) {
     const ProgramResult result = test::rubato({command, "--help"});
     EXPECT_EQ(result.code, 0);
     EXPECT_EQ(result.err, "");
-    EXPECT_THAT(result.out, HasSubstr("Usage: rubato " + command + " [OPTIONS]\n"));
-    for (std::size_t begin = 0; begin < options.size(); begin = options.find(' ', begin) + 1) {
-      const std::string option = options.substr(begin, options.find(' ', begin) - begin);
-      EXPECT_THAT(result.out, testing::ContainsRegex("\n  (-h, )?" + option + "[ \n]"));
-    }
+    EXPECT_THAT(result.out, HasSubstr("Usage: rubato " + command + usage + "\n"));
     EXPECT_EQ(test::rubato({"help", command}).out, result.out);
     // The help is what is wanted even where something else is wrong.
     EXPECT_EQ(test::rubato({command, "--cores", "0", "-h"}).out, result.out);
   }
-}
-
-TEST(Program, ExplainsHowToLookAtHosts) {
-  const ProgramResult result = test::rubato({"hosts", "--help"});
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, AllOf(HasSubstr("Usage: rubato hosts HOST:PORT/NAME [OPTIONS]"),
-                                ContainsRegex("\n  --token-file FILE"),
-                                ContainsRegex("\n  --json "), HasSubstr("28 for a rendezvous")));
-  EXPECT_THAT(test::rubato({"--help"}).out, HasSubstr("\n  hosts "));
 }
 
 TEST(Program, KeepsItsHelpWithinEightyColumns) {
@@ -97,16 +80,11 @@ TEST(Program, KnowsItsVersion) {
 TEST(Program, SuggestsTheNearestCommand) {
   const ProgramResult result = test::rubato({"trian", "--cores", "8"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_EQ(result.err,
-            "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, launch, "
-            "rendezvous, hosts, plan, data, trace, simulate, calibrate, verify, compare, report, "
-            "watch, plot, eval, predict, metrics, list, bench, doctor, completion, man\n");
-  EXPECT_EQ(
-      test::rubato({"--cores=8", "plan"}).err,
-      "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
-      "command: train, launch, rendezvous, hosts, plan, data, trace, simulate, calibrate, verify, "
-      "compare, report, watch, plot, eval, predict, metrics, list, bench, doctor, completion, "
-      "man\n");
+  EXPECT_THAT(result.err, StartsWith("rubato: unknown command 'trian'; did you mean 'train'? "
+                                     "accepted: train, launch, "));
+  EXPECT_THAT(test::rubato({"--cores=8", "plan"}).err,
+              StartsWith("rubato: unknown option '--cores=8' before the command; accepted: --help, "
+                         "--version, or a command: train, launch, "));
 }
 
 // Whatever is quoted of the arguments.
@@ -315,7 +293,7 @@ TEST(Train, ChecksBeforeItStartsAnything) {
   EXPECT_THAT(error_with({"--trace=short.csv"}),
               HasSubstr("short.csv:2: the trace ends after 0 epochs"));
   EXPECT_THAT(error_with({"--trace=12800"}), HasSubstr("larger than an epoch"));
-  EXPECT_THAT(error_with({"--trace=100", "--data=mnist:."}), HasSubstr("no multiple"));
+  EXPECT_THAT(error_with({"--trace=100", "--data=mnist:."}), HasSubstr("is not a multiple of the minibatch size 32"));
 }
 
 // A copy of the program in a folder of its own, where it finds what a test puts beside it.
@@ -357,19 +335,15 @@ TEST_F(Installed, TheDoctorGoesByTheThreadsAskedFor) {
   EXPECT_EQ(result.code, 26) << "no machine has so many";
 }
 
-TEST_F(Installed, BecomesTheProgramBesideIt) {
-  install("bin/rubato-train");
-  const ProgramResult result =
-      test::run_program(program_, {"train", "--cores", "4", "--out=a b", "--quiet"});
-  EXPECT_EQ(result.code, 21);
-  EXPECT_EQ(result.out, "<train><--cores><4><--out=a b><--quiet>");
-}
-
-TEST_F(Installed, BecomesTheProgramInLibexec) {
-  install("libexec/rubato/rubato-train");
-  const ProgramResult result = test::run_program(program_, {"train", "--epochs=1"});
-  EXPECT_EQ(result.code, 21);
-  EXPECT_EQ(result.out, "<train><--epochs=1>");
+TEST_F(Installed, BecomesTheProgramInLibexecOrBesideIt) {
+  for (const char* const place : {"libexec/rubato/rubato-train", "bin/rubato-train"}) {
+    install(place);
+    const ProgramResult result =
+        test::run_program(program_, {"train", "--cores", "4", "--out=a b", "--quiet"});
+    EXPECT_EQ(result.code, 21);
+    EXPECT_EQ(result.out, "<train><--cores><4><--out=a b><--quiet>");
+    std::filesystem::remove(folder_.path() / place);
+  }
 }
 
 TEST_F(Installed, LeavesAPipeToTheProgramThatTrains) {

@@ -138,20 +138,6 @@ TEST_F(SimulateCommand, SaysWhatEndsIt) {
   EXPECT_EQ(run.at("clock").at("idle_hours"), 85.0 / 3600);
 }
 
-// By hand: 12,000 samples are a step of eight minibatches of 1,000, and one of four.
-TEST_F(SimulateCommand, EndsWithTheSamplesThatThereAre) {
-  const auto run = [&](const char* minibatch) {
-    return json_of({"--trace=8000", "--cores=1", "--remainder=carry", "--minibatch", minibatch,
-                    "--cluster=substep=1", "--epochs=1", "--dataset-size=12000", "--model=softmax"})
-        .at(0);
-  };
-  EXPECT_EQ(run("1000").at("clock").at("hours"), 12.0 / 3600);
-  EXPECT_EQ(run("1000").at("samples"), 12'000);
-  // Of 1,600 samples: five, and three of which the last has 800.
-  EXPECT_EQ(run("1600").at("clock").at("hours"), 8.0 / 3600);
-  EXPECT_EQ(run("1600").at("samples"), 12'000);
-}
-
 TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
   folder_.write("devices.csv", "seconds,count\n0,2\n95,\n");
   EXPECT_EQ(error({"--trace=devices.csv", "--cluster=substep=10"}),
