@@ -3,16 +3,15 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::test {
@@ -29,19 +28,8 @@ class BackgroundProgram {
       // It becomes the program.
       arguments.insert(arguments.begin(), {"ip", "netns", "exec", network});
     }
-    std::vector<char*> argv;
-    argv.reserve(arguments.size() + 1);
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output_.c_str(), O_WRONLY | O_CREAT,
-                                     0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    EXPECT_EQ(posix_spawnp(&process_, argv[0], &actions, nullptr, argv.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
+    process_ = start_program(std::move(arguments), folder, output_, output_);
+    runs_ = process_ != 0;
   }
   ~BackgroundProgram() { end(SIGKILL); }
   BackgroundProgram(const BackgroundProgram&) = delete;
@@ -86,7 +74,7 @@ class BackgroundProgram {
   TempFolder outputs_;
   std::string output_;
   pid_t process_ = 0;
-  bool runs_ = true;
+  bool runs_ = false;
   int status_ = 0;
 };
 

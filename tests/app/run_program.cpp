@@ -11,37 +11,47 @@
 
 namespace rubato::test {
 
-ProgramResult run_program(const std::filesystem::path& program,
-                          const std::vector<std::string>& arguments,
-                          const std::filesystem::path& folder, const WhileRunning& during) {
-  const TempFolder outputs;
-  const std::string out = outputs.path() / "out";
-  const std::string err = outputs.path() / "err";
+pid_t start_program(std::vector<std::string> arguments, const std::filesystem::path& folder,
+                    const std::filesystem::path& out, const std::filesystem::path& err) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
-
-  std::string name = program;
-  std::vector<std::string> copies = arguments;
-  std::vector<char*> argv{name.data()};
-  for (std::string& argument : copies) argv.push_back(argument.data());
+  if (err == out) {
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT,
+                                     0600);
+  }
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
+  pid_t process = 0;
+  if (posix_spawnp(&process, argv[0], &actions, nullptr, argv.data(), environ) != 0) {
+    ADD_FAILURE() << "cannot start " << arguments[0];
+    process = 0;
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  return process;
+}
 
+ProgramResult run_program(const std::filesystem::path& program,
+                          const std::vector<std::string>& arguments,
+                          const std::filesystem::path& folder, const WhileRunning& during) {
+  const TempFolder outputs;
+  const std::filesystem::path out = outputs.path() / "out";
+  const std::filesystem::path err = outputs.path() / "err";
+  std::vector<std::string> all{program.string()};
+  all.insert(all.end(), arguments.begin(), arguments.end());
   ProgramResult result;
-  pid_t child = 0;
-  if (posix_spawn(&child, name.c_str(), &actions, nullptr, argv.data(), environ) == 0) {
+  if (const pid_t child = start_program(all, folder, out, err); child != 0) {
     if (during) during(child, err);
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
-  } else {
-    ADD_FAILURE() << "cannot start " << program;
   }
-  posix_spawn_file_actions_destroy(&actions);
   result.out = read_file(out);
   result.err = read_file(err);
   return result;

@@ -22,6 +22,13 @@ struct ProgramResult {
 /// What a test does while a program runs: gets its process, and what it has printed to stderr.
 using WhileRunning = std::function<void(pid_t process, const std::filesystem::path& err)>;
 
+/// Starts the program that `arguments` begin with, in `folder` and without input. Its outputs go to
+/// files, which may be one. Returns its process, or 0, which fails the test.
+[[nodiscard]] pid_t start_program(std::vector<std::string> arguments,
+                                  const std::filesystem::path& folder,
+                                  const std::filesystem::path& out,
+                                  const std::filesystem::path& err);
+
 /// Runs `program` with `arguments` in `folder`, without input, and waits for its end.
 [[nodiscard]] ProgramResult run_program(const std::filesystem::path& program,
                                         const std::vector<std::string>& arguments,
