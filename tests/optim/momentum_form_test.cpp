@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,40 +100,6 @@ TEST(MomentumForm, OfSgdIsItsFormula) {
         }
       }
     }
-  }
-}
-
-TEST(MomentumForm, OfLarsIsItsFormula) {
-  constexpr double kMomentum = 0.9;
-  constexpr double kDecay = 0.01;
-  for (const MomentumForm form : {MomentumForm::pytorch, MomentumForm::mxnet}) {
-    Workers workers(1);
-    Lars<double> lars(
-        two_tensors(),
-        {.momentum = kMomentum, .weight_decay = kDecay, .trust = 0.02, .momentum_form = form});
-    std::vector<double> weights = random_values<double>(kBothTensors, 1);
-    std::vector<double> expected = weights;
-    std::vector<double> velocity(kBothTensors, 0);
-    for (std::uint32_t step = 0; step < 20; ++step) {
-      const auto gradient = random_values<double>(kBothTensors, 10 + step);
-      const double rate = 1 + step % 5;
-      const auto norms = norms_of(expected, gradient, kDecay);
-      lars.step({.parameters = weights,
-                 .gradient_sum = gradient,
-                 .rates = {.update_rate = rate},
-                 .layers = norms},
-                workers);
-      for (std::size_t i = 0; i < kBothTensors; ++i) {
-        const ParameterNorms& layer = norms[tensor_at(i)];
-        const double w = std::sqrt(layer.weight_square);
-        const double local = rate * 0.02 * w / (std::sqrt(layer.gradient_square) + kDecay * w);
-        const bool inside = form == MomentumForm::mxnet;
-        velocity[i] =
-            kMomentum * velocity[i] + (inside ? local : 1) * (gradient[i] + kDecay * expected[i]);
-        expected[i] -= (inside ? 1 : local) * velocity[i];
-      }
-    }
-    expect_near(weights, expected, "LARS");
   }
 }
 
