@@ -200,16 +200,11 @@ TEST(ReduceOnPlateau, MeasuresAShareOfANegativeBest) {
   EXPECT_TRUE(reduces_after(MetricMode::max, -1, -1.05)) << "worse";
 }
 
-TEST(ReduceOnPlateau, GoesOnFromItsState) {
+TEST(ReduceOnPlateau, RefusesADamagedState) {
   const auto schedule = make_lr_schedule("warmup:length=2+plateau:patience=2");
   EXPECT_TRUE(schedule->watches());
-  for (int i = 0; i < 3; ++i) schedule->observe(1);
-  const auto other = make_lr_schedule("warmup:length=2+plateau:patience=2");
-  load_numbers(*other, numbers_of(*schedule), "the schedule");
-  other->observe(1);
-  EXPECT_DOUBLE_EQ(other->factor(2), 0.1);
   EXPECT_THAT(error_of([&] {
-                load_numbers(*other, std::vector<double>{0, 9}, "the schedule");
+                load_numbers(*schedule, std::vector<double>{0, 9}, "the schedule");
               }),
               HasSubstr("damaged"));
 }

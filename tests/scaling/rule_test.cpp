@@ -23,35 +23,26 @@ constexpr RuleInput kInput{.batch_size = 320,
                            .reference_batch_size = 128,
                            .base_learning_rate = 0.01};
 
-TEST(Rules, ConstantIgnoresTheBatchSize) {
-  const Rates rates = make_rule("constant")->rates(kInput);
-  EXPECT_DOUBLE_EQ(rates.learning_rate, 0.01);
-  EXPECT_DOUBLE_EQ(rates.update_rate, 0.01);
-  EXPECT_DOUBLE_EQ(rates.weight_decay_factor, 1);
-}
-
-TEST(Rules, LinearFollowsTheBatchSize) {
-  const Rates rates = make_rule("linear")->rates(kInput);
-  EXPECT_DOUBLE_EQ(rates.learning_rate, 0.025);
-  EXPECT_DOUBLE_EQ(rates.update_rate, 0.025);
-  EXPECT_DOUBLE_EQ(rates.weight_decay_factor, 1);
-}
-
-TEST(Rules, RootFollowsItsSquareRoot) {
-  const Rates rates = make_rule("root")->rates(kInput);
-  EXPECT_DOUBLE_EQ(rates.learning_rate, 0.01 * std::sqrt(2.5));
-  EXPECT_DOUBLE_EQ(rates.update_rate, rates.learning_rate);
-}
-
-TEST(Rules, LinearMomentumSumsAndTakesTheRateOfAMinibatch) {
-  const auto rule = make_rule("linear-momentum");
-  EXPECT_EQ(rule->reduction(), GradientReduction::sum);
-  const Rates rates = rule->rates(kInput);
-  EXPECT_DOUBLE_EQ(rates.learning_rate, 0.025);
-  EXPECT_DOUBLE_EQ(rates.update_rate, 0.0025);
-  EXPECT_DOUBLE_EQ(rates.weight_decay_factor, 10);
-  // The same step as the linear rule's where momentum is 0.
-  EXPECT_DOUBLE_EQ(rates.update_rate * 10, rates.learning_rate);
+// A step of 2.5 times the reference batch, of ten minibatches.
+TEST(Rules, FollowTheBatchSize) {
+  struct {
+    const char* rule;
+    double rate;
+    double update_rate;
+    double weight_decay_factor;
+    double gain;
+  } const all[]{{"constant", 0.01, 0.01, 1, 1},
+                {"linear", 0.025, 0.025, 1, 2.5},
+                {"root", 0.01 * std::sqrt(2.5), 0.01 * std::sqrt(2.5), 1, std::sqrt(2.5)},
+                {"linear-momentum", 0.025, 0.0025, 10, 2.5}};
+  for (const auto& expected : all) {
+    SCOPED_TRACE(expected.rule);
+    const Rates rates = make_rule(expected.rule)->rates(kInput);
+    EXPECT_DOUBLE_EQ(rates.learning_rate, expected.rate);
+    EXPECT_DOUBLE_EQ(rates.update_rate, expected.update_rate);
+    EXPECT_DOUBLE_EQ(rates.weight_decay_factor, expected.weight_decay_factor);
+    EXPECT_DOUBLE_EQ(rates.gain, expected.gain);
+  }
 }
 
 // The last minibatch of a training may have fewer samples: its gradient is a part of the sum.
@@ -71,13 +62,6 @@ TEST(Rules, AllButLinearMomentumTakeTheMean) {
     EXPECT_EQ(make_rule(name)->reduction(),
               name == "linear-momentum" ? GradientReduction::sum : GradientReduction::mean);
   }
-}
-
-TEST(Rules, GainIsTheStepsWorthInReferenceSteps) {
-  EXPECT_DOUBLE_EQ(make_rule("constant")->rates(kInput).gain, 1);
-  EXPECT_DOUBLE_EQ(make_rule("linear")->rates(kInput).gain, 2.5);
-  EXPECT_DOUBLE_EQ(make_rule("root")->rates(kInput).gain, std::sqrt(2.5));
-  EXPECT_DOUBLE_EQ(make_rule("linear-momentum")->rates(kInput).gain, 2.5);
 }
 
 TEST(Rules, RejectWhatTheyDoNotKnow) {
@@ -171,16 +155,6 @@ TEST(RampRule, BeginsAnewWhereAnotherChangeFindsIt) {
   EXPECT_DOUBLE_EQ(rule->rates(step_of(384)).learning_rate, 0.02);
   EXPECT_DOUBLE_EQ(rule->rates(step_of(128)).learning_rate, 0.015);
   EXPECT_DOUBLE_EQ(rule->rates(step_of(128)).learning_rate, 0.01);
-}
-
-TEST(RampRule, GoesOnFromItsState) {
-  const auto rule = make_rule("linear:ramp=4");
-  for (const std::int64_t batch : {128, 640, 640}) static_cast<void>(rule->rates(step_of(batch)));
-  const auto other = make_rule("linear:ramp=4");
-  load_numbers(*other, numbers_of(*rule), "the ramp");
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(other->rates(step_of(640)).learning_rate, rule->rates(step_of(640)).learning_rate);
-  }
 }
 
 }  // namespace
