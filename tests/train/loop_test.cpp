@@ -527,37 +527,5 @@ TEST(Loop, SaysWhereAnObjectiveFailed) {
   EXPECT_THROW(train([] { throw std::bad_alloc(); }), std::bad_alloc);
 }
 
-TEST(Loop, ShowsGradientsAndParametersToAMonitor) {
-  TrainOptions options = loop_options();
-  options.epochs = 1;
-  Trainer trainer = tiny_trainer(options, trace_of({48}));
-  std::vector<TensorStatistics> seen;
-  trainer.add_observer<Monitor>("*", 1,
-                                [&](const StepPlan&, std::span<const TensorStatistics> tensors) {
-                                  seen.assign(tensors.begin(), tensors.end());
-                                });
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
-  ASSERT_EQ(seen.size(), 4U);
-  EXPECT_EQ(seen[0].norm, 0) << "the weights begin with nothing";
-  EXPECT_EQ(seen[1].name, "weight");
-  EXPECT_TRUE(seen[1].gradient);
-  EXPECT_GT(seen[1].norm, 0);
-}
-
-TEST(Loop, KeepsTheBestWeights) {
-  TrainOptions options = loop_options();
-  options.epochs = 4;
-  Trainer trainer = tiny_trainer(options);
-  const auto best = trainer.add_observer<BestWeights>(Metric::test_loss);
-  trainer.fit();
-  ASSERT_EQ(best->parameters().size(), 2U);
-  EXPECT_EQ(best->epoch(), EpochIndex{3});
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(best->parameters()[0].values<double>()[i],
-              trainer.parameters()[0].values<double>()[i]);
-  }
-}
-
 }  // namespace
 }  // namespace rubato
