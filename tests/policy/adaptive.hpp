@@ -53,7 +53,4 @@ inline TrainOptions adaptive_options(std::int64_t reference) {
           .threads = 2};
 }
 
-// Of what is killed.
-inline constexpr std::int64_t kStepsOfACheckpoint = 7;
-
 }  // namespace rubato::test

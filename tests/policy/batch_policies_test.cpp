@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -121,31 +120,6 @@ TEST(PolicySource, TakesOfEachHostItsShareOfTheCores) {
   EXPECT_THAT(decided(6).host_cores, ElementsAre(4, 0, 2));
   EXPECT_EQ(decided(6).cores, 6);
   EXPECT_THAT(decided(1).host_cores, ElementsAre(0, 0, 1));
-}
-
-TEST(PolicySource, HasTheSameBitsWhoeverComputesAndThroughResumes) {
-  const auto make = [](const auto& change) {
-    TrainOptions options = policy_options();
-    change(options);
-    return Trainer(tiny_objective(),
-                   by_policy(trace_of({8, 16, 12}), "noise-scale:max=24,wait=2,smoothing=0.5"),
-                   options);
-  };
-  Trainer trainer = make([](TrainOptions&) {});
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
-  std::vector<std::int64_t> batches;
-  std::vector<std::int64_t> offered;
-  for (const StepRecord& step : recorder->steps) {
-    batches.push_back(step.plan.batch_size);
-    offered.push_back(trace_of({8, 16, 12}).at(step.plan.index)->batch_size);
-  }
-  ASSERT_GE(batches.size(), 6U);
-  EXPECT_NE(batches, offered) << "it decides something";
-  EXPECT_THAT(recorder->steps.back().decision_inputs,
-              ElementsAre(testing::Field(&NamedNumber::name, "noise_scale"),
-                          testing::Field(&NamedNumber::name, "target")));
-  EXPECT_EQ(test::difference_in_bits(make, 6), std::nullopt);
 }
 
 TEST(PolicySource, IsBoundToItsPolicyAndToTheTrace) {
