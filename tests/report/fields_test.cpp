@@ -3,10 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -20,7 +18,6 @@
 #include <rubato/steps/plan.hpp>
 
 #include "base/machine/instruction_set.hpp"
-#include "runs/report/progress.hpp"
 #include "support/json_fields.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
@@ -277,65 +274,6 @@ TEST(CheckpointFolder, KnowsItsFilesByTheirNames) {
                             "Step-1.safetensors", "step-99999999999999999999.safetensors"}) {
     EXPECT_EQ(steps(other), std::nullopt) << other;
   }
-}
-
-// Where one more digit, or another unit, begins.
-TEST(Numbers, ChangeTheirFormAtTheirBorders) {
-  EXPECT_EQ(short_number(999.4), "999");
-  EXPECT_EQ(short_number(999.5), "1.00k");
-  EXPECT_EQ(short_number(9994), "9.99k");
-  EXPECT_EQ(short_number(9996), "10.0k");
-  EXPECT_EQ(short_number(99'940), "99.9k");
-  EXPECT_EQ(short_number(99'960), "100k");
-  EXPECT_EQ(short_number(999'400), "999k");
-  EXPECT_EQ(short_number(999'600), "1.00M");
-  EXPECT_EQ(short_number(1.5e9), "1.50G");
-  EXPECT_EQ(short_number(1.5e13), "15000G");
-  EXPECT_EQ(clock_time(0.4), "0:00");
-  EXPECT_EQ(clock_time(59.4), "0:59");
-  EXPECT_EQ(clock_time(59.6), "1:00");
-  EXPECT_EQ(clock_time(3599.4), "59:59");
-  EXPECT_EQ(clock_time(3599.6), "1:00:00");
-  EXPECT_EQ(clock_time(100 * 3600.0), "100:00:00");
-  EXPECT_EQ(progress_bar(-1, 3, false), "...");
-  EXPECT_EQ(progress_bar(0.99, 3, false), "##.");
-  EXPECT_EQ(progress_bar(1.0 / 16, 2, true), "▏ ");
-  EXPECT_EQ(progress_bar(15.0 / 16, 1, true), "▉");
-}
-
-// A step of 64 samples of four, the first of two epochs.
-std::string logged_step(int log_steps, int which) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  Progress progress(progress_on(file.get()),
-                    {.epochs = 2, .samples_per_epoch = 256, .log_steps = log_steps});
-  test::MinibatchesOf training(32);
-  EpochPlan plan;
-  for (std::int64_t i = 0; i < 4; ++i) {
-    plan.steps.push_back({.index = StepIndex{i},
-                          .batch_size = 64,
-                          .cores = 2,
-                          .first_minibatch = MinibatchIndex{2 * i},
-                          .minibatches = 2});
-  }
-  progress.on_epoch_begin(training, start_of(plan, {}));
-  StepRecord step;
-  step.plan = plan.steps[static_cast<std::size_t>(which)];
-  step.learning_rate = 0.123456;
-  step.loss = 1.00005;
-  progress.on_step(training, step);
-  std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
-  std::rewind(file.get());
-  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file.get()), text.size());
-  return text;
-}
-
-TEST(Progress, SaysAllOfAStepInItsLine) {
-  EXPECT_THAT(logged_step(3, 2),
-              testing::MatchesRegex("epoch 1/2  step 3  batch 64  lr 0\\.1235  loss 1\\.000[01]  "
-                                    "[0-9.kMG]+ samples/s  0:00 left\n"));
-  for (const int which : {0, 1, 3}) EXPECT_EQ(logged_step(3, which), "") << which;
-  EXPECT_EQ(logged_step(0, 2), "");
-  EXPECT_NE(logged_step(1, 0), "");
 }
 
 }  // namespace

@@ -63,28 +63,9 @@ lr         0.02125  gain 1.84
 )");
 }
 
-TEST(RunView, FitsFiftyColumns) {
-  EXPECT_EQ(text_of(half_way(), 50), R"(
-epoch 3/5     50 %  ━━━━━━━━━━━━━━━───────────────
-left          1:15  step 120  18.6k samples/s
-loss        0.1145  ███▇▆▆▅▅▄▄▃▃▂▂▁▁
-accuracy   97.50 %        ▁▁▁▁▁▁█
-batch          512  ███▂▁███▂▁███▂▁█
-cores        16/16  ■■■■■■■■■■■■■■□□
-lr         0.02125  gain 1.84
-)");
-}
-
 TEST(RunView, IsNoWiderThanPeopleLook) {
-  EXPECT_EQ(text_of(half_way(), 200), R"(
-epoch 3/5     50 %  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━──────────────────────────────────────────────────
-left          1:15  step 120  18.6k samples/s
-loss        0.1145  █████████▇▇▇▇▇▆▆▆▆▆▆▅▅▅▅▅▅▅▅▄▄▄▄▃▃▃▃▃▃▃▂▂▂▂▂▂▂▁▁▁▁▁
-accuracy   97.50 %                       ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁█
-batch          512  ██████████▆▁▁▁▁▁▅██████████▃▁▁▁▁▁███████████▁▁▁▁▁▁█
-cores        16/16  ■■■■■■■■■■■■■■□□
-lr         0.02125  gain 1.84
-)");
+  EXPECT_EQ(text_of(half_way(), 200), text_of(half_way(), 120));
+  EXPECT_NE(text_of(half_way(), 110), text_of(half_way(), 120));
 }
 
 TEST(RunView, SaysHowModelledTimeAndMoneyStand) {
