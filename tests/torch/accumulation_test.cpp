@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -238,6 +239,34 @@ TEST(Accumulation, IsWhatRunningStatisticsAreOfEqualMinibatches) {
     EXPECT_TRUE(at::allclose(actual, expected[i], 1e-5, 1e-6)) << name << "\n"
                                                                << actual << "\n"
                                                                << expected[i];
+  }
+}
+
+// Buffers that no forward writes to keep their bits, however many minibatches they have been
+// averaged over.
+TEST(Accumulation, LeavesConstantBuffersAsTheyAre) {
+  class Constants : public nn::Module {
+   public:
+    Constants() {
+      using Limits = std::numeric_limits<float>;
+      register_module("linear", linear_);
+      register_buffer("table", at::tensor({0.1F, 1.0F / 3, 3.1415927F, 1e-30F, -0.0F}));
+      register_buffer(
+          "mask", at::tensor({0.0F, Limits::lowest(), -Limits::infinity(), Limits::infinity()}));
+    }
+    at::Tensor forward(const at::Tensor& x) { return linear_(x.to(at::kFloat)).to(at::kDouble); }
+
+   private:
+    nn::Linear linear_{kRegressionWidth, kRegressionWidth};
+  };
+  TorchTrainer trainer(model_factory<Constants>(), mse_loss(), regression(),
+                       test::trace_of({4, 16, 8, 4}), regression_options());
+  const Tensors before = test::copies_of(trainer.buffers());
+  trainer.fit();
+  ASSERT_EQ(before.size(), 2U);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto& [name, after] = trainer.buffers()[i];
+    EXPECT_TRUE(test::bytes_of(after) == test::bytes_of(before[i])) << name << "\n" << after;
   }
 }
 

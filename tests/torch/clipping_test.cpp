@@ -1,9 +1,9 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -37,37 +37,56 @@ class MeanGradients : public Observer {
   std::vector<NamedTensor> kept;
 };
 
-// A single step of twelve minibatches, and what each parameter should have become.
+// What a single step of twelve minibatches makes of a weight.
 using Expected = std::function<at::Tensor(const at::Tensor& weight, const at::Tensor& clipped)>;
 
 void expect_step(const std::string& rule, const OptimizerOptions& optimizer,
                  const Expected& expected) {
-  constexpr double kClip = 0.004;
-  TrainOptions options = options_of(rule);
-  options.epochs = 1;
-  options.optimizer = optimizer;
-  options.clip_value = kClip;
-  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-  const auto before = test::copies_of(trainer.parameters());
-  const auto gradients = trainer.add_observer<MeanGradients>();
-  trainer.fit();
-  ASSERT_EQ(gradients->kept.size(), before.size());
-  bool some = false;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const at::Tensor& gradient = gradients->kept[i].tensor;
-    const at::Tensor clipped = gradient.clamp(-kClip, kClip);
-    some = some || !at::equal(clipped, gradient);
-    EXPECT_TRUE(at::allclose(trainer.parameters()[i].tensor, expected(before[i], clipped),
-                             /*rtol=*/1e-9, /*atol=*/1e-12))
-        << rule << ", " << gradients->kept[i].name;
+  constexpr double kBound = 0.004;
+  constexpr double kNorm = 0.02;
+  for (const bool by_norm : {false, true}) {
+    SCOPED_TRACE(rule + (by_norm ? " by norm" : " by value"));
+    TrainOptions options = options_of(rule);
+    options.epochs = 1;
+    options.optimizer = optimizer;
+    (by_norm ? options.clip_norm : options.clip_value) = by_norm ? kNorm : kBound;
+    TorchTrainer trainer = trainer_on(Trace::constant(48), options);
+    const auto before = test::copies_of(trainer.parameters());
+    const auto gradients = trainer.add_observer<MeanGradients>();
+    const StepRecord step = test::trained(trainer)->steps[0];
+    ASSERT_EQ(gradients->kept.size(), before.size());
+    double square = 0;
+    double largest = 0;
+    for (const auto& [name, gradient] : gradients->kept) {
+      square += gradient.square().sum().item<double>();
+      largest = std::max(largest, gradient.abs().max().item<double>());
+    }
+    EXPECT_GT(largest, kBound) << "something is clipped";
+    EXPECT_GT(std::sqrt(square), 2 * kNorm) << "and shortened";
+    if (by_norm) {
+      EXPECT_NEAR(step.gradient_norm.value(), std::sqrt(square), 1e-12) << "before it was clipped";
+    }
+    const double factor = kNorm / (std::sqrt(square) + 1e-6);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const at::Tensor& gradient = gradients->kept[i].tensor;
+      const at::Tensor clipped = by_norm ? gradient * factor : gradient.clamp(-kBound, kBound);
+      EXPECT_TRUE(at::allclose(trainer.parameters()[i].tensor, expected(before[i], clipped),
+                               /*rtol=*/1e-9, /*atol=*/1e-12))
+          << gradients->kept[i].name;
+    }
   }
-  EXPECT_TRUE(some) << "something was clipped";
 }
 
-// torch.nn.utils.clip_grad_value_ on the mean gradient, and then the optimizer.
-TEST(ClipValue, BoundsTheMeanGradientOfEveryOptimizer) {
+// torch.nn.utils.clip_grad_value_ or clip_grad_norm_ on the mean gradient, and then the optimizer.
+TEST(Clipping, BoundsTheMeanGradientOfEveryOptimizer) {
   const auto plain = [](double rate) {
     return [rate](const at::Tensor& w, const at::Tensor& g) { return w - rate * (g + 0.1 * w); };
+  };
+  // In the first step of the adaptive ones the means are the gradient and its square, or a part.
+  const auto adaptive = [](double share) {
+    return [share](const at::Tensor& w, const at::Tensor& g) {
+      return w - 0.1 * g / (share * g.abs() + 1e-3);
+    };
   };
   expect_step("constant", {.weight_decay = 0.1}, plain(0.1));
   expect_step("linear", {.weight_decay = 0.1}, plain(1.2));
@@ -83,10 +102,10 @@ TEST(ClipValue, BoundsTheMeanGradientOfEveryOptimizer) {
                 const double local = 0.02 * w_norm / (g.norm().item<double>() + 0.1 * w_norm);
                 return w - 0.1 * local * (g + 0.1 * w);
               });
-  // Adam's first step: m and v are the gradient and its square.
-  expect_step(
-      "constant", {.kind = OptimizerKind::adam, .epsilon = 1e-3},
-      [](const at::Tensor& w, const at::Tensor& g) { return w - 0.1 * g / (g.abs() + 1e-3); });
+  expect_step("constant", {.kind = OptimizerKind::adam, .epsilon = 1e-3}, adaptive(1));
+  expect_step("constant", {.kind = OptimizerKind::adagrad, .epsilon = 1e-3}, adaptive(1));
+  expect_step("constant", {.kind = OptimizerKind::rmsprop, .alpha = 0.75, .epsilon = 1e-3},
+              adaptive(0.5));
 }
 
 TEST(ClipValue, HasTheSameBitsForAllThreadsAndCores) {
@@ -108,16 +127,18 @@ TEST(ClipValue, HasTheSameBitsForAllThreadsAndCores) {
   }
 }
 
-TEST(ClipValue, LeavesSmallGradientsAlone) {
-  const auto train = [](std::optional<double> clip_value) {
+TEST(Clipping, LeavesSmallGradientsAlone) {
+  const auto train = [](std::optional<double> clip_value, std::optional<double> clip_norm = {}) {
     TrainOptions options = options_of();
     options.optimizer = {.momentum = 0.9};
     options.clip_value = clip_value;
+    options.clip_norm = clip_norm;
     TorchTrainer trainer = trainer_on(Trace::constant(16), options);
     trainer.fit();
     return test::state_bytes(trainer);
   };
-  EXPECT_TRUE(train(1e6) == train(std::nullopt));
+  EXPECT_TRUE(train(1e6) == train({}));
+  EXPECT_TRUE(train({}, 1e6) == train({}));
 }
 
 TEST(ClipValue, IsChecked) {

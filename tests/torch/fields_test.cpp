@@ -1,7 +1,6 @@
 // Every field of what rules are asked, results and records say, and states keep, beside a
 // computation of its own.
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -717,64 +716,6 @@ TEST(Trial, FindsWhatIsWrongInSmallSets) {
   EXPECT_THAT(error_of([&] { other.fit(); }),
               HasSubstr("loss of a minibatch of the training data, tried before training (inputs "
                         "Double [4, 6], targets Long [4, 2] from 0 to 3): "));
-}
-
-// The gradient that is applied is the mean one, shortened, whatever optimizer makes the update.
-TEST(Clipping, ShortensTheMeanGradientOfEveryOptimizer) {
-  constexpr double kNorm = 0.02;
-  struct Setting {
-    std::string rule;
-    OptimizerOptions optimizer;
-    std::function<at::Tensor(const at::Tensor& w, const at::Tensor& g)> expected;
-  };
-  const auto plain = [](double rate) {
-    return [rate](const at::Tensor& w, const at::Tensor& g) { return w - rate * (g + 0.1 * w); };
-  };
-  const std::vector<Setting> settings{
-      {"constant", {.weight_decay = 0.1}, plain(0.1)},
-      {"linear", {.weight_decay = 0.1}, plain(1.2)},
-      {"constant",
-       {.momentum = 0.9, .weight_decay = 0.1, .momentum_form = MomentumForm::mxnet},
-       plain(0.1)},
-      {"constant",
-       {.kind = OptimizerKind::lars, .weight_decay = 0.1, .trust = 0.02},
-       [](const at::Tensor& w, const at::Tensor& g) {
-         const double w_norm = w.norm().item<double>();
-         const double local = 0.02 * w_norm / (g.norm().item<double>() + 0.1 * w_norm);
-         return w - 0.1 * local * (g + 0.1 * w);
-       }},
-      {"constant",
-       {.kind = OptimizerKind::adam, .epsilon = 1e-3},
-       [](const at::Tensor& w, const at::Tensor& g) { return w - 0.1 * g / (g.abs() + 1e-3); }},
-      {"constant",
-       {.kind = OptimizerKind::adagrad, .epsilon = 1e-3},
-       [](const at::Tensor& w, const at::Tensor& g) { return w - 0.1 * g / (g.abs() + 1e-3); }},
-      {"constant",
-       {.kind = OptimizerKind::rmsprop, .alpha = 0.75, .epsilon = 1e-3},
-       [](const at::Tensor& w, const at::Tensor& g) {
-         return w - 0.1 * g / (0.5 * g.abs() + 1e-3);
-       }}};
-  for (const Setting& setting : settings) {
-    SCOPED_TRACE(setting.rule + " " +
-                 std::string(choice_name(kOptimizers, setting.optimizer.kind)));
-    TrainOptions options = options_of(setting.rule);
-    options.epochs = 1;
-    options.optimizer = setting.optimizer;
-    options.clip_norm = kNorm;
-    TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-    const auto before = test::copies_of(trainer.parameters());
-    const auto means = trainer.add_observer<Means>();
-    const StepRecord step = test::trained(trainer)->steps[0];
-    double square = 0;
-    for (const at::Tensor& gradient : means->gradients()[0]) square += square_sum(gradient);
-    EXPECT_NEAR(step.gradient_norm.value(), std::sqrt(square), 1e-12) << "before it was clipped";
-    ASSERT_GT(*step.gradient_norm, 2 * kNorm);
-    const double factor = kNorm / (*step.gradient_norm + 1e-6);
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      const at::Tensor wanted = setting.expected(before[i], means->gradients()[0][i] * factor);
-      EXPECT_TRUE(at::allclose(trainer.parameters()[i].tensor, wanted, 1e-9, 1e-12)) << i;
-    }
-  }
 }
 
 // Every number that is checked, at its border and where it is none.

@@ -177,8 +177,8 @@ TEST(ClassWeights, CountInTestsToo) {
   const TensorDataset nothing{.inputs = data.inputs.narrow(0, 40, 8),
                               .targets = data.targets.narrow(0, 40, 8)};
   EXPECT_EQ(error_of([&] { static_cast<void>(trainer.evaluate(nothing)); }),
-            "nothing in the 8 samples has weight in the loss; accepted: samples of which some "
-            "have");
+            "nothing in the 8 samples has weight in the loss; accepted: samples some of which have "
+            "weight");
 }
 
 // In float16 the mean of a minibatch is differentiated: a sum over many tokens would overflow.

@@ -62,46 +62,6 @@ TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
   EXPECT_EQ(recorder->steps.size(), steps) << "there was nothing left";
 }
 
-TEST(Pause, IsNotWhatAnExceptionIs) {
-  TorchTrainer trainer = softmax_trainer(small());
-  trainer.add_observer<test::Recorder>([](Training&, const StepRecord&) { throw Error("no"); });
-  EXPECT_EQ(error_of([&] { trainer.fit(); }), "no");
-  EXPECT_THAT(error_of([&] { trainer.fit(); }),
-              HasSubstr("cannot be called after fit() has thrown"));
-}
-
-// From every state there is, those at the end of an epoch before its evaluation included.
-TEST(Resume, FromEveryStateGivesTheSameResultAndRecords) {
-  const TrainOptions options =
-      small({.epochs = 3, .rule = "adascale", .schedule = "warmup:length=2", .top_k = 2});
-  TorchTrainer whole = softmax_trainer(options);
-  const auto all = whole.add_observer<test::Recorder>();
-  const auto states = whole.add_observer<test::StateKeeper>();
-  whole.fit();
-  ASSERT_GT(states->states.size(), 9);
-  for (const State& state : states->states) {
-    TorchTrainer trainer = softmax_trainer(options);
-    const auto rest = trainer.add_observer<test::Recorder>();
-    trainer.load_state(state);
-    const auto done = static_cast<std::size_t>(trainer.result().steps);
-    const TrainResult result = trainer.fit();
-    EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole)) << done;
-    EXPECT_EQ(rest->steps.size() + done, all->steps.size());
-    if (!rest->steps.empty()) {
-      EXPECT_EQ(rest->steps.front().plan.index, all->steps[done].plan.index);
-    }
-    if (!rest->epochs.empty()) {
-      EXPECT_EQ(rest->epochs.back().train_loss, all->epochs.back().train_loss);
-      EXPECT_EQ(rest->epochs.back().samples, all->epochs.back().samples);
-    }
-    EXPECT_EQ(result.samples, whole.result().samples);
-    EXPECT_EQ(result.iterations, whole.result().iterations);
-    EXPECT_EQ(result.final_test->loss, whole.result().final_test->loss);
-    EXPECT_EQ(result.final_test->top_k_accuracy, whole.result().final_test->top_k_accuracy);
-    EXPECT_EQ(result.best_test_accuracy, whole.result().best_test_accuracy);
-  }
-}
-
 TEST(Resume, MayAddEpochs) {
   TorchTrainer whole = softmax_trainer(small({.epochs = 4}));
   whole.fit();
@@ -180,11 +140,6 @@ TEST(Resume, OfAnotherConfigurationSaysWhatDiffers) {
   EXPECT_THAT(error(small({.learning_rate = 0.5, .seed = 7})),
               AllOf(HasSubstr("learning_rate was 0.01, is 0.5"), HasSubstr("seed was 42, is 7"),
                     HasSubstr("may be changed: threads, cores")));
-  EXPECT_THAT(error(small({.rule = "root"})), HasSubstr("rule was linear, is root"));
-  EXPECT_THAT(error(small({.groups = {no_decay_for_vectors()}})), HasSubstr("groups was"));
-  EXPECT_THAT(error(small({.lookahead = LookaheadOptions{}})), HasSubstr("lookahead was none"));
-  EXPECT_THAT(error(small({.optimizer = {.momentum = 0.5, .nesterov = true}})),
-              HasSubstr("optimizer was sgd"));
   const auto error_of_data = [&](const std::string& model, std::int64_t samples,
                                  const Trace& trace) {
     TorchTrainer other(builtin_model(model, {}), nll_loss(), test::digits(samples), trace, small());

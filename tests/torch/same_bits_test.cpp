@@ -101,6 +101,7 @@ std::string outcome_of(TorchTrainer& trainer, const test::Recorder& recorder) {
     }
     add(step.gradient_norm);
     add(step.noise_scale);
+    add(step.measured_gain);
   }
   for (const EpochRecord& epoch : recorder.epochs) {
     add(epoch.train_loss);
@@ -184,6 +185,10 @@ class SameBitsOfAll : public testing::Test {
     dealt.threads = 3;
     dealt.dealing = Dealing::in_turns;
     EXPECT_TRUE(run(dealt) == expected) << "replicas in turns";
+    test::AllOptions faulty = options;
+    faulty.threads = 3;
+    faulty.faults.planned = {{CoreRank{2}, StepIndex{1}, 1}, {CoreRank{0}, StepIndex{3}, 5}};
+    EXPECT_TRUE(run(faulty) == expected) << "cores that die";
     plain.assignment = Assignment::strided;
     plain.cores = 3;
     EXPECT_TRUE(run(plain) == expected) << "strided";
@@ -204,6 +209,7 @@ TEST_F(SameBitsOfAll, OfAdaScaleLookaheadAndCosine) {
                                   .optimizer = {.momentum = 0.9, .weight_decay = 0.01},
                                   .groups = {no_decay_for_vectors()},
                                   .lookahead = LookaheadOptions{.k = 3},
+                                  .clip_norm = 0.5,
                                   .log_noise = true});
 }
 

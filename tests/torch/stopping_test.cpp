@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
@@ -53,18 +52,6 @@ TEST(Patience, KnowsModesAndDelta) {
   EXPECT_THAT(error_of([] { static_cast<void>(Patience({.delta = -1})); }), HasSubstr("delta -1"));
 }
 
-TEST(EarlyStopping, StopsTheTrainer) {
-  TrainOptions options = options_of("constant");
-  options.epochs = 20;
-  options.learning_rate = 1e-30;
-  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-  trainer.set_test(dataset());
-  trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
-  const TrainResult result = trainer.fit();
-  EXPECT_EQ(result.epochs, 4);
-  EXPECT_EQ(result.stopped, "test-loss no longer improves");
-}
-
 TEST(Stop, NeedsNoReason) {
   TorchTrainer trainer = trainer_on(Trace::constant(48), options_of("constant"));
   const auto stopper = trainer.add_observer<test::Recorder>(
@@ -72,41 +59,6 @@ TEST(Stop, NeedsNoReason) {
   EXPECT_EQ(trainer.fit().stopped, "stopped");
   EXPECT_EQ(stopper->steps.size(), 1U);
   EXPECT_EQ(trainer.fit().steps, 1) << "and stays so";
-}
-
-TEST(BestWeights, AreThoseOfTheBestEpoch) {
-  TrainOptions options = options_of("constant");
-  options.epochs = 4;
-  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-  trainer.set_test(dataset());
-  int calls = 0;
-  const auto best =
-      trainer.add_observer<BestWeights>(Metric::test_loss, [&](const BestWeights&) { ++calls; });
-  EXPECT_FALSE(best->value().has_value());
-  class Keeper : public Observer {
-   public:
-    void on_epoch(Training& training, const EpochRecord&) override {
-      after_epoch.push_back(test::copies_of(training.parameters()));
-    }
-    std::vector<std::vector<at::Tensor>> after_epoch;
-  };
-  const auto keeper = trainer.add_observer<Keeper>();
-  // Better for three epochs, and then worse.
-  class Spoiler : public Observer {
-   public:
-    void on_epoch_begin(Training& training, const EpochStart& epoch) override {
-      if (epoch.index.value() == 3) tensor_of(training.parameters()[2]).tensor.mul_(-1);
-    }
-  };
-  trainer.add_observer<Spoiler>();
-  trainer.fit();
-  EXPECT_EQ(best->epoch(), EpochIndex{2});
-  EXPECT_EQ(calls, 3);
-  ASSERT_EQ(best->parameters().size(), 4U);
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(best->parameters()[i].name, trainer.parameters()[i].name);
-    EXPECT_TRUE(at::equal(tensor_of(best->parameters()[i]).tensor, keeper->after_epoch[2][i]));
-  }
 }
 
 TEST(Observers, HearEvaluationsAndStopTheTraining) {
@@ -162,13 +114,6 @@ TEST(Observers, StayGoodWhenTheTrainerIsMoved) {
   // Between two fits, too.
   TorchTrainer third = std::move(second);
   EXPECT_EQ(third.fit().epochs, 4);
-}
-
-TEST(Observers, ATrainerThatWasMovedFromIsNotUsed) {
-  TorchTrainer trainer = trainer_on(Trace::constant(48), options_of());
-  const TorchTrainer other = std::move(trainer);
-  EXPECT_THAT(test::error_of([&] { trainer.fit(); }),  // NOLINT(bugprone-use-after-move)
-              testing::HasSubstr("moved from"));
 }
 
 // An observer goes on hearing of another training, and outlives both.

@@ -2,7 +2,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,7 +13,6 @@
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <torch/optim/adam.h>
-#include <torch/optim/sgd.h>
 
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/model.hpp>
@@ -34,79 +32,9 @@ using test::dataset;
 using test::error_of;
 using test::Net;
 using test::options_of;
-using test::rates_of;
-using test::trained;
 using test::trainer_on;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// All that may depend on the order of a sum, at once.
-TEST(Techniques, HaveTheSameBitsForAllThreadsCoresAndExactReducers) {
-  const auto train = [](std::int64_t cores, int threads, const std::string& reduce) {
-    TrainOptions options = options_of("adascale:ramp=3");
-    options.schedule = "cosine:total=2";
-    options.optimizer = {.momentum = 0.9, .weight_decay = 0.01};
-    options.groups = {no_decay_for_vectors()};
-    options.lookahead = LookaheadOptions{.k = 2};
-    options.clip_norm = 0.5;
-    options.log_noise = true;
-    options.cores = cores;
-    options.threads = threads;
-    options.reduce = reduce;
-    TorchTrainer trainer(builtin_model("mnist-cnn", {}), nll_loss(0.1), test::digits(300),
-                         test::trace_of({8, 104, 24, 56}, TraceEnd::cycle), options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
-    std::string all = test::state_bytes(trainer);
-    for (const StepRecord& step : recorder->steps) {
-      for (const double number : {step.learning_rate, step.gradient_norm.value(),
-                                  step.noise_scale.value_or(-1), step.measured_gain.value_or(-1)}) {
-        all.append(reinterpret_cast<const char*>(&number), sizeof number);
-      }
-    }
-    return all;
-  };
-  const std::string expected = train(1, 1, "tree");
-  for (const std::int64_t cores : {1, 3, 8, 64}) {
-    for (const int threads : {1, 2, 4}) {
-      for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
-        EXPECT_TRUE(train(cores, threads, reduce) == expected)
-            << cores << " cores, " << threads << " threads, " << reduce;
-      }
-    }
-  }
-}
-
-TEST(Clipping, ShortensTheMeanGradient) {
-  for (const std::string rule : {"constant", "linear-momentum"}) {
-    TrainOptions options = options_of(rule);
-    options.epochs = 1;
-    options.clip_norm = 0.01;
-    TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-    const auto before = test::copies_of(trainer.parameters());
-    const StepRecord step = trained(trainer)->steps[0];
-    double square = 0;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      square += (trainer.parameters()[i].tensor - before[i]).square().sum().item<double>();
-    }
-    EXPECT_GT(step.gradient_norm.value(), 0.1) << "before it was clipped";
-    // The sum of twelve gradients, each at the rate of one.
-    const double factor = 0.01 / (*step.gradient_norm + 1e-6);
-    const double length = rule == "constant" ? *step.gradient_norm : 12 * *step.gradient_norm;
-    EXPECT_NEAR(std::sqrt(square), 0.1 * factor * length, 1e-9) << rule;
-  }
-}
-
-TEST(Clipping, LeavesShortGradientsAlone) {
-  const auto train = [](std::optional<double> clip_norm) {
-    TrainOptions options = options_of();
-    options.clip_norm = clip_norm;
-    TorchTrainer trainer = trainer_on(Trace::constant(16), options);
-    trainer.fit();
-    return test::state_bytes(trainer);
-  };
-  EXPECT_TRUE(train(1e6) == train(std::nullopt));
-}
 
 TEST(Groups, OfVectorsDoNotDecay) {
   // No gradient at all: what changes is the decay alone.
@@ -135,88 +63,6 @@ TEST(Groups, OfVectorsDoNotDecay) {
   EXPECT_THAT(changed({}), ElementsAre(true, true, true, true));
   EXPECT_THAT(changed({no_decay_for_vectors()}), ElementsAre(true, false, true, false));
   EXPECT_THAT(changed({no_decay_for("out.*")}), ElementsAre(true, true, false, false));
-}
-
-TEST(Optimizers, OfTheUsersOwnMakeTheUpdate) {
-  const auto train = [](const std::function<void(TrainOptions&)>& change) {
-    TrainOptions options = options_of();
-    options.optimizer = {.momentum = 0.9};
-    change(options);
-    TorchTrainer trainer = trainer_on(Trace::constant(16), options);
-    trainer.fit();
-    return test::copies_of(trainer.parameters());
-  };
-  const auto own = train([](TrainOptions& options) {
-    options.own_optimizer =
-        torch_optimizer([](std::vector<torch::optim::OptimizerParamGroup> groups) {
-          return std::make_unique<torch::optim::SGD>(std::move(groups),
-                                                     torch::optim::SGDOptions(1).momentum(0.9));
-        });
-  });
-  const auto fused = train([](TrainOptions&) {});
-  const auto adam = train([](TrainOptions& o) { o.optimizer.kind = OptimizerKind::adam; });
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    EXPECT_TRUE(at::allclose(own[i], fused[i], 1e-12, 1e-14));
-    EXPECT_FALSE(at::allclose(adam[i], fused[i], 1e-3, 1e-3));
-  }
-}
-
-TEST(Lars, TrainsInTheTrainer) {
-  // One step by hand.
-  TrainOptions options = options_of("constant");
-  options.epochs = 1;
-  options.optimizer = {.kind = OptimizerKind::lars, .weight_decay = 0.1, .trust = 0.02};
-  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-  const auto before = test::copies_of(trainer.parameters());
-  class Keeper : public Observer {
-   public:
-    bool wants_gradients(const StepPlan&) const override { return true; }
-    void on_gradients(Training&, const StepPlan&, std::span<const NamedArray> gradients) override {
-      for (const auto& [name, tensor] : tensors_of(gradients)) {
-        kept.push_back({name, tensor.clone()});
-      }
-    }
-    std::vector<NamedTensor> kept;
-  };
-  const auto keeper = trainer.add_observer<Keeper>();
-  trainer.fit();
-  ASSERT_EQ(keeper->kept.size(), before.size());
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    EXPECT_EQ(keeper->kept[i].name, trainer.parameters()[i].name);
-    const at::Tensor& w = before[i];
-    const at::Tensor& g = keeper->kept[i].tensor;
-    const double w_norm = w.norm().item<double>();
-    const double local = 0.02 * w_norm / (g.norm().item<double>() + 0.1 * w_norm);
-    EXPECT_TRUE(at::allclose(trainer.parameters()[i].tensor, w - 0.1 * local * (g + 0.1 * w), 1e-12,
-                             1e-14));
-  }
-}
-
-TEST(Trainer, RefusesWhatDoesNotGoTogether) {
-  const auto error = [](const std::function<void(TrainOptions&)>& change) {
-    TrainOptions options = options_of();
-    change(options);
-    return error_of([&] { trainer_on(Trace::constant(16), options); });
-  };
-  EXPECT_THAT(error([](auto& o) {
-                o.rule = "linear-momentum";
-                o.optimizer.kind = OptimizerKind::adam;
-              }),
-              HasSubstr("rule linear-momentum sums gradients"));
-  EXPECT_THAT(error([](auto& o) { o.schedule = "cosine"; }), HasSubstr("cosine needs a 'total'"));
-  EXPECT_THAT(error([](auto& o) { o.budget.iterations = 0; }), HasSubstr("0 iterations"));
-  EXPECT_THAT(error([](auto& o) { o.clip_norm = -1; }), HasSubstr("clipping to norm -1"));
-  EXPECT_THAT(error([](auto& o) { o.top_k = -1; }), HasSubstr("top -1"));
-  EXPECT_THAT(error([](auto& o) { o.lookahead = LookaheadOptions{.k = 0}; }), HasSubstr("k 0"));
-  EXPECT_THAT(error([](auto& o) { o.optimizer.beta1 = 1; }), HasSubstr("beta1 1"));
-}
-
-TEST(Rules, OfTheUsersOwnAreFollowed) {
-  TrainOptions options = options_of("twice");
-  options.epochs = 1;
-  options.rules.add("twice", [](const RuleInput&) { return 2.0; });
-  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-  EXPECT_THAT(rates_of(*trained(trainer)), ElementsAre(0.2));
 }
 
 // Answers whatever it is told to.

@@ -401,7 +401,18 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
        "momentum 1: accepted are values from 0 to below 1"},
       {[](auto& o) { o.optimizer.weight_decay = -1; }, "weight decay -1: accepted are values"},
       {[](auto& o) { o.optimizer = {.nesterov = true}; },
-       "Nesterov momentum needs a momentum above 0"}};
+       "Nesterov momentum needs a momentum above 0"},
+      {[](auto& o) { o.optimizer.beta1 = 1; }, "beta1 1"},
+      {[](auto& o) {
+         o.rule = "linear-momentum";
+         o.optimizer.kind = OptimizerKind::adam;
+       },
+       "rule linear-momentum sums gradients"},
+      {[](auto& o) { o.schedule = "cosine"; }, "cosine needs a 'total'"},
+      {[](auto& o) { o.budget.iterations = 0; }, "0 iterations"},
+      {[](auto& o) { o.clip_norm = -1; }, "clipping to norm -1"},
+      {[](auto& o) { o.top_k = -1; }, "top -1"},
+      {[](auto& o) { o.lookahead = LookaheadOptions{.k = 0}; }, "Lookahead's k 0"}};
   for (const Case& c : cases) {
     TrainOptions options = tiny_options(1);
     c.change(options);
