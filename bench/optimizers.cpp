@@ -72,8 +72,8 @@ struct Problem {
   std::vector<rubato::TrainedArray> trained;
 };
 
-std::unique_ptr<Optimizer> own(const Problem& problem, rubato::OptimizerKind kind) {
-  return rubato::make_optimizer<float>({.kind = kind}, problem.layout, {});
+std::unique_ptr<Optimizer> own(const Problem& problem, const rubato::OptimizerMethod& method) {
+  return rubato::make_optimizer<float>({.method = method}, problem.layout, {});
 }
 
 template <class OfTorch>
@@ -110,10 +110,10 @@ void update(benchmark::State& state, const Make& make, const Make& other) {
 }
 
 template <class OfTorch>
-void register_pair(rubato::OptimizerKind kind) {
-  const Make of_rubato = [kind](const Problem& problem) { return own(problem, kind); };
+void register_pair(const rubato::OptimizerMethod& method) {
+  const Make of_rubato = [method](const Problem& problem) { return own(problem, method); };
   const Make of_libtorch = libtorchs<OfTorch>;
-  const auto name = rubato::choice_name(rubato::kOptimizers, kind);
+  const auto name = rubato::optimizer_name(method);
   const auto enter = [name](std::string_view whose, const Make& make, const Make& other) {
     benchmark::RegisterBenchmark(
         fmt::format("update/{}/{}", name, whose).c_str(),
@@ -130,10 +130,10 @@ void register_pair(rubato::OptimizerKind kind) {
 int main(int argc, char** argv) {
   // libtorch's operators use as many threads as the workers.
   at::set_num_threads(kThreads);
-  register_pair<torch::optim::Adam>(rubato::OptimizerKind::adam);
-  register_pair<torch::optim::AdamW>(rubato::OptimizerKind::adamw);
-  register_pair<torch::optim::RMSprop>(rubato::OptimizerKind::rmsprop);
-  register_pair<torch::optim::Adagrad>(rubato::OptimizerKind::adagrad);
+  register_pair<torch::optim::Adam>(rubato::AdamOptions{});
+  register_pair<torch::optim::AdamW>(rubato::AdamOptions{.decoupled = true});
+  register_pair<torch::optim::RMSprop>(rubato::RmspropOptions{});
+  register_pair<torch::optim::Adagrad>(rubato::AdagradOptions{});
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

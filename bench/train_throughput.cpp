@@ -158,11 +158,10 @@ BENCHMARK_CAPTURE(technique, adascale, [](auto& o) { o.rule = "adascale"; }) -> 
     -> Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(technique, clip_norm, [](auto& o) { o.clip_norm = 1; }) -> UseManualTime()
     -> Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(technique, lars, [](auto& o) { o.optimizer.kind = rubato::OptimizerKind::lars; })
+BENCHMARK_CAPTURE(technique, lars, [](auto& o) { o.optimizer.method = rubato::LarsOptions{}; })
     -> UseManualTime() -> Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(technique, adam, [](auto& o) {
-  o.optimizer = {.kind = rubato::OptimizerKind::adam};
-}) -> UseManualTime() -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, adam, [](auto& o) { o.optimizer = {.method = rubato::AdamOptions{}}; })
+    -> UseManualTime() -> Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(technique, lookahead, [](auto& o) { o.lookahead = rubato::LookaheadOptions(); })
     -> UseManualTime() -> Unit(benchmark::kMillisecond);
 

@@ -96,8 +96,7 @@ TEST(TrainArguments, OptimizersHaveTheirUsualMomentum) {
   EXPECT_EQ(momentum("adam"), 0);
   const OptimizerOptions options = optimizer_options(
       parsed({"--optimizer=rmsprop:alpha=0.9", "--momentum=0.7", "--weight-decay=0.1"}).run);
-  EXPECT_EQ(options.kind, OptimizerKind::rmsprop);
-  EXPECT_EQ(options.alpha, 0.9);
+  EXPECT_EQ(options.method, OptimizerMethod(RmspropOptions{.alpha = 0.9}));
   EXPECT_EQ(options.momentum, 0.7);
   EXPECT_EQ(options.weight_decay, 0.1);
 }

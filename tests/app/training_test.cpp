@@ -63,16 +63,17 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
        [](const auto& o) { return o.watch == Metric::test_accuracy; }},
       {{"--optimizer=rmsprop:alpha=0.5"},
        [](const auto& o) {
-         return o.optimizer == OptimizerOptions{.kind = OptimizerKind::rmsprop, .alpha = 0.5};
+         return o.optimizer == OptimizerOptions{.method = RmspropOptions{.alpha = 0.5}};
        }},
       {{"--optimizer=lars:trust=0.5,form=pytorch", "--momentum=0.25"},
        [](const auto& o) {
-         return o.optimizer == OptimizerOptions{.kind = OptimizerKind::lars,
-                                                .momentum = 0.25,
-                                                .momentum_form = MomentumForm::pytorch,
-                                                .trust = 0.5};
+         return o.optimizer ==
+                OptimizerOptions{
+                    .method = LarsOptions{.momentum_form = MomentumForm::pytorch, .trust = 0.5},
+                    .momentum = 0.25};
        }},
-      {{"--nesterov"}, [](const auto& o) { return o.optimizer.nesterov; }},
+      {{"--nesterov"},
+       [](const auto& o) { return method_options<SgdOptions>(o.optimizer.method).nesterov; }},
       {{"--weight-decay=0.25"}, [](const auto& o) { return o.optimizer.weight_decay == 0.25; }},
       {{"--lookahead=7"}, [](const auto& o) { return o.lookahead == LookaheadOptions{.k = 7}; }},
       {{"--lookahead=5", "--lookahead-alpha=0.75"},

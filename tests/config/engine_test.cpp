@@ -22,9 +22,9 @@ TEST(Engine, IsEigenWhereEigenCan) {
   for (const char* const model : {"softmax", "mlp", "mlp:hidden=3", "quadratic:dim=4"}) {
     const std::string line = std::string("model = \"") + model + "\"\n";
     EXPECT_EQ(engine_of(with(line)), Engine::eigen) << model;
-    for (const auto& optimizer : kOptimizers) {
-      const std::string of = "optimizer = \"" + std::string(optimizer.name) + "\"";
-      EXPECT_EQ(engine_of(with(line + of)), Engine::eigen) << model << ", " << optimizer.name;
+    for (const std::string_view optimizer : kOptimizerNames) {
+      const std::string of = "optimizer = \"" + std::string(optimizer) + "\"";
+      EXPECT_EQ(engine_of(with(line + of)), Engine::eigen) << model << ", " << optimizer;
     }
   }
 }

@@ -184,7 +184,7 @@ TrainOptions adaptive_options() {
                        .learning_rate = 0.05,
                        .reference_batch_size = 4,
                        .rule = "adascale",
-                       .optimizer = {.kind = OptimizerKind::adam},
+                       .optimizer = {.method = AdamOptions{}},
                        .clip_norm = 0.5,
                        .threads = 2};
   options.log_noise = true;

@@ -65,19 +65,18 @@ TEST(Learning, PerceptronOnDigits) {
 
 // At rates that are usual for each.
 TEST(Learning, PerceptronOnDigitsWithAdaptiveOptimizers) {
-  for (const auto& [kind, rate] :
-       std::vector<std::pair<OptimizerKind, double>>{{OptimizerKind::adam, 0.003},
-                                                     {OptimizerKind::adamw, 0.003},
-                                                     {OptimizerKind::rmsprop, 0.002},
-                                                     {OptimizerKind::adagrad, 0.01}}) {
-    Trainer trainer(
-        multi_layer_perceptron(digit_rows().train,
-                               {.hidden = {128, 64}, .test = digit_rows().test}),
-        Trace::constant(128),
-        {.epochs = 3, .learning_rate = rate, .rule = "root", .optimizer = {.kind = kind}});
+  for (const auto& [name, rate] : std::vector<std::pair<std::string, double>>{
+           {"adam", 0.003}, {"adamw", 0.003}, {"rmsprop", 0.002}, {"adagrad", 0.01}}) {
+    Trainer trainer(multi_layer_perceptron(digit_rows().train,
+                                           {.hidden = {128, 64}, .test = digit_rows().test}),
+                    Trace::constant(128),
+                    {.epochs = 3,
+                     .learning_rate = rate,
+                     .rule = "root",
+                     .optimizer = parse_optimizer(name, {})});
     const auto recorder = trainer.add_observer<test::Recorder>();
     trainer.fit();
-    EXPECT_GT(recorder->epochs.back().test->accuracy, 0.95) << choice_name(kOptimizers, kind);
+    EXPECT_GT(recorder->epochs.back().test->accuracy, 0.95) << name;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -46,17 +47,18 @@ struct ByFormula {
         parameters(std::move(initial)),
         mean(parameters.size()),
         square(parameters.size(),
-               of.kind == OptimizerKind::adagrad ? static_cast<T>(of.initial_accumulator) : T{0}),
+               static_cast<T>(method_options<AdagradOptions>(of.method).initial_accumulator)),
         largest(parameters.size()),
         velocity(parameters.size()) {}
 
   void step(const std::vector<T>& sum, T factor, T clip, const std::vector<double>& rates) {
     ++steps;
-    power1 *= options.beta1;
-    power2 *= options.beta2;
+    const auto adam = method_options<AdamOptions>(options.method);
+    power1 *= adam.beta1;
+    power2 *= adam.beta2;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       T g = std::clamp(factor * sum[i], -clip, clip);
-      if (options.kind == OptimizerKind::adamw) {
+      if (adam.decoupled) {
         parameters[i] *= static_cast<T>(1 - rates[i] * options.weight_decay);
       } else {
         g += static_cast<T>(options.weight_decay) * parameters[i];
@@ -66,16 +68,16 @@ struct ByFormula {
   }
 
   void move(std::size_t i, T g, double rate) {
-    const auto epsilon = static_cast<T>(options.epsilon);
-    if (options.kind == OptimizerKind::adagrad) {
+    if (const auto* const adagrad = std::get_if<AdagradOptions>(&options.method)) {
       square[i] += g * g;
-      const double fallen = 1 + (steps - 1) * options.lr_decay;
-      parameters[i] -= static_cast<T>(rate / fallen) * g / (std::sqrt(square[i]) + epsilon);
-    } else if (options.kind == OptimizerKind::rmsprop) {
-      average(square[i], options.alpha, g, g);
-      average(mean[i], options.alpha, g, T{1});
-      const T of = options.centered ? square[i] - mean[i] * mean[i] : square[i];
-      const T divisor = std::sqrt(of) + epsilon;
+      const double fallen = 1 + (steps - 1) * adagrad->lr_decay;
+      parameters[i] -= static_cast<T>(rate / fallen) * g /
+                       (std::sqrt(square[i]) + static_cast<T>(adagrad->epsilon));
+    } else if (const auto* const rmsprop = std::get_if<RmspropOptions>(&options.method)) {
+      average(square[i], rmsprop->alpha, g, g);
+      average(mean[i], rmsprop->alpha, g, T{1});
+      const T of = rmsprop->centered ? square[i] - mean[i] * mean[i] : square[i];
+      const T divisor = std::sqrt(of) + static_cast<T>(rmsprop->epsilon);
       if (options.momentum == 0) {
         parameters[i] -= static_cast<T>(rate) * g / divisor;
         return;
@@ -83,11 +85,13 @@ struct ByFormula {
       velocity[i] = static_cast<T>(options.momentum) * velocity[i] + g / divisor;
       parameters[i] -= static_cast<T>(rate) * velocity[i];
     } else {
-      average(mean[i], options.beta1, g, T{1});
-      average(square[i], options.beta2, g, g);
+      const auto adam = std::get<AdamOptions>(options.method);
+      average(mean[i], adam.beta1, g, T{1});
+      average(square[i], adam.beta2, g, g);
       largest[i] = std::max(largest[i], square[i]);
-      const T of = options.amsgrad ? largest[i] : square[i];
-      const T divisor = std::sqrt(of) / static_cast<T>(std::sqrt(1 - power2)) + epsilon;
+      const T of = adam.amsgrad ? largest[i] : square[i];
+      const T divisor =
+          std::sqrt(of) / static_cast<T>(std::sqrt(1 - power2)) + static_cast<T>(adam.epsilon);
       parameters[i] -= static_cast<T>(rate / (1 - power1)) * mean[i] / divisor;
     }
   }
@@ -148,13 +152,11 @@ TYPED_TEST(AdaptiveOf, HasTheBitsOfItsFormulaWhereverItIsCut) {
 TYPED_TEST(AdaptiveOf, StandsStillWhereItWouldDivideByZero) {
   using T = TypeParam;
   Workers workers(1);
-  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw,
-                                   OptimizerKind::rmsprop, OptimizerKind::adagrad}) {
+  for (const char* const name :
+       {"adam:amsgrad=true,eps=0", "adamw:amsgrad=true,eps=0", "rmsprop:eps=0", "adagrad:eps=0"}) {
     for (const double momentum : {0.0, 0.9}) {
-      if (momentum != 0 && kind != OptimizerKind::rmsprop) continue;
-      const auto optimizer =
-          make_optimizer<T>({.kind = kind, .momentum = momentum, .amsgrad = true, .epsilon = 0},
-                            ParameterLayout::whole(40), {});
+      const auto optimizer = make_optimizer<T>(parse_optimizer(name, {.momentum = momentum}),
+                                               ParameterLayout::whole(40), {});
       auto parameters = random_values<T>(40, 1);
       const auto initial = parameters;
       std::vector<T> gradient(40, T{0});
@@ -164,9 +166,9 @@ TYPED_TEST(AdaptiveOf, StandsStillWhereItWouldDivideByZero) {
             {.parameters = parameters, .gradient_sum = gradient, .rates = {.update_rate = 0.125}},
             workers);
       }
-      EXPECT_LT(parameters[7], initial[7] - T{1} / 10) << choice_name(kOptimizers, kind);
+      EXPECT_LT(parameters[7], initial[7] - T{1} / 10) << name;
       parameters[7] = initial[7];
-      EXPECT_TRUE(parameters == initial) << choice_name(kOptimizers, kind);
+      EXPECT_TRUE(parameters == initial) << name;
     }
   }
 }
@@ -176,9 +178,9 @@ TYPED_TEST(AdaptiveOf, TakesNoRootOfANegativeDeviation) {
   using T = TypeParam;
   Workers workers(1);
   constexpr std::size_t kSize = 200;
-  const auto optimizer = make_optimizer<T>(
-      {.kind = OptimizerKind::rmsprop, .alpha = 0.1, .centered = true, .epsilon = 1},
-      ParameterLayout::whole(kSize), {});
+  const auto optimizer =
+      make_optimizer<T>({.method = RmspropOptions{.alpha = 0.1, .centered = true, .epsilon = 1}},
+                        ParameterLayout::whole(kSize), {});
   std::vector<T> parameters(kSize, T{0});
   const auto gradient = random_values<T>(kSize, 1);
   bool negative = false;
@@ -202,8 +204,9 @@ TYPED_TEST(AdaptiveOf, TakesNoRootOfANegativeDeviation) {
 // A rule may change the weight decay, coupled or not. Without a gradient AdamW does nothing else.
 TEST(Adaptive, FollowsTheFactorOnTheWeightDecay) {
   Workers workers(1);
-  const auto adamw = make_optimizer<double>({.kind = OptimizerKind::adamw, .weight_decay = 0.1},
-                                            ParameterLayout::whole(3), {});
+  const auto adamw =
+      make_optimizer<double>({.method = AdamOptions{.decoupled = true}, .weight_decay = 0.1},
+                             ParameterLayout::whole(3), {});
   std::vector<double> parameters{1, -2, 4};
   adamw->step({.parameters = parameters,
                .gradient_sum = std::vector<double>(3),
@@ -215,9 +218,9 @@ TEST(Adaptive, FollowsTheFactorOnTheWeightDecay) {
 
 TEST(Adaptive, RefusesAnUpdateOfAnotherSize) {
   Workers workers(1);
-  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw,
-                                   OptimizerKind::rmsprop, OptimizerKind::adagrad}) {
-    const auto optimizer = make_optimizer<float>({.kind = kind}, ParameterLayout::whole(3), {});
+  for (const char* const name : {"adam", "adamw", "rmsprop", "adagrad"}) {
+    const auto optimizer =
+        make_optimizer<float>(parse_optimizer(name, {}), ParameterLayout::whole(3), {});
     std::vector<float> parameters(4);
     EXPECT_EQ(test::error_of([&] {
                 optimizer->step({.parameters = parameters,

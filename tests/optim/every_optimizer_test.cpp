@@ -11,7 +11,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -36,19 +38,21 @@ const std::vector<std::size_t> kOneTensor{4};
 void step_by_formula(const OptimizerOptions& options, const test::Expectation& e,
                      std::vector<double>& w, const std::vector<double>& g,
                      std::vector<double>& velocity) {
-  const bool lars = options.kind == OptimizerKind::lars;
-  const auto form =
-      options.momentum_form.value_or(lars ? MomentumForm::mxnet : MomentumForm::pytorch);
+  const bool lars = std::holds_alternative<LarsOptions>(options.method);
+  const auto of_sgd = method_options<SgdOptions>(options.method);
+  const auto of_lars = method_options<LarsOptions>(options.method);
+  const auto form = lars ? of_lars.momentum_form.value_or(MomentumForm::mxnet)
+                         : of_sgd.momentum_form.value_or(MomentumForm::pytorch);
   const bool inside = form == MomentumForm::mxnet;
   double rate = e.rate;
   if (lars && e.layer_wise) {
     const double weight = std::sqrt(test::square_sum(w));
-    rate *= options.trust * weight / (std::sqrt(test::square_sum(g)) + e.decay * weight);
+    rate *= of_lars.trust * weight / (std::sqrt(test::square_sum(g)) + e.decay * weight);
   }
   for (std::size_t k = 0; k < w.size(); ++k) {
     const double all = g[k] + e.decay * w[k];
     velocity[k] = e.momentum * velocity[k] + (inside ? rate * all : all);
-    const double moved = options.nesterov ? e.momentum * velocity[k] + all : velocity[k];
+    const double moved = of_sgd.nesterov ? e.momentum * velocity[k] + all : velocity[k];
     w[k] -= inside ? moved : rate * moved;
   }
 }
@@ -86,15 +90,14 @@ TEST(EveryOptimizer, FollowsGroupsRulesAndBounds) {
 
 // The momentum may be of a group alone.
 TEST(EveryOptimizer, HasTheMomentumOfAGroupWhereItHasNoneItself) {
-  for (const OptimizerKind kind :
-       {OptimizerKind::sgd, OptimizerKind::lars, OptimizerKind::rmsprop}) {
-    SCOPED_TRACE(choice_name(kOptimizers, kind));
+  for (const char* const name : {"sgd", "lars", "rmsprop"}) {
+    SCOPED_TRACE(name);
     const auto moved = [&](std::optional<double> of_all, std::optional<double> of_group) {
       GroupedProblem flat(kOneTensor);
       std::vector<GroupOptions> groups(3);
       groups[test::kGroupOf[0]].momentum = of_group;
-      const auto optimizer = make_optimizer<double>({.kind = kind, .momentum = of_all.value_or(0)},
-                                                    flat.layout(), groups);
+      const auto optimizer = make_optimizer<double>(
+          parse_optimizer(name, {.momentum = of_all.value_or(0)}), flat.layout(), groups);
       for (int step = 0; step < 3; ++step) {
         flat.draw();
         flat.step(*optimizer, 0.1);
@@ -116,7 +119,7 @@ TEST(Lars, TakesTheRateWhereTheWeightsOrTheGradientAreZero) {
     const std::vector<double> gradient = flat.gradient(0);
     std::vector<double> wanted = flat.copy_of(0);
     const auto optimizer =
-        make_optimizer<double>({.kind = OptimizerKind::lars, .weight_decay = 0.1},
+        make_optimizer<double>({.method = LarsOptions{}, .weight_decay = 0.1},
                                {.layer_ends = flat.ends, .layer_groups = {0}}, {});
     flat.step(*optimizer, 0.1);
     const double rate = 0.1 * test::kGroupFactors[0] * test::kLayerFactors[0];
@@ -300,13 +303,12 @@ TEST(Lookahead, MeetsEveryKUpdates) {
   const auto of = [&](const OptimizerOptions& options) {
     return Lookahead<double>(flat.make(options), {});
   };
-  EXPECT_TRUE(of({.kind = OptimizerKind::lars}).needs_parameter_norms());
+  EXPECT_TRUE(of({.method = LarsOptions{}}).needs_parameter_norms());
   EXPECT_FALSE(of({}).needs_parameter_norms());
   EXPECT_TRUE(of({}).follows_sums());
-  EXPECT_TRUE(of({.kind = OptimizerKind::lars}).follows_sums());
-  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw,
-                                   OptimizerKind::rmsprop, OptimizerKind::adagrad}) {
-    EXPECT_FALSE(of({.kind = kind}).follows_sums()) << choice_name(kOptimizers, kind);
+  EXPECT_TRUE(of({.method = LarsOptions{}}).follows_sums());
+  for (const char* const name : {"adam", "adamw", "rmsprop", "adagrad"}) {
+    EXPECT_FALSE(of(parse_optimizer(name, {})).follows_sums()) << name;
   }
 }
 
@@ -319,38 +321,38 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
              static_cast<void>(make_optimizer<double>(options, flat.layout(), std::move(groups)));
            }) == "no error";
   };
-  for (const OptimizerKind kind :
-       {OptimizerKind::sgd, OptimizerKind::lars, OptimizerKind::adam, OptimizerKind::adamw,
-        OptimizerKind::rmsprop, OptimizerKind::adagrad}) {
-    SCOPED_TRACE(choice_name(kOptimizers, kind));
-    EXPECT_TRUE(accepts({.kind = kind}));
+  for (const std::string_view name : kOptimizerNames) {
+    SCOPED_TRACE(name);
+    const OptimizerOptions options = parse_optimizer(name, {});
+    EXPECT_TRUE(accepts(options));
     for (const double bad : {-0.01, kNan}) {
-      EXPECT_FALSE(accepts({.kind = kind, .weight_decay = bad}));
-      EXPECT_FALSE(accepts({.kind = kind}, {{}, {}, {.weight_decay = bad}}));
-      EXPECT_FALSE(accepts({.kind = kind}, {{}, {.momentum = bad}}));
-      EXPECT_FALSE(accepts({.kind = kind}, {{.learning_rate_factor = bad}}));
+      EXPECT_FALSE(accepts(parse_optimizer(name, {.weight_decay = bad})));
+      EXPECT_FALSE(accepts(options, {{}, {}, {.weight_decay = bad}}));
+      EXPECT_FALSE(accepts(options, {{}, {.momentum = bad}}));
+      EXPECT_FALSE(accepts(options, {{.learning_rate_factor = bad}}));
     }
-    EXPECT_FALSE(accepts({.kind = kind}, {{.momentum = 1}}));
-    EXPECT_TRUE(accepts({.kind = kind}, {{.learning_rate_factor = 0, .weight_decay = 0.0}}));
+    EXPECT_FALSE(accepts(options, {{.momentum = 1}}));
+    EXPECT_TRUE(accepts(options, {{.learning_rate_factor = 0, .weight_decay = 0.0}}));
   }
   // A group without momentum under Nesterov's form is plain SGD.
-  EXPECT_TRUE(accepts({.momentum = 0.9, .nesterov = true}, {{.momentum = 0.0}}));
-  EXPECT_FALSE(accepts({.nesterov = true}, {{.momentum = 0.9}}));
+  EXPECT_TRUE(
+      accepts({.method = SgdOptions{.nesterov = true}, .momentum = 0.9}, {{.momentum = 0.0}}));
+  EXPECT_FALSE(accepts({.method = SgdOptions{.nesterov = true}}, {{.momentum = 0.9}}));
   for (const double bad : {-0.01, 1.0, kNan}) {
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::adam, .beta1 = bad}));
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::adam, .beta2 = bad}));
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::rmsprop, .alpha = bad}));
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::rmsprop, .momentum = bad}));
+    EXPECT_FALSE(accepts({.method = AdamOptions{.beta1 = bad}}));
+    EXPECT_FALSE(accepts({.method = AdamOptions{.beta2 = bad}}));
+    EXPECT_FALSE(accepts({.method = RmspropOptions{.alpha = bad}}));
+    EXPECT_FALSE(accepts({.method = RmspropOptions{}, .momentum = bad}));
   }
   for (const double bad : {-0.01, kNan}) {
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::adam, .epsilon = bad}));
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::adagrad, .lr_decay = bad}));
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::adagrad, .initial_accumulator = bad}));
-    EXPECT_FALSE(accepts({.kind = OptimizerKind::lars, .trust = bad}));
+    EXPECT_FALSE(accepts({.method = AdamOptions{.epsilon = bad}}));
+    EXPECT_FALSE(accepts({.method = AdagradOptions{.lr_decay = bad}}));
+    EXPECT_FALSE(accepts({.method = AdagradOptions{.initial_accumulator = bad}}));
+    EXPECT_FALSE(accepts({.method = LarsOptions{.trust = bad}}));
   }
-  EXPECT_FALSE(accepts({.kind = OptimizerKind::lars, .trust = 0}));
-  EXPECT_TRUE(accepts({.kind = OptimizerKind::adam, .beta1 = 0, .beta2 = 0, .epsilon = 0}));
-  EXPECT_TRUE(accepts({.kind = OptimizerKind::rmsprop, .alpha = 0}));
+  EXPECT_FALSE(accepts({.method = LarsOptions{.trust = 0}}));
+  EXPECT_TRUE(accepts({.method = AdamOptions{.beta1 = 0, .beta2 = 0, .epsilon = 0}}));
+  EXPECT_TRUE(accepts({.method = RmspropOptions{.alpha = 0}}));
 }
 
 }  // namespace

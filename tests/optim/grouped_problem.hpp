@@ -18,50 +18,38 @@ namespace rubato::test {
   static const std::vector<std::pair<std::string, OptimizerOptions>> all{
       {"sgd", {.weight_decay = 0.01}},
       {"sgd with momentum", {.momentum = 0.9, .weight_decay = 0.01}},
-      {"Nesterov", {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}},
+      {"Nesterov", {.method = SgdOptions{.nesterov = true}, .momentum = 0.9, .weight_decay = 0.01}},
       {"sgd of MXNet's form",
-       {.momentum = 0.9, .weight_decay = 0.01, .momentum_form = MomentumForm::mxnet}},
-      {"lars", {.kind = OptimizerKind::lars, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.02}},
+       {.method = SgdOptions{.momentum_form = MomentumForm::mxnet},
+        .momentum = 0.9,
+        .weight_decay = 0.01}},
+      {"lars", {.method = LarsOptions{.trust = 0.02}, .momentum = 0.9, .weight_decay = 0.01}},
       {"lars of PyTorch's form",
-       {.kind = OptimizerKind::lars,
+       {.method = LarsOptions{.momentum_form = MomentumForm::pytorch, .trust = 0.02},
         .momentum = 0.9,
-        .weight_decay = 0.01,
-        .momentum_form = MomentumForm::pytorch,
-        .trust = 0.02}},
+        .weight_decay = 0.01}},
       {"adam",
-       {.kind = OptimizerKind::adam,
-        .weight_decay = 0.01,
-        .beta1 = 0.8,
-        .beta2 = 0.99,
-        .epsilon = 1e-6}},
+       {.method = AdamOptions{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-6}, .weight_decay = 0.01}},
       {"adam with amsgrad",
-       {.kind = OptimizerKind::adam, .weight_decay = 0.01, .beta2 = 0.5, .amsgrad = true}},
+       {.method = AdamOptions{.beta2 = 0.5, .amsgrad = true}, .weight_decay = 0.01}},
       {"adamw",
-       {.kind = OptimizerKind::adamw,
-        .weight_decay = 0.01,
-        .beta1 = 0.8,
-        .beta2 = 0.99,
-        .epsilon = 1e-6}},
+       {.method = AdamOptions{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-6, .decoupled = true},
+        .weight_decay = 0.01}},
       {"rmsprop",
-       {.kind = OptimizerKind::rmsprop,
+       {.method = RmspropOptions{.alpha = 0.8, .epsilon = 1e-6},
         .momentum = 0.9,
-        .weight_decay = 0.01,
-        .alpha = 0.8,
-        .epsilon = 1e-6}},
+        .weight_decay = 0.01}},
       {"centred rmsprop",
-       {.kind = OptimizerKind::rmsprop, .momentum = 0.5, .alpha = 0.8, .centered = true}},
+       {.method = RmspropOptions{.alpha = 0.8, .centered = true}, .momentum = 0.5}},
       {"adagrad",
-       {.kind = OptimizerKind::adagrad,
-        .weight_decay = 0.01,
-        .lr_decay = 0.1,
-        .initial_accumulator = 0.2,
-        .epsilon = 1e-6}}};
+       {.method = AdagradOptions{.lr_decay = 0.1, .initial_accumulator = 0.2, .epsilon = 1e-6},
+        .weight_decay = 0.01}}};
   return all;
 }
 
 /// Whether the numbers of its kind are libtorch's; SGD and LARS have formulas of their own.
 [[nodiscard]] inline bool is_adaptive(const OptimizerOptions& options) {
-  return options.kind != OptimizerKind::sgd && options.kind != OptimizerKind::lars;
+  return !is_sgd_or_lars(options.method);
 }
 
 /// Of odd sizes, so that there is padding between them.

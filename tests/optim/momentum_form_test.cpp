@@ -12,7 +12,7 @@
 
 #include <rubato/numbers/rule.hpp>
 
-#include "loop/optim/sgd.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "numbers/scaling/lbsgd_rule.hpp"
 #include "support/random_values.hpp"
 
@@ -69,10 +69,11 @@ TEST(MomentumForm, OfSgdIsItsFormula) {
       for (const double decay : {0.0, 0.01}) {
         for (const double clip : {std::numeric_limits<double>::infinity(), 0.1}) {
           Workers workers(2);
-          Sgd<double> sgd(two_tensors(), {.momentum = kMomentum,
-                                          .weight_decay = decay,
-                                          .nesterov = nesterov,
-                                          .momentum_form = form});
+          const auto sgd = make_optimizer<double>(
+              {.method = SgdOptions{.nesterov = nesterov, .momentum_form = form},
+               .momentum = kMomentum,
+               .weight_decay = decay},
+              two_tensors(), {});
           std::vector<double> weights = random_values<double>(kBothTensors, 1);
           std::vector<double> expected = weights;
           std::vector<double> velocity(kBothTensors, 0);
@@ -80,12 +81,12 @@ TEST(MomentumForm, OfSgdIsItsFormula) {
             const auto sum = random_values<double>(kBothTensors, 10 + step);
             const double rate = 0.01 * (1 + step % 7);
             const double factor = 1.0 + step % 2;
-            sgd.step({.parameters = weights,
-                      .gradient_sum = sum,
-                      .gradient_factor = 1.0 / 4,
-                      .clip = clip,
-                      .rates = {.update_rate = rate, .weight_decay_factor = factor}},
-                     workers);
+            sgd->step({.parameters = weights,
+                       .gradient_sum = sum,
+                       .gradient_factor = 1.0 / 4,
+                       .clip = clip,
+                       .rates = {.update_rate = rate, .weight_decay_factor = factor}},
+                      workers);
             for (std::size_t i = 0; i < kBothTensors; ++i) {
               const double g = std::clamp(sum[i] / 4, -clip, clip) + decay * factor * expected[i];
               const bool inside = form == MomentumForm::mxnet;
@@ -115,9 +116,11 @@ void expect_mxnets_lbsgd(const std::string& warmup) {
                               (warmup == "lars" ? "" : ",epochs=2,updates-per-epoch=40"));
   ASSERT_EQ(rule->momentum_form(), MomentumForm::mxnet);
   Workers workers(2);
-  Sgd<double> sgd(two_tensors(), {.momentum = kMomentum,
-                                  .weight_decay = kDecay,
-                                  .momentum_form = rule->momentum_form().value()});
+  const auto sgd =
+      make_optimizer<double>({.method = SgdOptions{.momentum_form = rule->momentum_form().value()},
+                              .momentum = kMomentum,
+                              .weight_decay = kDecay},
+                             two_tensors(), {});
   std::vector<double> weights = random_values<double>(kBothTensors, 1);
   std::vector<double> expected = weights;
   std::vector<double> mom(kBothTensors, 0);
@@ -134,7 +137,7 @@ void expect_mxnets_lbsgd(const std::string& warmup) {
                                      .reference_batch_size = kReference,
                                      .base_learning_rate = kRate,
                                      .layers = norms});
-    sgd.step({.parameters = weights, .gradient_sum = gradient, .rates = rates}, workers);
+    sgd->step({.parameters = weights, .gradient_sum = gradient, .rates = rates}, workers);
 
     updates += scale;
     const double part = updates / 80;
@@ -170,19 +173,20 @@ TEST(MomentumForm, HasTheSameBitsForEveryNumberOfThreads) {
   constexpr std::size_t kLarge = 3 * 65'536 + 321;
   const auto train = [](int threads) {
     Workers workers(threads);
-    Sgd<float> sgd(ParameterLayout::whole(kLarge), {.momentum = 0.9,
-                                                    .weight_decay = 0.01,
-                                                    .nesterov = true,
-                                                    .momentum_form = MomentumForm::mxnet});
+    const auto sgd = make_optimizer<float>(
+        {.method = SgdOptions{.nesterov = true, .momentum_form = MomentumForm::mxnet},
+         .momentum = 0.9,
+         .weight_decay = 0.01},
+        ParameterLayout::whole(kLarge), {});
     auto weights = random_values<float>(kLarge, 1);
     for (std::uint32_t step = 0; step < 3; ++step) {
       const auto gradient = random_values<float>(kLarge, 10 + step);
-      sgd.step({.parameters = weights,
-                .gradient_sum = gradient,
-                .gradient_factor = 1.0F / 3,
-                .clip = 0.2F,
-                .rates = {.update_rate = 0.1 * (step + 1)}},
-               workers);
+      sgd->step({.parameters = weights,
+                 .gradient_sum = gradient,
+                 .gradient_factor = 1.0F / 3,
+                 .clip = 0.2F,
+                 .rates = {.update_rate = 0.1 * (step + 1)}},
+                workers);
     }
     return weights;
   };
@@ -195,15 +199,16 @@ TEST(MomentumForm, HasTheSameBitsForEveryNumberOfThreads) {
 TEST(MomentumForm, IsNothingWithoutMomentum) {
   const auto train = [](MomentumForm form) {
     Workers workers(1);
-    Sgd<float> sgd(ParameterLayout::whole(kBothTensors),
-                   {.weight_decay = 0.01, .momentum_form = form});
+    const auto sgd =
+        make_optimizer<float>({.method = SgdOptions{.momentum_form = form}, .weight_decay = 0.01},
+                              ParameterLayout::whole(kBothTensors), {});
     auto weights = random_values<float>(kBothTensors, 1);
     const auto gradient = random_values<float>(kBothTensors, 2);
-    sgd.step({.parameters = weights,
-              .gradient_sum = gradient,
-              .gradient_factor = 1.0F / 3,
-              .rates = {.update_rate = 0.1}},
-             workers);
+    sgd->step({.parameters = weights,
+               .gradient_sum = gradient,
+               .gradient_factor = 1.0F / 3,
+               .rates = {.update_rate = 0.1}},
+              workers);
     return weights;
   };
   EXPECT_TRUE(train(MomentumForm::pytorch) == train(MomentumForm::mxnet));

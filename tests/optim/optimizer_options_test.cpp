@@ -11,32 +11,32 @@ using test::error_of;
 using testing::HasSubstr;
 
 TEST(Optimizers, AreReadWithTheirArguments) {
-  const OptimizerOptions defaults{.momentum = 0.5, .weight_decay = 0.01, .nesterov = true};
+  const OptimizerOptions defaults{
+      .method = SgdOptions{.nesterov = true}, .momentum = 0.5, .weight_decay = 0.01};
   EXPECT_EQ(parse_optimizer("sgd", defaults), defaults);
   const OptimizerOptions lars = parse_optimizer("lars:trust=0.02", defaults);
-  EXPECT_EQ(lars.kind, OptimizerKind::lars);
-  EXPECT_EQ(lars.trust, 0.02);
+  EXPECT_EQ(lars.method, OptimizerMethod(LarsOptions{.trust = 0.02}));
   EXPECT_EQ(lars.momentum, 0.5);
-  EXPECT_EQ(lars.momentum_form, std::nullopt);
-  EXPECT_EQ(parse_optimizer("sgd:form=mxnet", {}).momentum_form, MomentumForm::mxnet);
-  EXPECT_EQ(parse_optimizer("lars:form=pytorch", {}).momentum_form, MomentumForm::pytorch);
+  EXPECT_EQ(parse_optimizer("sgd:form=mxnet", {}).method,
+            OptimizerMethod(SgdOptions{.momentum_form = MomentumForm::mxnet}));
+  EXPECT_EQ(parse_optimizer("lars:form=pytorch", {}).method,
+            OptimizerMethod(LarsOptions{.momentum_form = MomentumForm::pytorch}));
   EXPECT_EQ(lars.weight_decay, 0.01);
-  for (const auto* name : {"adam", "adamw"}) {
+  for (const std::string name : {"adam", "adamw"}) {
     const OptimizerOptions adam =
-        parse_optimizer(std::string(name) + ":beta1=0.8,beta2=0.9,eps=1e-6,amsgrad=true", {});
-    EXPECT_EQ(
-        adam,
-        (OptimizerOptions{
-            .kind = adam.kind, .beta1 = 0.8, .beta2 = 0.9, .amsgrad = true, .epsilon = 1e-6}));
+        parse_optimizer(name + ":beta1=0.8,beta2=0.9,eps=1e-6,amsgrad=true", {});
+    EXPECT_EQ(adam, (OptimizerOptions{.method = AdamOptions{.beta1 = 0.8,
+                                                            .beta2 = 0.9,
+                                                            .amsgrad = true,
+                                                            .epsilon = 1e-6,
+                                                            .decoupled = name == "adamw"}}));
   }
   EXPECT_EQ(parse_optimizer("rmsprop:alpha=0.9,eps=1e-4,centered=true", {}),
             (OptimizerOptions{
-                .kind = OptimizerKind::rmsprop, .alpha = 0.9, .centered = true, .epsilon = 1e-4}));
+                .method = RmspropOptions{.alpha = 0.9, .centered = true, .epsilon = 1e-4}}));
   EXPECT_EQ(parse_optimizer("adagrad:lr-decay=0.1,initial=0.2", {}),
-            (OptimizerOptions{.kind = OptimizerKind::adagrad,
-                              .lr_decay = 0.1,
-                              .initial_accumulator = 0.2,
-                              .epsilon = 1e-10}));
+            (OptimizerOptions{.method = AdagradOptions{
+                                  .lr_decay = 0.1, .initial_accumulator = 0.2, .epsilon = 1e-10}}));
 }
 
 TEST(Optimizers, RejectWhatTheyDoNotTake) {
@@ -59,18 +59,23 @@ TEST(Optimizers, AreCheckedAsAWhole) {
   EXPECT_EQ(error({}), "no error");
   EXPECT_THAT(error({.weight_decay = -1}), HasSubstr("weight decay -1: accepted"));
   EXPECT_THAT(error({.momentum = 1}), HasSubstr("momentum 1: accepted"));
-  EXPECT_THAT(error({.nesterov = true}), HasSubstr("needs a momentum"));
-  EXPECT_THAT(error({.kind = OptimizerKind::lars, .momentum = 0.5, .nesterov = true}),
-              HasSubstr("applies to sgd only, not to lars"));
-  EXPECT_THAT(error({.kind = OptimizerKind::rmsprop, .momentum_form = MomentumForm::mxnet}),
-              HasSubstr("applies to sgd and lars only, not to rmsprop"));
-  EXPECT_THAT(error({.trust = 0}), HasSubstr("trust coefficient"));
-  EXPECT_THAT(error({.beta1 = 1}), HasSubstr("beta1"));
-  EXPECT_THAT(error({.beta2 = -0.1}), HasSubstr("beta2"));
-  EXPECT_THAT(error({.alpha = 2}), HasSubstr("alpha"));
-  EXPECT_THAT(error({.lr_decay = -1}), HasSubstr("decay"));
-  EXPECT_THAT(error({.initial_accumulator = -1}), HasSubstr("accumulator"));
-  EXPECT_THAT(error({.epsilon = -1}), HasSubstr("epsilon"));
+  EXPECT_THAT(error({.method = SgdOptions{.nesterov = true}}), HasSubstr("needs a momentum"));
+  EXPECT_THAT(error({.method = LarsOptions{.trust = 0}}), HasSubstr("trust coefficient"));
+  EXPECT_THAT(error({.method = AdamOptions{.beta1 = 1}}), HasSubstr("beta1"));
+  EXPECT_THAT(error({.method = AdamOptions{.beta2 = -0.1}}), HasSubstr("beta2"));
+  EXPECT_THAT(error({.method = AdamOptions{.epsilon = -1}}), HasSubstr("epsilon"));
+  EXPECT_THAT(error({.method = RmspropOptions{.alpha = 2}}), HasSubstr("alpha"));
+  EXPECT_THAT(error({.method = RmspropOptions{.epsilon = -1}}), HasSubstr("epsilon"));
+  EXPECT_THAT(error({.method = AdagradOptions{.lr_decay = -1}}), HasSubstr("decay"));
+  EXPECT_THAT(error({.method = AdagradOptions{.initial_accumulator = -1}}),
+              HasSubstr("accumulator"));
+  EXPECT_THAT(error({.method = AdagradOptions{.epsilon = -1}}), HasSubstr("epsilon"));
+}
+
+TEST(Optimizers, HaveTheNamesByWhichTheyAreRead) {
+  for (const std::string_view name : kOptimizerNames) {
+    EXPECT_EQ(optimizer_name(parse_optimizer(name, {}).method), name);
+  }
 }
 
 }  // namespace

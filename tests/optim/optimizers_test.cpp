@@ -23,7 +23,7 @@ TEST(MakeOptimizer, RefusesOptionsOutOfRange) {
       return make_optimizer<float>(options, ParameterLayout::whole(1), std::move(groups));
     });
   };
-  EXPECT_THAT(error({.kind = OptimizerKind::adam, .beta1 = 1}, {}), HasSubstr("beta1 1"));
+  EXPECT_THAT(error({.method = AdamOptions{.beta1 = 1}}, {}), HasSubstr("beta1 1"));
   EXPECT_THAT(error({}, {{}, {.weight_decay = -1}}), HasSubstr("weight decay -1"));
   EXPECT_THAT(error({}, {{.momentum = 1}}), HasSubstr("momentum 1"));
   EXPECT_THAT(error({}, {{.learning_rate_factor = -1}}), HasSubstr("learning-rate factor -1"));
@@ -42,8 +42,8 @@ class Reference : public testing::Test {
     Workers workers(1);
     auto parameters = run_.at("initial").get<std::vector<double>>();
     Lookahead<double> optimizer(
-        std::make_unique<Sgd<double>>(ParameterLayout::whole(parameters.size()),
-                                      SgdOptions{.momentum = 0.9, .nesterov = true}),
+        make_optimizer<double>({.method = SgdOptions{.nesterov = true}, .momentum = 0.9},
+                               ParameterLayout::whole(parameters.size()), {}),
         {.k = run_.at("k"), .alpha = run_.at("alpha"), .start = start});
     std::vector<std::vector<double>> course;
     for (const auto& step : run_.at("steps")) {
@@ -76,8 +76,7 @@ TEST_F(Reference, LookaheadOfBothStarts) {
 TEST(Lookahead, RefusesOptionsOutOfRange) {
   const auto error = [](const LookaheadOptions& options) {
     return error_of([&] {
-      Lookahead<float>(std::make_unique<Sgd<float>>(ParameterLayout::whole(1), SgdOptions{}),
-                       options);
+      Lookahead<float>(make_optimizer<float>({}, ParameterLayout::whole(1), {}), options);
     });
   };
   EXPECT_THAT(error({.k = 0}), HasSubstr("k 0"));

@@ -1,5 +1,3 @@
-#include "loop/optim/sgd.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -11,6 +9,7 @@
 
 #include <rubato/numbers/sums.hpp>
 
+#include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
 #include "support/random_values.hpp"
 
@@ -28,7 +27,8 @@ TYPED_TEST_SUITE(SgdOf, Types);
 TYPED_TEST(SgdOf, GivesTheSameBitsForEveryNumberOfThreads) {
   using T = TypeParam;
   constexpr std::size_t kShard = 65'536;
-  const SgdOptions options{.momentum = 0.9, .weight_decay = 0.01, .nesterov = true};
+  const OptimizerOptions options{
+      .method = SgdOptions{.nesterov = true}, .momentum = 0.9, .weight_decay = 0.01};
   const Rates rates{.learning_rate = 0.1, .update_rate = 0.1, .weight_decay_factor = 2};
   for (const std::size_t size : {kShard - 1, kShard, kShard + 1, 5 * kShard + 12'345}) {
     // The whole buffer in one piece.
@@ -45,23 +45,24 @@ TYPED_TEST(SgdOf, GivesTheSameBitsForEveryNumberOfThreads) {
     }
     for (const int threads : {1, 2, 4}) {
       Workers workers(threads);
-      Sgd<T> sgd(ParameterLayout::whole(size), options);
+      const auto sgd = make_optimizer<T>(options, ParameterLayout::whole(size), {});
       auto parameters = random_values<T>(size, 1);
       for (std::uint32_t step = 0; step < 3; ++step) {
         const auto gradient = random_values<T>(size, 10 + step);
-        sgd.step({.parameters = parameters,
-                  .gradient_sum = gradient,
-                  .gradient_factor = T{1} / T{3},
-                  .rates = rates},
-                 workers);
+        sgd->step({.parameters = parameters,
+                   .gradient_sum = gradient,
+                   .gradient_factor = T{1} / T{3},
+                   .rates = rates},
+                  workers);
       }
       EXPECT_TRUE(parameters == expected) << size << " parameters, " << threads << " threads";
     }
   }
 }
 
-std::string error_of_options(const SgdOptions& options) {
-  return test::error_of([&] { Sgd<float>(ParameterLayout::whole(10), options); });
+std::string error_of_options(const OptimizerOptions& options) {
+  return test::error_of(
+      [&] { static_cast<void>(make_optimizer<float>(options, ParameterLayout::whole(10), {})); });
 }
 
 TEST(Sgd, RefusesOptionsOutOfRange) {
@@ -78,8 +79,11 @@ TEST(Sgd, RefusesOptionsOutOfRange) {
             "weight decay inf: accepted are values of at least 0");
   EXPECT_EQ(error_of_options({.weight_decay = kNan}),
             "weight decay nan: accepted are values of at least 0");
-  EXPECT_EQ(error_of_options({.nesterov = true}), "Nesterov momentum needs a momentum above 0");
-  EXPECT_EQ(error_of_options({.momentum = 0.99, .weight_decay = 10, .nesterov = true}), "no error");
+  EXPECT_EQ(error_of_options({.method = SgdOptions{.nesterov = true}}),
+            "Nesterov momentum needs a momentum above 0");
+  EXPECT_EQ(error_of_options(
+                {.method = SgdOptions{.nesterov = true}, .momentum = 0.99, .weight_decay = 10}),
+            "no error");
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -44,51 +46,40 @@ void set_options(torch::optim::OptimizerParamGroup& group, Options options) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const OptimizerOptions& o = of_tensors.at(i);
     groups.emplace_back(std::vector<at::Tensor>{tensors[i]});
-    switch (o.kind) {
-      case OptimizerKind::adam:
-        set_options(groups.back(), torch::optim::AdamOptions()
-                                       .betas({o.beta1, o.beta2})
-                                       .eps(o.epsilon)
-                                       .amsgrad(o.amsgrad)
+    if (const auto* const adam = std::get_if<AdamOptions>(&o.method)) {
+      const auto set = [&]<class Of>(Of of) {
+        set_options(groups.back(), of.betas({adam->beta1, adam->beta2})
+                                       .eps(adam->epsilon)
+                                       .amsgrad(adam->amsgrad)
                                        .weight_decay(o.weight_decay));
-        break;
-      case OptimizerKind::adamw:
-        set_options(groups.back(), torch::optim::AdamWOptions()
-                                       .betas({o.beta1, o.beta2})
-                                       .eps(o.epsilon)
-                                       .amsgrad(o.amsgrad)
-                                       .weight_decay(o.weight_decay));
-        break;
-      case OptimizerKind::rmsprop:
-        set_options(groups.back(), torch::optim::RMSpropOptions()
-                                       .alpha(o.alpha)
-                                       .eps(o.epsilon)
-                                       .centered(o.centered)
-                                       .momentum(o.momentum)
-                                       .weight_decay(o.weight_decay));
-        break;
-      default:
-        set_options(groups.back(), torch::optim::AdagradOptions()
-                                       .lr_decay(o.lr_decay)
-                                       .initial_accumulator_value(o.initial_accumulator)
-                                       .eps(o.epsilon)
-                                       .weight_decay(o.weight_decay));
+      };
+      if (adam->decoupled) set(torch::optim::AdamWOptions());
+      if (!adam->decoupled) set(torch::optim::AdamOptions());
+    } else if (const auto* const rmsprop = std::get_if<RmspropOptions>(&o.method)) {
+      set_options(groups.back(), torch::optim::RMSpropOptions()
+                                     .alpha(rmsprop->alpha)
+                                     .eps(rmsprop->epsilon)
+                                     .centered(rmsprop->centered)
+                                     .momentum(o.momentum)
+                                     .weight_decay(o.weight_decay));
+    } else {
+      const auto adagrad = std::get<AdagradOptions>(o.method);
+      set_options(groups.back(), torch::optim::AdagradOptions()
+                                     .lr_decay(adagrad.lr_decay)
+                                     .initial_accumulator_value(adagrad.initial_accumulator)
+                                     .eps(adagrad.epsilon)
+                                     .weight_decay(o.weight_decay));
     }
   }
-  const OptimizerOptions& all = of_tensors.front();
-  switch (all.kind) {
-    case OptimizerKind::adam:
-      return std::make_unique<torch::optim::Adam>(std::move(groups));
-    case OptimizerKind::adamw:
-      return std::make_unique<torch::optim::AdamW>(std::move(groups));
-    case OptimizerKind::rmsprop:
-      return std::make_unique<torch::optim::RMSprop>(std::move(groups));
-    default:
-      // The sums begin at the value of these options, not of the groups'.
-      return std::make_unique<torch::optim::Adagrad>(
-          std::move(groups),
-          torch::optim::AdagradOptions().initial_accumulator_value(all.initial_accumulator));
-  }
+  const OptimizerMethod& method = of_tensors.front().method;
+  const std::string_view name = optimizer_name(method);
+  if (name == "adam") return std::make_unique<torch::optim::Adam>(std::move(groups));
+  if (name == "adamw") return std::make_unique<torch::optim::AdamW>(std::move(groups));
+  if (name == "rmsprop") return std::make_unique<torch::optim::RMSprop>(std::move(groups));
+  // The sums begin at the value of these options, not of the groups'.
+  return std::make_unique<torch::optim::Adagrad>(
+      std::move(groups), torch::optim::AdagradOptions().initial_accumulator_value(
+                             std::get<AdagradOptions>(method).initial_accumulator));
 }
 
 }  // namespace rubato::test

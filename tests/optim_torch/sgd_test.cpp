@@ -1,5 +1,3 @@
-#include "loop/optim/sgd.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -8,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>
 
+#include "loop/optim/make_optimizer.hpp"
 #include "optim_torch/libtorchs.hpp"
 #include "support/random_values.hpp"
 
@@ -22,18 +21,18 @@ double largest(const at::Tensor& values) {
 }
 
 // 200 steps of changing size and rates, each after its reduction in libtorch.
-void expect_torchs_sgd(const SgdOptions& options, GradientReduction reduction) {
+void expect_torchs_sgd(const OptimizerOptions& options, GradientReduction reduction) {
   constexpr std::size_t kSize = 101;
+  const bool nesterov = method_options<SgdOptions>(options.method).nesterov;
   const auto initial = random_values<double>(kSize, 1);
   at::Tensor expected = tensor_copy(initial).requires_grad_();
   torch::optim::SGD reference(
-      {expected},
-      torch::optim::SGDOptions(1.0).momentum(options.momentum).nesterov(options.nesterov));
+      {expected}, torch::optim::SGDOptions(1.0).momentum(options.momentum).nesterov(nesterov));
   auto& reference_options =
       static_cast<torch::optim::SGDOptions&>(reference.param_groups().front().options());
 
   Workers workers(2);
-  Sgd<double> sgd(ParameterLayout::whole(kSize), options);
+  const auto sgd = make_optimizer<double>(options, ParameterLayout::whole(kSize), {});
   auto parameters = initial;
   for (std::uint32_t step = 0; step < 200; ++step) {
     const auto gradient_sum = random_values<double>(kSize, 100 + step);
@@ -43,11 +42,11 @@ void expect_torchs_sgd(const SgdOptions& options, GradientReduction reduction) {
                       .weight_decay_factor = static_cast<double>(1 + step % 3)};
     const double divisor =
         reduction == GradientReduction::mean ? static_cast<double>(minibatches) : 1.0;
-    sgd.step({.parameters = parameters,
-              .gradient_sum = gradient_sum,
-              .gradient_factor = 1 / divisor,
-              .rates = rates},
-             workers);
+    sgd->step({.parameters = parameters,
+               .gradient_sum = gradient_sum,
+               .gradient_factor = 1 / divisor,
+               .rates = rates},
+              workers);
     expected.mutable_grad() = tensor_copy(gradient_sum) / divisor;
     reference_options.lr(rates.update_rate);
     reference_options.weight_decay(options.weight_decay * rates.weight_decay_factor);
@@ -59,16 +58,18 @@ void expect_torchs_sgd(const SgdOptions& options, GradientReduction reduction) {
 }
 
 TEST(Sgd, IsTorchsSgd) {
-  for (const SgdOptions& options : {SgdOptions{},
-                                    {.weight_decay = 0.01},
-                                    {.momentum = 0.9},
-                                    {.momentum = 0.9, .nesterov = true},
-                                    {.momentum = 0.9, .weight_decay = 0.01},
-                                    {.momentum = 0.5, .weight_decay = 0.01, .nesterov = true}}) {
+  for (const OptimizerOptions& options :
+       {OptimizerOptions{},
+        {.weight_decay = 0.01},
+        {.momentum = 0.9},
+        {.method = SgdOptions{.nesterov = true}, .momentum = 0.9},
+        {.momentum = 0.9, .weight_decay = 0.01},
+        {.method = SgdOptions{.nesterov = true}, .momentum = 0.5, .weight_decay = 0.01}}) {
     for (const auto reduction : {GradientReduction::mean, GradientReduction::sum}) {
-      SCOPED_TRACE(testing::Message() << "momentum " << options.momentum << ", decay "
-                                      << options.weight_decay << ", Nesterov " << options.nesterov
-                                      << ", sum " << (reduction == GradientReduction::sum));
+      SCOPED_TRACE(testing::Message()
+                   << "momentum " << options.momentum << ", decay " << options.weight_decay
+                   << ", Nesterov " << method_options<SgdOptions>(options.method).nesterov
+                   << ", sum " << (reduction == GradientReduction::sum));
       expect_torchs_sgd(options, reduction);
     }
   }

@@ -52,8 +52,7 @@ Trainer trainer_of(const TrainOptions& options, std::unique_ptr<StepSource> sour
 }
 
 Trainer by_noise() {
-  TrainOptions options =
-      options_of({.kind = OptimizerKind::adam, .amsgrad = true}, "linear:ramp=3");
+  TrainOptions options = options_of({.method = AdamOptions{.amsgrad = true}}, "linear:ramp=3");
   options.remainder = Remainder::carry;
   options.lookahead = LookaheadOptions{.k = 2};
   options.schedule = "warmup:length=2+plateau:patience=1,factor=0.5";
@@ -63,7 +62,7 @@ Trainer by_noise() {
 
 Trainer by_goodput() {
   return trainer_of(
-      options_of({.kind = OptimizerKind::rmsprop, .momentum = 0.5, .centered = true}, "adascale"),
+      options_of({.method = RmspropOptions{.centered = true}, .momentum = 0.5}, "adascale"),
       test::adaptive_source("goodput:max=64", 32));
 }
 

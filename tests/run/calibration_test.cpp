@@ -180,7 +180,7 @@ TEST(Calibration, TrainsAsTheConfigurationSaysButForWhatIsNoPartOfAStep) {
   EXPECT_EQ(calibration.steps, CalibrationOptions::kFewestSteps);
   const TrainOptions& options = workload.asked_for;
   EXPECT_EQ(options.rule, "adascale");
-  EXPECT_EQ(options.optimizer.kind, OptimizerKind::adam);
+  EXPECT_EQ(options.optimizer.method, OptimizerMethod(AdamOptions{}));
   EXPECT_EQ(options.minibatch_size, 64);
   EXPECT_EQ(options.cores, 1);
   EXPECT_EQ(options.threads, 1);

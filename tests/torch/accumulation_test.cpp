@@ -497,23 +497,23 @@ TEST(Unreached, ParametersStayAsTheyAreAsInPyTorch) {
          return std::make_unique<torch::optim::SGD>(
              std::move(of), torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(0.1));
        }},
-      {{.kind = OptimizerKind::adam, .weight_decay = 0.1},
+      {{.method = AdamOptions{}, .weight_decay = 0.1},
        [](Groups of) {
          return std::make_unique<torch::optim::Adam>(
              std::move(of), torch::optim::AdamOptions(0.05).weight_decay(0.1));
        }},
-      {{.kind = OptimizerKind::adamw, .weight_decay = 0.1},
+      {{.method = AdamOptions{.decoupled = true}, .weight_decay = 0.1},
        [](Groups of) {
          return std::make_unique<torch::optim::AdamW>(
              std::move(of), torch::optim::AdamWOptions(0.05).weight_decay(0.1));
        }},
-      {{.kind = OptimizerKind::adagrad, .weight_decay = 0.1, .lr_decay = 0.2, .epsilon = 1e-10},
+      {{.method = AdagradOptions{.lr_decay = 0.2, .epsilon = 1e-10}, .weight_decay = 0.1},
        [](Groups of) {
          return std::make_unique<torch::optim::Adagrad>(
              std::move(of), torch::optim::AdagradOptions(0.05).lr_decay(0.2).weight_decay(0.1));
        }}};
   for (const auto& [own, make] : optimizers) {
-    SCOPED_TRACE(choice_name(kOptimizers, own.kind));
+    SCOPED_TRACE(optimizer_name(own.method));
     TrainOptions options = regression_options();
     options.rule = "constant";
     options.learning_rate = 0.05;
@@ -541,7 +541,7 @@ TEST(Unreached, ParametersStayAsTheyAreAsInPyTorch) {
 // The bits go by the minibatches alone, also where the state goes through a file.
 TEST(Unreached, ParametersAreTheSameInEveryWay) {
   TrainOptions options = regression_options();
-  options.optimizer = {.kind = OptimizerKind::adam, .weight_decay = 0.1};
+  options.optimizer = {.method = AdamOptions{}, .weight_decay = 0.1};
   options.lookahead = LookaheadOptions{.k = 2};
   const std::vector<std::int64_t> batches{4, 4, 8, 4, 4, 4, 4};
   const auto make = [&](const std::function<void(TrainOptions&)>& change) -> Trainer {

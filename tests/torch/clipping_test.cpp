@@ -93,26 +93,28 @@ TEST(Clipping, BoundsTheMeanGradientOfEveryOptimizer) {
   // The sum of twelve at the rate of one.
   expect_step("linear-momentum", {.weight_decay = 0.1}, plain(1.2));
   expect_step("constant",
-              {.momentum = 0.9, .weight_decay = 0.1, .momentum_form = MomentumForm::mxnet},
+              {.method = SgdOptions{.momentum_form = MomentumForm::mxnet},
+               .momentum = 0.9,
+               .weight_decay = 0.1},
               plain(0.1));
   // Layer-wise rates go by the norm of the gradient that is applied.
-  expect_step("constant", {.kind = OptimizerKind::lars, .weight_decay = 0.1, .trust = 0.02},
+  expect_step("constant", {.method = LarsOptions{.trust = 0.02}, .weight_decay = 0.1},
               [](const at::Tensor& w, const at::Tensor& g) {
                 const double w_norm = w.norm().item<double>();
                 const double local = 0.02 * w_norm / (g.norm().item<double>() + 0.1 * w_norm);
                 return w - 0.1 * local * (g + 0.1 * w);
               });
-  expect_step("constant", {.kind = OptimizerKind::adam, .epsilon = 1e-3}, adaptive(1));
-  expect_step("constant", {.kind = OptimizerKind::adagrad, .epsilon = 1e-3}, adaptive(1));
-  expect_step("constant", {.kind = OptimizerKind::rmsprop, .alpha = 0.75, .epsilon = 1e-3},
+  expect_step("constant", {.method = AdamOptions{.epsilon = 1e-3}}, adaptive(1));
+  expect_step("constant", {.method = AdagradOptions{.epsilon = 1e-3}}, adaptive(1));
+  expect_step("constant", {.method = RmspropOptions{.alpha = 0.75, .epsilon = 1e-3}},
               adaptive(0.5));
 }
 
 TEST(ClipValue, HasTheSameBitsForAllThreadsAndCores) {
-  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lars, OptimizerKind::adam}) {
-    const auto train = [kind](std::int64_t cores, int threads) {
+  for (const char* const name : {"sgd", "lars", "adam"}) {
+    const auto train = [name](std::int64_t cores, int threads) {
       TrainOptions options = options_of();
-      options.optimizer = {.kind = kind, .momentum = kind == OptimizerKind::adam ? 0 : 0.9};
+      options.optimizer = parse_optimizer(name, {.momentum = 0.9});
       options.clip_value = 0.01;
       options.cores = cores;
       options.threads = threads;
@@ -157,16 +159,19 @@ TEST(MomentumForm, IsTheRulesUnlessGiven) {
   const auto form = [](const std::string& rule, OptimizerOptions optimizer) {
     TrainOptions options = options_of(rule);
     options.optimizer = optimizer;
-    return trainer_on(Trace::constant(16), options).options().optimizer.momentum_form;
+    return method_options<SgdOptions>(
+               trainer_on(Trace::constant(16), options).options().optimizer.method)
+        .momentum_form;
   };
   EXPECT_EQ(form("linear", {.momentum = 0.9}), std::nullopt);
   EXPECT_EQ(form("lbsgd", {.momentum = 0.9}), MomentumForm::mxnet);
-  EXPECT_EQ(form("lbsgd", {.momentum = 0.9, .momentum_form = MomentumForm::pytorch}),
+  EXPECT_EQ(form("lbsgd",
+                 {.method = SgdOptions{.momentum_form = MomentumForm::pytorch}, .momentum = 0.9}),
             MomentumForm::pytorch);
-  EXPECT_EQ(form("lbsgd", {.kind = OptimizerKind::adam}), std::nullopt);
+  EXPECT_EQ(form("lbsgd", {.method = AdamOptions{}}), std::nullopt);
   const auto weights = [](std::optional<MomentumForm> given) {
     TrainOptions options = options_of("lbsgd");
-    options.optimizer = {.momentum = 0.9, .momentum_form = given};
+    options.optimizer = {.method = SgdOptions{.momentum_form = given}, .momentum = 0.9};
     TorchTrainer trainer = trainer_on(test::trace_of({4, 16, 8}, TraceEnd::cycle), options);
     trainer.fit();
     return test::state_bytes(trainer);
@@ -178,7 +183,7 @@ TEST(MomentumForm, IsTheRulesUnlessGiven) {
 TEST(MomentumForm, BindsTheState) {
   const auto trainer = [](MomentumForm form) {
     TrainOptions options = options_of();
-    options.optimizer = {.momentum = 0.9, .momentum_form = form};
+    options.optimizer = {.method = SgdOptions{.momentum_form = form}, .momentum = 0.9};
     return trainer_on(Trace::constant(16), options);
   };
   TorchTrainer first = trainer(MomentumForm::pytorch);

@@ -792,20 +792,20 @@ TEST(Trainer, CountsTheMemoryOfEveryOptimizer) {
       return ", " + (kept == 0 ? std::string("0 bytes") : bytes_text(kept * 5008.0 * 4)) +
              " for the optimizer";
     };
-    SCOPED_TRACE(choice_name(kOptimizers, optimizer.kind));
+    SCOPED_TRACE(optimizer_name(optimizer.method));
     EXPECT_THAT(error(optimizer, false), HasSubstr(text(values)));
     EXPECT_THAT(error(optimizer, true), HasSubstr(text(values + 1)));
   };
   expect_values({}, 0);
   expect_values({.momentum = 0.9}, 1);
-  expect_values({.kind = OptimizerKind::lars}, 0);
-  expect_values({.kind = OptimizerKind::lars, .momentum = 0.9}, 1);
-  expect_values({.kind = OptimizerKind::adam}, 2);
-  expect_values({.kind = OptimizerKind::adamw, .amsgrad = true}, 3);
-  expect_values({.kind = OptimizerKind::rmsprop}, 1);
-  expect_values({.kind = OptimizerKind::rmsprop, .momentum = 0.9}, 2);
-  expect_values({.kind = OptimizerKind::rmsprop, .momentum = 0.9, .centered = true}, 3);
-  expect_values({.kind = OptimizerKind::adagrad}, 1);
+  expect_values({.method = LarsOptions{}}, 0);
+  expect_values({.method = LarsOptions{}, .momentum = 0.9}, 1);
+  expect_values({.method = AdamOptions{}}, 2);
+  expect_values({.method = AdamOptions{.amsgrad = true, .decoupled = true}}, 3);
+  expect_values({.method = RmspropOptions{}}, 1);
+  expect_values({.method = RmspropOptions{}, .momentum = 0.9}, 2);
+  expect_values({.method = RmspropOptions{.centered = true}, .momentum = 0.9}, 3);
+  expect_values({.method = AdagradOptions{}}, 1);
   EXPECT_THAT(error({}, true, true),
               HasSubstr(", " + bytes_text(5008.0 * 4) + " for the optimizer"));
   EXPECT_THAT(error({}, false), HasSubstr("(2 minibatches in a step, reducer auto)"));

@@ -64,9 +64,9 @@ TrainOptions options_of_run(const json& run) {
           .learning_rate = run.at("lr"),
           .reference_batch_size = run.at("ref_batchsize"),
           .rule = rule_named(run.at("rule")),
-          .optimizer = {.momentum = run.at("momentum"),
-                        .weight_decay = run.at("weight_decay"),
-                        .nesterov = run.at("nesterov")},
+          .optimizer = {.method = SgdOptions{.nesterov = run.at("nesterov")},
+                        .momentum = run.at("momentum"),
+                        .weight_decay = run.at("weight_decay")},
           .seed = run.at("sampler_seed"),
           .cores = run.at("world")};
 }

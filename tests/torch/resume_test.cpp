@@ -180,11 +180,12 @@ TEST(Resume, IsBoundToEachOptionThatDecidesBits) {
       {"schedule", [](auto& o) { o.own_schedule = [] { return make_lr_schedule("constant"); }; }},
       {"schedule_unit", [](auto& o) { o.schedule_unit = ScheduleUnit::steps; }},
       {"watch", [](auto& o) { o.watch = Metric::train_loss; }},
-      {"optimizer", [](auto& o) { o.optimizer.kind = OptimizerKind::lars; }},
+      {"optimizer", [](auto& o) { o.optimizer.method = LarsOptions{}; }},
       {"optimizer", [](auto& o) { o.optimizer.momentum = 0.9; }},
       {"optimizer", [](auto& o) { o.optimizer.weight_decay = 0.1; }},
-      {"optimizer", [](auto& o) { o.optimizer.nesterov = true; }},
-      {"optimizer", [](auto& o) { o.optimizer.momentum_form = MomentumForm::mxnet; }},
+      {"optimizer", [](auto& o) { o.optimizer.method = SgdOptions{.nesterov = true}; }},
+      {"optimizer",
+       [](auto& o) { o.optimizer.method = SgdOptions{.momentum_form = MomentumForm::mxnet}; }},
       {"groups", [](auto& o) { o.groups = {no_decay_for_vectors()}; }},
       {"lookahead", [](auto& o) { o.lookahead.emplace(); }},
       {"clip_norm", [](auto& o) { o.clip_norm = 1; }},
@@ -209,20 +210,17 @@ TEST(Resume, IsBoundToEachPartOfAnOption) {
   const auto optimizer = [](const OptimizerOptions& options) -> Change {
     return [options](auto& o) { o.optimizer = options; };
   };
-  const auto adam = OptimizerKind::adam;
-  const auto rmsprop = OptimizerKind::rmsprop;
-  const auto adagrad = OptimizerKind::adagrad;
-  const auto lars = OptimizerKind::lars;
   for (const auto& [plain, changed] : std::vector<std::pair<OptimizerOptions, OptimizerOptions>>{
-           {{.kind = lars}, {.kind = lars, .trust = 0.1}},
-           {{.kind = adam}, {.kind = adam, .beta1 = 0.8}},
-           {{.kind = adam}, {.kind = adam, .beta2 = 0.9}},
-           {{.kind = adam}, {.kind = adam, .amsgrad = true}},
-           {{.kind = adam}, {.kind = adam, .epsilon = 1e-6}},
-           {{.kind = rmsprop}, {.kind = rmsprop, .alpha = 0.9}},
-           {{.kind = rmsprop}, {.kind = rmsprop, .centered = true}},
-           {{.kind = adagrad}, {.kind = adagrad, .lr_decay = 0.1}},
-           {{.kind = adagrad}, {.kind = adagrad, .initial_accumulator = 0.1}}}) {
+           {{.method = LarsOptions{}}, {.method = LarsOptions{.trust = 0.1}}},
+           {{.method = AdamOptions{}}, {.method = AdamOptions{.beta1 = 0.8}}},
+           {{.method = AdamOptions{}}, {.method = AdamOptions{.beta2 = 0.9}}},
+           {{.method = AdamOptions{}}, {.method = AdamOptions{.amsgrad = true}}},
+           {{.method = AdamOptions{}}, {.method = AdamOptions{.epsilon = 1e-6}}},
+           {{.method = RmspropOptions{}}, {.method = RmspropOptions{.alpha = 0.9}}},
+           {{.method = RmspropOptions{}}, {.method = RmspropOptions{.centered = true}}},
+           {{.method = AdagradOptions{}}, {.method = AdagradOptions{.lr_decay = 0.1}}},
+           {{.method = AdagradOptions{}},
+            {.method = AdagradOptions{.initial_accumulator = 0.1}}}}) {
     EXPECT_THAT(refusal(optimizer(plain), optimizer(changed)), HasSubstr("optimizer was "));
   }
   const auto lookahead = [](const LookaheadOptions& options) -> Change {

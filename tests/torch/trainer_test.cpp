@@ -405,7 +405,7 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {[](auto& o) { o.optimizer.beta1 = 1; }, "beta1 1"},
       {[](auto& o) {
          o.rule = "linear-momentum";
-         o.optimizer.kind = OptimizerKind::adam;
+         o.optimizer.method = AdamOptions{};
        },
        "rule linear-momentum sums gradients"},
       {[](auto& o) { o.schedule = "cosine"; }, "cosine needs a 'total'"},

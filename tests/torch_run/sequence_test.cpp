@@ -69,7 +69,7 @@ TEST(SequenceTransformer, LearnsWhatComesNextToTheSameBits) {
                          {.epochs = 20,
                           .minibatch_size = 8,
                           .learning_rate = 0.01,
-                          .optimizer = {.kind = OptimizerKind::adam},
+                          .optimizer = {.method = AdamOptions{}},
                           .cores = 2 * threads - 1,
                           .threads = threads});
     const Evaluation before = trainer.evaluate(data);

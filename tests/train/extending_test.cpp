@@ -283,7 +283,7 @@ TEST(GradientTransforms, ThatDoNothingChangeNoBit) {
 // Layer-wise rates, and a rule that sums gradients.
 TEST(GradientTransforms, ThatDoNothingLeaveEveryOptimizerAsItIs) {
   for (const Change& extend : std::vector<Change>{[](TrainOptions& options) {
-                                                    options.optimizer.kind = OptimizerKind::lars;
+                                                    options.optimizer.method = LarsOptions{};
                                                     options.clip_value = 0.01;
                                                   },
                                                   [](TrainOptions& options) {
@@ -309,7 +309,7 @@ TEST(GradientTransforms, ChangeTheNormsThatLayerWiseRatesGoBy) {
   // Weights of 0, as at the first step, have no layer-wise rate.
   const auto weight_of = [](double factor) {
     const Trainer trainer = trained([factor](TrainOptions& options) {
-      options.optimizer = {.kind = OptimizerKind::lars};
+      options.optimizer = {.method = LarsOptions{}};
       options.gradient_transforms = {
           function_transform("times", [factor](const StepGradient<double>& gradient, Workers&) {
             if (gradient.step.value() == 0) return;

@@ -70,8 +70,8 @@ TEST(LastMinibatch, CountsForTheSamplesThatItHas) {
       [](TrainOptions&) {},
       [](TrainOptions& options) { options.clip_norm = 0.01; },
       [](TrainOptions& options) { options.clip_value = 0.001; },
-      [](TrainOptions& options) { options.optimizer.kind = OptimizerKind::adam; },
-      [](TrainOptions& options) { options.optimizer.trust = 0.1; },
+      [](TrainOptions& options) { options.optimizer.method = AdamOptions{}; },
+      [](TrainOptions& options) { options.optimizer.method = LarsOptions{.trust = 0.1}; },
       [](TrainOptions& options) {
         options.gradient_transforms = {function_transform("none", [](const auto&, Workers&) {})};
       }};

@@ -427,7 +427,7 @@ TEST(Loop, LarsFollowsARuleThatSumsGradients) {
     TrainOptions options = loop_options();
     options.epochs = 4;
     options.rule = rule;
-    options.optimizer = {.kind = OptimizerKind::lars, .weight_decay = 0.1, .trust = 0.2};
+    options.optimizer = {.method = LarsOptions{.trust = 0.2}, .weight_decay = 0.1};
     options.clip_value = clip_value;
     Trainer trainer = tiny_trainer(options);
     trainer.fit();
@@ -449,7 +449,7 @@ TEST(Loop, RefusesWhatItCannotTrain) {
             "a trainer needs an objective; accepted: any but null");
   TrainOptions adam = loop_options();
   adam.rule = "linear-momentum";
-  adam.optimizer = {.kind = OptimizerKind::adam};
+  adam.optimizer = {.method = AdamOptions{}};
   EXPECT_EQ(error_of([&] { tiny_trainer(adam); }),
             "rule linear-momentum sums gradients, which the optimizer cannot follow; accepted: "
             "with optimizer sgd or lars");

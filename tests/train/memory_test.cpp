@@ -48,7 +48,7 @@ TEST(MemoryOfATraining, HasWhatTheObjectiveTakesForItself) {
 }
 
 TEST(MemoryOfATraining, HasWhatTheOptimizerRemembers) {
-  const OptimizerOptions adam{.kind = OptimizerKind::adam};
+  const OptimizerOptions adam{.method = AdamOptions{}};
   EXPECT_THAT(error_with({.optimizer = adam, .threads = 1}, {16}),
               HasSubstr("16 MB for the optimizer"));
   EXPECT_THAT(error_with({.optimizer = adam, .lookahead = LookaheadOptions{}, .threads = 1}, {16}),

@@ -13,7 +13,7 @@
 #include <rubato/loop/observers.hpp>
 #include <rubato/testing.hpp>
 
-#include "loop/optim/sgd.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
 #include "train/around.hpp"
 
@@ -287,16 +287,18 @@ TEST(Misuse, OfAnOptimizerByItself) {
   Workers workers(1);
   std::vector<double> parameters(3);
   const std::vector<double> gradients(2);
-  Sgd<double> sgd(ParameterLayout::whole(3), {}, {});
+  const auto sgd = make_optimizer<double>({}, ParameterLayout::whole(3), {});
   EXPECT_EQ(error_of([&] {
-              sgd.step({.parameters = parameters, .gradient_sum = gradients, .rates = {}}, workers);
+              sgd->step({.parameters = parameters, .gradient_sum = gradients, .rates = {}},
+                        workers);
             }),
             "an update of 3 parameters has 2 gradients, and the layout 3 values; accepted: as many "
             "of each");
-  Lars<double> lars(ParameterLayout::whole(3), {}, {});
+  const auto lars =
+      make_optimizer<double>({.method = LarsOptions{}}, ParameterLayout::whole(3), {});
   EXPECT_EQ(error_of([&] {
-              lars.step({.parameters = parameters, .gradient_sum = gradients, .rates = {}},
-                        workers);
+              lars->step({.parameters = parameters, .gradient_sum = gradients, .rates = {}},
+                         workers);
             }),
             "LARS needs the norms of 1 tensors and has those of 0; accepted: one of Update::layers "
             "for each");

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <rubato/base/parse.hpp>
@@ -21,53 +22,131 @@ namespace rubato {
 
 struct Strategy;  // base/spec.hpp
 
-enum class OptimizerKind { sgd, lars, adam, adamw, rmsprop, adagrad };
-
-inline constexpr std::array<Choice<OptimizerKind>, 6> kOptimizers{
-    {{OptimizerKind::sgd, "sgd"},
-     {OptimizerKind::lars, "lars"},
-     {OptimizerKind::adam, "adam"},
-     {OptimizerKind::adamw, "adamw"},
-     {OptimizerKind::rmsprop, "rmsprop"},
-     {OptimizerKind::adagrad, "adagrad"}}};
-
 inline constexpr std::array<Choice<MomentumForm>, 2> kMomentumForms{
     {{MomentumForm::pytorch, "pytorch"}, {MomentumForm::mxnet, "mxnet"}}};
+
+/// Stochastic gradient descent with momentum (sgd_step() has the formula). In MXNet's form of
+/// momentum, with d = gradient + weight decay x w,
+///
+///     v = momentum v + rate d
+///     w = w - (nesterov ? rate d + momentum v : v)
+struct SgdOptions {
+  /// Nesterov's form; needs a momentum above 0.
+  bool nesterov = false;
+  /// The place of the learning rate in the momentum. By default the rule's own, if it has one
+  /// (Rule::momentum_form()); otherwise PyTorch's.
+  std::optional<MomentumForm> momentum_form{};
+
+  friend bool operator==(const SgdOptions&, const SgdOptions&) = default;
+};
+
+/// Layer-wise adaptive rate scaling (You, Gitman and Ginsburg 2017, "Large batch training of
+/// convolutional networks", algorithm 1). For every tensor
+///
+///     lambda = trust |w| / (|g| + weight_decay |w|)
+///     v = momentum v + rate lambda (g + weight_decay w)
+///     w = w - v
+///
+/// and in PyTorch's form of momentum v = momentum v + g + weight_decay w, w = w - rate lambda v.
+///
+/// If |w| or |g| is 0 there is nothing to adapt to, and lambda is 1, as it is for groups without
+/// GroupOptions::layer_wise.
+struct LarsOptions {
+  /// The form as in SgdOptions, but by default the paper's, which is MXNet's.
+  std::optional<MomentumForm> momentum_form{};
+  /// The trust coefficient, above 0.
+  double trust = 0.001;
+
+  friend bool operator==(const LarsOptions&, const LarsOptions&) = default;
+};
+
+/// Adam (Kingma and Ba 2015, "Adam: a method for stochastic optimization", algorithm 1), with
+/// AMSGrad (Reddi, Kale and Kumar 2018, "On the convergence of Adam and beyond", algorithm 2) and
+/// AdamW's decoupled weight decay (Loshchilov and Hutter 2019, "Decoupled weight decay
+/// regularization", algorithm 2) on request. In step t, counted from 1 (and for each tensor
+/// separately, if some steps do not reach it), with g the gradient that is applied,
+///
+///     g = g + weight_decay w                     where the decay is not decoupled
+///     w = (1 - rate weight_decay) w              where it is
+///     m = beta1 m + (1 - beta1) g
+///     v = beta2 v + (1 - beta2) g g
+///     u = amsgrad ? max(u, v) : v
+///     w = w - rate / (1 - beta1^t) m / (sqrt(u) / sqrt(1 - beta2^t) + epsilon)
+///
+/// Each operation of Adam, RMSprop and Adagrad is the same as in libtorch 1.13.1, and rounded once.
+/// A quotient is 0 if its divisor is 0, which can happen only if epsilon is 0. Powers are computed
+/// as products, because std::pow() need not give the same bits on every CPU.
+struct AdamOptions {
+  /// The decay rates of the moments, both in [0, 1).
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  bool amsgrad = false;
+  /// Added to the root of the second moment, at least 0.
+  double epsilon = 1e-8;
+  /// True if the weight decay shortens the parameter itself, which is AdamW; false if it is added
+  /// to the gradient.
+  bool decoupled = false;
+
+  friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
+};
+
+/// RMSprop (Tieleman and Hinton 2012, Coursera "Neural networks for machine learning", lecture 6e),
+/// centred as by Graves 2013 ("Generating sequences with recurrent neural networks", equations 38
+/// to 45) on request. With g the gradient that is applied, its weight decay included,
+///
+///     s = alpha s + (1 - alpha) g g
+///     a = alpha a + (1 - alpha) g                where it is centred
+///     d = sqrt(centered ? s - a a : s) + epsilon
+///     w = w - rate g / d                         without momentum
+///     b = momentum b + g / d,  w = w - rate b    with it
+///
+/// If rounding makes s - a a negative, it is taken as 0 (libtorch computes NaN).
+struct RmspropOptions {
+  /// The smoothing of the squares, in [0, 1).
+  double alpha = 0.99;
+  /// True to divide gradients by their deviation instead of the root of their mean square.
+  bool centered = false;
+  /// Added to the divisor, at least 0.
+  double epsilon = 1e-8;
+
+  friend bool operator==(const RmspropOptions&, const RmspropOptions&) = default;
+};
+
+/// Adagrad with a diagonal matrix (Duchi, Hazan and Singer 2011, "Adaptive subgradient methods for
+/// online learning and stochastic optimization", figure 1). In step t, counted from 1, with g the
+/// gradient that is applied, its weight decay included,
+///
+///     s = s + g g
+///     w = w - rate / (1 + (t - 1) lr_decay) g / (sqrt(s) + epsilon)
+struct AdagradOptions {
+  /// The decay of the learning rate, at least 0.
+  double lr_decay = 0;
+  /// The initial value of the sums of squares, at least 0.
+  double initial_accumulator = 0;
+  /// Added to the root of the sum of squares, at least 0.
+  double epsilon = 1e-10;
+
+  friend bool operator==(const AdagradOptions&, const AdagradOptions&) = default;
+};
+
+using OptimizerMethod =
+    std::variant<SgdOptions, LarsOptions, AdamOptions, RmspropOptions, AdagradOptions>;
 
 /// The optimizer that makes the shared update, with its options. Names and defaults are those of
 /// torch.optim. The learning rate is not an option, because schedule and rule set it at every step.
 struct OptimizerOptions {
-  OptimizerKind kind = OptimizerKind::sgd;
-  /// The momentum of SGD, LARS and RMSprop, in [0, 1).
+  OptimizerMethod method{};
+  /// The momentum of SGD, LARS and RMSprop, in [0, 1); others have none.
   double momentum = 0;
-  /// The L2 penalty of every kind, at least 0; AdamW's is decoupled.
+  /// The L2 penalty of every method, at least 0; AdamW's is decoupled.
   double weight_decay = 0;
-  /// The Nesterov form of SGD's momentum.
-  bool nesterov = false;
-  /// The place of the learning rate in the momentum of SGD and LARS. By default the rule's own, if
-  /// it has one (Rule::momentum_form()); otherwise PyTorch's for SGD, and for LARS the paper's,
-  /// which is MXNet's.
-  std::optional<MomentumForm> momentum_form{};
-  /// LARS: the trust coefficient, above 0.
-  double trust = 0.001;
-  /// Adam and AdamW: the decay rates of the moments, both in [0, 1).
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  bool amsgrad = false;
-  /// RMSprop: the smoothing of the squares, in [0, 1).
-  double alpha = 0.99;
-  bool centered = false;
-  /// Adagrad: both at least 0.
-  double lr_decay = 0;
-  double initial_accumulator = 0;
-  /// Adam, AdamW, RMSprop and Adagrad: added to the denominator, at least 0.
-  double epsilon = 1e-8;
 
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// Returns the optimizer that `spec` asks for (base/spec.hpp), with the weight decay, momentum and
-/// Nesterov form of `defaults`; optimizers() lists the arguments.
+/// Returns the optimizer that `spec` asks for (base/spec.hpp), with the weight decay and momentum
+/// of `defaults` and, if its method is the same, the options of that; optimizers() lists the
+/// arguments.
 ///
 /// Throws Error for an unknown name, suggesting the nearest, and for arguments that the optimizer
 /// does not take.
@@ -75,9 +154,28 @@ struct OptimizerOptions {
                                                const OptimizerOptions& defaults);
 /// All optimizers, with the arguments' own defaults.
 [[nodiscard]] std::vector<Strategy> optimizers();
+/// Their names.
+inline constexpr std::array<std::string_view, 6> kOptimizerNames{"sgd",   "lars",    "adam",
+                                                                 "adamw", "rmsprop", "adagrad"};
+/// The name of the method.
+[[nodiscard]] std::string_view optimizer_name(const OptimizerMethod& method);
 
-/// Returns whether the kind has a momentum that can be chosen.
-[[nodiscard]] bool has_momentum(OptimizerKind kind);
+/// Returns the method's own options, or their defaults if it is another method.
+template <class Options>
+[[nodiscard]] Options method_options(const OptimizerMethod& method) {
+  const auto* const options = std::get_if<Options>(&method);
+  return options == nullptr ? Options() : *options;
+}
+
+/// Returns whether it is SGD or LARS. Their momentum has two forms, and their steps grow with the
+/// gradient, as rules that sum gradients assume.
+[[nodiscard]] inline bool is_sgd_or_lars(const OptimizerMethod& method) {
+  return std::holds_alternative<SgdOptions>(method) || std::holds_alternative<LarsOptions>(method);
+}
+/// Returns whether the method has a momentum that can be chosen.
+[[nodiscard]] inline bool has_momentum(const OptimizerMethod& method) {
+  return is_sgd_or_lars(method) || std::holds_alternative<RmspropOptions>(method);
+}
 
 /// Throws Error for an option that is out of range, or that cannot be combined with the others.
 void require_valid(const OptimizerOptions& options);

@@ -1,17 +1,19 @@
 #include "make_optimizer.hpp"
 
+#include <cmath>
+#include <optional>
+#include <span>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/numbers/sums.hpp>
 
-#include "adagrad.hpp"
-#include "adam.hpp"
-#include "base/core/check.hpp"
+#include "numbers/collective/tree_sum.hpp"
 #include "ranges.hpp"
-#include "rmsprop.hpp"
-#include "sgd.hpp"
 
 namespace rubato {
 
@@ -70,68 +72,99 @@ void Lookahead<T>::visit_state(StateVisitor& state) {
 template class Lookahead<float>;
 template class Lookahead<double>;
 
-void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
-  require_valid(options);
-  for (const GroupOptions& group : groups) {
-    OptimizerOptions of_group = options;
-    of_group.weight_decay = group.weight_decay.value_or(options.weight_decay);
-    of_group.momentum = group.momentum.value_or(options.momentum);
-    // Nesterov's form without momentum is plain SGD in a single group.
-    of_group.nesterov = false;
-    require_valid(of_group);
-    if (!(group.learning_rate_factor >= 0)) {
-      throw Error(
-          fmt::format("learning-rate factor {} of a group: accepted are values of at least "
-                      "0",
-                      group.learning_rate_factor));
-    }
-  }
-}
-
 namespace {
 
-// Calls use.operator()<Optimizer>(its options) for the kind that is asked for.
-template <class T, class Use>
-auto with_kind(const OptimizerOptions& options, const Use& use) {
-  switch (options.kind) {
-    case OptimizerKind::sgd:
-      return use.template operator()<Sgd<T>>(
-          SgdOptions{.momentum = options.momentum,
-                     .weight_decay = options.weight_decay,
-                     .nesterov = options.nesterov,
-                     .momentum_form = options.momentum_form.value_or(SgdOptions().momentum_form)});
-    case OptimizerKind::lars:
-      return use.template operator()<Lars<T>>(LarsOptions{
-          .momentum = options.momentum,
-          .weight_decay = options.weight_decay,
-          .trust = options.trust,
-          .momentum_form = options.momentum_form.value_or(LarsOptions().momentum_form)});
-    case OptimizerKind::adam:
-    case OptimizerKind::adamw:
-      return use.template operator()<Adam<T>>(
-          AdamOptions{.beta1 = options.beta1,
-                      .beta2 = options.beta2,
-                      .epsilon = options.epsilon,
-                      .amsgrad = options.amsgrad,
-                      .weight_decay = options.weight_decay,
-                      .decoupled = options.kind == OptimizerKind::adamw});
-    case OptimizerKind::rmsprop:
-      return use.template operator()<Rmsprop<T>>(
-          RmspropOptions{.alpha = options.alpha,
-                         .epsilon = options.epsilon,
-                         .centered = options.centered,
-                         .momentum = options.momentum,
-                         .weight_decay = options.weight_decay});
-    case OptimizerKind::adagrad:
-      break;
+// Returns the coefficients of a tensor. In MXNet's form the velocity contains the rate, so the step
+// itself has none.
+template <class T>
+SgdCoefficients<T> coefficients_of(const LayerRates& layer, const Update<T>& update,
+                                   MomentumForm form, bool nesterov) {
+  const auto momentum = static_cast<T>(layer.momentum);
+  if (form == MomentumForm::pytorch) {
+    return {.gradient_factor = update.gradient_factor,
+            .learning_rate = static_cast<T>(layer.rate),
+            .momentum = momentum,
+            .weight_decay = static_cast<T>(layer.weight_decay),
+            .nesterov = nesterov,
+            .clip = update.clip};
   }
-  RUBATO_CHECK(options.kind == OptimizerKind::adagrad, "every kind of optimizer is made");
-  return use.template operator()<Adagrad<T>>(
-      AdagradOptions{.lr_decay = options.lr_decay,
-                     .initial_accumulator = options.initial_accumulator,
-                     .epsilon = options.epsilon,
-                     .weight_decay = options.weight_decay});
+  // An infinite bound must stay infinite, although the rate may be 0.
+  const bool bounded = std::isfinite(update.clip);
+  return {
+      .gradient_factor = static_cast<T>(layer.rate * static_cast<double>(update.gradient_factor)),
+      .learning_rate = T{1},
+      .momentum = momentum,
+      .weight_decay = static_cast<T>(layer.rate * layer.weight_decay),
+      .nesterov = nesterov,
+      .clip =
+          bounded ? static_cast<T>(layer.rate * static_cast<double>(update.clip)) : update.clip};
 }
+
+// The norms are those of a sum of `summed` gradients; the paper's are those of a mean.
+double local_rate(const ParameterNorms& norms, double weight_decay, double trust, double summed) {
+  const double weight = std::sqrt(norms.weight_square);
+  const double gradient = std::sqrt(norms.gradient_square);
+  if (weight == 0 || gradient == 0) return 1;
+  return trust * summed * weight / (gradient + weight_decay * weight);
+}
+
+// SGD and LARS, in one pass over memory, divided among all threads. Coefficients are rounded to T
+// once.
+template <class T>
+class Sgd final : public FlatOptimizer<T> {
+ public:
+  Sgd(const OptimizerOptions& options, const ParameterLayout& layout,
+      std::vector<GroupOptions> groups)
+      : sgd_(method_options<SgdOptions>(options.method)),
+        ranges_(layout, std::move(groups), options.weight_decay, options.momentum),
+        velocity_(ranges_.any_momentum() ? ranges_.size() : 0) {
+    if (const auto* lars = std::get_if<LarsOptions>(&options.method)) lars_ = *lars;
+  }
+
+  void step(const Update<T>& update, Workers& workers) override {
+    if (lars_ && update.layers.size() != ranges_.layers()) {
+      throw Error(
+          fmt::format("LARS needs the norms of {} tensors and has those of {}; accepted: one "
+                      "of Update::layers for each",
+                      ranges_.layers(), update.layers.size()));
+    }
+    const auto ranges =
+        ranges_.of_step(update, [&](LayerRates layer) { return coefficients(update, layer); });
+    const std::span<T> velocity(velocity_);
+    workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
+      const T* const gradient = update.gradient_sum.data();
+      tree_sum_sgd({&gradient, 1}, begin, update.parameters.subspan(begin, end - begin),
+                   velocity.empty() ? velocity : velocity.subspan(begin, end - begin), ranges);
+    });
+  }
+
+  // The velocity is empty without momentum.
+  void visit_state(StateVisitor& state) override {
+    state.values("optimizer.velocity", std::span<T>(velocity_));
+  }
+  [[nodiscard]] bool needs_parameter_norms() const override { return lars_.has_value(); }
+
+ private:
+  SgdCoefficients<T> coefficients(const Update<T>& update, LayerRates layer) const {
+    if (!lars_) {
+      // Without momentum both forms are the same.
+      const MomentumForm form = sgd_.momentum_form.value_or(MomentumForm::pytorch);
+      return coefficients_of(layer, update, layer.momentum == 0 ? MomentumForm::pytorch : form,
+                             sgd_.nesterov);
+    }
+    if (layer.layer_wise) {
+      layer.rate *=
+          local_rate(update.layers[layer.index], layer.weight_decay, lars_->trust, update.summed);
+    }
+    return coefficients_of(layer, update, lars_->momentum_form.value_or(MomentumForm::mxnet),
+                           /*nesterov=*/false);
+  }
+
+  SgdOptions sgd_;
+  std::optional<LarsOptions> lars_;
+  LayerRanges<SgdCoefficients<T>> ranges_;
+  std::vector<T> velocity_;
+};
 
 }  // namespace
 
@@ -140,17 +173,15 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
                                                  const ParameterLayout& layout,
                                                  std::vector<GroupOptions> groups) {
   require_valid(options, groups);
-  return with_kind<T>(options, [&]<class Optimizer>(const auto& own) {
-    return std::unique_ptr<FlatOptimizer<T>>(
-        std::make_unique<Optimizer>(layout, own, std::move(groups)));
-  });
+  if (is_sgd_or_lars(options.method)) {
+    return std::make_unique<Sgd<T>>(options, layout, std::move(groups));
+  }
+  return make_adaptive<T>(options, layout, std::move(groups));
 }
 
 int remembered_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
-  // The number is the same for float and double.
-  return with_kind<float>(options, [&]<class Optimizer>(const auto& own) {
-    return Optimizer::remembered(own, groups);
-  });
+  if (!is_sgd_or_lars(options.method)) return adaptive_values(options, groups);
+  return any_momentum(options.momentum, groups) ? 1 : 0;
 }
 
 template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(const OptimizerOptions&,

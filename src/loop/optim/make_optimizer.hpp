@@ -57,7 +57,8 @@ extern template class Lookahead<double>;
 /// Throws Error for an option of the optimizer or of a group that is out of range.
 void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups);
 
-/// Makes the optimizer of that kind. Throws Error for an option out of range, also of a group.
+/// Makes the optimizer of that method. It gives the same bits for every number of threads. Throws
+/// Error for an option out of range, also of a group.
 template <class T>
 [[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
                                                                const ParameterLayout& layout,
@@ -68,9 +69,12 @@ template <class T>
 [[nodiscard]] int remembered_values(const OptimizerOptions& options,
                                     const std::vector<GroupOptions>& groups);
 
-extern template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(
-    const OptimizerOptions&, const ParameterLayout&, std::vector<GroupOptions>);
-extern template std::unique_ptr<FlatOptimizer<double>> make_optimizer<double>(
-    const OptimizerOptions&, const ParameterLayout&, std::vector<GroupOptions>);
+/// The same for Adam, RMSprop and Adagrad, whose options have been checked.
+template <class T>
+[[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_adaptive(const OptimizerOptions& options,
+                                                              const ParameterLayout& layout,
+                                                              std::vector<GroupOptions> groups);
+[[nodiscard]] int adaptive_values(const OptimizerOptions& options,
+                                  const std::vector<GroupOptions>& groups);
 
 }  // namespace rubato

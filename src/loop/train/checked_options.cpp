@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -199,11 +200,15 @@ void require_for_hosts(const TrainOptions& options) {
 
 // Sets the rule's form of momentum if the user chose none and the optimizer has a choice.
 void choose_momentum_form(TrainOptions& options) {
-  OptimizerOptions& optimizer = options.optimizer;
-  const bool has_forms =
-      optimizer.kind == OptimizerKind::sgd || optimizer.kind == OptimizerKind::lars;
-  if (!has_forms || options.own_optimizer || optimizer.momentum_form) return;
-  optimizer.momentum_form = options.rules.make(options.rule)->momentum_form();
+  if (options.own_optimizer) return;
+  std::visit(
+      [&](auto& method) {
+        if constexpr (requires { method.momentum_form; }) {
+          if (method.momentum_form) return;
+          method.momentum_form = options.rules.make(options.rule)->momentum_form();
+        }
+      },
+      options.optimizer.method);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,14 +23,24 @@ namespace rubato {
 namespace {
 
 std::string text_of(const OptimizerOptions& o) {
-  // If the user chose no form, the optimizer's own holds, and old states stay valid.
-  const std::string form =
-      o.momentum_form ? fmt::format(" form {}", choice_name(kMomentumForms, *o.momentum_form)) : "";
+  // Other methods' options are written, too, so that old states stay valid.
+  const auto sgd = method_options<SgdOptions>(o.method);
+  const auto lars = method_options<LarsOptions>(o.method);
+  const auto adam = method_options<AdamOptions>(o.method);
+  const auto rmsprop = method_options<RmspropOptions>(o.method);
+  const auto adagrad = method_options<AdagradOptions>(o.method);
+  const double epsilon = std::holds_alternative<AdagradOptions>(o.method)   ? adagrad.epsilon
+                         : std::holds_alternative<RmspropOptions>(o.method) ? rmsprop.epsilon
+                                                                            : adam.epsilon;
+  // If the user chose no form, the optimizer's own holds.
+  const auto form = sgd.momentum_form ? sgd.momentum_form : lars.momentum_form;
   return fmt::format(
       "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
       "centered {} lr_decay {} initial {} epsilon {}{}",
-      choice_name(kOptimizers, o.kind), o.momentum, o.weight_decay, o.nesterov, o.trust, o.beta1,
-      o.beta2, o.amsgrad, o.alpha, o.centered, o.lr_decay, o.initial_accumulator, o.epsilon, form);
+      optimizer_name(o.method), o.momentum, o.weight_decay, sgd.nesterov, lars.trust, adam.beta1,
+      adam.beta2, adam.amsgrad, rmsprop.alpha, rmsprop.centered, adagrad.lr_decay,
+      adagrad.initial_accumulator, epsilon,
+      form ? fmt::format(" form {}", choice_name(kMomentumForms, *form)) : "");
 }
 
 std::string text_of(const ParameterGroup& group) {

@@ -1,3 +1,5 @@
+#include <variant>
+
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
@@ -47,11 +49,18 @@ void check_momentum(const RunConfiguration& configuration, const OptimizerOption
     if (configuration.nesterov) refuse("nesterov");
     if (configuration.weight_decay != 0) refuse("weight-decay");
   }
-  if (configuration.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
+  const bool is_sgd = std::holds_alternative<SgdOptions>(optimizer.method);
+  if (configuration.nesterov && is_sgd && optimizer.momentum == 0) {
     refuse("nesterov", "there is no momentum", "with --momentum greater than 0");
   }
   require_valid(optimizer);
-  if (optimizer.momentum_form && optimizer.momentum == 0) {
+  if (configuration.nesterov && !is_sgd) {
+    throw Error(fmt::format("Nesterov momentum applies to sgd only, not to {}",
+                            optimizer_name(optimizer.method)));
+  }
+  const bool has_form = method_options<SgdOptions>(optimizer.method).momentum_form ||
+                        method_options<LarsOptions>(optimizer.method).momentum_form;
+  if (has_form && optimizer.momentum == 0) {
     refuse("optimizer " + configuration.optimizer, "there is no momentum",
            "with --momentum greater than 0");
   }
@@ -69,7 +78,7 @@ void check_schedule(const RunConfiguration& configuration) {
   }
 }
 
-void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) {
+void check_rule(const RunConfiguration& configuration, const OptimizerMethod& method) {
   if (is_elsewhere(configuration.rule, configuration.extensions)) {
     throw Error(
         "--rule own: the rule is in the program that trained it; accepted: a rule with a name, or "
@@ -77,11 +86,10 @@ void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) 
   }
   const auto rule = configuration.extensions.rules.make(configuration.rule);
   if (rule->reduction() != GradientReduction::sum || own_optimizer(configuration)) return;
-  if (optimizer == OptimizerKind::sgd || optimizer == OptimizerKind::lars) return;
-  refuse(
-      "rule " + configuration.rule,
-      fmt::format("it sums gradients, which {} cannot follow", choice_name(kOptimizers, optimizer)),
-      "with sgd or lars");
+  if (is_sgd_or_lars(method)) return;
+  refuse("rule " + configuration.rule,
+         fmt::format("it sums gradients, which {} cannot follow", optimizer_name(method)),
+         "with sgd or lars");
 }
 
 void check_clock(const RunConfiguration& configuration) {
@@ -170,7 +178,7 @@ void check_values(const RunConfiguration& configuration) {
   check_schedule(configuration);
   check_clock(configuration);
   check_batch(configuration);
-  check_rule(configuration, optimizer.kind);
+  check_rule(configuration, optimizer.method);
   static_cast<void>(engine_of(configuration));
   check_classes(configuration);
   check_metrics(configuration);
@@ -206,10 +214,10 @@ OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
   constexpr double kUsualMomentum = 0.5;
   if (own_optimizer(configuration)) return {};
   OptimizerOptions optimizer = parse_optimizer(
-      configuration.optimizer,
-      {.weight_decay = configuration.weight_decay, .nesterov = configuration.nesterov});
-  const bool usual = optimizer.kind == OptimizerKind::sgd || optimizer.kind == OptimizerKind::lars;
-  optimizer.momentum = configuration.momentum.value_or(usual ? kUsualMomentum : 0);
+      configuration.optimizer, {.method = SgdOptions{.nesterov = configuration.nesterov},
+                                .weight_decay = configuration.weight_decay});
+  optimizer.momentum =
+      configuration.momentum.value_or(is_sgd_or_lars(optimizer.method) ? kUsualMomentum : 0);
   return optimizer;
 }
 

@@ -122,8 +122,7 @@ std::vector<Strategy> own_rules(const RuleRegistry& rules) {
 // The built-in names of each option, which the user's own parts cannot have.
 
 std::vector<std::string_view> optimizer_names() {
-  const auto names = choice_name_list(kOptimizers);
-  return {names.begin(), names.end()};
+  return {kOptimizerNames.begin(), kOptimizerNames.end()};
 }
 
 std::vector<std::string_view> metric_names() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -93,14 +94,15 @@ bool counts_nothing(const RunConfiguration& run) {
   });
 }
 bool has_no_momentum(const RunConfiguration& run) {
-  return !has_momentum(optimizer_options(run).kind);
+  return !has_momentum(optimizer_options(run).method);
 }
 // Groups of parameters matter to weight decay, to AdaScale, which has a gain for each, and to
 // layer-wise rates, which leave some out.
 bool has_no_groups(const RunConfiguration& run) {
   const std::string rule = Spec(run.rule).name();
-  return run.weight_decay == 0 && optimizer_options(run).kind != OptimizerKind::lars &&
-         rule != "lbsgd" && rule != "adascale" && !run.log_noise;
+  return run.weight_decay == 0 &&
+         !std::holds_alternative<LarsOptions>(optimizer_options(run).method) && rule != "lbsgd" &&
+         rule != "adascale" && !run.log_noise;
 }
 bool has_no_lookahead(const RunConfiguration& run) {
   return run.lookahead == 0;

@@ -1,0 +1,346 @@
+// Adam, AdamW, RMSprop and Adagrad: one pass over memory, divided among all threads. Each method is
+// a kernel, which says what it remembers of each parameter and how it updates one range.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <rubato/base/state.hpp>
+#include <rubato/loop/optimizer.hpp>
+
+#include "base/machine/instruction_set.hpp"
+#include "make_optimizer.hpp"
+#include "ranges.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::size_t kMostKept = 3;
+
+// An array with a value for each parameter that an optimizer remembers from step to step.
+struct Kept {
+  std::string_view name;
+  bool is_kept = true;
+  double initial = 0;
+};
+
+// A piece of the parameters, with the same piece of all kept arrays, in the order of kept(); null
+// for arrays that are not kept.
+template <class T>
+struct Piece {
+  T* parameters = nullptr;
+  std::array<T*, kMostKept> kept{};
+  const T* gradient_sum = nullptr;
+  std::size_t size = 0;
+};
+
+// Computes base^exponent by multiplications alone.
+double whole_power(double base, std::int64_t exponent) {
+  double power = 1;
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+template <class T>
+struct Adam {
+  using Options = AdamOptions;
+  static constexpr std::string_view kSteps = "optimizer.adam.steps";
+
+  static std::array<Kept, 3> kept(const Options& options, bool /*any_momentum*/) {
+    return {{{.name = "optimizer.adam.mean"},
+             {.name = "optimizer.adam.square"},
+             {.name = "optimizer.adam.largest_square", .is_kept = options.amsgrad}}};
+  }
+
+  struct Coefficients {
+    GradientCoefficients<T> gradient;
+    T beta1 = 0;
+    // 1 - beta1, and 1 - beta2.
+    T rest1 = 1;
+    T beta2 = 0;
+    T rest2 = 1;
+    T root_of_correction2 = 1;
+    T epsilon = 0;
+    T step_size = 0;
+    // The share of a parameter that decoupled weight decay leaves.
+    T left = 1;
+
+    friend bool operator==(const Coefficients&, const Coefficients&) = default;
+  };
+
+  static Coefficients coefficients(const Options& options, std::int64_t step,
+                                   const LayerRates& layer, GradientCoefficients<T> gradient) {
+    const double correction1 = 1 - whole_power(options.beta1, step);
+    const double correction2 = 1 - whole_power(options.beta2, step);
+    const double shortening = options.decoupled ? layer.rate * layer.weight_decay : 0;
+    if (options.decoupled) gradient.weight_decay = 0;
+    return {.gradient = gradient,
+            .beta1 = static_cast<T>(options.beta1),
+            .rest1 = static_cast<T>(1 - options.beta1),
+            .beta2 = static_cast<T>(options.beta2),
+            .rest2 = static_cast<T>(1 - options.beta2),
+            .root_of_correction2 = static_cast<T>(std::sqrt(correction2)),
+            .epsilon = static_cast<T>(options.epsilon),
+            .step_size = static_cast<T>(layer.rate / correction1),
+            .left = static_cast<T>(1 - shortening)};
+  }
+
+  template <bool Amsgrad>
+  [[gnu::always_inline]] static void loop(T* __restrict parameters, T* __restrict mean,
+                                          T* __restrict square, T* __restrict largest,
+                                          const T* __restrict gradient_sum, std::size_t n,
+                                          Coefficients c) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const T g = applied_gradient(gradient_sum[i], parameters[i], c.gradient);
+      const T m = c.beta1 * mean[i] + c.rest1 * g;
+      const T v = c.beta2 * square[i] + c.rest2 * g * g;
+      mean[i] = m;
+      square[i] = v;
+      T u = v;
+      if constexpr (Amsgrad) {
+        u = v > largest[i] ? v : largest[i];
+        largest[i] = u;
+      }
+      const T divisor = std::sqrt(u) / c.root_of_correction2 + c.epsilon;
+      parameters[i] = c.left * parameters[i] - quotient(c.step_size * m, divisor);
+    }
+  }
+
+  [[gnu::always_inline]] static void update(const Piece<T>& at, const Coefficients& c) {
+    const auto [mean, square, largest] = at.kept;
+    if (largest == nullptr) {
+      loop<false>(at.parameters, mean, square, largest, at.gradient_sum, at.size, c);
+    } else {
+      loop<true>(at.parameters, mean, square, largest, at.gradient_sum, at.size, c);
+    }
+  }
+};
+
+template <class T>
+struct Rmsprop {
+  using Options = RmspropOptions;
+  // It does not count its steps.
+  static constexpr std::string_view kSteps{};
+
+  static std::array<Kept, 3> kept(const Options& options, bool any_momentum) {
+    return {{{.name = "optimizer.rmsprop.square"},
+             {.name = "optimizer.rmsprop.mean", .is_kept = options.centered},
+             {.name = "optimizer.rmsprop.velocity", .is_kept = any_momentum}}};
+  }
+
+  struct Coefficients {
+    GradientCoefficients<T> gradient;
+    T alpha = 0;
+    // 1 - alpha.
+    T rest = 1;
+    T epsilon = 0;
+    T momentum = 0;
+    T learning_rate = 0;
+
+    friend bool operator==(const Coefficients&, const Coefficients&) = default;
+  };
+
+  static Coefficients coefficients(const Options& options, std::int64_t /*step*/,
+                                   const LayerRates& layer,
+                                   const GradientCoefficients<T>& gradient) {
+    return {.gradient = gradient,
+            .alpha = static_cast<T>(options.alpha),
+            .rest = static_cast<T>(1 - options.alpha),
+            .epsilon = static_cast<T>(options.epsilon),
+            .momentum = static_cast<T>(layer.momentum),
+            .learning_rate = static_cast<T>(layer.rate)};
+  }
+
+  template <bool Centered, bool Momentum>
+  [[gnu::always_inline]] static void loop(T* __restrict parameters, T* __restrict square,
+                                          T* __restrict mean, T* __restrict velocity,
+                                          const T* __restrict gradient_sum, std::size_t n,
+                                          Coefficients c) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const T g = applied_gradient(gradient_sum[i], parameters[i], c.gradient);
+      const T s = c.alpha * square[i] + c.rest * g * g;
+      square[i] = s;
+      T variance = s;
+      if constexpr (Centered) {
+        const T a = c.alpha * mean[i] + c.rest * g;
+        mean[i] = a;
+        variance = s - a * a;
+        variance = variance < T{0} ? T{0} : variance;
+      }
+      const T divisor = std::sqrt(variance) + c.epsilon;
+      if constexpr (Momentum) {
+        const T b = c.momentum * velocity[i] + quotient(g, divisor);
+        velocity[i] = b;
+        parameters[i] -= c.learning_rate * b;
+      } else {
+        parameters[i] -= quotient(c.learning_rate * g, divisor);
+      }
+    }
+  }
+
+  template <bool Centered>
+  [[gnu::always_inline]] static void update_if(const Piece<T>& at, const Coefficients& c) {
+    const auto [square, mean, velocity] = at.kept;
+    if (c.momentum == T{0}) {
+      loop<Centered, false>(at.parameters, square, mean, velocity, at.gradient_sum, at.size, c);
+    } else {
+      loop<Centered, true>(at.parameters, square, mean, velocity, at.gradient_sum, at.size, c);
+    }
+  }
+
+  [[gnu::always_inline]] static void update(const Piece<T>& at, const Coefficients& c) {
+    const bool centered = at.kept[1] != nullptr;
+    if (centered) {
+      update_if<true>(at, c);
+    } else {
+      update_if<false>(at, c);
+    }
+  }
+};
+
+template <class T>
+struct Adagrad {
+  using Options = AdagradOptions;
+  static constexpr std::string_view kSteps = "optimizer.adagrad.steps";
+
+  static std::array<Kept, 1> kept(const Options& options, bool /*any_momentum*/) {
+    return {{{.name = "optimizer.adagrad.square_sum", .initial = options.initial_accumulator}}};
+  }
+
+  struct Coefficients {
+    GradientCoefficients<T> gradient;
+    T epsilon = 0;
+    T step_size = 0;
+
+    friend bool operator==(const Coefficients&, const Coefficients&) = default;
+  };
+
+  static Coefficients coefficients(const Options& options, std::int64_t step,
+                                   const LayerRates& layer,
+                                   const GradientCoefficients<T>& gradient) {
+    const double fallen = 1 + static_cast<double>(step - 1) * options.lr_decay;
+    return {.gradient = gradient,
+            .epsilon = static_cast<T>(options.epsilon),
+            .step_size = static_cast<T>(layer.rate / fallen)};
+  }
+
+  [[gnu::always_inline]] static void loop(T* __restrict parameters, T* __restrict square_sum,
+                                          const T* __restrict gradient_sum, std::size_t n,
+                                          Coefficients c) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const T g = applied_gradient(gradient_sum[i], parameters[i], c.gradient);
+      const T s = square_sum[i] + g * g;
+      square_sum[i] = s;
+      parameters[i] -= quotient(c.step_size * g, std::sqrt(s) + c.epsilon);
+    }
+  }
+
+  [[gnu::always_inline]] static void update(const Piece<T>& at, const Coefficients& c) {
+    loop(at.parameters, at.kept[0], at.gradient_sum, at.size, c);
+  }
+};
+
+template <class T, template <class> class Method>
+class Adaptive final : public FlatOptimizer<T> {
+  using Kernel = Method<T>;
+  using Coefficients = typename Kernel::Coefficients;
+
+ public:
+  Adaptive(const OptimizerOptions& options, const ParameterLayout& layout,
+           std::vector<GroupOptions> groups)
+      : options_(std::get<typename Kernel::Options>(options.method)),
+        ranges_(layout, std::move(groups), options.weight_decay, options.momentum) {
+    for (const Kept& kept : Kernel::kept(options_, ranges_.any_momentum())) {
+      kept_.emplace_back(kept.is_kept ? ranges_.size() : 0, static_cast<T>(kept.initial));
+    }
+  }
+
+  void step(const Update<T>& update, Workers& workers) override {
+    const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
+      return Kernel::coefficients(options_, steps_.of(layer.index), layer,
+                                  {.factor = update.gradient_factor,
+                                   .clip = update.clip,
+                                   .weight_decay = static_cast<T>(layer.weight_decay)});
+    });
+    steps_.count(ranges_.layers(), update.unreached);
+    for_each_piece(
+        update, ranges, workers,
+        [&](std::size_t begin, std::size_t end, const Coefficients& coefficients) {
+          Piece<T> at{.parameters = update.parameters.data() + begin,
+                      .gradient_sum = update.gradient_sum.data() + begin,
+                      .size = end - begin};
+          for (std::size_t i = 0; i < kept_.size(); ++i) {
+            if (!kept_[i].empty()) at.kept.at(i) = kept_[i].data() + begin;
+          }
+          with_vectors([&]() __attribute__((always_inline)) { Kernel::update(at, coefficients); });
+        });
+  }
+
+  void visit_state(StateVisitor& state) override {
+    if (!Kernel::kSteps.empty()) steps_.visit_state(state, Kernel::kSteps, ranges_.layers());
+    auto values = kept_.begin();
+    for (const Kept& kept : Kernel::kept(options_, ranges_.any_momentum())) {
+      state.values(kept.name, std::span<T>(*values++));
+    }
+  }
+
+  [[nodiscard]] bool follows_sums() const override { return false; }
+
+ private:
+  typename Kernel::Options options_;
+  LayerRanges<Coefficients> ranges_;
+  LayerSteps steps_;
+  // Arrays that are not kept are empty.
+  std::vector<std::vector<T>> kept_;
+};
+
+// Calls use.operator()<Method>() for the adaptive method that is asked for.
+template <class Use>
+auto with_kernel(const OptimizerMethod& method, const Use& use) {
+  if (std::holds_alternative<AdamOptions>(method)) return use.template operator()<Adam>();
+  if (std::holds_alternative<RmspropOptions>(method)) return use.template operator()<Rmsprop>();
+  return use.template operator()<Adagrad>();
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<FlatOptimizer<T>> make_adaptive(const OptimizerOptions& options,
+                                                const ParameterLayout& layout,
+                                                std::vector<GroupOptions> groups) {
+  return with_kernel(options.method, [&]<template <class> class Method>() {
+    return std::unique_ptr<FlatOptimizer<T>>(
+        std::make_unique<Adaptive<T, Method>>(options, layout, std::move(groups)));
+  });
+}
+
+int adaptive_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
+  // The number is the same for float and double.
+  return with_kernel(options.method, [&]<template <class> class Method>() {
+    using Kernel = Method<float>;
+    const auto kept = Kernel::kept(std::get<typename Kernel::Options>(options.method),
+                                   any_momentum(options.momentum, groups));
+    return static_cast<int>(std::ranges::count(kept, true, &Kept::is_kept));
+  });
+}
+
+template std::unique_ptr<FlatOptimizer<float>> make_adaptive<float>(const OptimizerOptions&,
+                                                                    const ParameterLayout&,
+                                                                    std::vector<GroupOptions>);
+template std::unique_ptr<FlatOptimizer<double>> make_adaptive<double>(const OptimizerOptions&,
+                                                                      const ParameterLayout&,
+                                                                      std::vector<GroupOptions>);
+
+}  // namespace rubato
