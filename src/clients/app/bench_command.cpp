@@ -51,17 +51,10 @@ struct BenchOptions {
 
 // A part that consists of NAME=VALUE alone is another argument of the strategy before it.
 std::vector<std::string> split_strategies(const std::string& text) {
-  std::vector<std::string> strategies;
-  for (const std::string_view part : split_at(text, ',')) {
-    const bool argument =
-        part.find('=') != std::string_view::npos && part.find(':') == std::string_view::npos;
-    if (argument && !strategies.empty() && strategies.back().find(':') != std::string::npos) {
-      strategies.back().append(",").append(part);
-    } else {
-      strategies.emplace_back(part);
-    }
-  }
-  return strategies;
+  return split_list(text, [](std::string_view strategy, std::string_view part) {
+    return strategy.find(':') != std::string_view::npos && is_argument(part) &&
+           part.find(':') == std::string_view::npos;
+  });
 }
 
 std::vector<std::int64_t> parse_list(const std::string& text, std::int64_t max) {

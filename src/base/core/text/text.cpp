@@ -32,6 +32,25 @@ std::vector<std::string_view> split_at(std::string_view text, char mark) {
   return pieces;
 }
 
+std::vector<std::string> split_list(std::string_view text,
+                                    bool (*continues)(std::string_view, std::string_view)) {
+  std::vector<std::string> values;
+  for (const std::string_view piece : split_at(text, ',')) {
+    if (!values.empty() && continues(values.back(), piece)) {
+      values.back().append(",").append(piece);
+    } else {
+      values.emplace_back(piece);
+    }
+  }
+  return values;
+}
+
+bool is_argument(std::string_view piece) {
+  const std::size_t equals = piece.find('=');
+  return equals != std::string_view::npos &&
+         piece.substr(0, equals).find(':') == std::string_view::npos;
+}
+
 std::size_t arguments_begin(std::string_view text, std::span<const std::string_view> lists) {
   std::size_t begin = text.size();
   bool has_values = false;

@@ -13,6 +13,15 @@ namespace rubato {
 /// which may be empty.
 [[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char mark);
 
+/// The values of a list with commas between them. `continues` says whether a piece belongs to the
+/// value before it, such as "smoothing=0.9" to "adascale:ramp=3".
+[[nodiscard]] std::vector<std::string> split_list(std::string_view text,
+                                                  bool (*continues)(std::string_view value,
+                                                                    std::string_view piece));
+/// Returns whether a piece is an argument such as "smoothing=0.9", without a name and a colon
+/// before it.
+[[nodiscard]] bool is_argument(std::string_view piece);
+
 /// Position of the comma before the arguments of "PATH,NAME=VALUE,...", or of the end. Paths may
 /// contain commas, too; only text after a comma that looks like "NAME=" is an argument. `lists`
 /// names the arguments that take several values separated by commas.

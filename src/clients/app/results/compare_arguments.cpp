@@ -28,14 +28,10 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::int64_t kMostJobs = 4096;
-
 // The values of the arguments, before they override those of a file.
 struct Given {
   DesignFile file;
   std::map<std::string, std::vector<std::string>, std::less<>> values;
-  std::vector<Assigned> baseline;
-  std::optional<std::int64_t> jobs;
   std::optional<path> out;
   std::optional<path> resume;
   bool quiet = false;
@@ -66,41 +62,26 @@ void define_axes(CommandLine& line, Given& given) {
   }
 }
 
-void define_fairness(CommandLine& line, Given& given) {
-  Design& design = given.file.design;
-  line.group("Comparison");
-  line.option("budget", "KIND=AMOUNT",
-              fmt::format("the budget of each run: {}", fmt::join(row_names(budget_kinds()), ", ")),
-              "the epochs of --epochs",
-              [&](const std::string& text) { design.budget = parse_budget(text); });
-  line.option("tune", "OPTION=VALUE,...",
-              "train the baseline with each value first, and use the best for all runs; separately "
-              "for each combination of the axes other than trace, rule and seed",
-              "", [&](const std::string& text) {
-                design.tuning = parse_tuning(text, design.base.extensions);
+void define_keys(CommandLine& line, Given& given) {
+  for (const CompareKey& key : compare_keys()) {
+    line.group(key.name == "jobs" ? "Work" : "Comparison");
+    const std::string name(key.name);
+    const std::string value(key.value);
+    if (!key.is_list) {
+      line.option(name, value, key.help, key.shown_default,
+                  [&given, read = key.read](const std::string& text) { read(given.file, text); });
+      continue;
+    }
+    // A list of the arguments replaces that of a file.
+    line.list(name, value, key.help, key.shown_default,
+              [&given, read = key.read, is_first = true](const std::string& text) mutable {
+                if (std::exchange(is_first, false)) given.file.design.baseline.clear();
+                read(given.file, text);
               });
-  line.option("tune-seeds", "N", "the number of seeds to tune with",
-              fmt::to_string(Design().tuning_seeds), [&](const std::string& text) {
-                design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
-              });
-  line.list("baseline", "OPTION=VALUE,...",
-            "options of the baseline, which has the same seeds; a value with arguments comes last, "
-            "or in its own --baseline",
-            "trace=<ref-batch>,rule=constant", [&](const std::string& text) {
-              std::ranges::move(parse_baseline(text, design.base.extensions),
-                                std::back_inserter(given.baseline));
-            });
-  line.option("target", "P",
-              "report when runs reach a test accuracy of P percent, or, for models without one, a "
-              "test loss of P",
-              "", [&](const std::string& text) { design.target = parse_target(text); });
+  }
 }
 
 void define_work(CommandLine& line, Given& given) {
-  line.group("Work");
-  line.option("jobs", "N", "runs at the same time, each a process with --threads threads",
-              "as many as there are threads for",
-              [&](const std::string& text) { given.jobs = parse_whole(text, 1, kMostJobs); });
   line.option("out", "DIR",
               "the folder of the experiment; an existing one continues with the same options, "
               "except that axes may have more values",
@@ -174,7 +155,7 @@ constexpr const char* kFooter =
 CompareArguments parse_compare_arguments(std::span<const std::string> arguments) {
   Given given;
   CommandLine line("rubato compare", kDescription);
-  define_fairness(line, given);
+  define_keys(line, given);
   define_work(line, given);
   define_axes(line, given);
   line.footer(kFooter);
@@ -190,17 +171,15 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
       throw Error(fmt::format("--{}: {}", option, error.what()));
     }
   }
-  if (!given.baseline.empty()) design.baseline = std::move(given.baseline);
   bound_epochs(design, given.file.says_epochs || line.given().contains("epochs"));
   require_tuning_seeds(line, design);
   require_consistent(design);
   const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / most_threads(design));
-  const std::int64_t jobs = given.file.jobs > 0 ? given.file.jobs : fitting;
   return CompareArguments{.design = std::move(design),
                           .folder = given.resume ? *given.resume
                                     : given.out  ? *given.out
                                                  : default_folder(),
-                          .jobs = given.jobs.value_or(jobs),
+                          .jobs = given.file.jobs > 0 ? given.file.jobs : fitting,
                           .quiet = given.quiet};
 }
 

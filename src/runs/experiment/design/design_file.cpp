@@ -11,6 +11,7 @@
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/file.hpp"
@@ -26,42 +27,6 @@ constexpr std::string_view kAxes = "axes";
 constexpr std::string_view kCompare = "compare";
 constexpr std::string_view kBaseline = "baseline";
 constexpr std::int64_t kMostJobs = 4096;
-
-// A key of the table [compare].
-struct CompareKey {
-  std::string_view name;
-  void (*read)(DesignFile& file, const std::string& text);
-};
-constexpr std::array<CompareKey, 6> kCompareKeys{
-    {{"budget",
-      [](DesignFile& file, const std::string& text) { file.design.budget = parse_budget(text); }},
-     {kBaseline,
-      [](DesignFile& file, const std::string& text) {
-        std::ranges::move(parse_baseline(text, file.design.base.extensions),
-                          std::back_inserter(file.design.baseline));
-      }},
-     {"tune",
-      [](DesignFile& file, const std::string& text) {
-        file.design.tuning = parse_tuning(text, file.design.base.extensions);
-      }},
-     {"tune-seeds",
-      [](DesignFile& file, const std::string& text) {
-        file.design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
-      }},
-     {"target",
-      [](DesignFile& file, const std::string& text) { file.design.target = parse_target(text); }},
-     {"jobs", [](DesignFile& file, const std::string& text) {
-        file.jobs = parse_whole(text, 1, kMostJobs);
-      }}}};
-
-const CompareKey& compare_key(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const CompareKey& key : kCompareKeys) {
-    if (key.name == name) return key;
-    names.push_back(key.name);
-  }
-  throw Error(unknown_name_message("key", name, names));
-}
 
 // The values that a line of [axes] lists. Text may be a range of whole numbers, as on the command
 // line.
@@ -84,7 +49,7 @@ std::vector<std::string> axis_values(const TomlTable::Line& line, const Extensio
 
 void read_compare(DesignFile& file, const TomlEntry& entry) {
   try {
-    compare_key(entry.key).read(file, entry.value);
+    find_row("key", entry.key, compare_keys()).read(file, entry.value);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", entry.key, error.what()));
   }
@@ -165,6 +130,58 @@ std::string compare_text(const Design& design) {
 }
 
 }  // namespace
+
+std::span<const CompareKey> compare_keys() {
+  static const std::array<CompareKey, 6> kKeys{
+      {{.name = "budget",
+        .value = "KIND=AMOUNT",
+        .help =
+            fmt::format("the budget of each run: {}", fmt::join(row_names(budget_kinds()), ", ")),
+        .shown_default = "the epochs of --epochs",
+        .read = [](DesignFile& file,
+                   const std::string& text) { file.design.budget = parse_budget(text); }},
+       {.name = "tune",
+        .value = "OPTION=VALUE,...",
+        .help = "train the baseline with each value first, and use the best for all runs; "
+                "separately for each combination of the axes other than trace, rule and seed",
+        .read =
+            [](DesignFile& file, const std::string& text) {
+              file.design.tuning = parse_tuning(text, file.design.base.extensions);
+            }},
+       {.name = "tune-seeds",
+        .value = "N",
+        .help = "the number of seeds to tune with",
+        .shown_default = fmt::to_string(Design().tuning_seeds),
+        .read =
+            [](DesignFile& file, const std::string& text) {
+              file.design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
+            }},
+       {.name = kBaseline,
+        .value = "OPTION=VALUE,...",
+        .help = "options of the baseline, which has the same seeds; a value with arguments comes "
+                "last, or in its own --baseline",
+        .shown_default = "trace=<ref-batch>,rule=constant",
+        .is_list = true,
+        .read =
+            [](DesignFile& file, const std::string& text) {
+              std::ranges::move(parse_baseline(text, file.design.base.extensions),
+                                std::back_inserter(file.design.baseline));
+            }},
+       {.name = "target",
+        .value = "P",
+        .help = "report when runs reach a test accuracy of P percent, or, for models without one, "
+                "a test loss of P",
+        .read = [](DesignFile& file,
+                   const std::string& text) { file.design.target = parse_target(text); }},
+       {.name = "jobs",
+        .value = "N",
+        .help = "runs at the same time, each a process with --threads threads",
+        .shown_default = "as many as there are threads for",
+        .read = [](DesignFile& file, const std::string& text) {
+          file.jobs = parse_whole(text, 1, kMostJobs);
+        }}}};
+  return kKeys;
+}
 
 DesignFile parse_design(std::string_view text, const std::string& source,
                         const Extensions& extensions) {

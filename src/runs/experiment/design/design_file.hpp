@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,21 @@ struct DesignFile {
 //     seed = "1..5"
 //     [compare]
 //     budget = "epochs=4"               and baseline, tune, tune-seeds, target, jobs
+
+/// A key of the table [compare], which is also an option of `rubato compare`.
+struct CompareKey {
+  std::string_view name;
+  /// The name of its value in --help.
+  std::string_view value;
+  std::string help;
+  /// The default in --help; empty if there is none to show.
+  std::string shown_default{};
+  /// True if it is the baseline, which takes several values.
+  bool is_list = false;
+  /// Sets it; adds to a list. Throws Error, without the name of the key.
+  void (*read)(DesignFile& file, const std::string& text);
+};
+[[nodiscard]] std::span<const CompareKey> compare_keys();
 
 /// Reads a design file. Relative paths in it are relative to its folder. Throws Error with file and
 /// line for invalid TOML, an unknown option or table, and values that are not accepted. Plug-ins

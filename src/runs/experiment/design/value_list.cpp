@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,13 +23,6 @@ namespace {
 
 constexpr std::int64_t kMostValues = 10'000;
 constexpr std::string_view kDots = "..";
-
-// Whether a piece is an argument such as "smoothing=0.9", without a name and a colon before it.
-bool is_argument(std::string_view piece) {
-  const std::size_t equals = piece.find('=');
-  return equals != std::string_view::npos &&
-         piece.substr(0, equals).find(':') == std::string_view::npos;
-}
 
 std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
@@ -53,7 +47,10 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
   if (option.has_commas) {
     values.emplace_back(text);
   } else {
-    for (const std::string_view piece : split_at(text, ',')) {
+    const auto continues = [](std::string_view value, std::string_view piece) {
+      return !value.empty() && is_argument(piece);
+    };
+    for (std::string& piece : split_list(text, continues)) {
       const std::size_t dots = piece.find(kDots);
       if (piece.empty()) {
         throw Error(
@@ -61,12 +58,10 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
                         "between them",
                         text));
       }
-      if (is_argument(piece) && !values.empty()) {
-        values.back().append(",").append(piece);
-      } else if (option.kind == OptionKind::whole && dots != std::string_view::npos) {
+      if (option.kind == OptionKind::whole && dots != std::string::npos) {
         std::ranges::move(range_of(piece, dots), std::back_inserter(values));
       } else {
-        values.emplace_back(piece);
+        values.push_back(std::move(piece));
       }
     }
   }
@@ -80,21 +75,19 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
 }
 
 std::vector<Assigned> list_assigned(std::string_view text) {
+  const auto continues = [](std::string_view value, std::string_view /*piece*/) {
+    return value.find(':') != std::string_view::npos;
+  };
   std::vector<Assigned> all;
-  for (const std::string_view piece : split_at(text, ',')) {
+  for (const std::string& piece : split_list(text, continues)) {
     const std::size_t equals = piece.find('=');
-    if (!all.empty() && all.back().value.find(':') != std::string::npos) {
-      all.back().value.append(",").append(piece);
-      continue;
-    }
-    if (equals == std::string_view::npos || equals == 0 || equals + 1 == piece.size()) {
+    if (equals == std::string::npos || equals == 0 || equals + 1 == piece.size()) {
       throw Error(
           fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as "
                       "trace=128,rule=constant",
                       piece));
     }
-    all.push_back({.name = std::string(piece.substr(0, equals)),
-                   .value = std::string(piece.substr(equals + 1))});
+    all.push_back({.name = piece.substr(0, equals), .value = piece.substr(equals + 1)});
   }
   return all;
 }
