@@ -53,6 +53,19 @@ TEST(TraceSource, ReadsAFile) {
   EXPECT_EQ(named(file).file, file);
 }
 
+// A pipe could not be read again.
+TEST(TraceSource, ReadsAFileOnceForAllCopies) {
+  const test::TempFolder folder;
+  const std::string file = folder.write("a.csv", "step,batchsize\n0,32\n");
+  RunConfiguration run;
+  run.trace = file;
+  const RunConfiguration copy = run;
+  EXPECT_EQ(load_trace(run).steps(), (std::vector<TraceStep>{{.batch_size = 32}}));
+  std::filesystem::remove(file);
+  EXPECT_EQ(load_trace(copy).steps(), (std::vector<TraceStep>{{.batch_size = 32}}));
+  EXPECT_THAT(error_loading(file), testing::HasSubstr("no such file")) << "a value of its own";
+}
+
 TEST(TraceSource, TakesTheColumnsOfAFile) {
   const test::TempFolder folder;
   const std::string file = folder.write("zones,1.csv", "time,us-a,eu-a\n0,2,4\n60,3,1\n");

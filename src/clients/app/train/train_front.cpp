@@ -52,16 +52,17 @@ std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
 // Finds the errors of a trace that can be found before the data are read. The number of samples in
 // data files is unknown here, so no step is too large for them and no number of epochs too high.
 void check_trace(const RunConfiguration& run) {
-  std::error_code ignored;
-  const auto& file = run.trace->file;
-  // A pipe can be read only once, by the program that trains.
-  if (file && std::filesystem::is_fifo(*file, ignored)) return;
   const RunSteps steps = load_run_steps(run);
   require_steps(run, {.steps = steps, .samples = samples_of(run), .source = [&] {
                         const bool is_known = run.model->parameters != nullptr;
                         return make_step_source(run, steps,
                                                 is_known ? known_gradient_bytes(run) : 0);
                       }});
+}
+
+bool names_pipe(const RunConfiguration& run) {
+  std::error_code ignored;
+  return run.trace->file && std::filesystem::is_fifo(*run.trace->file, ignored);
 }
 
 // Returns the arguments for exec(), before they are turned into pointers.
@@ -124,11 +125,12 @@ int start(const char* command, std::span<const std::string> given) {
   const std::vector<std::string> arguments = with_kept_configuration(given);
   const TrainProgram& program = *train_program_of(command);
   const auto options = parse_train_arguments(arguments, program.command);
-  if (program.command != TrainCommand::calibrate) check_trace(options.run);
   // Several hosts communicate through libtorch, whichever engine computes the model.
-  if (engine_of(options.run) == Engine::libtorch || options.hosts.several()) {
-    become_train_program(command, arguments);
-  }
+  const bool elsewhere = engine_of(options.run) == Engine::libtorch || options.hosts.several();
+  // The other program reads the trace again, which a pipe does not allow.
+  const bool checked = !elsewhere || !names_pipe(options.run);
+  if (checked && program.command != TrainCommand::calibrate) check_trace(options.run);
+  if (elsewhere) become_train_program(command, arguments);
   const std::vector<std::string> line = command_line("rubato", command, arguments);
   use_right_kernels(exec_pointers(line).data(), options.run.kernels);
   try {

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,6 +24,12 @@
 #include "runs/config/allowed.hpp"
 
 namespace rubato {
+
+struct TraceContent {
+  std::mutex mutex;
+  // The end that was asked for, and the steps; empty if the file has not been read.
+  std::optional<std::pair<TraceEnd, std::variant<Trace, Availability>>> read;
+};
 
 namespace {
 
@@ -111,6 +120,7 @@ std::shared_ptr<const TraceChoice> Parsed<TraceChoice>::parse(const std::string&
     TraceFile file = parse_trace_file(text);
     choice.file = std::move(file.path);
     choice.columns = std::move(file.columns);
+    choice.content = std::make_shared<TraceContent>();
   }
   return std::make_shared<const TraceChoice>(std::move(choice));
 }
@@ -172,8 +182,14 @@ std::variant<Trace, Availability> load_trace_or_availability(const Parsed<TraceC
     case TraceChoice::Kind::file:
       break;
   }
-  require_file(*trace->file, place);
-  return read_trace_or_availability(*trace->file, end.value_or(TraceEnd::error), trace->columns);
+  const TraceEnd last = end.value_or(TraceEnd::error);
+  const std::lock_guard lock(trace->content->mutex);
+  auto& read = trace->content->read;
+  if (!read || read->first != last) {
+    require_file(*trace->file, place);
+    read.emplace(last, read_trace_or_availability(*trace->file, last, trace->columns));
+  }
+  return read->second;
 }
 
 RunSteps load_run_steps(const RunConfiguration& run) {

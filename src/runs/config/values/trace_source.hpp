@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ class StepOfDeviceCount;  // steps/availability.hpp
 /// All values that it accepts, for descriptions: "FILE|N|elastic|GENERATOR".
 [[nodiscard]] std::string trace_values();
 
+struct TraceContent;  // trace_source.cpp
+
 /// The trace that --trace names. Parsed<TraceChoice> throws Error for a number that is not a batch
 /// size and for a generator with invalid arguments; everything else may name a file.
 struct TraceChoice {
@@ -39,6 +42,8 @@ struct TraceChoice {
   std::optional<std::filesystem::path> file{};
   /// The columns of a file that count as devices.
   DeviceColumns columns{};
+  /// The content of the file once it has been read, for all who have this choice.
+  std::shared_ptr<TraceContent> content{};
 
   /// Whether it is the same trace wherever and whenever it is read.
   [[nodiscard]] bool is_built_in() const { return kind == Kind::elastic || kind == Kind::constant; }
@@ -60,7 +65,8 @@ struct TraceFile {
 /// Throws Error for text that parse_availability_steps() rejects.
 void require_availability_steps(const std::string& text);
 
-/// Generates or reads the trace that --trace names. `end` says what follows its last step; without
+/// Generates or reads the trace that --trace names; a file is read once for all copies of `trace`,
+/// as it may be a pipe. `end` says what follows its last step; without
 /// it the built-in trace is repeated, and everything else ends with an error. A constant trace has
 /// no end. Throws Error with the file and line if there is a file, else with `place` before the
 /// message.
