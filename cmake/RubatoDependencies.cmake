@@ -18,9 +18,6 @@ find_package(Boost 1.74 REQUIRED NO_MODULE)
 find_package(Protobuf 3.21 REQUIRED)
 # CRC-32C, the checksum of TensorBoard's files.
 find_path(RUBATO_ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
-# The pictures of `rubato plot`.
-find_path(RUBATO_CAIRO_INCLUDE_DIR cairo.h PATH_SUFFIXES cairo REQUIRED)
-find_library(RUBATO_CAIRO_LIBRARY cairo REQUIRED)
 # Headers alone: the one file that includes them compiles the parser, so that sanitizers and the fuzzer
 # see it.
 find_path(RUBATO_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)

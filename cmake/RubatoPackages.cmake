@@ -33,12 +33,12 @@ This package has ${arg_CONTENTS}.")
 endmacro()
 
 # The libraries that they load, by what they are linked with. libtorch is satisfied with the reference BLAS, which is ten
-# times slower. `rubato report` alone needs D3.
+# times slower. `rubato report` alone needs D3, and `rubato plot` alone gnuplot.
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
 rubato_package(programs rubato
   CONTENTS "the programs"
   DEPENDS libopenblas0-pthread
-  RECOMMENDS libjs-d3)
+  RECOMMENDS gnuplot-nox libjs-d3)
 rubato_package(development librubato-dev
   CONTENTS "headers, static libraries, and files for CMake and pkg-config" SECTION libdevel
   DEPENDS libfmt-dev libisal-dev libjpeg62-turbo-dev libpng-dev libprotobuf-dev libssl-dev libtbb-dev nlohmann-json3-dev

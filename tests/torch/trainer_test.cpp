@@ -402,7 +402,7 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {[](auto& o) { o.optimizer.weight_decay = -1; }, "weight decay -1: accepted are values"},
       {[](auto& o) { o.optimizer = {.nesterov = true}; },
        "Nesterov momentum needs a momentum above 0"},
-      {[](auto& o) { o.optimizer.beta1 = 1; }, "beta1 1"},
+      {[](auto& o) { o.optimizer.method = AdamOptions{.beta1 = 1}; }, "beta1 1"},
       {[](auto& o) {
          o.rule = "linear-momentum";
          o.optimizer.method = AdamOptions{};

@@ -99,9 +99,11 @@ PassedOn passed_on(const siginfo_t& info) {
   return info.si_value.sival_int == kOnce ? PassedOn::once : PassedOn::no;
 }
 
-void await_child(pid_t child) {
-  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+int await_child(pid_t child) {
+  int status = -1;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  return status;
 }
 
 void kill_child(pid_t child) {

@@ -44,8 +44,8 @@ void pass_on(pid_t child, int number, bool again = false);
 /// Classifies a received signal; async-signal-safe.
 [[nodiscard]] PassedOn passed_on(const siginfo_t& info);
 
-/// Waits until a child has ended.
-void await_child(pid_t child);
+/// Waits until a child has ended, and returns its status as waitpid() has it.
+int await_child(pid_t child);
 /// Kills a child and waits until it has ended.
 void kill_child(pid_t child);
 

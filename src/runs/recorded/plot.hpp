@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "loop/train/record_schemas.hpp"
-#include "runs/report/run_view.hpp"
 
 namespace rubato {
 
@@ -34,8 +33,8 @@ struct Plot {
     std::string name{};
     /// Points in ascending order of x.
     std::vector<PlotPoint> points{};
-    /// The band of a mean of several curves has their least and greatest value at each point; other
-    /// curves have none.
+    /// The least and greatest of the values that each point is the mean of; empty if the points are
+    /// no means.
     std::vector<PlotRange> band{};
   };
 
@@ -45,42 +44,30 @@ struct Plot {
   std::vector<Curve> curves{};
 };
 
-/// A scale with round numbers as ticks.
-struct PlotAxis {
-  double least = 0;
-  double most = 1;
-  std::vector<double> ticks{};
-
-  /// Position of a value: 0 and 1 are the ends of the scale.
-  [[nodiscard]] double place_of(double value) const { return (value - least) / (most - least); }
-  /// The text of a tick: "0.25", or "20k" if the numbers are large.
-  [[nodiscard]] std::string text_of(double tick) const;
-};
-/// The scales of a plot, with about `ticks` ticks: the horizontal one begins at 0, the vertical one
-/// begins and ends at a tick.
-[[nodiscard]] PlotAxis axis_across(const Plot& plot, int ticks);
-[[nodiscard]] PlotAxis axis_up(const Plot& plot, int ticks);
-
-/// The curve with about four points in each of `parts` equal parts of its width: the first, last,
-/// lowest and highest. It looks the same if drawn in this many columns.
-[[nodiscard]] std::vector<PlotPoint> decimated(std::span<const PlotPoint> points,
-                                               std::size_t parts);
-/// The curve with the mean of the points in each of `parts` equal parts of its width, and a gap for
-/// a part with gaps only. Empty if decimated() would keep all points, because then they need no
-/// averaging.
-[[nodiscard]] std::vector<PlotPoint> averaged(std::span<const PlotPoint> points, std::size_t parts);
+/// A curve with more than four points in each of `parts` equal parts of its width becomes the mean
+/// of each part's finite points, a gap if there are none; its band is from the least to the greatest
+/// value of the part. Other curves are unchanged.
+[[nodiscard]] Plot::Curve thinned(Plot::Curve curve, std::size_t parts);
 
 /// The mean of the curves of several runs, point by point, as far as all of them have finite
 /// values: the mean of the survivors would be biased towards good results.
 [[nodiscard]] Plot::Curve mean_curve(std::string name,
                                      std::span<const std::vector<PlotPoint>> runs);
 
-/// A plot as lines for a terminal, with `rows` rows for the curves: axes with numbers, and a legend
-/// if there are several curves. Curves consist of braille dots if the terminal has UTF-8 and they
-/// can be distinguished, by colour or because there is only one; otherwise of characters, which
-/// differ for up to 22 curves.
-[[nodiscard]] std::vector<std::string> plot_lines(const Plot& plot, const ViewStyle& style,
-                                                  int rows);
+/// What a plot is drawn as: a picture of this type, or the characters of a terminal.
+struct PlotForm {
+  enum class Type { svg, png, pdf, text };
+
+  Type type = Type::text;
+  /// Size and colours of a terminal; legends take further rows, and long names further columns.
+  int columns = 79;
+  int rows = 20;
+  bool colours = false;
+};
+
+/// A script for gnuplot 5.4 that contains the data and writes the drawing to its standard output.
+/// Names in the legend are never cut: the drawing is as large as they need.
+[[nodiscard]] std::string gnuplot_script(const Plot& plot, const PlotForm& form);
 
 /// A column of numbers that metrics.jsonl has for each step or each epoch.
 struct CurveColumn {

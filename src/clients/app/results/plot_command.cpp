@@ -1,26 +1,30 @@
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/process.hpp"
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
+#include "base/core/text/text.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
-#include "plot_file.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
@@ -44,7 +48,19 @@ struct PlotArguments {
   std::optional<CurveColumn> up;
   CurveOver across = CurveOver::samples;
   std::optional<path> out;
+  std::optional<path> script;
 };
+
+// The types of pictures, by the ends of their files' names.
+constexpr std::array<Choice<PlotForm::Type>, 3> kPictures{
+    {{PlotForm::Type::svg, ".svg"}, {PlotForm::Type::png, ".png"}, {PlotForm::Type::pdf, ".pdf"}}};
+
+std::optional<PlotForm::Type> picture_type(const path& file) {
+  for (const auto& [type, end] : kPictures) {
+    if (file.extension() == end) return type;
+  }
+  return std::nullopt;
+}
 
 PlotArguments read_arguments(std::span<const std::string> arguments) {
   PlotArguments read;
@@ -60,16 +76,25 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
   line.option("x", choice_names(kOver),
               "the horizontal axis; hours and money are those of modelled time", "samples",
               [&](const std::string& text) { read.across = parse_choice("axis", text, kOver); });
-  line.option("out", "FILE.svg|FILE.png", "write a picture, instead of plotting in the terminal",
-              "", [&](const std::string& text) {
-                require_picture_file(text);
+  line.option("out", "FILE.svg|FILE.png|FILE.pdf",
+              "write a picture, instead of plotting in the terminal", "",
+              [&](const std::string& text) {
+                if (!picture_type(text)) {
+                  throw Error(fmt::format(
+                      "'{}' is not a picture; accepted: FILE.svg, FILE.png or FILE.pdf", text));
+                }
                 read.out = text;
               });
+  line.option("gnuplot", "FILE",
+              "write the script that draws the plot, with its data, for `gnuplot FILE`; without "
+              "--out, nothing is drawn",
+              "", [&](const std::string& text) { read.script = text; });
   line.footer(
       "Examples:\n"
       "  rubato plot runs/linear runs/root\n"
       "  rubato plot runs/linear --y loss --x steps\n"
       "  rubato plot answer --out accuracy.svg\n"
+      "  rubato plot answer --out accuracy.pdf --gnuplot accuracy.gp\n"
       "Exit codes: 2 for a mistake in the options or files, 24 for a picture that\n"
       "cannot be written.");
   line.parse(arguments);
@@ -191,28 +216,75 @@ Plot plot_of(const PlotArguments& arguments) {
   return std::move(drawn.plot);
 }
 
-void print_plot(const Plot& plot) {
-  constexpr int kRows = 16;
-  const bool terminal = can_redraw(STDOUT_FILENO);
-  const auto rows = static_cast<int>(terminal_rows(STDOUT_FILENO).value_or(24));
-  const int legend = plot.curves.size() < 2 ? 0 : static_cast<int>(plot.curves.size());
-  const ViewStyle style{.columns = drawable_columns(STDOUT_FILENO),
-                        .utf8 = speaks_utf8(),
-                        .colours = terminal && wants_colours()};
-  // The plot leaves some rows of a terminal to what is above it.
-  const int own = terminal ? std::clamp(rows - 6 - legend, kRows / 2, 2 * kRows) : kRows;
-  for (const std::string& line : plot_lines(plot, style, own)) print_out(line + '\n');
+using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+
+File scratch_file() {
+  File file(std::tmpfile(), std::fclose);
+  if (!file) throw OutputError("no file can be made in " + std::string(P_tmpdir));
+  return file;
+}
+
+// Returns what gnuplot draws. Its messages go to stderr.
+std::string drawn_by_gnuplot(const std::string& script) {
+  static_assert(kCannotStart == 127);
+  constexpr std::string_view kCommand =
+      "command -v gnuplot >/dev/null || exit 127; exec gnuplot --default-settings";
+  const File in = scratch_file();
+  const File out = scratch_file();
+  if (std::fwrite(script.data(), 1, script.size(), in.get()) != script.size() ||
+      std::fflush(in.get()) != 0) {
+    throw OutputError("no script can be written in " + std::string(P_tmpdir));
+  }
+  std::rewind(in.get());
+  const std::array files{fileno(in.get()), fileno(out.get())};
+  const pid_t child =
+      start_child("/bin/sh", {"sh", "-c", std::string(kCommand)}, [&](pid_t parent) {
+        tie_to(parent);
+        dup2(files[0], STDIN_FILENO);
+        dup2(files[1], STDOUT_FILENO);
+      });
+  const int status = child > 0 ? await_child(child) : -1;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotStart) {
+    throw Error(
+        "gnuplot is not installed; plots need it: apt-get install gnuplot-nox (Debian's package)");
+  }
+  if (status != 0) throw OutputError("gnuplot failed");
+  std::string drawn(static_cast<std::size_t>(std::max(lseek(files[1], 0, SEEK_END), off_t{0})), 0);
+  std::rewind(out.get());
+  drawn.resize(std::fread(drawn.data(), 1, drawn.size(), out.get()));
+  return drawn;
+}
+
+// The plot leaves some rows of a terminal to what is above it.
+PlotForm form_of(const PlotArguments& arguments) {
+  constexpr int kRows = 20;
+  if (arguments.out) return {.type = *picture_type(*arguments.out)};
+  const bool terminal = can_redraw(STDOUT_FILENO) && !arguments.script;
+  const auto rows = static_cast<int>(terminal_rows(STDOUT_FILENO).value_or(kRows + 4));
+  return {.columns = std::clamp(drawable_columns(STDOUT_FILENO), 40, 120),
+          .rows = terminal ? std::clamp(rows - 4, kRows / 2, 2 * kRows) : kRows,
+          .colours = terminal && wants_colours()};
+}
+
+// gnuplot fills its lines with blanks, and begins with a form feed.
+void print_drawing(std::string_view drawn) {
+  for (std::string_view line : split_at(drawn, '\n')) {
+    if (line.starts_with('\f')) line.remove_prefix(1);
+    const std::size_t end = line.find_last_not_of(' ');
+    if (end != std::string_view::npos) print_out(std::string(line.substr(0, end + 1)) + '\n');
+  }
 }
 
 }  // namespace
 
 int plot_command(std::span<const std::string> arguments) {
   const auto read = read_arguments(arguments);
-  const Plot plot = plot_of(read);
+  const std::string script = gnuplot_script(plot_of(read), form_of(read));
+  if (read.script) write_file(*read.script, script);
   if (read.out) {
-    write_picture(plot, *read.out);
-  } else {
-    print_plot(plot);
+    write_file(*read.out, drawn_by_gnuplot(script));
+  } else if (!read.script) {
+    print_drawing(drawn_by_gnuplot(script));
   }
   return 0;
 }
