@@ -22,10 +22,10 @@ std::string refused(const RunConfiguration& before, const RunConfiguration& now,
 // Of each option: whether a run may go on with another value. What decides bits may not.
 TEST(Resume, BindsARunToEachOptionThatDecidesItsResult) {
   const std::set<std::string> free{
-      "epochs",       "threads",          "cores",  "assignment",      "reduce",  "exact",
-      "on-trace-end", "checkpoint-every", "keep",   "fault",           "faults",  "straggler",
-      "log-steps",    "log-minibatches",  "top-k",  "target-accuracy", "price",   "tensorboard",
-      "histograms",   "histograms-every", "metric", "openmetrics",     "timeline"};
+      "epochs",       "threads",          "cores",  "assignment",      "reduce", "exact",
+      "on-trace-end", "checkpoint-every", "keep",   "fault",           "faults", "straggler",
+      "log-steps",    "log-minibatches",  "top-k",  "target-accuracy", "price",  "tensorboard",
+      "histograms",   "histograms-every", "metric", "timeline"};
   const std::set<std::string> by_content{"availability", "data", "trace"};
   const RunConfiguration before;
   std::set<std::string> found;

@@ -74,20 +74,6 @@ class Beside {
   path file_;
 };
 
-// Writes to a temporary file beside the target and renames it.
-void write_beside(const path& file, const ByteSource& content, bool to_disk) {
-  const Beside beside(path(file) += ".part");
-  {
-    Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
-    if (!out.good()) cannot_write(file, errno);
-    content([&](std::string_view bytes) {
-      if (!out.write_all(bytes)) cannot_write(file, errno);
-    });
-    if (to_disk && !out.flush()) cannot_write(file, errno);
-  }
-  if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
-}
-
 }  // namespace
 
 void write_file(const path& file, std::string_view content) {
@@ -95,14 +81,18 @@ void write_file(const path& file, std::string_view content) {
 }
 
 void write_file(const path& file, const ByteSource& content) {
-  write_beside(file, content, /*to_disk=*/true);
+  const Beside beside(path(file) += ".part");
+  {
+    Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
+    if (!out.good()) cannot_write(file, errno);
+    content([&](std::string_view bytes) {
+      if (!out.write_all(bytes)) cannot_write(file, errno);
+    });
+    if (!out.flush()) cannot_write(file, errno);
+  }
+  if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
   // The renaming must reach the disk, too.
   flush_to_disk(parent_of(file));
-}
-
-void replace_file(const path& file, std::string_view content) {
-  write_beside(
-      file, [content](const ByteSink& sink) { sink(content); }, /*to_disk=*/false);
 }
 
 path absolute_path(const path& file) {

@@ -23,9 +23,6 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// the same cleaning up.
 void write_file(const std::filesystem::path& path, const ByteSource& content);
 
-/// Writes a file atomically without waiting for the disk, for files that are soon written again.
-void replace_file(const std::filesystem::path& path, std::string_view content);
-
 /// The path from the root, without "." and "..". Throws Error if the path is relative and the
 /// working folder has been deleted.
 [[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);

@@ -110,9 +110,6 @@ struct RunOption {
   bool is_agreed = false;
   /// Whether it has an effect only if the run has a folder.
   bool needs_folder = false;
-  /// Whether it names a file that the run writes, so that two runs at the same time may not share
-  /// it.
-  bool is_written = false;
   /// Its default in an experiment, if that is different.
   std::string in_experiment{};
   Idle idle{};

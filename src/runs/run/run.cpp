@@ -21,7 +21,6 @@
 #include "runs/config/readings.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/report/metrics_export.hpp"
 #include "runs/report/timeline.hpp"
 #include "runs/run/workload/run_data.hpp"
 #include "runs/run/workload/run_steps.hpp"
@@ -38,12 +37,6 @@ std::shared_ptr<const Workload> checked(std::shared_ptr<const Workload> workload
 void write_data_record(const RunFolder& folder, const Workload& workload) {
   const std::string record = workload.data_record();
   if (!record.empty()) folder.write(kDataRecordFile, record);
-}
-
-// The name of the folder, which identifies the run if several are watched together.
-std::string name_of_run(const RunFolder& folder) {
-  const std::filesystem::path whole = absolute_path(folder.path());
-  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
 TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& configuration,
@@ -152,9 +145,6 @@ void Run::add_keepers() {
           resumed);
     }
     if (timeline_) trainer_.add_observer(timeline_);
-    if (!configuration_.openmetrics.empty()) {
-      trainer_.add_observer<OpenMetrics>(configuration_.openmetrics, name_of_run(folder()));
-    }
   }
   if (configuration_.patience > 0) {
     trainer_.add_observer<EarlyStopping>(

@@ -142,7 +142,6 @@ def train(
     histograms: str | None = None,
     histograms_every: int | None = None,
     timeline: str | None = None,
-    openmetrics: str | PathLike[str] | None = None,
 ) -> TrainResult: ...
 
 class Epoch:

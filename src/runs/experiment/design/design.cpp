@@ -75,19 +75,6 @@ std::size_t place_in_table(std::string_view option) {
   return static_cast<std::size_t>(found - options.begin());
 }
 
-// Throws Error for options that would make all runs write the same file.
-void require_own_files(const Design& design) {
-  for (const RunOption& option : run_options()) {
-    const bool is_said =
-        is_axis(design, option.name) || option.text(design.base) ||
-        (design.tuning && design.tuning->option == option.name) ||
-        std::ranges::find(design.baseline, option.name, &Assigned::name) != design.baseline.end();
-    if (!option.is_written || !is_said) continue;
-    throw Error(
-        fmt::format("--{}: all runs would write it; accepted: for rubato train", option.name));
-  }
-}
-
 void require_different(const std::vector<std::string>& values) {
   std::set<std::string_view> seen;
   for (const std::string& value : values) {
@@ -198,7 +185,6 @@ double parse_target(const std::string& text) {
 }
 
 void require_consistent(const Design& design) {
-  require_own_files(design);
   if (design.tuning && is_axis(design, design.tuning->option)) {
     throw Error(
         fmt::format("--tune: {} takes several values in the experiment; accepted: one of "
