@@ -50,8 +50,8 @@ class Traces(TestCase):
         zones.write_text("time,us-a,us-b\n0,1,2\n60,4,8\n")
         self.assertEqual(rubato.Trace.import_file(f"{zones},zone=us").devices.tolist(), [3, 12])
         self.assertEqual(rubato.Trace.read(f"{zones},column=us-b").devices.tolist(), [2, 8])
-        records = self.folder() / "records.json"
-        records.write_text('[{"Time": 0.0, "GPUs": 4}, {"Time": 60.0, "GPUs": 2}]')
+        records = self.folder() / "records.csv"
+        records.write_text('Time,GPUs\n0,4\n60,2\n')
         self.assertEqual(rubato.Trace.import_file(records).devices.tolist(), [4, 2])
         self.assertIn("spot", rubato.Trace.generators())
         own = rubato.Availability([0, 600], [4, 2], 3600, end="cycle")

@@ -29,14 +29,6 @@ std::string error_importing(std::string_view text, std::optional<AvailabilityFor
 
 constexpr std::string_view kSampleText = ",Time,GPUs\n0,1000.5,8\n1,1063.5,8\n2,1126.5,0\n";
 constexpr std::string_view kEventText = "0,add,a\n0,add,b\n1500,remove,a\n3000,add,c\n";
-constexpr std::string_view kEventLineText =
-    "[0, \"add\", {\"nodes\": [\"a\", \"b\"], \"duration\": 1000, \"more\": [8, [4]]}]\n"
-    "[1000, \"no-op\", {\"nodes\": [], \"duration\": 1000}]\n"
-    "[2000, \"migration\", {\"nodes\": []}]\n"
-    "[3000, \"remove\", {\"more\": {\"nodes\": [1]}, \"nodes\": [\"a\"], \"duration\": 500}]\n";
-constexpr std::string_view kCountText =
-    "{\"metadata\": {\"gap_seconds\": 30, \"data\": [7]},\n \"data\": [8, 8.0, 0, 4], \"x\": {}}";
-
 TEST(Importers, ReadSamples) {
   const Availability availability = imported(kSampleText);
   EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {126, 0}}));
@@ -73,27 +65,11 @@ TEST(Importers, ReadEvents) {
       << "nothing is there before the first event";
 }
 
-TEST(Importers, ReadEventLines) {
-  const Availability availability = imported(kEventLineText);
-  EXPECT_EQ(availability.changes(), (Changes{{0, 2}, {3, 1}}));
-  EXPECT_EQ(availability.length(), 3.5);
-}
-
-TEST(Importers, ReadCounts) {
-  const Availability availability = imported(kCountText);
-  EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {60, 0}, {90, 4}}));
-  EXPECT_EQ(availability.length(), 120);
-  EXPECT_EQ(availability.sample_gap(), 30);
-  EXPECT_EQ(imported("{\"data\":[1],\"metadata\":{\"gap_seconds\":0.5}}").length(), 0.5);
-}
-
 // With the wrong format given, the importer says what it wants.
 TEST(Importers, ReadTheFormatThatIsGiven) {
   using Format = AvailabilityFormat;
   EXPECT_EQ(imported(kEventText, Format::events).length(), 3);
   EXPECT_THAT(error_importing(kSampleText, Format::events), StartsWith("a.csv:1: the time '' is"));
-  EXPECT_THAT(error_importing(kEventText, Format::counts), HasSubstr("invalid JSON"));
-  EXPECT_THAT(error_importing(kCountText, Format::event_lines), HasSubstr("a.csv:1: "));
   EXPECT_THAT(error_importing(kEventText, Format::samples), HasSubstr("is not the header"));
   EXPECT_THAT(error_importing("step,batchsize\n0,8\n", Format::samples),
               HasSubstr("is not the header"));
@@ -112,51 +88,12 @@ TEST(Importers, RefuseWhatTheyDoNotKnow) {
   EXPECT_THAT(error_importing("step,batchsize\n0,32\n"), StartsWith("a.csv:1: this is a trace"));
 }
 
-TEST(Importers, ReadRecords) {
-  const Availability availability = imported(
-      " [\n {\"Time\": 1000.5, \"GPUs\": 8},\n{\"GPUs\":8.0,\"Time\":1063.5}, "
-      "{\"Time\": 1126.5, \"GPUs\": 0}]\n");
-  EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {126, 0}}));
-  EXPECT_EQ(availability.length(), 189);
-  EXPECT_EQ(availability.sample_gap(), 63);
-  EXPECT_EQ(imported(R"([{"index": "a", "seconds": 0, "n": 4},
-                         {"index": "b", "seconds": 60, "n": null}])")
-                .length(),
-            60);
-}
-
-TEST(Importers, RefuseBadRecords) {
-  const auto error_with = [](std::string_view record) {
-    return error_importing(fmt::format(R"([{{"Time": 0, "GPUs": 4}}, {}])", record));
-  };
-  EXPECT_EQ(error_with(R"({"Time": 60, "GPUs": -1})"),
-            "a.csv: record 2: 'GPUs' is -1; accepted: a whole number from 0 to 1048576");
-  EXPECT_EQ(error_with(R"({"Time": -60, "GPUs": 1})"),
-            "a.csv: record 2: time goes backwards, by 60 s; accepted: rows in the order of their "
-            "time");
-  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": 1.5})"), HasSubstr("'GPUs' is 1.5"));
-  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": "4"})"), HasSubstr("'GPUs' is a text"));
-  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": [4]})"), HasSubstr("'GPUs' is a list"));
-  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": {}})"), HasSubstr("'GPUs' is an object"));
-  EXPECT_THAT(error_with(R"({"GPUs": 4})"), HasSubstr("record 2: it has no time"));
-  EXPECT_THAT(error_with(R"({"Time": 60, "TPUs": 4})"),
-              HasSubstr("it has 'TPUs', which the first"));
-  EXPECT_THAT(error_with("7"), HasSubstr("it is not a list of records; accepted: "));
-  EXPECT_THAT(error_with("{"), HasSubstr("invalid JSON from character "));
-  EXPECT_THAT(error_importing(R"([{"a": 0, "b": 4}])"), HasSubstr("record 1: it has 'a, b'"));
-  EXPECT_THAT(error_importing("[{}]"), HasSubstr("record 1: it has ''"));
-  EXPECT_THAT(error_importing("[]", AvailabilityFormat::records), HasSubstr("no rows follow"));
-}
-
 // pandas writes times of its own in milliseconds.
 TEST(Importers, HintAtMilliseconds) {
   EXPECT_EQ(
       error_importing("Time,GPUs\n1652434464406,8\n1652434527406,8\n"),
       "a.csv:2: the time 1652434464406 is not a number of seconds, but looks like milliseconds; "
       "accepted: seconds, such as 1652434464.4 or 63");
-  EXPECT_THAT(
-      error_importing(R"([{"Time": 1652434464406, "GPUs": 8}])"),
-      HasSubstr("record 1: the time 1652434464406 is not a number of seconds, but looks like"));
   EXPECT_THAT(error_importing("Time,GPUs\n0,8\n400000000,8\n"),
               HasSubstr("(ten years), not milliseconds"));
 }
@@ -189,19 +126,16 @@ TEST(Importers, TakeTheColumnsThatAreAskedFor) {
   };
   EXPECT_THAT(error_of_all(kEventText), HasSubstr("a: a file of events has no columns"));
   EXPECT_THAT(error_of_all("time,a,b\n0,1,\n"), HasSubstr("a:2: the count '' is empty"));
-  EXPECT_THAT(error_of_all(R"([{"Time": 0, "a": 1, "b": 2}, {"Time": 9, "a": 1, "b": null}])"),
-              HasSubstr("a: record 2: a number of devices is missing"));
   EXPECT_THAT(error_of_all("time,a,b\n0,1048576,1\n"),
               HasSubstr("a:2: 1048577 devices; accepted: a whole number from 0 to 1048576"));
 }
 
-// Whatever it looks like, all forms are named.
+// Whatever it looks like, both forms are named.
 TEST(Importers, NameAllFormsWhereTheyKnowNone) {
   for (const std::string_view text : {"what,is,this\n1,2,3\n", "[1, 2, 3]", "{\"a\": {\"0\": 1}}",
                                       "[7", "[{\"a\": 0, \"b\": 4}]"}) {
     const std::string error = error_importing(text);
-    for (const char* const form : {"'seconds,count'", "{\"Time\": 0, \"GPUs\": 4}", "0,add,node1",
-                                   "[0, \"add\"", "gap_seconds"}) {
+    for (const char* const form : {"'seconds,count'", "0,add,node1", "a script for JSON"}) {
       EXPECT_THAT(error, HasSubstr(form)) << text;
     }
   }
@@ -264,64 +198,6 @@ TEST(Importers, RefuseBadEvents) {
   EXPECT_THAT(error_importing("\n", AvailabilityFormat::events), HasSubstr("the file is empty"));
 }
 
-TEST(Importers, RefuseBadEventLines) {
-  const auto error_with = [](std::string_view event) {
-    return error_importing(
-        fmt::format("[0, \"add\", {{\"nodes\": [\"a\"], \"duration\": 9}}]\n{}\n", event));
-  };
-  EXPECT_EQ(error_with("[1000, \"remove\", {\"nodes\": [\"b\"]}]"),
-            "a.csv:2: 'b' is removed, but is not there; accepted: a node that was added and not "
-            "removed");
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [\"a\"]}]"), HasSubstr("is there already"));
-  EXPECT_THAT(error_with("[1000, \"stop\", {\"nodes\": []}]"),
-              HasSubstr("unknown event 'stop'; accepted: add, remove, no-op, migration"));
-  EXPECT_THAT(error_with("[1000, \"no-op\", {\"nodes\": [\"b\"]}]"), HasSubstr("neither come nor"));
-  EXPECT_THAT(error_with("[1000, \"add\", {}]"), HasSubstr("add without nodes"));
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": \"b\"}]"),
-              HasSubstr("is not a list of names"));
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [1]}]"), HasSubstr("is not a list of names"));
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [[]]}]"),
-              HasSubstr("is not a list of names"));
-  for (const std::string_view line : {"[1, \"add\"]", "{}", "[1, \"no-op\", {}, 4]", "7"}) {
-    EXPECT_THAT(error_with(line), HasSubstr("is not an event")) << line;
-  }
-  for (const std::string_view line :
-       {"[-1, \"no-op\", {}]", "[1.5, \"no-op\", {}]", "[\"1\", \"no-op\", {}]"}) {
-    EXPECT_THAT(error_with(line), HasSubstr("is invalid")) << line;
-  }
-  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [\"b\"]"),
-              HasSubstr("a.csv:2: invalid JSON from"));
-  EXPECT_THAT(error_with("[10, \"no-op\", {\"duration\": 1e300}]"), HasSubstr("a duration of"));
-  EXPECT_THAT(error_with("[1e300, \"no-op\", {}]"), HasSubstr("is invalid"));
-  EXPECT_THAT(error_with("[1e15, \"no-op\", {}]"), HasSubstr("(ten years)"));
-  EXPECT_THAT(error_with("\n[1, \"no-op\", {}]"),
-              HasSubstr("a.csv:3: there is a blank line before"));
-  // An object of three elements is no event.
-  EXPECT_THAT(error_with(R"({"a": 1, "b": "no-op", "c": {}})"), HasSubstr("is not an event"));
-}
-
-TEST(Importers, RefuseBadCounts) {
-  const auto error_with = [](std::string_view gap, std::string_view data) {
-    return error_importing(
-        fmt::format("{{\"metadata\": {{\"gap_seconds\": {}}}, \"data\": {}}}", gap, data));
-  };
-  EXPECT_EQ(error_with("0", "[1]"),
-            "a.csv: a gap of 0 seconds; accepted: more than 0, up to 315576000");
-  EXPECT_THAT(error_with("-5", "[1]"), HasSubstr("a gap of -5 seconds"));
-  EXPECT_EQ(error_with("60", "[8, -1]"),
-            "a.csv: count 2 is -1; accepted: a whole number from 0 to 1048576");
-  EXPECT_THAT(error_with("60", "[1.5]"), HasSubstr("count 1 is 1.5"));
-  EXPECT_THAT(error_with("60", "[\"8\"]"), HasSubstr("count 1 is a text"));
-  EXPECT_THAT(error_with("60", "[8, [8]]"), HasSubstr("count 2 is a list"));
-  EXPECT_THAT(error_with("60", "[]"), HasSubstr("'data' is empty"));
-  EXPECT_THAT(error_with("60", "8"), HasSubstr("'data' is not a list"));
-  EXPECT_THAT(error_with("60", "[8"), HasSubstr("invalid JSON from character"));
-  EXPECT_THAT(error_with("60", "[8], \"data\": [4]"), HasSubstr("'data' is there twice"));
-  EXPECT_THAT(error_with("1e8", "[1,1,1,1]"), HasSubstr("are 400000000 s; accepted: up to"));
-  EXPECT_THAT(error_importing("{\"data\": [8]}"), HasSubstr("there is no gap_seconds"));
-  EXPECT_THAT(error_importing("{\"metadata\": {\"gap_seconds\": 60}}"), HasSubstr("no 'data'"));
-}
-
 TEST(Importers, RefuseALineWithoutEnd) {
   EXPECT_THAT(error_importing("0,add," + std::string(std::size_t{20} << 20, 'x')),
               HasSubstr("a.csv:1: the line has more than 16 MiB"));
@@ -349,15 +225,14 @@ TEST_F(AvailabilityFile, IsToldFromATrace) {
   };
   EXPECT_EQ(kind("step,batchsize\n0,32\n"), 0U);
   EXPECT_EQ(kind("\xEF\xBB\xBF \"Step\";batchsize\n0;32\n"), 0U);
-  for (const std::string_view text : {kSampleText, kEventText, kEventLineText, kCountText}) {
+  for (const std::string_view text : {kSampleText, kEventText}) {
     EXPECT_EQ(kind(text), 1U) << text;
   }
   // What is neither could be either.
   EXPECT_THAT(
       error_of([&] { kind("0,32\n1,32\n"); }),
       testing::AllOf(HasSubstr("t: it begins with '0,32', which is neither a trace nor an avail"),
-                     HasSubstr("'step,batchsize,cores', or the header 'seconds,count'"),
-                     HasSubstr("gap_seconds")));
+                     HasSubstr("'step,batchsize,cores', or the header 'seconds,count'")));
   const std::string trace = folder_.write("t", "step,batchsize\n0,32\n");
   EXPECT_THAT(
       error_of([&] {
@@ -403,8 +278,6 @@ TEST(ImportersReference, ReadMeasuredAvailability) {
        {Measured{"a100_trace.csv", 215 * 63, 63, 56, 56, 0},
         Measured{"tpuv28_trace.csv", 1934 * 30, 30, 88, 120, 112},
         Measured{"bamboo_p3_events.csv", 40920, {}, 18, 32, 10},
-        Measured{"parcae_hh_55_65.jsonl", 3600, {}, 32, 32, 29},
-        Measured{"sailor_a100_records.json", 6426, {}, 16, 16, 16},
         Measured{"oobleck_scaled_gcp_events.csv", 38760, {}, 0, 30, 17}}) {
     const auto availability = shared_availability(measured.name);
     if (!availability) GTEST_SKIP() << measured.name << " is not there";
@@ -418,10 +291,8 @@ TEST(ImportersReference, ReadMeasuredAvailability) {
 
 // By numpy: the devices of each change times how long it lasts.
 TEST(ImportersReference, HaveTheMeansThatNumpyGives) {
-  const auto records = shared_availability("sailor_a100_records.json");
   const auto events = shared_availability("oobleck_scaled_gcp_events.csv");
-  if (!records || !events) GTEST_SKIP() << "they are not there";
-  EXPECT_NEAR(summary_of(*records).mean, 14.3725, 5e-5);
+  if (!events) GTEST_SKIP() << "it is not there";
   EXPECT_NEAR(summary_of(*events).mean, 21.9598, 5e-5);
   EXPECT_EQ(summary_of(*events).changes, 74);
 }

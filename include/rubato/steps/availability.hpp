@@ -89,20 +89,13 @@ class Availability {
 
 /// The formats of availability files.
 enum class AvailabilityFormat {
-  samples,      ///< CSV with a header that has a column of times in seconds and one of counts
-  events,       ///< CSV without header: milliseconds,add|remove,node
-  event_lines,  ///< a line of JSON for each event: [milliseconds, "add|remove|...", {"nodes": []}]
-  counts,       ///< JSON: {"metadata": {"gap_seconds": 60}, "data": [counts]}
-  records,      ///< JSON: [{"Time": seconds, "GPUs": count}, ...]
+  samples,  ///< CSV with a header that has a column of times in seconds and one of counts
+  events,   ///< CSV without header: milliseconds,add|remove,node
 };
-inline constexpr std::array<Choice<AvailabilityFormat>, 5> kAvailabilityFormats{
-    {{AvailabilityFormat::samples, "samples"},
-     {AvailabilityFormat::events, "events"},
-     {AvailabilityFormat::event_lines, "event-lines"},
-     {AvailabilityFormat::counts, "counts"},
-     {AvailabilityFormat::records, "records"}}};
+inline constexpr std::array<Choice<AvailabilityFormat>, 2> kAvailabilityFormats{
+    {{AvailabilityFormat::samples, "samples"}, {AvailabilityFormat::events, "events"}}};
 
-/// Chooses columns of samples or records that have several, such as one for each zone. At most one
+/// Chooses columns of samples that have several, such as one for each zone. At most one
 /// of the two is given.
 struct DeviceColumns {
   /// The name of a single column.
@@ -113,9 +106,8 @@ struct DeviceColumns {
 
 /// Reads a file (or pipe) in one pass. The format is detected from its beginning unless `format`
 /// gives it. Times count from the first sample, or from 0 in files of events; docs/traces.md
-/// describes each format and what it accepts. Memory grows with the changes, and with the file only
-/// for AvailabilityFormat::counts and records, which are one JSON value. Throws Error with file,
-/// line and what would be accepted.
+/// describes each format and what it accepts. Memory grows with the changes. Throws Error with
+/// file, line and what would be accepted.
 [[nodiscard]] Availability read_availability(const std::filesystem::path& path,
                                              std::optional<AvailabilityFormat> format = {},
                                              TraceEnd end = TraceEnd::error,

@@ -73,22 +73,17 @@ class Draws {
 /// The largest number of changes; more are most likely a typing error.
 inline constexpr std::int64_t kMostChanges = 10'000'000;
 
-// The importers, one for each format. All read in one pass, and throw Error with the line, or for
-// JSON the entry.
+// The importers, one for each format. Both read in one pass, and throw Error with the line.
 [[nodiscard]] AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns);
-[[nodiscard]] AvailabilityParts import_records(TextReader& reader, const DeviceColumns& columns);
 [[nodiscard]] AvailabilityParts import_events(TextReader& reader);
-[[nodiscard]] AvailabilityParts import_event_lines(TextReader& reader);
-[[nodiscard]] AvailabilityParts import_counts(TextReader& reader);
 
 /// True if a column of that name has times.
 [[nodiscard]] bool is_time(std::string_view name);
 
-/// The beginnings of all formats, for messages about a file that has none of them.
+/// The beginnings of both formats, for messages about a file that has neither.
 inline constexpr std::string_view kFormatsAccepted =
-    "the header 'seconds,count' or such as ',Time,GPUs', records such as '[{\"Time\": 0, \"GPUs\": "
-    "4}, ...]', events such as '0,add,node1' or '[0, \"add\", {\"nodes\": [...]}]', or "
-    "'{\"metadata\": {\"gap_seconds\": ...}, \"data\": [...]}'";
+    "the header 'seconds,count' or such as ',Time,GPUs', or events such as '0,add,node1' "
+    "(docs/traces.md has a script for JSON)";
 
 /// Collects the changes of an availability in ascending order of time.
 class ChangeList {
@@ -108,7 +103,7 @@ struct SampleColumns {
   std::vector<std::size_t> counts{};
 };
 
-/// Throws an error about the row, or record, that was read last.
+/// Throws an error about the row that was read last.
 using FailAtRow = std::function<void(std::string_view wrong, std::string_view accepted)>;
 
 /// The columns among `names`; empty unless there is one column of times and at least one other.
@@ -156,8 +151,8 @@ class NodeEvents {
   void add(std::string_view node);
   void remove(std::string_view node);
 
-  /// The availability after all events, if the last one lasts for `milliseconds`.
-  [[nodiscard]] AvailabilityParts take(std::int64_t milliseconds);
+  /// The availability up to the last event.
+  [[nodiscard]] AvailabilityParts take();
 
  private:
   // A transparent hash, so that nodes are looked up without a copy of their name.

@@ -38,16 +38,8 @@ bool has_steps(std::string_view beginning) {
   return detail::is_name(first_fields(beginning).fields.front(), "step");
 }
 
-// The format that a file's beginning indicates; empty if it is none of them.
+// The format that a file's beginning indicates; empty if it is neither.
 std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
-  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return std::nullopt;
-  if (beginning[first] == '{') return AvailabilityFormat::counts;
-  if (beginning[first] == '[') {
-    const std::size_t second = beginning.find_first_not_of(" \t\r\n", first + 1);
-    const bool records = second != std::string_view::npos && beginning[second] == '{';
-    return records ? AvailabilityFormat::records : AvailabilityFormat::event_lines;
-  }
   const detail::CsvFields cells = first_fields(beginning);
   const auto& fields = cells.fields;
   if (std::any_of(fields.begin(), fields.end(), detail::is_time)) {
@@ -60,27 +52,12 @@ std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
 
 detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format,
                                  const DeviceColumns& columns) {
-  const bool has_columns =
-      format == AvailabilityFormat::samples || format == AvailabilityFormat::records;
-  if (!has_columns && !(columns.column.empty() && columns.zone.empty())) {
-    throw Error(
-        fmt::format("{}: a file of {} has no columns; accepted: column=NAME and zone=TEXT "
-                    "for samples and records",
-                    reader.source(), choice_name(kAvailabilityFormats, format)));
-  }
-  switch (format) {
-    case AvailabilityFormat::samples:
-      return detail::import_samples(reader, columns);
-    case AvailabilityFormat::records:
-      return detail::import_records(reader, columns);
-    case AvailabilityFormat::events:
-      return detail::import_events(reader);
-    case AvailabilityFormat::event_lines:
-      return detail::import_event_lines(reader);
-    case AvailabilityFormat::counts:
-      break;
-  }
-  return detail::import_counts(reader);
+  if (format == AvailabilityFormat::samples) return detail::import_samples(reader, columns);
+  if (columns.column.empty() && columns.zone.empty()) return detail::import_events(reader);
+  throw Error(
+      fmt::format("{}: a file of events has no columns; accepted: column=NAME and zone=TEXT "
+                  "for samples",
+                  reader.source()));
 }
 
 Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, TraceEnd end,

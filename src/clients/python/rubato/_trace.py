@@ -92,7 +92,7 @@ class Trace(_Csv):
 
     @staticmethod
     def import_file(path, format=None, end="error"):
-        """An Availability from a file in any known format: samples, records, events, event-lines or counts. It is
+        """An Availability from a file in any known format: samples or events. It is
         recognised from the beginning of the file unless `format` names it. "FILE,column=NAME" or "FILE,zone=TEXT" says
         which of several columns of devices count."""
         return Trace._wrap(_rubato.import_trace(os.fspath(path), format, end))
