@@ -71,8 +71,9 @@ endif()
 if(TARGET rubato)
   install(TARGETS rubato COMPONENT programs)
   if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
-    install(DIRECTORY "${PROJECT_BINARY_DIR}/share/bash-completion" "${PROJECT_BINARY_DIR}/share/man" TYPE DATA
-      COMPONENT programs)
+    install(DIRECTORY "${PROJECT_BINARY_DIR}/share/bash-completion" TYPE DATA COMPONENT programs)
+    # The manual is there once the target rubato_manual was built.
+    install(DIRECTORY "${PROJECT_BINARY_DIR}/share/man" TYPE DATA COMPONENT programs OPTIONAL)
     # The shells of Debian look in one place for its packages and in another for the administrator's own; fish does not
     # look below /usr/local. The prefix is known when this is installed.
     install(CODE "

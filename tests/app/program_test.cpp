@@ -109,7 +109,6 @@ TEST(Program, SaysWhatIsWrongInOneLine) {
                                      {"data", word},
                                      {"list", word},
                                      {"completion", word},
-                                     {"man", "train", word},
                                      {"hosts", word},
                                      {"hosts", word, word},
                                      {"hosts", "a:1", word},

@@ -79,7 +79,6 @@ constexpr Use kUses[]{
     {"bench", R"("$0" bench reduce --cores 2 --size 1000 --fused 2>/dev/null)", "\nring "},
     {"doctor", R"("$0" doctor)", "oneTBB"},
     {"completion", R"(source <("$0" completion bash) && complete -p rubato)", "_rubato rubato"},
-    {"man", R"("$0" man trace show)", "[.]TH RUBATO-TRACE-SHOW 1 "},
 };
 
 class EveryCommand : public testing::TestWithParam<Use> {};

@@ -45,7 +45,6 @@ constexpr std::array kCommands{
     Command{"doctor", "report what would make training slow or wrong here", doctor_command},
     Command{"completion", "print a script that completes commands, options and names",
             completion_command},
-    Command{"man", "print the manual page of a command", man_command},
 };
 
 constexpr CommandGroup kRubato{

@@ -49,10 +49,6 @@ int bench_command(std::span<const std::string> arguments);
 /// records that rubato writes. Returns the exit code; throws Error for a mistake of the user.
 [[nodiscard]] int list_command(std::span<const std::string> arguments);
 
-/// `rubato man`: prints the manual page of a command, or writes all of them. Returns the exit code;
-/// throws Error for a mistake of the user.
-[[nodiscard]] int man_command(std::span<const std::string> arguments);
-
 /// `rubato metrics RUN`: prints the metrics of a run as CSV. Returns the exit code; throws Error
 /// for a mistake of the user and for files that are not metrics.
 [[nodiscard]] int metrics_command(std::span<const std::string> arguments);

@@ -70,6 +70,28 @@ constexpr std::size_t kTextColumn = 26;
 constexpr std::size_t kNarrowTextColumn = 6;
 constexpr std::size_t kWide = 66;
 
+// A line of the footer, and whether it is an example. Consecutive lines of prose are joined.
+struct FooterLine {
+  bool is_example = false;
+  std::string text{};
+};
+
+std::vector<FooterLine> footer_lines(const std::string& footer) {
+  std::vector<FooterLine> lines;
+  for (std::size_t begin = 0; begin < footer.size();) {
+    const std::size_t end = std::min(footer.find('\n', begin), footer.size());
+    const std::string text = footer.substr(begin, end - begin);
+    const bool is_example = text.starts_with(' ');
+    if (!is_example && !lines.empty() && !lines.back().is_example) {
+      lines.back().text += ' ' + text;
+    } else {
+      lines.push_back({is_example, text});
+    }
+    begin = end + 1;
+  }
+  return lines;
+}
+
 std::string footer_text(const std::string& footer, LineWidth width) {
   if (width.columns >= LineWidth::kProse) return footer;
   std::string text;
@@ -109,22 +131,6 @@ std::string commands_text(const CommandHelp& help, LineWidth width) {
 }
 
 }  // namespace
-
-std::vector<FooterLine> footer_lines(const std::string& footer) {
-  std::vector<FooterLine> lines;
-  for (std::size_t begin = 0; begin < footer.size();) {
-    const std::size_t end = std::min(footer.find('\n', begin), footer.size());
-    const std::string text = footer.substr(begin, end - begin);
-    const bool is_example = text.starts_with(' ');
-    if (!is_example && !lines.empty() && !lines.back().is_example) {
-      lines.back().text += ' ' + text;
-    } else {
-      lines.push_back({is_example, text});
-    }
-    begin = end + 1;
-  }
-  return lines;
-}
 
 std::string usage_of(const CommandHelp& help) {
   std::string usage;

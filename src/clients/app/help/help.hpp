@@ -28,15 +28,14 @@ struct OptionHelp {
   std::string value{};
   std::string help{};
   std::string shown_default{};
-  /// True if the option takes several values, separated by commas.
-  bool takes_several = false;
   /// The number of operands; set for an option if it may also be given without its name.
   std::optional<OperandCount> operands{};
   /// The names that can be given as a value, if `value` does not list them.
   std::vector<std::string> names{};
 };
 
-/// The help of a command: --help prints it, the manual page shows it, and shells complete from it.
+/// The help of a command: --help prints it, from which help2man makes the manual page,
+/// and shells complete from it.
 struct CommandHelp {
   struct Command {
     std::string name{};
@@ -111,13 +110,6 @@ struct CommandGroup {
 /// The text that --help prints, in lines of at most 80 columns, or fewer on a narrow terminal: the
 /// options by group, each with its value, meaning and default.
 [[nodiscard]] std::string help_text(const CommandHelp& help, LineWidth width);
-
-/// A line of the footer, and whether it is an example. Consecutive lines of prose are joined.
-struct FooterLine {
-  bool is_example = false;
-  std::string text{};
-};
-[[nodiscard]] std::vector<FooterLine> footer_lines(const std::string& footer);
 
 /// The arguments in the usage line: "[RUN] [OPTIONS]".
 [[nodiscard]] std::string usage_of(const CommandHelp& help);

@@ -211,7 +211,6 @@ void CommandLine::take_arguments(bool first) {
 OptionHelp CommandLine::help_of(const CLI::Option& option) const {
   const bool is_operand = &option == operands_.option;
   const std::string name = is_operand ? "" : option.get_lnames().front();
-  const auto entry = entries_.find(name);
   const bool stands_alone = !is_operand && option.get_positional();
   return {.group = option.get_group(),
           .name = name,
@@ -219,7 +218,6 @@ OptionHelp CommandLine::help_of(const CLI::Option& option) const {
           .value = option.get_type_name(),
           .help = option.get_description(),
           .shown_default = option.get_default_str(),
-          .takes_several = entry != entries_.end() && entry->second.each,
           .operands = is_operand     ? std::optional(operand_count_)
                       : stands_alone ? std::optional(OperandCount::optional)
                                      : std::nullopt,

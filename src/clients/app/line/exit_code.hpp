@@ -1,11 +1,8 @@
 #pragma once
 
-#include <array>
-#include <string_view>
-
 namespace rubato::app {
 
-/// The exit codes of the programs. 21 is that of the original program.
+/// The exit codes of the programs, as docs/runs.md lists them. 21 is that of the original program.
 enum class ExitCode {
   good = 0,
   /// A bug, or an error of an unknown kind.
@@ -42,35 +39,5 @@ enum class ExitCode {
   interrupted = 130,
   terminated = 143,
 };
-
-/// The meaning of an exit code; exit_codes() lists them in the order of docs/runs.md.
-struct ExitMeaning {
-  ExitCode code;
-  std::string_view meaning;
-};
-[[nodiscard]] constexpr std::array<ExitMeaning, 17> exit_codes() {
-  return {{{ExitCode::good, "success"},
-           {ExitCode::usage, "a mistake in options or files"},
-           {ExitCode::target_missed, "a missed target (`--target-accuracy`)"},
-           {ExitCode::diverged, "a loss that became NaN or infinite"},
-           {ExitCode::differs, "a difference found by `rubato verify`"},
-           {ExitCode::output_lost,
-            "output that it could not write: a full disk, a file-size limit, a closed pipe as in "
-            "`rubato train | head`"},
-           {ExitCode::memory, "too little memory, or a limit that allows no further thread"},
-           {ExitCode::unwell, "a problem found by `rubato doctor`"},
-           {ExitCode::incomplete,
-            "an answer of `rubato compare` that lacks runs, because they were killed"},
-           {ExitCode::host_lost, "another host, or the rendezvous, lost"},
-           {ExitCode::run_ended, "a host that joined a run that had already ended"},
-           {ExitCode::out_of_devices, "no more devices before training was complete"},
-           {ExitCode::not_fetched,
-            "a server that did not answer `rubato data get`, or with something else than was "
-            "published"},
-           {ExitCode::hung_up, "a lost terminal"},
-           {ExitCode::interrupted, "Ctrl-C"},
-           {ExitCode::terminated, "a request to terminate"},
-           {ExitCode::internal, "any other error"}}};
-}
 
 }  // namespace rubato::app
