@@ -292,7 +292,8 @@ TEST(Train, ChecksBeforeItStartsAnything) {
   EXPECT_THAT(error_with({"--trace=short.csv"}),
               HasSubstr("short.csv:2: the trace ends after 0 epochs"));
   EXPECT_THAT(error_with({"--trace=12800"}), HasSubstr("larger than an epoch"));
-  EXPECT_THAT(error_with({"--trace=100", "--data=mnist:."}), HasSubstr("is not a multiple of the minibatch size 32"));
+  EXPECT_THAT(error_with({"--trace=100", "--data=mnist:."}),
+              HasSubstr("is not a multiple of the minibatch size 32"));
 }
 
 // A copy of the program in a folder of its own, where it finds what a test puts beside it.

@@ -45,8 +45,8 @@ struct Plot {
 };
 
 /// A curve with more than four points in each of `parts` equal parts of its width becomes the mean
-/// of each part's finite points, a gap if there are none; its band is from the least to the greatest
-/// value of the part. Other curves are unchanged.
+/// of each part's finite points, a gap if there are none; its band is from the least to the
+/// greatest value of the part. Other curves are unchanged.
 [[nodiscard]] Plot::Curve thinned(Plot::Curve curve, std::size_t parts);
 
 /// The mean of the curves of several runs, point by point, as far as all of them have finite
