@@ -70,6 +70,31 @@ TEST(ExperimentCharts, HaveTheMeanCurvesOfAllCellsInOneFigure) {
   EXPECT_EQ(charts["runs"][13]["color"], 1);
 }
 
+// A seed whose evaluation failed has no value there, and what comes behind it is a mean of others.
+TEST(ExperimentCharts, EndMeanCurvesWhereASeedHasNoValue) {
+  Answer answer = three_rules();
+  answer.runs[4].result.curve[1].value.reset();
+  const nlohmann::ordered_json charts = charts_of(answer);
+  EXPECT_EQ(charts["runs"][13]["epochs"]["axes"]["steps"].dump(), "[11]");
+  EXPECT_EQ(charts["runs"][12]["epochs"]["axes"]["steps"].size(), 2U);
+}
+
+// Each of two settings has a baseline of its own, and no line stands for both.
+TEST(ExperimentCharts, HaveNoReferenceWhereThereAreSeveralBaselines) {
+  Answer answer = test::answer_to({{"base", {0.90, 0.91}, true},
+                                   {"linear", {0.901, 0.912}},
+                                   {"base", {0.80, 0.81}, true},
+                                   {"linear", {0.801, 0.812}}},
+                                  50);
+  answer.settings = {"minibatch 32", "minibatch 64"};
+  answer.cells[2].setting = answer.cells[3].setting = 1;
+  const nlohmann::ordered_json charts = charts_of(answer);
+  for (const auto& figure : charts["sections"][0]["figures"]) {
+    EXPECT_FALSE(figure.contains("reference")) << figure["title"];
+    EXPECT_FALSE(figure.contains("references")) << figure["title"];
+  }
+}
+
 TEST(ExperimentCharts, HaveTheAxesOfModelledTime) {
   Answer answer = three_rules();
   answer.runs[0].result.curve[0].point.hours = 0.5;

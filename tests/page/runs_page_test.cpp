@@ -112,6 +112,19 @@ TEST(RunsPage, NamesTheBestOfSeveralAndWhatTheyHaveInCommon) {
   EXPECT_THAT(answer, Not(HasSubstr("modelled hours")));
 }
 
+// A run without a summary has its best epoch somewhere in its metrics, of which several share a
+// bucket.
+TEST(RunsPage, KnowsTheBestEpochOfARunThatHasNotEnded) {
+  ThinnedRun run("one", 2);
+  for (const double accuracy : {0.5, 0.875, 0.25, 0.75, 0.625}) {
+    run.last[Axis::steps] += 10;
+    run.epochs.begin_step(run.last);
+    run.epochs.add("test_accuracy", accuracy);
+  }
+  EXPECT_THAT(document_of_runs(std::vector{run}).answer,
+              HasSubstr("<dt>best %</dt><dd>87.50</dd>"));
+}
+
 TEST(RunsPage, HasNoChartWithoutNumbers) {
   std::vector<ThinnedRun> runs{run_of("one", 0.5)};
   EXPECT_THAT(titles(charts_of(runs)), ElementsAre("Loss", "Test accuracy", "Batch size"));

@@ -19,6 +19,17 @@ TEST(SubstepMap, HasARowForEachCoreAndAColumnForEachStep) {
                                        ElementsAre(Optional(1), std::nullopt)));
 }
 
+TEST(SubstepMap, DiffersWhereCoresComeOrGo) {
+  SubstepMap fewer(4, 4);
+  fewer.add({1, 1});
+  fewer.add({1});
+  EXPECT_TRUE(fewer.has_differences());
+  SubstepMap more(4, 4);
+  more.add({1});
+  more.add({1, 1});
+  EXPECT_TRUE(more.has_differences());
+}
+
 TEST(SubstepMap, HasNothingToShowWhereAllAreTheSame) {
   SubstepMap map(4, 4);
   map.add({1, 1});
