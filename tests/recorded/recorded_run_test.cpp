@@ -75,6 +75,17 @@ TEST_F(RecordedRunTest, IsSeenAsItGrows) {
   EXPECT_EQ(view().losses.curve(8, 512).size(), 4U);
 }
 
+// Training that ends in the middle of an epoch evaluates that part of it.
+TEST_F(RecordedRunTest, CountsNoPartOfAnEpochForAWholeOne) {
+  folder_.write("config.toml", "epochs = 4\n");
+  std::string part = epoch_line(0, 1, 0.5);
+  part.replace(part.find(R"("epoch":0)"), 9, R"("epoch":0,"whole":false)");
+  append(step_line(0, 0) + part);
+  EXPECT_EQ(view().test, 0.5);
+  EXPECT_FALSE(view().done) << "nobody knows how long an epoch is";
+  EXPECT_EQ(view().epoch, 1);
+}
+
 // As `rubato train --resume RUN --epochs 2` leaves it: from the checkpoint of the first step.
 TEST_F(RecordedRunTest, GoesOnFromACheckpoint) {
   folder_.write("config.toml", "epochs = 1\n");

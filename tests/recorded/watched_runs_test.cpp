@@ -59,6 +59,16 @@ TEST_F(WatchedRunsTest, MayComeWhileTheyAreWatched) {
   EXPECT_THAT(names(runs), ElementsAre("b", "a"));
 }
 
+// A run has its configuration before its first step, and one that Python has kept may have no
+// configuration.
+TEST_F(WatchedRunsTest, HaveAConfigurationOrMetrics) {
+  folder_.write("runs/a/config.toml", "epochs = 1\n");
+  folder_.write("runs/b/metrics.jsonl", test::step_line(0, 0));
+  folder_.write("runs/c/notes.txt", "");
+  WatchedRuns runs({path("runs")});
+  EXPECT_THAT(names(runs), ElementsAre("a", "b"));
+}
+
 TEST_F(WatchedRunsTest, OfAnExperimentHaveItsNamesAndEndWithItsAnswer) {
   folder_.write("answer/design.toml", "");
   WatchedRuns runs({path("answer")});

@@ -138,6 +138,17 @@ class AfterSteps final : public test::NoTraining {
 };
 
 // Each interval begins with the checkpoint before it.
+TEST_F(Checkpoints, AreKeptOfAnotherThreadWhereTheyAreNewer) {
+  Checkpointer checkpointer(folder_, {.count = 1, .unit = CheckpointInterval::Unit::epochs});
+  checkpointer.write(5, state_of(5));
+  EXPECT_FALSE(checkpointer.keep(4, state_of(40)));
+  EXPECT_FALSE(checkpointer.keep(5, state_of(50))) << "there is one of as many steps";
+  EXPECT_THAT(names(), ElementsAre("step-5.safetensors"));
+  EXPECT_EQ(newest(), 5);
+  EXPECT_EQ(checkpointer.keep(6, state_of(6)), path_ / "step-6.safetensors");
+  EXPECT_EQ(newest(), 6);
+}
+
 TEST_F(Checkpoints, AreWrittenOnceInEachInterval) {
   using Unit = CheckpointInterval::Unit;
   // False where the machine took a whole interval for what takes no time, which proves nothing.
