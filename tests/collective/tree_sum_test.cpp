@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -133,6 +134,30 @@ TYPED_TEST(TreeSum, WithAStepIsTheSumAndThenTheStepOfEachRange) {
     }
     EXPECT_EQ(parameters, expected_parameters) << count << " leaves";
     EXPECT_EQ(velocity, expected_velocity) << count << " leaves";
+  }
+}
+
+TYPED_TEST(TreeSum, LeavesRangesAloneThatAreToBe) {
+  using T = TypeParam;
+  auto ranges = some_ranges<T>();
+  ranges[1] = {.end = ranges[1].end, .left_alone = true};
+  // They are not read, either.
+  for (std::vector<T>& leaf : this->leaves_) {
+    std::fill(leaf.begin() + 1, leaf.begin() + 1500, std::numeric_limits<T>::quiet_NaN());
+  }
+  for (const std::size_t count : {1U, 8U, 21U}) {
+    const auto before = random_values<T>(kLength, 1000);
+    const auto velocity_before = random_values<T>(kLength, 1001);
+    auto parameters = before;
+    auto velocity = velocity_before;
+    tree_sum_sgd(this->first(count), 0, std::span(parameters), std::span(velocity),
+                 std::span<const SgdRange<T>>(ranges));
+    for (std::size_t i = 1; i < 1500; ++i) {
+      ASSERT_EQ(parameters[i], before[i]) << count << " leaves, " << i;
+      ASSERT_EQ(velocity[i], velocity_before[i]) << count << " leaves, " << i;
+    }
+    EXPECT_NE(parameters[0], before[0]) << count << " leaves";
+    EXPECT_NE(parameters[1500], before[1500]) << count << " leaves";
   }
 }
 

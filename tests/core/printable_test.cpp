@@ -54,6 +54,7 @@ TEST(ShellQuoted, LeavesPlainWordsAlone) {
 
 TEST(ShellQuoted, IsOneWordToAShell) {
   EXPECT_EQ(shell_quoted("sp ace"), "'sp ace'");
+  EXPECT_EQ(shell_quoted("=ls"), "'=ls'") << "a command's path to zsh";
   for (const std::string word : {"sp ace", "it's", "$HOME", "a;b", "`x`", "~", "*", "", "\"", "\\",
                                  "a&b", "#c", "=ls", "(d)", "!e", "{f,g}"}) {
     EXPECT_EQ(read_by("sh", shell_quoted(word)), word);

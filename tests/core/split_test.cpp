@@ -1,3 +1,7 @@
+#include <array>
+#include <span>
+#include <string_view>
+
 #include <gmock/gmock.h>
 
 #include "base/core/text/text.hpp"
@@ -16,6 +20,20 @@ TEST(SplitAt, CutsAtEveryMark) {
 TEST(SplitAt, KeepsEmptyPieces) {
   EXPECT_THAT(split_at("", ','), ElementsAre(""));
   EXPECT_THAT(split_at(",a,,b,", ','), ElementsAre("", "a", "", "b", ""));
+}
+
+TEST(ArgumentsBegin, AtACommaBeforeAName) {
+  const auto arguments = [](std::string_view text, std::span<const std::string_view> lists = {}) {
+    return text.substr(arguments_begin(text, lists));
+  };
+  EXPECT_EQ(arguments("a,b.csv"), "");
+  EXPECT_EQ(arguments("a,b.csv,label=y"), ",label=y");
+  EXPECT_EQ(arguments("a,B=1.csv,x=1,y=2"), ",x=1,y=2");
+  EXPECT_EQ(arguments("a,x=1,b.csv,y=2"), ",y=2") << "it belongs to the path";
+  constexpr std::array<std::string_view, 1> kLists{"types"};
+  EXPECT_EQ(arguments("a,b.csv,types=c:number,d:number,label=y", kLists),
+            ",types=c:number,d:number,label=y");
+  EXPECT_EQ(arguments("a,b.csv,types=c:number,d:number,label=y"), ",label=y");
 }
 
 }  // namespace

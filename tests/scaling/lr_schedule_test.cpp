@@ -47,7 +47,7 @@ TEST(LrSchedule, HasTheFormulas) {
   expect_factors("cosine:total=4", {0, 1, 2, 4, 5}, {1, 0.5 + std::sqrt(0.125), 0.5, 0, 0});
   expect_factors("cosine:total=4,floor=0.5", {0, 2, 4}, {1, 0.75, 0.5});
   expect_factors("exponential:gamma=0.9", {0, 1, 2.5}, {1, 0.9, std::pow(0.9, 2.5)});
-  expect_factors("warmup:length=4", {0, 1, 4, 9}, {0, 0.25, 1, 1});
+  expect_factors("warmup:length=4", {0, 1, 4, 4.5, 9}, {0, 0.25, 1, 1, 1});
   expect_factors("warmup:length=4,start=0.2", {0, 2, 4}, {0.2, 0.6, 1});
   expect_factors("warmup-cosine:warmup=2,total=6", {0, 1, 2, 4, 6}, {0, 0.5, 1, 0.5, 0});
 }

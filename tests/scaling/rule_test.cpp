@@ -5,6 +5,7 @@
 
 #include <rubato/numbers/rule.hpp>
 
+#include "numbers/scaling/lbsgd_rule.hpp"
 #include "numbers/scaling/rules.hpp"
 #include "support/error_of.hpp"
 
@@ -106,6 +107,15 @@ TEST(Rules, RefuseArgumentsThatDoNothing) {
   EXPECT_EQ(error("adascale:smoothing=0"), "no error");
   EXPECT_THAT(error("adascale:smoothing=0,averaging=mean-first"),
               HasSubstr("averaging: does nothing with smoothing=0"));
+}
+
+TEST(Lbsgd, WarmsUpToItsEndAndNoFurther) {
+  for (const LbsgdWarmup warmup : {LbsgdWarmup::linear, LbsgdWarmup::power2, LbsgdWarmup::sqrt}) {
+    EXPECT_LT(lbsgd_factor(warmup, 4, 9.5, 10), 4);
+    for (const double updates : {10.0, 10.5, 11.0, 100.0}) {
+      EXPECT_EQ(lbsgd_factor(warmup, 4, updates, 10), 4) << updates;
+    }
+  }
 }
 
 TEST(Rules, HaveNoStateButTheirOwn) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -224,6 +225,22 @@ TEST(NamedArray, IsReadAsWhatItHolds) {
   EXPECT_EQ(array.values<double>()[0], 3);
   EXPECT_EQ(error_of([&] { static_cast<void>(array.values<float>()); }),
             "'w' holds F64, and F32 was asked for; accepted: F64");
+}
+
+TEST(NamedArray, IsReadFromAnArrayOfItsShapeAlone) {
+  State state;
+  state.put_array("w", {.type = ElementType::f64, .shape = {2, 3}, .bytes = std::string(48, '\1')});
+  std::vector<double> values(6);
+  const auto error = [&](std::vector<std::int64_t> shape) {
+    const NamedArray array{
+        .name = "w", .type = ElementType::f64, .shape = std::move(shape), .data = values.data()};
+    return error_of([&] { read_array(state, "", array); });
+  };
+  EXPECT_EQ(error({3, 2}),
+            "the state's 'w' is F64 of shape [2, 3], the model's F64 of shape [3, 2]");
+  EXPECT_EQ(values, std::vector<double>(6));
+  EXPECT_EQ(error({2, 3}), "no error");
+  EXPECT_NE(values[5], 0);
 }
 
 TEST(StateFile, KeepsEveryBit) {
