@@ -294,6 +294,8 @@ TEST_F(ImageFolder, HasColoursWhereOneImageHasThem) {
   EXPECT_THAT(data.train.inputs.shape(), ElementsAre(3, 1, 2));
   EXPECT_EQ(data.train.input(0), raw({7, 7, 7, 7, 7, 7}));
   EXPECT_EQ(data.train.input(1), raw({1, 4, 2, 5, 3, 6}));
+  grey("a/3.png", 8);
+  EXPECT_THAT(read().train.inputs.shape(), ElementsAre(3, 1, 2)) << "whichever comes last";
 }
 
 TEST_F(ImageFolder, SaysWhatItLacks) {

@@ -210,6 +210,9 @@ TEST(IdxSamples, HaveAsManyClassesAsTheLabelsHave) {
   write("train", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   write("t10k", {9});
   EXPECT_THAT(read_idx_samples(folder.path()).notes, ElementsAre());
+  write("t10k", {11});
+  EXPECT_EQ(read_idx_samples(folder.path()).classes, 12) << "those of the test set, too";
+  write("t10k", {9});
   write("train", {3, 7});
   EXPECT_EQ(read_idx_samples(folder.path()).classes, 10) << "as MNIST has";
   EXPECT_THAT(read_idx_samples(folder.path()).notes,

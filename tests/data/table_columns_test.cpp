@@ -118,6 +118,10 @@ TEST_F(TableColumns, RefuseTextsThatAreMeantAsNumbers) {
   EXPECT_THAT(error(table("#%")), testing::Not(HasSubstr("decimal")));
   EXPECT_EQ(read(table("#%"), {.types = {{"a", ColumnKind::categories}}}).train.inputs.elements(),
             8);
+  // A few others among them do not make categories of all.
+  EXPECT_THAT(error(table("#%") + "x;0\nx;0\nx;1\nx;1\n"),
+              HasSubstr("and 40 of its 44 texts look like numbers"));
+  EXPECT_EQ(error(table("#%") + "x;0\nx;0\nx;1\nx;1\nx;1\n"), "no error");
   // Categories with digits.
   for (const char* const text : {"A#", "zone #", "a-#", "#\xC3\xA9", "Quarter # 2024", "x"}) {
     EXPECT_EQ(error(table(text)), "no error") << text;

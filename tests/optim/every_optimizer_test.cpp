@@ -130,6 +130,36 @@ TEST(Lars, TakesTheRateWhereTheWeightsOrTheGradientAreZero) {
   }
 }
 
+// A rule that sums gradients gives the rate of one minibatch: the same step as with the mean of
+// three at three times the rate.
+TEST(Lars, IsTheSameOfASumAsOfItsMean) {
+  test::FlatProblem mean(test::kThreeTensors);
+  mean.draw(1);
+  test::FlatProblem sum = mean;
+  const auto step = [](test::FlatProblem& of, double minibatches, double summed,
+                       const Rates& rates) {
+    Workers workers(1);
+    const auto lars = make_optimizer<double>(
+        {.method = LarsOptions{.trust = 0.02}, .weight_decay = 0.01}, of.layout({0, 0, 0}), {});
+    std::vector<ParameterNorms> norms;
+    for (std::size_t i = 0; i < of.sizes.size(); ++i) {
+      norms.push_back(
+          {.weight_square = test::square_sum(of.values(i)),
+           .gradient_square = test::square_sum(of.sum_of(i)) / (minibatches * minibatches)});
+    }
+    lars->step({.parameters = of.parameters,
+                .gradient_sum = of.sum,
+                .gradient_factor = 1 / minibatches,
+                .rates = rates,
+                .layers = norms,
+                .summed = summed},
+               workers);
+  };
+  step(mean, 3, 1, {.update_rate = 0.3});
+  step(sum, 1, 3, {.update_rate = 0.1, .weight_decay_factor = 3});
+  EXPECT_TRUE(all_close(sum.parameters, mean.parameters, 1e-12, 1e-14));
+}
+
 std::unique_ptr<FlatOptimizer<double>> around(std::unique_ptr<FlatOptimizer<double>> optimizer,
                                               const std::optional<LookaheadOptions>& lookahead) {
   if (!lookahead) return optimizer;
