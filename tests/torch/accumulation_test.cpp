@@ -438,7 +438,7 @@ class GatedNet : public nn::Module {
     const at::Tensor out = linear_(x);
     return is_open_for(x) ? out + gate_(x) : out;
   }
-  static bool is_open_for(const at::Tensor& x) { return x.sum().item<double>() > 16; }
+  static bool is_open_for(const at::Tensor& x) { return x.sum().item<double>() > 10; }
 
  private:
   nn::Linear gate_{kRegressionWidth, kRegressionWidth};
@@ -520,8 +520,11 @@ TEST(Unreached, ParametersStayAsTheyAreAsInPyTorch) {
     options.optimizer = own;
     const Accumulated expected = accumulate(make, batches, options);
     EXPECT_THAT(expected.gate, testing::Contains(true));
-    EXPECT_THAT(std::vector<bool>(expected.gate.begin() + 1, expected.gate.end()),
-                testing::Contains(false));
+    const std::vector<bool> closed_again{true, false};
+    EXPECT_NE(std::search(expected.gate.begin(), expected.gate.end(), closed_again.begin(),
+                          closed_again.end()),
+              expected.gate.end())
+        << "what an optimizer remembers of it matters in a step that does not reach it any more";
     const auto expect_same = [&](const TrainOptions& with) {
       TorchTrainer trainer = gated_trainer(with, batches);
       trainer.fit();

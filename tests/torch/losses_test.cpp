@@ -174,6 +174,19 @@ TEST(ClassWeights, CountInTestsToo) {
   const at::Tensor right = logits.argmax(2).eq(data.targets).logical_and(counted);
   EXPECT_DOUBLE_EQ(found.accuracy.value(),
                    right.sum().item<double>() / counted.sum().item<double>());
+  // Also where what is ignored is a class.
+  TorchTrainer ignoring(model_factory<Tagger>(), cross_entropy_loss({.ignore = 1}),
+                        TensorDataset{.inputs = data.inputs, .targets = data.targets.clamp(0)},
+                        Trace::constant(16), options_of());
+  const auto& weights = ignoring.parameters();
+  const at::Tensor scores = at::linear(data.inputs, weights[0].tensor, weights[1].tensor);
+  const at::Tensor classes_of_data = data.targets.clamp(0);
+  const at::Tensor some = classes_of_data.ne(1);
+  const at::Tensor good = scores.argmax(2).eq(classes_of_data).logical_and(some);
+  EXPECT_DOUBLE_EQ(
+      ignoring.evaluate(TensorDataset{.inputs = data.inputs, .targets = classes_of_data})
+          .accuracy.value(),
+      good.sum().item<double>() / some.sum().item<double>());
   const TensorDataset nothing{.inputs = data.inputs.narrow(0, 40, 8),
                               .targets = data.targets.narrow(0, 40, 8)};
   EXPECT_EQ(error_of([&] { static_cast<void>(trainer.evaluate(nothing)); }),
