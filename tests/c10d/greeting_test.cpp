@@ -24,6 +24,8 @@ TEST(Greeting, IsReadAsItWasWritten) {
   Greeting written = greeting();
   written.equal[1].text = "with \"quotes\"";
   EXPECT_EQ(parse_greeting(greeting_text(written), 1), written);
+  written.brings = 12;
+  EXPECT_EQ(parse_greeting(greeting_text(written), 1), written);
   // It is shown to people.
   written.machine = "\033[2Jnode\n";
   EXPECT_EQ(parse_greeting(greeting_text(written), 1).machine, "?[2Jnode?");
