@@ -137,6 +137,20 @@ TEST_F(PlotCommandTest, DrawsTheChoicesOfAnExperiment) {
               HasSubstr(" title ' elastic_linear_seed-1'"));
 }
 
+// The trace is the same for all of them.
+TEST_F(PlotCommandTest, NamesChoicesByWhatDiffers) {
+  folder_.write("exp/design.toml",
+                "model = \"softmax\"\ntrace = \"128\"\n[axes]\nrule = [\"linear\", \"root\"]\n"
+                "seed = \"1..2\"\n");
+  for (const char* const run : {"128_linear_seed-1", "128_root_seed-1"}) {
+    folder_.write(fmt::format("exp/runs/{}/metrics.jsonl", run),
+                  R"({"kind":"step","step":0,"epoch":0,"batch":64,"cores":2,"loss":1})"
+                  "\n");
+  }
+  EXPECT_THAT(plotted({"exp", "--y", "loss"}),
+              ContainsRegex("\n +samples\n +\\*\\* linear\n +\\+\\+ root\n$"));
+}
+
 TEST_F(PlotCommandTest, NamesRunsThatItDoesNotDraw) {
   train("runs/clocked", {"--clock", "virtual"});
   train("runs/plain");

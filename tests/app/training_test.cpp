@@ -240,6 +240,11 @@ TEST(RunMessages, SayByHowMuchATargetIsMissed) {
   EXPECT_EQ(missed("50.5,best", 0.6, 0.5),
             "the best test accuracy 50.00 % is below --target-accuracy 50.5 %");
   EXPECT_EQ(missed("50", {}, {}), "test accuracy 0.00 % is below --target-accuracy 50 %");
+  TrainResult without;
+  without.final_test = Evaluation{.samples = 1, .loss = 0, .accuracy = {}, .top_k_accuracy = {}};
+  EXPECT_EQ(missed_target(parsed_options({"--target-accuracy=50"}).run, without),
+            "--target-accuracy 50 %: the outputs do not tell the classes apart, and have no "
+            "accuracy");
 }
 
 TEST(RunMessages, SayWhatDoesNothing) {

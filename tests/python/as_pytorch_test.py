@@ -13,7 +13,8 @@ import torch
 from support import TestCase
 from torch import nn
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (DataLoader, Dataset, IterableDataset, RandomSampler, Subset, TensorDataset,
+                              WeightedRandomSampler)
 
 OPTIONS = {"trace": 64, "ref_batch": 64, "epochs": 3, "lr": 0.2}
 
@@ -139,6 +140,7 @@ class DataSets(TestCase):
                 return self.sample(index)
 
         for data, words in ((DataLoader(pairs, sampler=WeightedRandomSampler([1.0] * 512, 512)), "a sampler of its own"),
+                            (DataLoader(pairs, sampler=RandomSampler(pairs, replacement=True)), "a sampler of its own"),
                             (DataLoader(pairs, batch_size=None), "a sampler of its own"),
                             (Of(lambda i: {"x": inputs[i], "y": targets[i]}), "of type dict; accepted: \\(inputs, targets\\)"),
                             (Of(lambda i: inputs[i]), "of type Tensor; accepted: \\(inputs, targets\\)"),

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <rubato/runs/run_configuration.hpp>
+
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -88,6 +90,30 @@ TEST(RunRequest, GoesOnWithAFolderOrOneOfItsCheckpoints) {
     EXPECT_EQ(asked(text).resume, run) << text;
     EXPECT_EQ(asked(text).checkpoint, text);
   }
+}
+
+TEST(RunRequest, IsCompleteWhereTheRunHasAllOfItsEpochs) {
+  const test::TempFolder folder;
+  RunRequest request{.out = folder.path(), .continues = true};
+  request.run.epochs = 3;
+  EXPECT_FALSE(is_complete(request)) << "nothing is there";
+  folder.write("config.toml", to_toml(request.run));
+  EXPECT_FALSE(is_complete(request)) << "it has not ended";
+  folder.write("summary.json", R"({"epochs": 3})");
+  EXPECT_TRUE(is_complete(request));
+  request.run.epochs = 4;
+  EXPECT_FALSE(is_complete(request));
+  request.continues = false;
+  request.run.epochs = 3;
+  EXPECT_FALSE(is_complete(request)) << "a new run is asked for";
+}
+
+// The process was killed before it had written its configuration.
+TEST(RunRequest, BeginsTheRunInAFolderThatHasNothingYet) {
+  const test::TempFolder folder;
+  const RunLocation location = location_of({.out = folder.path(), .continues = true}, {});
+  EXPECT_EQ(location.path(), folder.path());
+  EXPECT_FALSE(location.from());
 }
 
 TEST(RunRequest, IsForOneFolderOrNone) {
