@@ -4,33 +4,27 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/core/portable_math.hpp"
-
-// Eigen runs without vectors, for one order of sums on every CPU, and under a name that no other
-// file uses, so that the linker cannot mix the two.
-#define EIGEN_DONT_VECTORIZE
-#define Eigen rubato_eigen_scalar
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 
 namespace rubato {
 
 namespace {
 
 // The unknowns are in the order of ThroughputModel::visit_state().
-constexpr Eigen::Index kGradientBase = 0;
-constexpr Eigen::Index kGradientSlope = 1;
-constexpr Eigen::Index kHostBase = 2;
-constexpr Eigen::Index kHostSlope = 3;
-constexpr Eigen::Index kNetworkBase = 4;
-constexpr Eigen::Index kNetworkSlope = 5;
-constexpr Eigen::Index kGamma = 6;
-constexpr Eigen::Index kUnknowns = 7;
+constexpr std::size_t kGradientBase = 0;
+constexpr std::size_t kGradientSlope = 1;
+constexpr std::size_t kHostBase = 2;
+constexpr std::size_t kHostSlope = 3;
+constexpr std::size_t kNetworkBase = 4;
+constexpr std::size_t kNetworkSlope = 5;
+constexpr std::size_t kGamma = 6;
+constexpr std::size_t kUnknowns = 7;
 
-using Unknowns = Eigen::Matrix<double, kUnknowns, 1>;
-using Normal = Eigen::Matrix<double, kUnknowns, kUnknowns>;
+using Unknowns = std::array<double, kUnknowns>;
+using Normal = std::array<Unknowns, kUnknowns>;
 
 // The weight of the terms that draw unknowns towards 0, so that times which do not determine them
 // leave them small.
@@ -94,7 +88,8 @@ class ThroughputProblem {
   }
 
   [[nodiscard]] Unknowns start(double gamma) const {
-    Unknowns at = Unknowns::Constant(0.1);
+    Unknowns at;
+    at.fill(0.1);
     at[kGradientSlope] = 1;
     at[kGamma] = gamma;
     return within(at);
@@ -102,11 +97,9 @@ class ThroughputProblem {
 
   // The nearest feasible point; unknowns that are not free are 0, and gamma is 1.
   [[nodiscard]] Unknowns within(const Unknowns& at) const {
-    Unknowns result;
-    for (Eigen::Index i = 0; i < kUnknowns; ++i) {
-      result[i] = free_[static_cast<std::size_t>(i)]
-                      ? std::clamp(at[i], least(i), i == kGamma ? kMostGamma : 1e9)
-                      : least(i);
+    Unknowns result{};
+    for (std::size_t i = 0; i < kUnknowns; ++i) {
+      result[i] = free_[i] ? std::clamp(at[i], least(i), i == kGamma ? kMostGamma : 1e9) : least(i);
     }
     return result;
   }
@@ -116,26 +109,30 @@ class ThroughputProblem {
                             Normal* hessian = nullptr) const {
     double sum = 0;
     for (const Row& row : rows_) {
-      Unknowns derivative = Unknowns::Zero();
+      Unknowns derivative{};
       const double residual = residual_of(row, at, derivative);
       sum += residual * residual / 2;
       if (gradient == nullptr) continue;
-      *gradient += residual * derivative;
-      *hessian += derivative * derivative.transpose();
+      for (std::size_t i = 0; i < kUnknowns; ++i) {
+        (*gradient)[i] += residual * derivative[i];
+        for (std::size_t j = 0; j < kUnknowns; ++j) {
+          (*hessian)[i][j] += derivative[i] * derivative[j];
+        }
+      }
     }
-    for (Eigen::Index i = kHostBase; i < kUnknowns; ++i) {
+    for (std::size_t i = kHostBase; i < kUnknowns; ++i) {
       const double off = kRidge * (at[i] - least(i));
       sum += off * off / 2;
       if (gradient == nullptr) continue;
       (*gradient)[i] += kRidge * off;
-      (*hessian)(i, i) += kRidge * kRidge;
+      (*hessian)[i][i] += kRidge * kRidge;
     }
     return sum;
   }
 
   // True if the unknown may move: it is neither fixed nor pushed against its bound.
-  [[nodiscard]] bool moves(Eigen::Index i, const Unknowns& at, const Unknowns& gradient) const {
-    if (!free_[static_cast<std::size_t>(i)]) return false;
+  [[nodiscard]] bool moves(std::size_t i, const Unknowns& at, const Unknowns& gradient) const {
+    if (!free_[i]) return false;
     if (at[i] <= least(i) && gradient[i] >= 0) return false;
     return i != kGamma || at[i] < kMostGamma || gradient[i] > 0;
   }
@@ -143,7 +140,7 @@ class ThroughputProblem {
   [[nodiscard]] ThroughputModel model_of(Unknowns at) const {
     const double mean = exact::exp(log_mean_);
     // A value this close to its bound is on it.
-    at = (at.array() < kNothing).select(0, at);
+    for (double& value : at) value = value < kNothing ? 0 : value;
     return {.gradient_base = at[kGradientBase] * mean,
             .gradient_slope = at[kGradientSlope] * mean / most_load_,
             .host_base = at[kHostBase] * mean,
@@ -160,13 +157,13 @@ class ThroughputProblem {
     double load = 0;
     // Index of the base of the cores' sum; its slope is the next one. kGamma for one core, without
     // a sum.
-    Eigen::Index base = kGamma;
+    std::size_t base = kGamma;
     double more = 0;
   };
 
   static double more_than_two(std::int64_t cores) { return static_cast<double>(cores - 2); }
 
-  static double least(Eigen::Index i) {
+  static double least(std::size_t i) {
     if (i == kGradientSlope) return kLeastSlope;
     return i == kGamma ? 1 : 0;
   }
@@ -208,6 +205,53 @@ class ThroughputProblem {
   std::vector<Row> rows_;
 };
 
+// The sum of `term(i)` over i from `begin` to below `end`, in the order of a binary tree.
+template <class Term>
+double sum_in_halves(std::size_t begin, std::size_t end, const Term& term) {
+  if (end - begin < 2) return end == begin ? 0 : term(begin);
+  const std::size_t middle = begin + (end - begin) / 2;
+  return sum_in_halves(begin, middle, term) + sum_in_halves(middle, end, term);
+}
+
+// Solves a system of linear equations with a symmetric, positive definite matrix, of which the
+// lower triangle is used: LDL^T with the largest element of the diagonal first. The order of all
+// sums is fixed and gives the bits of Eigen's LDLT without vectors.
+Unknowns solution_of(Normal matrix, Unknowns right) {
+  std::array<std::size_t, kUnknowns> swapped{};
+  for (std::size_t k = 0; k < kUnknowns; ++k) {
+    std::size_t largest = k;
+    for (std::size_t i = k + 1; i < kUnknowns; ++i) {
+      if (std::fabs(matrix[i][i]) > std::fabs(matrix[largest][largest])) largest = i;
+    }
+    swapped[k] = largest;
+    if (largest != k) {
+      for (std::size_t j = 0; j < k; ++j) std::swap(matrix[k][j], matrix[largest][j]);
+      for (std::size_t i = largest + 1; i < kUnknowns; ++i) {
+        std::swap(matrix[i][k], matrix[i][largest]);
+      }
+      std::swap(matrix[k][k], matrix[largest][largest]);
+      for (std::size_t i = k + 1; i < largest; ++i) std::swap(matrix[i][k], matrix[largest][i]);
+    }
+    for (std::size_t i = k; i < kUnknowns; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < k; ++j) sum += matrix[i][j] * (matrix[j][j] * matrix[k][j]);
+      matrix[i][k] -= sum;
+    }
+    for (std::size_t i = k + 1; i < kUnknowns; ++i) matrix[i][k] /= matrix[k][k];
+  }
+  for (std::size_t i = 0; i < kUnknowns; ++i) std::swap(right[i], right[swapped[i]]);
+  for (std::size_t i = 1; i < kUnknowns; ++i) {
+    right[i] -= sum_in_halves(0, i, [&](std::size_t j) { return matrix[i][j] * right[j]; });
+  }
+  for (std::size_t i = 0; i < kUnknowns; ++i) right[i] /= matrix[i][i];
+  for (std::size_t i = kUnknowns; i-- > 0;) {
+    right[i] -=
+        sum_in_halves(i + 1, kUnknowns, [&](std::size_t j) { return matrix[j][i] * right[j]; });
+  }
+  for (std::size_t i = kUnknowns; i-- > 0;) std::swap(right[i], right[swapped[i]]);
+  return right;
+}
+
 struct Minimum {
   Unknowns at;
   double cost = 0;
@@ -218,22 +262,23 @@ Minimum minimum_from(const ThroughputProblem& problem, const Unknowns& start) {
   Minimum best{.at = start, .cost = problem.cost(start)};
   double damping = kFirstDamping;
   for (int iteration = 0; iteration < kMostIterations; ++iteration) {
-    Unknowns gradient = Unknowns::Zero();
-    Normal hessian = Normal::Zero();
+    Unknowns gradient{};
+    Normal hessian{};
     static_cast<void>(problem.cost(best.at, &gradient, &hessian));
-    for (Eigen::Index i = 0; i < kUnknowns; ++i) {
+    for (std::size_t i = 0; i < kUnknowns; ++i) {
       if (problem.moves(i, best.at, gradient)) continue;
-      hessian.row(i).setZero();
-      hessian.col(i).setZero();
-      hessian(i, i) = 1;
+      for (std::size_t j = 0; j < kUnknowns; ++j) hessian[i][j] = hessian[j][i] = 0;
+      hessian[i][i] = 1;
       gradient[i] = 0;
     }
     bool better = false;
     double gain = 0;
     while (!better && damping <= kMostDamping) {
       Normal damped = hessian;
-      damped.diagonal() *= 1 + damping;
-      const Unknowns at = problem.within(best.at - damped.ldlt().solve(gradient));
+      for (std::size_t i = 0; i < kUnknowns; ++i) damped[i][i] *= 1 + damping;
+      Unknowns at = solution_of(damped, gradient);
+      for (std::size_t i = 0; i < kUnknowns; ++i) at[i] = best.at[i] - at[i];
+      at = problem.within(at);
       const double cost = problem.cost(at);
       better = cost < best.cost;
       if (better) {
