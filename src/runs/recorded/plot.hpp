@@ -54,7 +54,7 @@ struct Plot {
 [[nodiscard]] Plot::Curve mean_curve(std::string name,
                                      std::span<const std::vector<PlotPoint>> runs);
 
-/// What a plot is drawn as: a picture of this type, or the characters of a terminal.
+/// The form of a drawing: a picture of this type, or the characters of a terminal.
 struct PlotForm {
   enum class Type { svg, png, pdf, text };
 
