@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -35,6 +36,19 @@ namespace rubato {
 ///     model.pt       the trained model, for Python's torch.jit.load, if it came as TorchScript
 class RunFolder {
  public:
+  static constexpr std::string_view kConfiguration = "config.toml";
+  static constexpr std::string_view kTrace = "trace.csv";
+  static constexpr std::string_view kMetrics = "metrics.jsonl";
+  static constexpr std::string_view kHosts = "hosts.log";
+  static constexpr std::string_view kMoved = "moved.txt";
+  static constexpr std::string_view kCheckpoints = "checkpoints";
+  static constexpr std::string_view kSummary = "summary.json";
+  static constexpr std::string_view kModel = "model.pt";
+  /// The files that a run writes when it ends, and those of its best epoch.
+  static constexpr std::array<std::string_view, 4> kResults{kSummary, kModel, "weights.pt",
+                                                            "weights.safetensors"};
+  static constexpr std::array<std::string_view, 2> kBest{"best.pt", "best.safetensors"};
+
   /// Creates the folder and its parents. Throws Error when it exists or cannot be created.
   explicit RunFolder(std::filesystem::path path);
   /// Opens the folder of an existing run. Throws Error when there is no such folder, and when

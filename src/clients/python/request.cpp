@@ -11,6 +11,7 @@
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/plugin.hpp"
@@ -45,7 +46,8 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
   if (out) request->out = *out;
   if (resume) ask_to_resume(*request, *resume);
   if (config || resume) {
-    const auto file = config ? std::filesystem::path(*config) : *request->resume / "config.toml";
+    const auto file =
+        config ? std::filesystem::path(*config) : *request->resume / RunFolder::kConfiguration;
     request->run = read_configuration(file, kArguments, request->run);
   }
   return request;

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
@@ -118,7 +119,7 @@ std::string answer_html(const AnswerDocument& document) {
 std::string made_with(const RecordedExperiment& experiment, const fs::path& folder) {
   Rows rows;
   for (const Answer::Run& run : experiment.answer.runs) {
-    const fs::path file = files_of(folder, run.name, false).folder / "summary.json";
+    const fs::path file = files_of(folder, run.name, false).folder / RunFolder::kSummary;
     if (!is_there(file)) continue;
     const auto summary = nlohmann::json::parse(read_file(file), nullptr, false);
     for (auto& row : summary_rows(summary)) {

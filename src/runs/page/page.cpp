@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
@@ -177,7 +178,7 @@ void add_hashes(const ThinnedRun& run, Rows& rows) {
 }  // namespace
 
 std::string reproduction_of(const ThinnedRun& run) {
-  const std::string config = (std::filesystem::path(run.name) / "config.toml").string();
+  const std::string config = (std::filesystem::path(run.name) / RunFolder::kConfiguration).string();
   const std::string hosts = option_of(run, "hosts");
   std::string html =
       fmt::format("<pre tabindex=\"0\">rubato {}train --config {}</pre>\n",
@@ -191,9 +192,9 @@ std::string reproduction_of(const ThinnedRun& run) {
   Rows rows = summary_rows(run.summary);
   add_hashes(run, rows);
   html += facts("What it was computed with, and its results", 3, rows);
-  if (!run.configuration.empty()) html += folded("config.toml", run.configuration);
+  if (!run.configuration.empty()) html += folded(RunFolder::kConfiguration, run.configuration);
   if (!run.hosts.empty()) {
-    html += folded("hosts.log", fmt::to_string(fmt::join(run.hosts, "\n")));
+    html += folded(RunFolder::kHosts, fmt::to_string(fmt::join(run.hosts, "\n")));
   }
   return html;
 }

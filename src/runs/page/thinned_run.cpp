@@ -35,7 +35,7 @@ void read_options(const fs::path& file, ThinnedRun& run) {
 
 std::vector<std::int64_t> checkpoints_of(const fs::path& folder) {
   std::vector<std::int64_t> steps;
-  for (const fs::path& file : CheckpointFolder(folder / "checkpoints", 1).files()) {
+  for (const fs::path& file : CheckpointFolder(folder / RunFolder::kCheckpoints, 1).files()) {
     if (const auto count = CheckpointFolder::steps_of(file)) steps.push_back(*count);
   }
   std::ranges::sort(steps);
@@ -86,14 +86,14 @@ ThinnedRun read_run(const std::string& given, std::size_t columns) {
   std::string name = given;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   ThinnedRun run(name, columns);
-  read_options(folder / "config.toml", run);
-  read_summary(folder / "summary.json", run);
-  read_hosts(folder / "hosts.log", run);
+  read_options(folder / RunFolder::kConfiguration, run);
+  read_summary(folder / RunFolder::kSummary, run);
+  read_hosts(folder / RunFolder::kHosts, run);
   run.step_figures = step_figures(folder / kTimelineFile);
-  read_metrics(folder / "metrics.jsonl", checkpoints_of(folder), run);
-  if (is_there(folder / "moved.txt")) {
-    run.warnings.push_back(
-        fmt::format("The run continued in another folder: {}", read_file(folder / "moved.txt")));
+  read_metrics(folder / RunFolder::kMetrics, checkpoints_of(folder), run);
+  if (is_there(folder / RunFolder::kMoved)) {
+    run.warnings.push_back(fmt::format("The run continued in another folder: {}",
+                                       read_file(folder / RunFolder::kMoved)));
   }
   std::ranges::stable_sort(run.marks, {}, &Mark::step);
   return run;

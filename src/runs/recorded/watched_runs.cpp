@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_run(const fs::path& folder) {
-  return is_there(folder / "config.toml") || is_there(folder / "metrics.jsonl");
+  return is_there(folder / RunFolder::kConfiguration) || is_there(folder / RunFolder::kMetrics);
 }
 
 // Appends the runs in a folder, sorted by name.

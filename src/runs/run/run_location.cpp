@@ -28,7 +28,7 @@ std::optional<Found> newest_of(const fs::path& folder, const CheckpointFolder& c
   auto found = checkpoints.newest([&](const std::string& why) { rejected.push_back(why); });
   if (!found && !rejected.empty()) {
     throw Error(fmt::format("{}: no checkpoint can be read; accepted: a run with a good one",
-                            (folder / "checkpoints").string()));
+                            (folder / RunFolder::kCheckpoints).string()));
   }
   return found;
 }
@@ -48,12 +48,12 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
 // Refuses to begin a run anew in a folder that contains its results.
 void require_nothing_to_lose(const fs::path& folder) {
   std::error_code ignored;
-  for (const char* name : {"summary.json", "model.pt", "weights.pt", "weights.safetensors"}) {
+  for (const std::string_view name : RunFolder::kResults) {
     if (!fs::exists(folder / name, ignored)) continue;
     throw Error(fmt::format(
         "{}: the run has ended and left {}, but no checkpoint to continue from; accepted: "
         "a new run, such as rubato train --config {}",
-        folder.string(), name, shell_quoted((folder / "config.toml").string())));
+        folder.string(), name, shell_quoted((folder / RunFolder::kConfiguration).string())));
   }
 }
 
@@ -96,7 +96,8 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
   const fs::path& path = location.path_;
   std::error_code ignored;
   if (fs::exists(path, ignored)) {
-    const RunConfiguration before = read_configuration(path / "config.toml", {}, configuration);
+    const RunConfiguration before =
+        read_configuration(path / RunFolder::kConfiguration, {}, configuration);
     // The trace is a copy; it and the data were compared when this host joined.
     require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
                       ResumeFrom::checkpoint);
@@ -116,7 +117,7 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
                        const std::optional<fs::path>& checkpoint, bool again) {
   require_not_moved(folder);
   named_ = checkpoint.has_value();
-  const CheckpointFolder checkpoints(folder / "checkpoints", configuration.keep);
+  const CheckpointFolder checkpoints(folder / RunFolder::kCheckpoints, configuration.keep);
   from_ =
       checkpoint ? named_one(*checkpoint, checkpoints) : newest_of(folder, checkpoints, rejected_);
   const RunConfiguration now = with_paths_from(folder, configuration);
@@ -126,8 +127,9 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
     require_nothing_to_lose(folder);
     std::error_code ignored;
     // The process was killed before it wrote the configuration.
-    if (again && !fs::exists(folder / "config.toml", ignored)) return;
-    const RunConfiguration before = read_configuration(folder / "config.toml", {}, configuration);
+    if (again && !fs::exists(folder / RunFolder::kConfiguration, ignored)) return;
+    const RunConfiguration before =
+        read_configuration(folder / RunFolder::kConfiguration, {}, configuration);
     require_resumable(with_paths_from(folder, before), now,
                       again ? ResumeFrom::checkpoint : ResumeFrom::configuration);
   }

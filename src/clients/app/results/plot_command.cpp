@@ -16,6 +16,7 @@
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/process.hpp"
@@ -145,7 +146,7 @@ std::vector<Plotted> cells_of(const path& folder) {
       Plotted cell{.name = name_of(planned, plan), .runs = {}};
       for (const std::size_t run : planned.runs) {
         const path run_folder = files_of(folder, plan.runs[run].name, false).folder;
-        if (is_there(run_folder / "metrics.jsonl")) cell.runs.push_back(run_folder);
+        if (is_there(run_folder / RunFolder::kMetrics)) cell.runs.push_back(run_folder);
       }
       if (!cell.runs.empty()) cells.push_back(std::move(cell));
     }

@@ -8,6 +8,7 @@
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "clients/app/commands.hpp"
@@ -97,7 +98,7 @@ int metrics_command(std::span<const std::string> arguments) {
       "written.");
   line.parse(arguments);
   Printing printing;
-  write_metrics_csv(run / "metrics.jsonl", kind,
+  write_metrics_csv(run / RunFolder::kMetrics, kind,
                     [&](std::string_view text) { printing.add(text); });
   printing.print();
   return 0;

@@ -16,6 +16,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/run_folder.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/file.hpp"
@@ -122,7 +123,7 @@ class EvaluateCommandLine : public CommandLine {
         "run", "RUN",
         "the folder of a run that has ended, with its model, weights and data; --run itself may "
         "be left out",
-        [](const std::string& text) { return path(text) / "config.toml"; },
+        [](const std::string& text) { return path(text) / RunFolder::kConfiguration; },
         /*is_operand=*/true);
     config([this, &read](const path& file) {
       const RunConfiguration run = read_configuration(file, {}, read.run);

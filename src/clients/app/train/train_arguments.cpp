@@ -12,6 +12,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "clients/app/line/command_line.hpp"
@@ -104,7 +105,7 @@ void define_resume(CommandLine& line, TrainArguments& arguments) {
                  "FILE; whatever is newer is kept aside",
                  [&](const std::string& text) {
                    ask_to_resume(arguments, text);
-                   return *arguments.resume / "config.toml";
+                   return *arguments.resume / RunFolder::kConfiguration;
                  });
 }
 

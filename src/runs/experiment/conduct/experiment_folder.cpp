@@ -59,7 +59,7 @@ void require_own(const fs::path& path) {
 }
 
 bool has_checkpoints(const fs::path& folder) {
-  return !CheckpointFolder(folder / "checkpoints", 1).files().empty();
+  return !CheckpointFolder(folder / RunFolder::kCheckpoints, 1).files().empty();
 }
 
 // All texts that set the option, anywhere in the design.
@@ -83,8 +83,8 @@ std::vector<std::string*> texts_of(Design& design, std::string_view option, std:
 RunState state_of(const RunFiles& files) {
   std::error_code ignored;
   if (fs::exists(files.failed, ignored)) return RunState::failed;
-  if (fs::exists(files.folder / "summary.json", ignored)) return RunState::ended;
-  const bool begun = fs::exists(files.folder / "config.toml", ignored);
+  if (fs::exists(files.folder / RunFolder::kSummary, ignored)) return RunState::ended;
+  const bool begun = fs::exists(files.folder / RunFolder::kConfiguration, ignored);
   return begun && has_checkpoints(files.folder) ? RunState::begun : RunState::absent;
 }
 
