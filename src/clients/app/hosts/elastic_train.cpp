@@ -38,7 +38,7 @@ std::optional<std::int64_t> steps_to_go_on_from(const TrainArguments& arguments)
   if (arguments.checkpoint) return CheckpointFolder::steps_of(*arguments.checkpoint);
   if (!arguments.resume && !arguments.continues) return std::nullopt;
   const fs::path& folder = arguments.resume ? *arguments.resume : *arguments.out;
-  const auto files = CheckpointFolder(folder / "checkpoints", 1).files();
+  const auto files = CheckpointFolder(folder / RunFolder::kCheckpoints, 1).files();
   return files.empty() ? std::nullopt : CheckpointFolder::steps_of(files.front());
 }
 
@@ -325,7 +325,7 @@ void ElasticTraining::tell_of_groups() {
   for (const Group& group : std::exchange(groups_, {})) {
     if (!is_first()) continue;
     const std::string line = fmt::format("after {} steps, {}", group.steps, group.story);
-    std::ofstream(run_->run().location().path() / "hosts.log", std::ios::app)
+    std::ofstream(run_->run().location().path() / RunFolder::kHosts, std::ios::app)
         << fmt::format("{} {}\n", group.time, line);
     if (!arguments_.quiet && hosts_->generation() > 1) warn(line);
   }

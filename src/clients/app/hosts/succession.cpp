@@ -230,9 +230,9 @@ RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
 }
 
 bool has_more(const fs::path& folder, std::int64_t steps) {
-  const auto files = CheckpointFolder(folder / "checkpoints", 1).files();
+  const auto files = CheckpointFolder(folder / RunFolder::kCheckpoints, 1).files();
   std::error_code ignored;
-  if (files.empty()) return fs::exists(folder / "summary.json", ignored);
+  if (files.empty()) return fs::exists(folder / RunFolder::kSummary, ignored);
   return CheckpointFolder::steps_of(files.front()).value_or(0) > steps;
 }
 
