@@ -73,7 +73,7 @@ Outcome train(const Settings& settings, const std::shared_ptr<const Workload>& w
   }
   const RunOutcome outcome = Run(configuration, workload).execute();
   const TrainResult& result = outcome.summary.value().result;
-  if (outcome.end == RunOutcome::End::diverged) return {.accuracy = {}, .steps = result.steps};
+  if (outcome.end == RunEnd::diverged) return {.accuracy = {}, .steps = result.steps};
   return {.accuracy = result.final_test.value().accuracy, .steps = result.steps};
 }
 

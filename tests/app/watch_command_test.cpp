@@ -179,7 +179,7 @@ TEST(Watch, SaysWhatItCannotWatch) {
       "in it\n");
   folder.write("run/metrics.jsonl", "[]\n");
   EXPECT_THAT(error_of({"watch", "run"}),
-              testing::StartsWith("rubato watch: run/metrics.jsonl:1: not a record of a run ("));
+              testing::StartsWith("rubato watch: run/metrics.jsonl:1: is not a line of metrics;"));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(CompareDoc, HasEveryColumnAndEveryWord) {
   EXPECT_THAT(doc, HasSubstr(doc_rows(cell_columns(answer))));
   EXPECT_THAT(doc, HasSubstr(doc_rows(run_columns(answer))));
   EXPECT_THAT(doc, HasSubstr(doc_rows(kVerdicts)));
-  const std::vector<RunEndRow> lost(kRunEnds.begin() + 1, kRunEnds.end());
+  const std::vector<ResultEndRow> lost(kResultEnds.begin() + 1, kResultEnds.end());
   EXPECT_THAT(doc, HasSubstr(doc_rows(lost)));
 }
 

@@ -122,7 +122,7 @@ TEST(AnswerFiles, AreJson) {
 
 TEST(AnswerDocument, SaysWhichRunsRanOutOfDevices) {
   Answer answer = some_answer();
-  answer.runs[11].result.end = RunEnd::out_of_devices;
+  answer.runs[11].result.end = ResultEnd::out_of_devices;
   EXPECT_THAT(text_of(answer),
               AllOf(HasSubstr("1 of 5 diverged, 1 of 5 out of devices"),
                     HasSubstr("out of devices (the availability had no devices for the rest of "

@@ -23,7 +23,7 @@ class OverviewTest : public testing::Test {
     for (std::size_t run = 0; run < 2; ++run) {
       cell.members.push_back(answer_.runs.size());
       Answer::Run& made = answer_.runs.emplace_back();
-      made.result.end = run < lost ? RunEnd::diverged : RunEnd::finished;
+      made.result.end = run < lost ? ResultEnd::diverged : ResultEnd::finished;
     }
     return answer_.cells.emplace_back(std::move(cell));
   }

@@ -69,7 +69,7 @@ TEST(Answer, HasNoMeanWhereARunHasNoValue) {
   EXPECT_EQ(wild.rank, Verdict::lost);
   EXPECT_EQ(wild.verdict, Verdict::lost);
   EXPECT_EQ(answer.cells[0].rank, Verdict::best);
-  EXPECT_THAT(answer.names_of(RunEnd::diverged), ElementsAre("wild-2"));
+  EXPECT_THAT(answer.names_of(ResultEnd::diverged), ElementsAre("wild-2"));
   EXPECT_EQ(answer.comparisons, 0);
 }
 
@@ -103,7 +103,7 @@ TEST(Answer, JudgesLossesTheOtherWayRound) {
                       .runs = std::vector<PlannedRun>(4),
                       .conditions = {"trace t"},
                       .settings = {""}};
-  std::vector<RunResult> results(4, RunResult{.end = RunEnd::finished});
+  std::vector<RunResult> results(4, RunResult{.end = ResultEnd::finished});
   for (std::size_t i = 0; i < 4; ++i) results[i].final_value = i < 2 ? 0.5 : 0.25;
   const std::vector<Measure> measures(4, Measure{.is_accuracy = false});
   EXPECT_EQ(answer_of(plan, results, measures, {}).cells[1].verdict, Verdict::better);
@@ -132,7 +132,8 @@ std::vector<TuningAnswer> tuned(const std::vector<std::vector<std::optional<doub
     cells.push_back({.setting = 0, .value = fmt::to_string(lr), .runs = {}});
     for (const auto& value : finals) {
       cells.back().runs.emplace_back();
-      results.push_back({.end = value ? RunEnd::finished : RunEnd::diverged, .final_value = value});
+      results.push_back(
+          {.end = value ? ResultEnd::finished : ResultEnd::diverged, .final_value = value});
     }
     lr *= 2;
   }
@@ -173,7 +174,7 @@ TEST(Answer, PutsTogetherWhatTheRunsOfACellMet) {
       .runs = {},
       .conditions = {"trace t"},
       .settings = {""}};
-  std::vector<RunResult> results(3, RunResult{.end = RunEnd::finished, .final_value = 0.5});
+  std::vector<RunResult> results(3, RunResult{.end = ResultEnd::finished, .final_value = 0.5});
   for (std::size_t i = 0; i < 3; ++i) plan.runs.push_back({"r", RunConfiguration(), i + 1});
   results[0].elasticity = Elasticity{
       .batch_sizes = 3, .least_batch = 64, .most_batch = 256, .fewest_cores = 4, .most_cores = 8};

@@ -35,7 +35,7 @@ inline Answer answer_to(const std::vector<CellValues>& cells,
     for (std::size_t seed = 0; seed < values.size(); ++seed) {
       cell.runs.push_back(plan.runs.size());
       plan.runs.push_back({fmt::format("{}-{}", rule, seed + 1), RunConfiguration(), seed + 1});
-      RunResult result{.end = values[seed] ? RunEnd::finished : RunEnd::diverged,
+      RunResult result{.end = values[seed] ? ResultEnd::finished : ResultEnd::diverged,
                        .final_value = values[seed],
                        .best_value = values[seed],
                        .epochs = 2};

@@ -103,18 +103,17 @@ TEST_F(Conducting, DoesDamagedRunsAgain) {
   const Conducted conducted = conduct("finish");
   EXPECT_EQ(conducted.missing, 0);
   ASSERT_TRUE(conducted.answer.has_value());
-  EXPECT_THAT(conducted.answer->names_of(RunEnd::finished),
+  EXPECT_THAT(conducted.answer->names_of(ResultEnd::finished),
               UnorderedElementsAre("64_linear_seed-42", "64_constant_seed-42",
                                    testing::HasSubstr("baseline")));
   EXPECT_THAT(notes_->started, UnorderedElementsAre("64_linear_seed-42", "64_constant_seed-42"));
   const std::string aside = (path_ / "damaged/64_").string();
-  EXPECT_THAT(
-      notes_->damaged,
-      UnorderedElementsAre(
-          testing::AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
-                         HasSubstr(": " + aside + "linear_seed-42")),
-          testing::AllOf(HasSubstr("summary.json: not a run's summary, or its metrics are damaged"),
-                         HasSubstr(": " + aside + "constant_seed-42"))));
+  EXPECT_THAT(notes_->damaged,
+              UnorderedElementsAre(
+                  testing::AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
+                                 HasSubstr(": " + aside + "linear_seed-42")),
+                  testing::AllOf(HasSubstr("summary.json: not a summary of a run"),
+                                 HasSubstr(": " + aside + "constant_seed-42"))));
 }
 
 // Its results cannot be read though it has just ended: it is missing, and tried again.
@@ -123,7 +122,7 @@ TEST_F(Conducting, LosesARunThatLeavesNoResult) {
       conduct("finish; case $out in *linear*) echo >$out/summary.json;; esac");
   EXPECT_EQ(conducted.missing, 1);
   ASSERT_TRUE(conducted.answer.has_value());
-  EXPECT_THAT(conducted.answer->names_of(RunEnd::missing), ElementsAre("64_linear_seed-42"));
+  EXPECT_THAT(conducted.answer->names_of(ResultEnd::missing), ElementsAre("64_linear_seed-42"));
   EXPECT_THAT(notes_->missing, ElementsAre("64_linear_seed-42"));
 }
 

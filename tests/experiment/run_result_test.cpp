@@ -26,7 +26,7 @@ class RunResults : public testing::Test {
 
 TEST_F(RunResults, SayWhatARunCameTo) {
   const RunResult result = read_result(write_run(folder_, "run", {0.5, 0.9, 0.8}), kAccuracy);
-  EXPECT_EQ(result.end, RunEnd::finished);
+  EXPECT_EQ(result.end, ResultEnd::finished);
   EXPECT_EQ(result.final_value, 0.8);
   EXPECT_EQ(result.best_value, 0.9);
   EXPECT_EQ(result.epochs, 3);
@@ -55,18 +55,19 @@ TEST_F(RunResults, SayWhereATargetWasReached) {
 TEST_F(RunResults, KnowRunsThatNeverLearned) {
   // The largest class has a tenth: an epoch at 11.9 % has learned nothing, and one at 12.1 % has.
   EXPECT_EQ(read_result(write_run(folder_, "a", {0.1, 0.119, 0.1}), kAccuracy).end,
-            RunEnd::never_learned);
+            ResultEnd::never_learned);
   EXPECT_EQ(read_result(write_run(folder_, "b", {0.1, 0.121, 0.1}), kAccuracy).end,
-            RunEnd::unlearned);
+            ResultEnd::unlearned);
   // To exceed it is more than to come to it.
   const double border = kAccuracy.chance + kLearned;
   EXPECT_EQ(read_result(write_run(folder_, "c", {border, border}), kAccuracy).end,
-            RunEnd::never_learned);
-  EXPECT_EQ(read_result(write_run(folder_, "d", {0.9, border}), kAccuracy).end, RunEnd::unlearned);
+            ResultEnd::never_learned);
+  EXPECT_EQ(read_result(write_run(folder_, "d", {0.9, border}), kAccuracy).end,
+            ResultEnd::unlearned);
   EXPECT_EQ(read_result(write_run(folder_, "c", {0.1, 0.1, 0.121}), kAccuracy).end,
-            RunEnd::finished);
+            ResultEnd::finished);
   const Measure skewed{.is_accuracy = true, .chance = 0.9};
-  EXPECT_EQ(read_result(write_run(folder_, "d", {0.5, 0.9}), skewed).end, RunEnd::never_learned);
+  EXPECT_EQ(read_result(write_run(folder_, "d", {0.5, 0.9}), skewed).end, ResultEnd::never_learned);
   // Their numbers are finite, and count.
   EXPECT_EQ(read_result(folder_.path() / "a", kAccuracy).final_value, 0.1);
 }
@@ -76,7 +77,7 @@ TEST_F(RunResults, KnowRunsThatDiverged) {
   const RunResult step = read_result(
       write_run(folder_, "a", {0.5}, "{\"kind\":\"step\",\"step\":9,\"applied\":false}\n", why),
       kAccuracy);
-  EXPECT_EQ(step.end, RunEnd::diverged);
+  EXPECT_EQ(step.end, ResultEnd::diverged);
   EXPECT_EQ(step.reason, "the loss became NaN");
   EXPECT_FALSE(step.has_value());
   EXPECT_EQ(step.best_value, 0.5);
@@ -84,14 +85,14 @@ TEST_F(RunResults, KnowRunsThatDiverged) {
       write_run(folder_, "b", {0.5},
                 "{\"kind\":\"epoch\",\"epoch\":1,\"steps\":3,\"test_loss\":null}\n", why),
       kAccuracy);
-  EXPECT_EQ(test.end, RunEnd::diverged);
+  EXPECT_EQ(test.end, ResultEnd::diverged);
 }
 
 // However well it did on what it had: it is no result of the training that was asked for.
 TEST_F(RunResults, KnowRunsThatRanOutOfDevices) {
   const RunResult result = read_result(
       write_run(folder_, "a", {0.5, 0.9}, "", {{"stopped", "out of devices"}}), kAccuracy);
-  EXPECT_EQ(result.end, RunEnd::out_of_devices);
+  EXPECT_EQ(result.end, ResultEnd::out_of_devices);
   EXPECT_EQ(name_of(result.end), "out of devices");
   EXPECT_FALSE(result.has_value());
   EXPECT_EQ(result.best_value, 0.9);
@@ -99,7 +100,7 @@ TEST_F(RunResults, KnowRunsThatRanOutOfDevices) {
   EXPECT_EQ(
       read_result(write_run(folder_, "b", {0.9}, "", {{"stopped", "3 hours reached"}}), kAccuracy)
           .end,
-      RunEnd::finished);
+      ResultEnd::finished);
 }
 
 TEST_F(RunResults, TakeStepsThatWereSkippedForWhatTheyAre) {
@@ -107,19 +108,19 @@ TEST_F(RunResults, TakeStepsThatWereSkippedForWhatTheyAre) {
       read_result(write_run(folder_, "a", {0.5},
                             "{\"kind\":\"step\",\"step\":9,\"applied\":false,\"skipped\":true}\n"),
                   kAccuracy);
-  EXPECT_EQ(result.end, RunEnd::finished);
+  EXPECT_EQ(result.end, ResultEnd::finished);
 }
 
 TEST_F(RunResults, KnowRunsWithoutAnEvaluation) {
   const RunResult result = read_result(write_run(folder_, "a", {}), kAccuracy);
-  EXPECT_EQ(result.end, RunEnd::failed);
+  EXPECT_EQ(result.end, ResultEnd::failed);
   EXPECT_THAT(result.reason, HasSubstr("before its first evaluation"));
 }
 
 TEST_F(RunResults, AreNotMadeOfOtherFiles) {
-  folder_.write("a/summary.json", "{\"epochs\": 1}");
+  folder_.write("a/summary.json", "{\"epochs\": \"1\"}");
   EXPECT_THAT(test::error_of([&] { return read_result(folder_.path() / "a", kAccuracy); }),
-              HasSubstr("a/summary.json: not a run's summary, or its metrics are damaged"));
+              HasSubstr("a/summary.json: not a summary of a run (epochs is \"1\")"));
 }
 
 // {"metrics_sha256": the digest of what write_run() has written}.
@@ -130,7 +131,7 @@ nlohmann::json digest_of(const std::filesystem::path& run) {
 TEST_F(RunResults, AreNotMadeOfMetricsThatSomebodyHasChanged) {
   const nlohmann::json digest = digest_of(write_run(folder_, "a", {0.5, 0.9}));
   const auto run = write_run(folder_, "a", {0.5, 0.9}, {}, digest);
-  EXPECT_EQ(read_result(run, kAccuracy).end, RunEnd::finished);
+  EXPECT_EQ(read_result(run, kAccuracy).end, ResultEnd::finished);
   const std::string metrics = test::read_file(run / "metrics.jsonl");
   for (const std::string& damaged :
        {std::string(), metrics.substr(0, metrics.size() / 2), metrics + "{}\n"}) {
@@ -147,7 +148,7 @@ TEST_F(RunResults, AreNotMadeOfMetricsThatSomebodyHasChanged) {
 TEST_F(RunResults, WithoutADigestAreBelieved) {
   const auto run = write_run(folder_, "a", {0.5, 0.9});
   folder_.write("a/metrics.jsonl", "");
-  EXPECT_EQ(read_result(run, kAccuracy).end, RunEnd::never_learned);
+  EXPECT_EQ(read_result(run, kAccuracy).end, ResultEnd::never_learned);
 }
 
 std::string step_line(int batch, int cores) {
@@ -182,7 +183,7 @@ TEST_F(RunResults, SayHowElasticTheStepsWere) {
 
 TEST_F(RunResults, OfFailuresAreTheirWords) {
   const RunResult result = read_failure(folder_.write("a.failed", "rubato train: no\nmore\n"));
-  EXPECT_EQ(result.end, RunEnd::failed);
+  EXPECT_EQ(result.end, ResultEnd::failed);
   EXPECT_EQ(result.reason, "rubato train: no\nmore");
 }
 

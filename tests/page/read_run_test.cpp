@@ -67,15 +67,25 @@ TEST_F(ReadRun, GoesAsFarAsAKilledRunWrote) {
 TEST_F(ReadRun, StopsAtADamagedLine) {
   const ThinnedRun run = read(step(0) + "{\"kind\":\n" + step(2));
   EXPECT_EQ(run.last[Axis::steps], 1);
-  EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("line 2 is damaged")));
+  EXPECT_THAT(run.warnings,
+              ElementsAre(HasSubstr(
+                  "metrics.jsonl:2: is not a line of metrics; accepted: what a run has written "
+                  "(docs/records.md); this line and all after it are left out")));
 }
 
 TEST_F(ReadRun, TakesNothingForGranted) {
+  for (const char* line :
+       {"[]", "3", "{}", R"({"kind":7})", R"({"kind":"step","step":"x"})",
+        R"({"kind":"step","step":-1})", R"({"kind":"step","step":1e30})",
+        R"({"kind":"step","substeps":["y"]})", R"({"kind":"step","decision":[1]})",
+        R"({"kind":"own","metrics":{"a":"b"}})", R"({"kind":"fault","core":null,)"}) {
+    const ThinnedRun run = read(step(0) + line + "\n" + step(1));
+    EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("metrics.jsonl:2: "))) << line;
+    EXPECT_EQ(run.last[Axis::samples], 64) << line;
+  }
   const ThinnedRun run = read(
-      "[]\n3\n{}\n{\"kind\":7}\n{\"kind\":\"step\"}\n{\"kind\":\"step\",\"step\":\"x\","
-      "\"clock\":[],\"seconds\":null,\"substeps\":[\"y\"],\"decision\":[1]}\n"
-      "{\"kind\":\"own\",\"metrics\":{\"a\":\"b\"}}\n{\"kind\":\"monitor\"}\n{\"kind\":\"fault\"}"
-      "\n");
+      "{\"kind\":\"step\"}\n{\"kind\":\"step\",\"clock\":[],\"seconds\":null}\n"
+      "{\"kind\":\"monitor\"}\n{\"kind\":\"fault\"}\n{\"kind\":\"unheard-of\"}\n");
   EXPECT_THAT(run.warnings, SizeIs(0));
   EXPECT_EQ(run.last[Axis::samples], 0);
   folder_.write("summary.json", "{\"steps\":");

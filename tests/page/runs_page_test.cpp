@@ -63,19 +63,19 @@ TEST(RunsPage, SaysHowARunEnded) {
 
 // It ended where --samples said, as one does where its epochs end.
 TEST(RunsPage, CallsARunCompleteThatUsedUpItsBudget) {
-  const auto end_with = [](const char* option, const char* value, const char* stopped) {
+  const auto end_with = [](const nlohmann::json& end, const char* stopped) {
     std::vector<ThinnedRun> runs{run_of("one", 0.875)};
-    runs[0].options[option] = value;
     runs[0].summary["stopped"] = stopped;
+    if (!end.is_null()) runs[0].summary["end"] = end;
     return document_of_runs(runs).answer;
   };
-  EXPECT_THAT(end_with("samples", "20000", "20000 samples reached"),
+  EXPECT_THAT(end_with("completed", "20000 samples reached"),
               HasSubstr("Training was completed as planned."));
-  EXPECT_THAT(end_with("hours", "2.5", "2.5 hours of the clock reached"), HasSubstr("as planned."));
-  EXPECT_THAT(end_with("iterations", "100.0", "100 iterations reached"), HasSubstr("as planned."));
-  EXPECT_THAT(end_with("money", "3", "3 of money reached"), HasSubstr("as planned."));
-  EXPECT_THAT(end_with("samples", "20000", "the trace ended"), HasSubstr("It ended early"));
-  EXPECT_THAT(end_with("samples", "many", "20000 samples reached"), HasSubstr("It ended early"));
+  EXPECT_THAT(end_with("stopped", "20000 samples reached"), HasSubstr("It ended early: 20000 "));
+  // Summaries of older programs have no end.
+  EXPECT_THAT(end_with(nullptr, "2.5 hours of the clock reached"), HasSubstr("as planned."));
+  EXPECT_THAT(end_with(nullptr, "3 of money reached"), HasSubstr("as planned."));
+  EXPECT_THAT(end_with(nullptr, "the trace ended"), HasSubstr("It ended early"));
 }
 
 TEST(RunsPage, SaysWhatHappenedInAStepAndWhatAfterIt) {

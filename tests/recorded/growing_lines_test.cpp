@@ -8,7 +8,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "runs/recorded/recorded_run.hpp"
+#include "runs/report/metrics_file.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

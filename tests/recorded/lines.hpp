@@ -13,7 +13,7 @@ inline std::string step_line(std::int64_t step, std::int64_t epoch, double loss 
                              double seconds = 0.5) {
   return fmt::format(
       R"({{"kind":"step","step":{},"epoch":{},"batch":64,"cores":2,"scale":1.0,"lr":0.25,"gain":1.5,)"
-      R"("iterations":{},"loss":{},"substeps":[2,0],"seconds":{{"wall":{}}}}})"
+      R"("iterations":{},"loss":{},"substeps":[1,0],"seconds":{{"wall":{}}}}})"
       "\n",
       step, epoch, 1.5 * static_cast<double>(step + 1), loss, seconds);
 }

@@ -77,10 +77,12 @@ TEST_F(RecordedCurveTest, HasNoPointsOfWhatWasNotMeasured) {
 TEST_F(RecordedCurveTest, SaysWhereItIsNone) {
   folder_.write("metrics.jsonl", "\n");
   EXPECT_THAT([&] { static_cast<void>(curve("loss", CurveOver::steps)); },
-              ThrowsMessage<Error>(HasSubstr("metrics.jsonl:1: not a record of a run (")));
+              ThrowsMessage<Error>(HasSubstr(
+                  "metrics.jsonl:1: is not a line of metrics; accepted: what a run has ")));
   folder_.write("metrics.jsonl", R"({"kind":"step","step":0,"batch":1,"loss":"low"})"
                                  "\n");
-  EXPECT_THROW(static_cast<void>(curve("loss", CurveOver::steps)), Error);
+  EXPECT_THAT([&] { static_cast<void>(curve("loss", CurveOver::steps)); },
+              ThrowsMessage<Error>(HasSubstr("metrics.jsonl:1: loss is \"low\"; accepted: ")));
 }
 
 }  // namespace

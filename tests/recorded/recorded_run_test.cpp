@@ -173,7 +173,8 @@ TEST_F(RecordedRunTest, LoadsNoPlugin) {
 TEST_F(RecordedRunTest, SaysWhereItIsNone) {
   append(step_line(0, 0) + "no JSON\n");
   EXPECT_THAT([&] { run_.update(); },
-              ThrowsMessage<Error>(HasSubstr("metrics.jsonl:2: not a record of a run (")));
+              ThrowsMessage<Error>(HasSubstr(
+                  "metrics.jsonl:2: is not a line of metrics; accepted: what a run has ")));
 }
 
 TEST_F(RecordedRunTest, SaysWhichSummaryIsNone) {

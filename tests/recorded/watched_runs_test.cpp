@@ -121,7 +121,7 @@ TEST_F(WatchedRunsTest, SayWhichCannotBeRead) {
   folder_.write("runs/a/metrics.jsonl", "{}\n");
   WatchedRuns runs({path("runs")});
   runs.update();
-  EXPECT_THAT(runs.runs()[0].failure, HasSubstr("metrics.jsonl:1: not a record of a run"));
+  EXPECT_THAT(runs.runs()[0].failure, HasSubstr("metrics.jsonl:1: is not a line of metrics"));
   EXPECT_EQ(runs.runs()[1].failure, "");
   WatchedRuns alone({path("runs/a")});
   EXPECT_THROW(alone.update(), Error);

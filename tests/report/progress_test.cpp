@@ -326,7 +326,7 @@ TEST(Progress, DrawsAViewOfAsManyLinesAsTheTerminalHasRoomFor) {
     const test::PseudoTerminal terminal(80, rows);
     std::string text;
     RunViewer viewer([&text](std::string_view drawn) { text += drawn; }, terminal.program(), {});
-    viewer.note(step_of(plan_of(2)), 64);
+    viewer.run().note(step_of(plan_of(2)), 64);
     viewer.draw({});
     // Without a test there are six lines.
     const std::ptrdiff_t room = std::clamp<std::ptrdiff_t>(rows - 1, 1, 6);

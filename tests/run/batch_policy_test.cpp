@@ -55,7 +55,7 @@ TEST_P(BatchPolicyOfRun, DecidesAndSaysWhy) {
   const fs::path folder = temp.path() / "run";
   const RunConfiguration configuration = adaptive_run(GetParam().batch, GetParam().clock);
   rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
-  ASSERT_EQ(run.execute().end, RunOutcome::End::completed);
+  ASSERT_EQ(run.execute().end, RunEnd::completed);
   std::istringstream lines(read_file(folder / "metrics.jsonl"));
   std::set<std::int64_t> batches;
   int explained = 0;
@@ -88,7 +88,7 @@ TEST_P(BatchPolicyOfRun, GoesOnToTheSameBits) {
   {
     rubato::Run first(configuration, dense_workload(configuration), RunLocation::create(folder));
     first.trainer().add_observer<PauseThere>();
-    ASSERT_EQ(first.execute().end, RunOutcome::End::paused);
+    ASSERT_EQ(first.execute().end, RunEnd::paused);
     first.write_checkpoint();
   }
   RunConfiguration others = configuration;

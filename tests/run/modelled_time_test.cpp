@@ -75,8 +75,9 @@ TEST(ModelledTime, IsAnEndWhereThereAreNoDevicesAnyMore) {
   configuration.on_trace_end = TraceEnd::stop;
   configuration.cluster = "substep=10,bytes=0";
   const RunOutcome outcome = outcome_of(configuration, RunLocation::create(folder));
-  EXPECT_EQ(outcome.end, RunOutcome::End::out_of_devices);
+  EXPECT_EQ(outcome.end, RunEnd::out_of_devices);
   const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
+  EXPECT_EQ(summary.at("end"), "out_of_devices");
   EXPECT_EQ(summary.at("stopped"), "out of devices");
   EXPECT_EQ(summary.at("samples"), 128);
   EXPECT_EQ(summary.at("clock").at("hours"), 90.0 / 3600);
@@ -86,7 +87,7 @@ TEST(ModelledTime, IsAnEndWhereThereAreNoDevicesAnyMore) {
   // A budget that is reached before is none of that.
   configuration.hours = 80.0 / 3600;
   const RunOutcome reached = outcome_of(configuration);
-  EXPECT_EQ(reached.end, RunOutcome::End::completed);
+  EXPECT_EQ(reached.end, RunEnd::completed);
   EXPECT_EQ(reached.summary->stopped, "0.0222222 hours of the clock reached");
   EXPECT_EQ(reached.summary->result.time->seconds, 80);
 }
@@ -130,7 +131,7 @@ TEST(ModelledTime, GoesOnAfterAPause) {
       rubato::Run run(in_modelled_time(), dense_workload(in_modelled_time()),
                       RunLocation::create(folder));
       run.trainer().add_observer<PauseBehind>(steps);
-      ASSERT_EQ(run.execute().end, RunOutcome::End::paused);
+      ASSERT_EQ(run.execute().end, RunEnd::paused);
       run.write_checkpoint();
     }
     // Its folder says all of it.

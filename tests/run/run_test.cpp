@@ -84,7 +84,7 @@ TEST(Run, LeavesAFolderThatSaysAllOfIt) {
   const RunConfiguration configuration = small();
   rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
   const RunOutcome outcome = run.execute();
-  ASSERT_EQ(outcome.end, RunOutcome::End::completed);
+  ASSERT_EQ(outcome.end, RunEnd::completed);
   EXPECT_EQ(outcome.summary->result.steps, 24);
 
   const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
@@ -142,7 +142,7 @@ TEST(Run, WritesATimelineOfATrainingThatFails) {
   EXPECT_EQ(names_in(folder / "timeline.json").count("step 8"), 1U);
   rubato::Run run(configuration, dense_workload(configuration),
                   RunLocation::resume(folder, configuration));
-  EXPECT_EQ(run.execute().end, RunOutcome::End::completed);
+  EXPECT_EQ(run.execute().end, RunEnd::completed);
   const auto names = names_in(folder / "timeline-2.json");
   EXPECT_EQ(names.count("step 5"), 0U);
   EXPECT_EQ(names.count("step 6") + names.count("step 24"), 2U);
@@ -151,7 +151,7 @@ TEST(Run, WritesATimelineOfATrainingThatFails) {
 TEST(Run, WritesNothingWhereItIsNowhere) {
   const RunConfiguration configuration = small();
   rubato::Run run(configuration, dense_workload(configuration));
-  EXPECT_EQ(run.execute().end, RunOutcome::End::completed);
+  EXPECT_EQ(run.execute().end, RunEnd::completed);
   EXPECT_EQ(test::error_of([&] { run.write_checkpoint(); }),
             "the run has no folder; accepted: RunLocation::create() or resume()");
   EXPECT_EQ(test::error_of([&] { static_cast<void>(run.write_weights()); }),
@@ -183,7 +183,7 @@ TEST(Run, GoesOnFromWhereItWasPaused) {
     auto run = std::make_unique<rubato::Run>(configuration, dense_workload(configuration),
                                              RunLocation::create(where));
     run->trainer().add_observer<PauseAfter>(11);
-    ASSERT_EQ(run->execute().end, RunOutcome::End::paused);
+    ASSERT_EQ(run->execute().end, RunEnd::paused);
     EXPECT_FALSE(fs::exists(where / "summary.json"));
     if (!in_place) {
       run->write_checkpoint();
@@ -210,7 +210,8 @@ TEST(Run, GoesOnFromWhereItWasStoppedForNow) {
       rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(where));
       run.trainer().add_observer<StopForNowAfter>(run, 11);
       const RunOutcome outcome = run.execute();
-      ASSERT_EQ(outcome.end, RunOutcome::End::completed);
+      ASSERT_EQ(outcome.end, RunEnd::stopped);
+      EXPECT_EQ(outcome.summary.value().end, RunEnd::stopped);
       EXPECT_EQ(outcome.summary.value().stopped, "after 11");
     }
     EXPECT_TRUE(fs::exists(where / "summary.json"));
@@ -420,7 +421,7 @@ TEST(Run, ThatDivergesIsAResult) {
   configuration.learning_rate = 1e30;
   rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
   const RunOutcome outcome = run.execute();
-  EXPECT_EQ(outcome.end, RunOutcome::End::diverged);
+  EXPECT_EQ(outcome.end, RunEnd::diverged);
   EXPECT_THAT(outcome.reason, testing::HasSubstr("became infinite"));
   const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
   EXPECT_EQ(summary.at("stopped"), outcome.reason);

@@ -20,7 +20,6 @@ namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-using End = SessionOutcome::End;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -70,7 +69,7 @@ TEST_F(SessionTest, StopsBetweenStepsAndGoesOnToTheSameBits) {
   {
     Session session(request, parts_of(request, impatient), impatient);
     const SessionOutcome outcome = session.execute();
-    EXPECT_EQ(outcome.end, End::stopped);
+    EXPECT_EQ(outcome.end, RunEnd::paused);
     EXPECT_FALSE(outcome.summary.has_value());
     // The end of an epoch is a question of its own.
     EXPECT_EQ(session.run().trainer().result().steps, 10);
@@ -92,7 +91,7 @@ TEST_F(SessionTest, StopsBeforeAStepThatIsInterrupted) {
     Owner owner;
     Session session(request, parts_of(request, owner), owner);
     const SessionOutcome outcome = session.execute();
-    EXPECT_EQ(outcome.end, End::stopped);
+    EXPECT_EQ(outcome.end, RunEnd::paused);
     EXPECT_EQ(outcome.checkpoint, folder_ / "checkpoints" / "step-5.safetensors");
   }
   EXPECT_EQ(trained_weights({.run = request.run, .resume = folder_}),
@@ -104,7 +103,7 @@ TEST_F(SessionTest, LeavesNothingWhereItIsKeptNowhere) {
   Owner impatient(3);
   Session session(request, parts_of(request, impatient), impatient);
   const SessionOutcome outcome = session.execute();
-  EXPECT_EQ(outcome.end, End::stopped);
+  EXPECT_EQ(outcome.end, RunEnd::paused);
   EXPECT_EQ(outcome.checkpoint, std::nullopt);
 }
 
@@ -118,7 +117,7 @@ TEST_F(SessionTest, ThatFollowsWritesNoCheckpointsAndTellsNothing) {
     SessionParts parts = parts_of(request, owner);
     parts.follows = follows;
     Session session(request, std::move(parts), owner);
-    EXPECT_EQ(session.execute().end, End::completed);
+    EXPECT_EQ(session.execute().end, RunEnd::completed);
     EXPECT_EQ(owner.told.empty(), follows);
     EXPECT_EQ(session.run().checkpoints().files().empty(), follows);
     EXPECT_EQ(session.stop().checkpoint.has_value(), !follows);
@@ -133,14 +132,14 @@ TEST_F(SessionTest, EndsWithAReasonForTheUser) {
     return session.execute();
   };
   RunConfiguration run = three_epochs();
-  EXPECT_EQ(ended(run).end, End::completed);
+  EXPECT_EQ(ended(run).end, RunEnd::completed);
   EXPECT_EQ(ended(run).reason, "");
   run.learning_rate = 1e30;
-  EXPECT_EQ(ended(run).end, End::diverged);
+  EXPECT_EQ(ended(run).end, RunEnd::diverged);
   EXPECT_THAT(ended(run).reason, testing::EndsWith("\ntry a lower --lr or another --rule"));
   run = {.model = "softmax", .trace = "64", .epochs = 1, .samples = 64, .threads = 2};
   run.target_accuracy = {.percent = 100};
-  EXPECT_EQ(ended(run).end, End::target_missed);
+  EXPECT_EQ(ended(run).end, RunEnd::target_missed);
   EXPECT_THAT(ended(run).reason, HasSubstr("is below --target-accuracy 100 %"));
 }
 

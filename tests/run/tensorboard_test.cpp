@@ -42,7 +42,7 @@ RunConfiguration watched_run() {
 
 void execute_run(const RunConfiguration& configuration, RunLocation location) {
   rubato::Run run(configuration, dense_workload(configuration), std::move(location));
-  ASSERT_EQ(run.execute().end, RunOutcome::End::completed);
+  ASSERT_EQ(run.execute().end, RunEnd::completed);
 }
 
 std::vector<std::int64_t> end_statuses(const std::vector<ReadEvent>& events) {
@@ -144,7 +144,7 @@ TEST(TensorBoardOfARun, SaysThatItDiverged) {
   configuration.learning_rate = 1e30;
   rubato::Run run(configuration, dense_workload(configuration),
                   RunLocation::create(temp.path() / "run"));
-  ASSERT_EQ(run.execute().end, RunOutcome::End::diverged);
+  ASSERT_EQ(run.execute().end, RunEnd::diverged);
   EXPECT_EQ(end_statuses(read_folder(temp.path() / "run")), std::vector<std::int64_t>{2});
 }
 

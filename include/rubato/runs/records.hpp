@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <rubato/base/machine.hpp>
+#include <rubato/base/parse.hpp>
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/observers.hpp>
 #include <rubato/loop/records.hpp>
@@ -38,6 +40,28 @@ struct EngineFacts {
 /// The kernels as text for people: "OpenBLAS Haswell, ATen AVX2, oneDNN avx512_core".
 [[nodiscard]] std::string kernels_text(const EngineFacts::Facts& kernels);
 
+/// The ways in which a run, or one session of it, ends.
+enum class RunEnd {
+  /// All epochs were trained, or its budget is used up.
+  completed,
+  /// An observer, such as early stopping, or the end of its trace ended it before.
+  stopped,
+  /// It was completed or stopped, but missed its target accuracy.
+  target_missed,
+  /// No devices were left for the rest of it (TrainResult::out_of_devices).
+  out_of_devices,
+  /// The loss or the gradient became infinite or NaN.
+  diverged,
+  /// It has not ended: a resumed run has the same bits.
+  paused,
+};
+inline constexpr std::array<Choice<RunEnd>, 6> kRunEnds{{{RunEnd::completed, "completed"},
+                                                         {RunEnd::stopped, "stopped"},
+                                                         {RunEnd::target_missed, "target_missed"},
+                                                         {RunEnd::out_of_devices, "out_of_devices"},
+                                                         {RunEnd::diverged, "diverged"},
+                                                         {RunEnd::paused, "paused"}}};
+
 /// The contents of a run's summary.json.
 struct RunSummary {
   TrainResult result;
@@ -60,6 +84,8 @@ struct RunSummary {
   std::optional<int> hosts{};
   /// Whether steps can be skipped, as with an adaptive loss scale.
   bool may_skip = false;
+  /// Empty in the summaries of older programs, which did not say it.
+  std::optional<RunEnd> end{};
   /// The reason why it ended early, such as an error's message; empty for a run that was completed.
   std::string stopped;
 };
@@ -67,6 +93,9 @@ struct RunSummary {
 /// The summary as the JSON text of summary.json (docs/records.md). Accuracies are shares from 0 to
 /// 1; values that the run does not have (an accuracy without a test set) are null.
 [[nodiscard]] std::string to_json(const RunSummary& summary);
+/// Reads a summary.json; what it does not say of the options, the kernels and the versions is as in
+/// a new summary. Throws Error, naming the file, if it is not one.
+[[nodiscard]] RunSummary read_summary(const std::filesystem::path& file);
 
 /// Values that the user's program measured after a step or an epoch, and the learning rate that it
 /// set then.

@@ -59,7 +59,9 @@ class RunLocation {
 
   /// Empty if there is no folder.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  [[nodiscard]] std::filesystem::path checkpoints() const {
+    return path_ / RunFolder::kCheckpoints;
+  }
   /// Whether the folder holds a run already.
   [[nodiscard]] bool is_resumed() const { return folder_.has_value(); }
   /// The state that the run continues from; empty if it begins. Its file name is empty if other
@@ -91,16 +93,8 @@ class Timeline;
 
 /// The result of executing a run.
 struct RunOutcome {
-  enum class End {
-    completed,
-    /// An observer paused it; execute() continues it.
-    paused,
-    /// The loss or the gradient became infinite or NaN.
-    diverged,
-    /// No devices were left for the rest of it (TrainResult::out_of_devices).
-    out_of_devices,
-  };
-  End end = End::completed;
+  /// Never target_missed, which a run does not know; execute() continues a paused one.
+  RunEnd end = RunEnd::completed;
   /// If the run diverged: what diverged, and in which step.
   std::string reason{};
   /// Advice to the user of a run that diverged.

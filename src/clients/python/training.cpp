@@ -225,21 +225,13 @@ py::object best_of(const Outcome& outcome) {
   return dict_of(*outcome.best);
 }
 
-// Names of ends as rubato/_train.py expects them.
-constexpr std::array<Choice<SessionOutcome::End>, 5> kEnds{
-    {{SessionOutcome::End::completed, "completed"},
-     {SessionOutcome::End::target_missed, "target_missed"},
-     {SessionOutcome::End::out_of_devices, "out_of_devices"},
-     {SessionOutcome::End::diverged, "diverged"},
-     {SessionOutcome::End::stopped, "stopped"}}};
-
 py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   using namespace py::literals;
   const Listener& listener = *outcome.listener;
   const SessionOutcome& session = outcome.session;
   return py::dict(
-      "end"_a = choice_name(kEnds, session.end), "reason"_a = session.reason, "failure"_a = failure,
-      "warnings"_a = outcome.warnings,
+      "end"_a = choice_name(kRunEnds, session.end), "reason"_a = session.reason,
+      "failure"_a = failure, "warnings"_a = outcome.warnings,
       "summary"_a = session.summary ? to_json(*session.summary) : "", "folder"_a = outcome.folder,
       "checkpoint"_a = session.checkpoint ? session.checkpoint->string() : "",
       "to_go_on"_a = outcome.to_go_on, "model_name"_a = outcome.model_name,

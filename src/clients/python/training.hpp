@@ -26,14 +26,13 @@ namespace rubato::python {
 ///
 /// Returns a dictionary:
 ///
-///     end              SessionOutcome::End: "completed", "target_missed", "out_of_devices",
-///                      "diverged" or "stopped"
+///     end              the name of SessionOutcome::end in kRunEnds
 ///     reason           SessionOutcome::reason
 ///     failure          the exception of a callback or a signal's handler, else None
 ///     warnings         list of texts
-///     summary          the text of summary.json; empty if the training was stopped
+///     summary          the text of summary.json; empty if the training was paused
 ///     folder           folder of the run; empty if it has none
-///     checkpoint       checkpoint that was written when it was stopped; else empty
+///     checkpoint       checkpoint that was written when it was paused; else empty
 ///     to_go_on         the call that resumes a run with a folder, as users write it
 ///     model_name       as the configuration has it: "mlp:hidden=64", or "own"
 ///     has_real_targets whether targets are real numbers, not class indices

@@ -1,5 +1,6 @@
 #include "record_schemas.hpp"
 
+#include <numeric>
 #include <optional>
 
 #include "base/core/seconds.hpp"
@@ -11,12 +12,6 @@ namespace {
 const char* const kSeconds = "seconds";
 const char* const kClock = "clock";
 const char* const kSamples = "samples";
-
-// Reads a member of a member.
-template <class Record, class Part, class Value>
-auto of_part(Part Record::*part, Value Part::*member) {
-  return [part, member](const Record& record) { return record.*part.*member; };
-}
 
 // A column of the time of a step: "wall" in `seconds` is the column wall_seconds.
 template <class Seconds>
@@ -34,9 +29,10 @@ RecordColumn<StepTiming> seconds_column(const std::string& key, Seconds StepTimi
 RecordColumn<ClockTime> hours_column(std::string name, double ClockTime::*seconds, std::string help,
                                      const char* unit = "hours") {
   return {{.name = std::move(name), .unit = unit, .help = std::move(help), .object = kClock},
-          [seconds](const ClockTime& time) { return Cell(time.*seconds / kSecondsOfHour); },
+          [seconds](const ClockTime& time) { return time.*seconds / kSecondsOfHour; },
           [seconds](ClockTime& time, const Cell& cell) {
             time.*seconds = std::get<double>(cell) * kSecondsOfHour;
+            return true;
           }};
 }
 
@@ -63,7 +59,7 @@ void add_test(auto& columns, auto member, const std::string& prefix, const auto&
 std::vector<RecordColumn<StepRecord>> step_columns() {
   std::vector<RecordColumn<StepRecord>> columns{
       {{.name = "step", .help = "index of the step, from 0 over the whole run"},
-       [](const StepRecord& step) { return step.plan.index; }},
+       of_part(&StepRecord::plan, &StepPlan::index)},
       {{.name = "epoch", .help = "index of the epoch in which it began, from 0"},
        &StepRecord::epoch},
       {{.name = "batch",
@@ -71,9 +67,9 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .help = "batch size",
         .tag = "step/batch",
         .progress = {.label = "batch", .worth = 2, .width = 4}},
-       [](const StepRecord& step) { return step.plan.batch_size; }},
+       of_part(&StepRecord::plan, &StepPlan::batch_size)},
       {{.name = "cores", .help = "cores of the step", .tag = "step/cores"},
-       [](const StepRecord& step) { return step.plan.cores; }},
+       of_part(&StepRecord::plan, &StepPlan::cores)},
       {{.name = "scale",
         .help = "batch size relative to the reference batch size",
         .tag = "step/scale"},
@@ -128,6 +124,10 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .usual = false},
        [](const StepRecord& step) {
          return step.loss_scale || step.weight ? std::optional(step.skipped) : std::nullopt;
+       },
+       [](StepRecord& step, const Cell& cell) {
+         step.skipped = std::get<bool>(cell);
+         return true;
        }}};
   add_part(columns, clock_schema().columns, &StepRecord::time,
            [](ColumnInfo& info) { info.tag = "clock/" + info.name; });
@@ -136,7 +136,15 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
                       .key = "decision",
                       .tag = "decision/*"},
                      &StepRecord::decision_inputs});
-  columns.push_back({{.name = "substeps", .help = "substeps of each core"}, &substeps_of});
+  columns.push_back({{.name = "substeps", .help = "substeps of each core"},
+                     &substeps_of,
+                     [](StepRecord& step, const Cell& cell) {
+                       const auto& counts = std::get<std::vector<std::int64_t>>(cell);
+                       step.plan.cores = std::ssize(counts);
+                       step.plan.minibatches =
+                           std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+                       return true;
+                     }});
   const std::vector<RecordColumn<StepTiming>> seconds{
       seconds_column("data", &StepTiming::data, "gathering the samples, all threads together"),
       seconds_column("compute", &StepTiming::compute, "forward and backward, all threads together"),
@@ -305,6 +313,10 @@ const RecordSchema<OfStep<TensorStatistics>>& monitor_schema() {
           {{.name = "of", .help = "parameter (before the update) or gradient"},
            [](const Line& line) {
              return std::string(line.part.gradient ? "gradient" : "parameter");
+           },
+           [](Line& line, const Cell& cell) {
+             line.part.gradient = std::get<std::string>(cell) == "gradient";
+             return true;
            }},
           {{.name = "norm", .help = "Euclidean norm"}, of_part(&Line::part, &Tensor::norm)},
           {{.name = "mean", .help = "mean of its elements"}, of_part(&Line::part, &Tensor::mean)},

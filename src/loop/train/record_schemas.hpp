@@ -126,18 +126,27 @@ Cell cell_of(const T& value) {
   }
 }
 
+// Returns false if the number is out of the range of `to`.
 template <class T>
-void assign(T& to, const Cell& cell) {
+bool assign(T& to, const Cell& cell) {
   if constexpr (IsOptional<T>::value) {
-    if (std::holds_alternative<std::monostate>(cell)) return to.reset();
-    assign(to.emplace(), cell);
+    if (!std::holds_alternative<std::monostate>(cell)) return assign(to.emplace(), cell);
+    to.reset();
   } else if constexpr (IsIndex<T>) {
-    to = T{std::get<std::int64_t>(cell)};
-  } else if constexpr (std::is_same_v<T, int>) {
-    to = static_cast<int>(std::get<std::int64_t>(cell));
+    std::int64_t index = 0;
+    if (!assign(index, cell)) return false;
+    to = T{index};
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    const auto take = [&to](auto number) {
+      if (std::in_range<T>(number)) to = static_cast<T>(number);
+      return std::in_range<T>(number);
+    };
+    const auto* const large = std::get_if<std::uint64_t>(&cell);
+    return large == nullptr ? take(std::get<std::int64_t>(cell)) : take(*large);
   } else {
     to = std::get<T>(cell);
   }
+  return true;
 }
 
 }  // namespace column_detail
@@ -147,32 +156,39 @@ template <class Record>
 class RecordColumn {
  public:
   using Read = std::function<Cell(const Record&)>;
-  using Write = std::function<void(Record&, const Cell&)>;
+  using Write = std::function<bool(Record&, const Cell&)>;
 
-  /// `get` is a pointer to a member, or a function of the record for a computed value.
+  /// `get` is a pointer to a member, or a function of the record. The column can be written if it
+  /// returns a reference to a part of a record that is not const, or if `write` is given.
   template <class Get>
-  RecordColumn(ColumnInfo info, Get get) : info_(std::move(info)) {
+  RecordColumn(ColumnInfo info, Get get, Write write = {})
+      : info_(std::move(info)), write_(std::move(write)) {
     using Value = std::remove_cvref_t<std::invoke_result_t<Get, const Record&>>;
-    info_.type = column_detail::type_of<typename column_detail::Unwrapped<Value>::Type>();
-    info_.optional = info_.optional || column_detail::IsOptional<Value>::value;
-    read_ = [get](const Record& record) {
-      return column_detail::cell_of<Value>(std::invoke(get, record));
-    };
-    if constexpr (std::is_member_object_pointer_v<Get>) {
+    using Place = std::invoke_result_t<Get, Record&>;
+    if constexpr (std::is_same_v<Value, Cell>) {
+      read_ = get;
+    } else {
+      info_.type = column_detail::type_of<typename column_detail::Unwrapped<Value>::Type>();
+      info_.optional = info_.optional || column_detail::IsOptional<Value>::value;
+      read_ = [get](const Record& record) {
+        return column_detail::cell_of<Value>(std::invoke(get, record));
+      };
+    }
+    if constexpr (std::is_lvalue_reference_v<Place> &&
+                  !std::is_const_v<std::remove_reference_t<Place>>) {
       write_ = [get](Record& record, const Cell& cell) {
-        column_detail::assign(record.*get, cell);
+        return column_detail::assign(std::invoke(get, record), cell);
       };
     }
   }
-  RecordColumn(ColumnInfo info, Read read, Write write)
-      : info_(std::move(info)), read_(std::move(read)), write_(std::move(write)) {}
 
   [[nodiscard]] const ColumnInfo& info() const { return info_; }
   [[nodiscard]] Cell read(const Record& record) const { return read_(record); }
   /// False for a computed value.
   [[nodiscard]] bool is_writable() const { return write_ != nullptr; }
-  /// The cell must have the column's type, or be std::monostate if the column is optional.
-  void write(Record& record, const Cell& cell) const { write_(record, cell); }
+  /// The cell must have the column's type, or be std::monostate if the column is optional. Returns
+  /// false if its number is out of the range of the record's.
+  bool write(Record& record, const Cell& cell) const { return write_(record, cell); }
 
  private:
   ColumnInfo info_;
@@ -208,9 +224,9 @@ void add_part(std::vector<RecordColumn<Record>>& columns,
       write = [part, member](Record& record, const Cell& cell) {
         if constexpr (kMayLack) {
           if (!(record.*member)) (record.*member).emplace();
-          part.write(*(record.*member), cell);
+          return part.write(*(record.*member), cell);
         } else {
-          part.write(record.*member, cell);
+          return part.write(record.*member, cell);
         }
       };
     }
@@ -225,6 +241,14 @@ void add_part(std::vector<RecordColumn<Record>>& columns,
         },
         std::move(write));
   }
+}
+
+/// The accessor of a member of a member, for a RecordColumn.
+template <class Record, class Part, class Value>
+[[nodiscard]] auto of_part(Part Record::*part, Value Part::*member) {
+  return [ part, member ](auto& record) -> auto& {
+    return record.*part.*member;
+  };
 }
 
 /// Returns the name or tag of one number in a column of several.

@@ -1,15 +1,11 @@
 #include "run_facts.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <limits>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <rubato/steps/step_source.hpp>
 
 #include "base/core/text/json.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
@@ -61,30 +57,6 @@ constexpr char kRate[] = "lr";
 constexpr char kSeed[] = "seed";
 constexpr char kHostCount[] = "hosts";
 
-// Returns whether a budget of the run ended it, as intended.
-bool used_up_budget(const ThinnedRun& run, const std::string& stopped) {
-  const Spent all{.iterations = std::numeric_limits<double>::infinity(),
-                  .samples = std::numeric_limits<std::int64_t>::max(),
-                  .time = ClockTime{.seconds = std::numeric_limits<double>::infinity(),
-                                    .money = std::numeric_limits<double>::infinity()}};
-  // The value of a budget option in the configuration; empty if it is not set.
-  const auto number = [&](const char* option) -> std::optional<double> {
-    const auto found = run.options.find(option);
-    if (found == run.options.end()) return std::nullopt;
-    const double value = std::strtod(found->second.c_str(), nullptr);
-    return value > 0 && value < 1e18 ? std::optional(value) : std::nullopt;
-  };
-  const std::optional<double> samples = number("samples");
-  std::array<Budget, 4> budgets{{{.iterations = number("iterations")},
-                                 {},
-                                 {.hours = number("hours")},
-                                 {.money = number("money")}}};
-  if (samples) budgets[1].samples = static_cast<std::int64_t>(*samples);
-  return std::ranges::any_of(budgets, [&](const Budget& budget) {
-    return budget != Budget{} && reached(budget, all) == stopped;
-  });
-}
-
 }  // namespace
 
 std::string option_of(const ThinnedRun& run, const std::string& option) {
@@ -106,7 +78,9 @@ double progress_of(const ThinnedRun& run, Axis axis) {
 
 std::optional<double> final_value(const ThinnedRun& run, const std::string& test) {
   const auto ended = number_in(run.summary, "final_" + test);
-  return ended || run.summary.is_object() ? ended : number_in(run.last_epoch, test);
+  if (ended || run.summary.is_object() || run.last_epoch.empty()) return ended;
+  const auto last = rubato::number_in(record_info("epoch"), run.last_epoch, test);
+  return last && std::isfinite(*last) ? last : std::nullopt;
 }
 
 std::optional<double> best_accuracy(const ThinnedRun& run) {
@@ -123,11 +97,19 @@ std::string end_of(const ThinnedRun& run) {
   const bool diverged =
       std::ranges::any_of(run.marks, [](const Mark& mark) { return mark.kind == kDiverged; });
   if (!run.summary.is_object()) return diverged ? "diverged" : "not ended";
-  if (const nlohmann::json* const stopped = found_in(run.summary, "stopped")) {
-    const std::string why = stopped->is_string() ? stopped->get<std::string>() : stopped->dump();
-    return used_up_budget(run, why) ? "complete" : why;
+  const auto text = [&](const char* name) {
+    const nlohmann::json* const found = found_in(run.summary, name);
+    return found == nullptr ? "" : found->is_string() ? found->get<std::string>() : found->dump();
+  };
+  const std::string stopped = text("stopped");
+  switch (rubato::end_of(text("end"), stopped, diverged)) {
+    case RunEnd::completed:
+      return "complete";
+    case RunEnd::diverged:
+      return stopped.empty() ? "diverged" : stopped;
+    default:
+      return stopped;
   }
-  return diverged ? "diverged" : "complete";
 }
 
 const std::vector<RunFact>& run_facts() {
@@ -189,9 +171,7 @@ std::string texts_of(const nlohmann::json& value) {
 Rows summary_rows(const nlohmann::json& summary) {
   Rows rows;
   if (!summary.is_object()) return rows;
-  const std::vector<RecordInfo> records = record_infos();
-  const auto schema = std::ranges::find(records, "summary", &RecordInfo::name);
-  for (const ColumnInfo& column : schema->columns) {
+  for (const ColumnInfo& column : record_info("summary").columns) {
     const nlohmann::json* const json = value_in(summary, column);
     if (json != nullptr && !json->is_null()) rows.emplace_back(json_path(column), texts_of(*json));
   }

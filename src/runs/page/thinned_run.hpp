@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "buckets.hpp"
+#include "runs/report/record_cells.hpp"
 
 namespace rubato::page {
 
@@ -89,8 +90,8 @@ struct ThinnedRun {
   std::array<std::int64_t, kMarks.size()> mark_counts{};
   /// Position after the last step.
   Position last{};
-  /// Line of the last epoch; null if there is none.
-  nlohmann::json last_epoch{};
+  /// Values of the last epoch; empty if there is none.
+  Cells last_epoch{};
   bool has_clock = false;
   RunTimes times{};
   ModelledTimes clock{};

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "loop/train/record_schemas.hpp"
-#include "recorded_run.hpp"
+#include "runs/report/metrics_file.hpp"
 #include "runs/report/report_schemas.hpp"
 
 namespace rubato {
@@ -97,23 +97,7 @@ Plot::Curve mean_curve(std::string name, std::span<const std::vector<PlotPoint>>
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view kOfTests = "test_";
-
-std::optional<double> number_of(const Json* value) {
-  if (value == nullptr) return std::nullopt;
-  // Null stands for a number that is not finite.
-  if (value->is_null()) return std::numeric_limits<double>::quiet_NaN();
-  return value->get<double>();
-}
-
-std::optional<double> clock_at(const Json& line, const char* key) {
-  const auto clock = line.find("clock");
-  if (clock == line.end()) return std::nullopt;
-  const auto value = clock->find(key);
-  return value == clock->end() ? std::nullopt : number_of(&*value);
-}
 
 std::vector<CurveColumn> curve_columns() {
   std::vector<CurveColumn> columns;
@@ -134,16 +118,18 @@ class CurveReader {
  public:
   CurveReader(const CurveColumn& y, CurveOver x) : y_(y), x_(x) {}
 
-  void take(std::string_view text) {
-    const Json line = Json::parse(text);
-    const std::string kind = line.at("kind");
-    if (kind == "step") {
-      samples_ += line.at("batch").get<double>();
-      steps_ = line.at("step").get<double>() + 1;
+  void take(const MetricsLine& line) {
+    const bool is_step = line.kind() == step_schema().name;
+    if (!is_step && line.kind() != epoch_schema().name) return;
+    const RecordInfo& record = record_info(line.kind());
+    const Cells cells = line.cells();
+    if (is_step) {
+      samples_ += number_in(record, cells, "batch").value_or(0);
+      steps_ = number_in(record, cells, "step").value_or(0) + 1;
     }
-    if (kind != (y_.of_epochs ? "epoch" : "step")) return;
-    const auto x = across(line);
-    auto y = number_of(value_in(line, y_.info));
+    if (is_step == y_.of_epochs) return;
+    const auto x = across(record, cells);
+    auto y = number_in(record, cells, y_.info.name);
     if (!x || !y) return;
     if (y_.info.unit == kShareUnit) *y *= 100;
     points_.push_back({.x = *x, .y = *y});
@@ -151,16 +137,16 @@ class CurveReader {
   [[nodiscard]] std::vector<PlotPoint> points() && { return std::move(points_); }
 
  private:
-  [[nodiscard]] std::optional<double> across(const Json& line) const {
+  [[nodiscard]] std::optional<double> across(const RecordInfo& record, const Cells& cells) const {
     switch (x_) {
       case CurveOver::samples:
         return samples_;
       case CurveOver::steps:
         return steps_;
       case CurveOver::hours:
-        return clock_at(line, "hours");
+        return number_in(record, cells, "hours");
       case CurveOver::money:
-        return clock_at(line, "money");
+        return number_in(record, cells, "money");
     }
     return std::nullopt;
   }
@@ -197,15 +183,9 @@ CurveColumn curve_column(std::string_view name) {
 
 std::vector<PlotPoint> recorded_curve(const std::filesystem::path& run, const CurveColumn& y,
                                       CurveOver x) {
-  GrowingLines lines(run / "metrics.jsonl");
+  GrowingLines lines(run / RunFolder::kMetrics);
   CurveReader reader(y, x);
-  try {
-    // The first read() never calls `begin_anew`.
-    lines.read([] {}, [&](std::string_view line) { reader.take(line); });
-  } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}:{}: not a record of a run ({})", lines.file().string(),
-                            lines.line(), error.what()));
-  }
+  read_metrics(lines, [&](const MetricsLine& line) { reader.take(line); });
   return std::move(reader).points();
 }
 

@@ -2,44 +2,15 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include <rubato/loop/records.hpp>
 #include <rubato/steps/step_source.hpp>
 
+#include "runs/report/metrics_file.hpp"
 #include "runs/report/run_view.hpp"
 
 namespace rubato {
-
-/// The lines of a file that another process writes. That process may append lines, and cut off the
-/// end to write it again, as a run does that resumes from a checkpoint.
-class GrowingLines {
- public:
-  explicit GrowingLines(std::filesystem::path file) : file_(std::move(file)) {}
-
-  /// Passes each line that was added since the last call to `take`, without its line end. A last
-  /// line without an end is not passed until the end is written. If lines that were passed have
-  /// been removed since, calls `begin_anew` and passes all lines again. A file that does not exist
-  /// has no lines. Throws Error if it cannot be read.
-  void read(const std::function<void()>& begin_anew,
-            const std::function<void(std::string_view line)>& take);
-  /// Makes the next read() pass all lines again, without calling `begin_anew`.
-  void rewind();
-  /// Number of the line that was passed last, from 1.
-  [[nodiscard]] std::int64_t line() const { return line_; }
-  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
-
- private:
-  std::filesystem::path file_;
-  // Length of the part that was passed, and its last bytes, which tell whether it is unchanged.
-  std::int64_t bytes_ = 0;
-  std::string last_bytes_;
-  std::int64_t line_ = 0;
-};
 
 /// The view of a run that any process trains or has trained, read from its folder: from
 /// config.toml, metrics.jsonl as it grows, and summary.json. Writes and locks nothing, and loads
@@ -70,9 +41,8 @@ class RecordedRun {
   void read_configuration_file();
   void read_metrics();
   void read_summary();
-  void take_line(std::string_view text);
-  void take_step(const nlohmann::json& line);
-  void take_epoch(const nlohmann::json& line);
+  void take(const StepRecord& step);
+  void take(const EpochRecord& epoch);
   // Updates the parts of the view that depend on several files.
   void conclude();
 

@@ -138,7 +138,7 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   epoch_samples_ = step.plan.first_sample(training.options().minibatch_size) + step.plan.batch_size;
   if (out_.verbose) details_.note(step);
   if (viewer_) {
-    viewer_->note(step, static_cast<std::int64_t>(samples_done()));
+    viewer_->run().note(step, static_cast<std::int64_t>(samples_done()));
     if (viewer_->due()) viewer_->draw(pace());
   } else if (out_.style == ProgressStyle::bar) {
     if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
@@ -148,7 +148,7 @@ void Progress::on_step(Training& training, const StepRecord& step) {
     print(fmt::format("epoch {}/{}  step {}{}  {} samples/s  {} left\n", epochs_done_ + 1,
                       options_.epochs, step.plan.index.value() + 1,
                       text_of(shown_fields(step_schema(), step)), short_number(rate()),
-                      clock_time(seconds_left())));
+                      clock_time(remaining_now().seconds)));
   }
 }
 
@@ -180,7 +180,7 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   epoch_samples_planned_ = 0;
   if (viewer_) {
     // The first step of the next epoch may take long, so the view is drawn now.
-    viewer_->note(epoch);
+    viewer_->run().note(epoch);
     Pace now = pace();
     now.samples_per_second = rate;
     viewer_->draw(now);
@@ -197,7 +197,7 @@ void Progress::draw_bar(const StepRecord& step) {
     fields.push_back({fmt::format("{} {:<{}}", label, value, progress->width), progress->worth});
   }
   fields.push_back({fmt::format("{:>5} samples/s", short_number(rate())), 1});
-  fields.push_back({fmt::format("{} left", clock_time(seconds_left())), 4});
+  fields.push_back({fmt::format("{} left", clock_time(remaining_now().seconds)), 4});
   const double done =
       static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
   // The bar follows the epoch, whose progress it shows.
@@ -242,23 +242,23 @@ double Progress::samples_ahead() const {
 }
 
 Pace Progress::pace() const {
-  const double ahead = std::max(samples_ahead(), 0.0);
-  const double all = samples_done() + ahead;
+  const Remaining remaining = remaining_now();
   return {.epoch = std::min(epochs_done_ + 1, options_.epochs),
           .epochs = options_.epochs,
-          .done = std::max(spent_, all > 0 ? samples_done() / all : 0),
-          .seconds_left = seconds_left(),
+          .done = remaining.done,
+          .seconds_left = remaining.seconds,
           .samples_per_second = rate()};
 }
 
-double Progress::seconds_left() const {
-  const auto done = static_cast<double>(samples_before_epoch_ + epoch_samples_here_);
-  const double ahead = samples_ahead();
-  // The speed is that of the whole run, so that evaluations count, too.
-  const double left = done > 0 ? since_start_.seconds() * ahead / done : 0;
-  const double spent_here = spent_ - spent_at_first_.value_or(0);
-  if (!(spent_here > 0)) return left;
-  return std::min(left, since_start_.seconds() * (1 - spent_) / spent_here);
+// The speed is that of the whole run, so that evaluations count, too.
+Remaining Progress::remaining_now() const {
+  const double all = samples_done() + std::max(samples_ahead(), 0.0);
+  if (!(all > 0)) return {};
+  const auto here = static_cast<double>(samples_before_epoch_ + epoch_samples_here_);
+  const std::array<ShareDone, 2> measures{
+      {{.all = samples_done() / all, .here = here / all},
+       {.all = spent_, .here = spent_ - spent_at_first_.value_or(0)}}};
+  return remaining_of(measures, since_start_.seconds());
 }
 
 std::string short_number(double value) {

@@ -124,7 +124,7 @@ class Progress final : public Observer {
   [[nodiscard]] Pace pace() const;
   /// Samples per second of training in this epoch so far.
   [[nodiscard]] double rate() const;
-  [[nodiscard]] double seconds_left() const;
+  [[nodiscard]] Remaining remaining_now() const;
   // Updates the share of the budget that is spent after a step.
   void note_spent(const Training& training, const StepRecord& step);
 

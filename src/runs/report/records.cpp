@@ -17,6 +17,7 @@
 #include "base/core/text/json.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "base/state/sha256.hpp"
+#include "record_cells.hpp"
 #include "report_schemas.hpp"
 
 namespace rubato {
@@ -162,14 +163,40 @@ NamedTexts versions_of(const RunSummary& summary) {
   return texts;
 }
 
-std::optional<std::string> or_none(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
+// A column of a text that is null if it is empty.
+RecordColumn<RunSummary> text_or_null(ColumnInfo info, std::string RunSummary::*member) {
+  info.null_if_none = true;
+  return {std::move(info),
+          [member](const RunSummary& summary) {
+            const std::string& text = summary.*member;
+            return text.empty() ? std::nullopt : std::optional(text);
+          },
+          [member](RunSummary& summary, const Cell& cell) {
+            summary.*member = std::get<std::string>(cell);
+            return true;
+          }};
 }
 
-// Reads a member of the training's options.
+// Names the ends that a summary can have: a paused run has none, and only the user of a run knows
+// its target.
+std::string ends_of_summaries() {
+  std::string names;
+  for (const Choice<RunEnd>& end : kRunEnds) {
+    if (end.value == RunEnd::paused || end.value == RunEnd::target_missed) continue;
+    names += fmt::format("{}`{}`", names.empty() ? "" : ", ", end.name);
+  }
+  return names;
+}
+
 template <class Value>
 auto option(Value TrainOptions::*member) {
-  return [member](const RunSummary& summary) { return summary.options.*member; };
+  return of_part(&RunSummary::options, member);
+}
+
+// Recognises the reasons of reached(), such as "100 iterations reached".
+bool is_used_up_budget(std::string_view stopped) {
+  return !stopped.empty() && std::isdigit(static_cast<unsigned char>(stopped.front())) != 0 &&
+         stopped.ends_with(" reached");
 }
 
 std::vector<RecordColumn<RunSummary>> summary_columns() {
@@ -183,6 +210,10 @@ std::vector<RecordColumn<RunSummary>> summary_columns() {
         [](const RunSummary& summary) {
           const std::int64_t skipped = summary.result.skipped_steps;
           return summary.may_skip || skipped > 0 ? std::optional(skipped) : std::nullopt;
+        },
+        [](RunSummary& summary, const Cell& cell) {
+          summary.result.skipped_steps = std::get<std::int64_t>(cell);
+          return true;
         }},
        {{.name = "wall_seconds",
          .unit = "seconds",
@@ -190,10 +221,9 @@ std::vector<RecordColumn<RunSummary>> summary_columns() {
         &RunSummary::wall_seconds},
        {{.name = "weights_sha256", .help = "SHA-256 of the trained parameters"},
         &RunSummary::weights_sha256},
-       {{.name = "metrics_sha256",
-         .help = "SHA-256 of metrics.jsonl when the run ended",
-         .null_if_none = true},
-        [](const RunSummary& summary) { return or_none(summary.metrics_sha256); }},
+       text_or_null(
+           {.name = "metrics_sha256", .help = "SHA-256 of metrics.jsonl when the run ended"},
+           &RunSummary::metrics_sha256),
        {{.name = "model", .help = "`--model`"}, &RunSummary::model},
        {{.name = "data", .help = "`--data`"}, &RunSummary::data},
        {{.name = "trace", .help = "where the steps came from"}, &RunSummary::trace},
@@ -207,12 +237,21 @@ std::vector<RecordColumn<RunSummary>> summary_columns() {
         &RunSummary::hosts},
        {{.name = "gradient_buffers", .help = "buffers for gradients that the run allocated"},
         &RunSummary::gradient_buffers},
-       {{.name = "stopped",
-         .help = "why training ended before its epochs did",
-         .null_if_none = true},
-        [](const RunSummary& summary) { return or_none(summary.stopped); }},
+       {{.name = "end", .help = "how training ended: " + ends_of_summaries()},
+        [](const RunSummary& summary) {
+          return summary.end ? std::optional(std::string(choice_name(kRunEnds, *summary.end)))
+                             : std::nullopt;
+        },
+        [](RunSummary& summary, const Cell& cell) {
+          const auto row =
+              std::ranges::find(kRunEnds, std::get<std::string>(cell), &Choice<RunEnd>::name);
+          if (row != kRunEnds.end()) summary.end = row->value;
+          return row != kRunEnds.end();
+        }},
+       text_or_null({.name = "stopped", .help = "why training ended before its epochs did"},
+                    &RunSummary::stopped),
        {{.name = "engine", .help = "what computed the model: eigen or libtorch"},
-        [](const RunSummary& summary) { return summary.engine.engine; }},
+        of_part(&RunSummary::engine, &EngineFacts::engine)},
        {{.name = "kernels",
          .help = "kernels that were asked for, that the CPU and each library have, and that "
                  "OpenBLAS takes by itself"},
@@ -230,6 +269,14 @@ const RecordSchema<RunSummary>& summary_schema() {
   return schema;
 }
 
+RunEnd end_of(std::string_view end, std::string_view stopped, bool has_diverged) {
+  const auto row = std::ranges::find(kRunEnds, end, &Choice<RunEnd>::name);
+  if (row != kRunEnds.end()) return row->value;
+  if (has_diverged) return RunEnd::diverged;
+  if (stopped == kOutOfDevices) return RunEnd::out_of_devices;
+  return stopped.empty() || is_used_up_budget(stopped) ? RunEnd::completed : RunEnd::stopped;
+}
+
 std::string EngineFacts::version_of(std::string_view library) const {
   const auto found = std::ranges::find(versions, library, &Facts::value_type::first);
   return found == versions.end() ? std::string() : found->second;
@@ -242,6 +289,10 @@ std::string kernels_text(const EngineFacts::Facts& kernels) {
     text += library + " " + (name.empty() ? "unknown" : name);
   }
   return text;
+}
+
+RunSummary read_summary(const std::filesystem::path& file) {
+  return record_of(summary_schema(), summary_cells(file));
 }
 
 std::string to_json(const RunSummary& summary) {

@@ -1,10 +1,13 @@
 #include "report_schemas.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include <rubato/base/spec.hpp>
 
 #include "base/core/text/json.hpp"
 
@@ -135,11 +138,17 @@ const RecordSchema<EvaluationReport>& evaluation_report_schema() {
   return schema;
 }
 
-std::vector<RecordInfo> record_infos() {
-  return {info_of(step_schema(), true),     info_of(minibatch_schema(), true),
-          info_of(epoch_schema(), true),    info_of(fault_schema(), true),
-          info_of(monitor_schema(), true),  info_of(own_schema(), true),
-          info_of(summary_schema(), false), info_of(evaluation_report_schema(), false)};
+const std::vector<RecordInfo>& record_infos() {
+  static const std::vector<RecordInfo> infos{
+      info_of(step_schema(), true),     info_of(minibatch_schema(), true),
+      info_of(epoch_schema(), true),    info_of(fault_schema(), true),
+      info_of(monitor_schema(), true),  info_of(own_schema(), true),
+      info_of(summary_schema(), false), info_of(evaluation_report_schema(), false)};
+  return infos;
+}
+
+const RecordInfo& record_info(std::string_view name) {
+  return find_row("kind of line", name, record_infos());
 }
 
 std::string json_path(const ColumnInfo& column) {
@@ -182,12 +191,7 @@ std::string record_json_schema() {
   return json_text(json, 2) + '\n';
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-// The JSON value of a cell; null if the cell is empty.
-Json json_of(const Cell& cell) {
+nlohmann::ordered_json json_of(const Cell& cell) {
   return std::visit(
       [](const auto& value) -> Json {
         using Value = std::remove_cvref_t<decltype(value)>;
@@ -207,8 +211,6 @@ Json json_of(const Cell& cell) {
       cell);
 }
 
-}  // namespace
-
 void put_cell(Json& json, const ColumnInfo& column, const Cell& cell) {
   if (column.usual && cell == Cell(*column.usual)) return;
   Json value = json_of(cell);
@@ -222,14 +224,13 @@ void put_cell(Json& json, const ColumnInfo& column, const Cell& cell) {
 }
 
 const nlohmann::json* value_in(const nlohmann::json& record, const ColumnInfo& column) {
-  const nlohmann::json* object = &record;
-  for (const std::string& key : {column.object, column.json_key()}) {
-    if (key.empty()) continue;
+  const auto member = [](const nlohmann::json* object, const std::string& key) {
     const auto found = object->find(key);
-    if (found == object->end()) return nullptr;
-    object = &*found;
-  }
-  return object;
+    return found == object->end() ? nullptr : &*found;
+  };
+  const nlohmann::json* const object =
+      column.object.empty() ? &record : member(&record, column.object);
+  return object == nullptr ? nullptr : member(object, column.json_key());
 }
 
 }  // namespace rubato

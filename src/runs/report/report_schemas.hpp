@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,9 @@ struct RecordInfo {
 
 /// All records that are written for other programs: the lines of metrics.jsonl, summary.json, and
 /// the output of `rubato eval --json`.
-[[nodiscard]] std::vector<RecordInfo> record_infos();
+[[nodiscard]] const std::vector<RecordInfo>& record_infos();
+/// The one of this name, which must exist.
+[[nodiscard]] const RecordInfo& record_info(std::string_view name);
 
 /// The path of a column in the JSON of its record: "seconds.wall"; "metrics.*" for several numbers.
 [[nodiscard]] std::string json_path(const ColumnInfo& column);
@@ -49,6 +52,9 @@ struct RecordInfo {
 /// column has the annotations `column` (its name without nesting), `unit` and `tensorboard` (its
 /// tag).
 [[nodiscard]] std::string record_json_schema();
+
+/// The JSON value of a cell; null if the cell is empty.
+[[nodiscard]] nlohmann::ordered_json json_of(const Cell& cell);
 
 /// Adds the value of a column to the JSON of its record. A number that is not finite becomes null.
 void put_cell(nlohmann::ordered_json& json, const ColumnInfo& column, const Cell& cell);
@@ -68,5 +74,9 @@ template <class Record>
   }
   return json;
 }
+
+/// How a run ended, from the columns `end` and `stopped` of its summary. The summaries of older
+/// programs have no `end`; it then follows from the reason and from whether a step diverged.
+[[nodiscard]] RunEnd end_of(std::string_view end, std::string_view stopped, bool has_diverged);
 
 }  // namespace rubato

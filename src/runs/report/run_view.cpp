@@ -74,6 +74,44 @@ std::vector<double> Series::curve(std::size_t cells, double end) const {
   return means;
 }
 
+Remaining remaining_of(std::span<const ShareDone> measures, double seconds) {
+  Remaining remaining{.seconds = std::numeric_limits<double>::infinity()};
+  for (const auto& [all, here] : measures) {
+    remaining.done = std::clamp(all, remaining.done, 1.0);
+    if (here > 0)
+      remaining.seconds = std::min(remaining.seconds, seconds * std::max(1 - all, 0.0) / here);
+  }
+  if (std::isinf(remaining.seconds)) remaining.seconds = 0;
+  return remaining;
+}
+
+void RunView::note(const StepRecord& taken, std::int64_t total) {
+  const auto at = static_cast<double>(total);
+  step = taken.plan.index.value() + 1;
+  samples = total;
+  loss = taken.loss;
+  losses.add(at, loss);
+  batch = taken.plan.batch_size;
+  batches.add(at, static_cast<double>(batch));
+  learning_rate = taken.learning_rate;
+  gain = taken.gain;
+  cores = taken.plan.cores;
+  // The line of a step may lack its substeps.
+  const bool is_known = taken.plan.minibatches > 0 && cores > 0;
+  busy = is_known ? busy_cores(taken.plan.minibatches, cores) : cores;
+  most_cores = std::max(most_cores, cores);
+  if (!taken.time) return;
+  hours = taken.time->seconds / kSecondsOfHour;
+  money = taken.time->money;
+}
+
+void RunView::note(const EpochRecord& ended) {
+  if (!ended.test) return;
+  test_is_accuracy = ended.test->accuracy.has_value();
+  test = ended.test->accuracy.value_or(ended.test->loss);
+  tests.add(static_cast<double>(samples), *test);
+}
+
 namespace {
 
 // A longer line cannot be taken in at a glance.

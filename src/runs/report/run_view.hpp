@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <rubato/loop/records.hpp>
 
 namespace rubato {
 
@@ -38,6 +41,20 @@ class Series {
   double length_ = 1;
   double last_ = 0;
 };
+
+/// The progress of a run by one measure, such as its epochs or its budget, in shares of the whole:
+/// all that is done, and the part of it that was done in the time that is measured.
+struct ShareDone {
+  double all = 0;
+  double here = 0;
+};
+/// The share that is done of a run that ends with the first complete measure, and the seconds that
+/// it still takes at the speed of the `seconds` that are measured.
+struct Remaining {
+  double done = 0;
+  double seconds = 0;
+};
+[[nodiscard]] Remaining remaining_of(std::span<const ShareDone> measures, double seconds);
 
 /// The state of a run at one moment, as shown to people.
 struct RunView {
@@ -85,6 +102,11 @@ struct RunView {
   std::optional<double> test{};
   bool test_is_accuracy = true;
   Series tests{};
+
+  /// Takes the values of a step; `total` is the number of samples of the run after it.
+  void note(const StepRecord& taken, std::int64_t total);
+  /// Takes the result of an epoch's test.
+  void note(const EpochRecord& ended);
 };
 
 /// The capabilities of the terminal.

@@ -24,31 +24,6 @@ RunViewer::RunViewer(std::function<void(std::string_view)> write, int descriptor
   if (disturbances_) disturbances_seen_ = disturbances_();
 }
 
-void RunViewer::note(const StepRecord& step, std::int64_t samples) {
-  const auto at = static_cast<double>(samples);
-  run_.step = step.plan.index.value() + 1;
-  run_.samples = samples;
-  run_.loss = step.loss;
-  run_.losses.add(at, step.loss);
-  run_.batch = step.plan.batch_size;
-  run_.batches.add(at, static_cast<double>(step.plan.batch_size));
-  run_.learning_rate = step.learning_rate;
-  run_.gain = step.gain;
-  run_.cores = step.plan.cores;
-  run_.busy = busy_cores(step.plan.minibatches, step.plan.cores);
-  run_.most_cores = std::max(run_.most_cores, step.plan.cores);
-  if (!step.time) return;
-  run_.hours = step.time->seconds / kSecondsOfHour;
-  run_.money = step.time->money;
-}
-
-void RunViewer::note(const EpochRecord& epoch) {
-  if (!epoch.test) return;
-  run_.test_is_accuracy = epoch.test->accuracy.has_value();
-  run_.test = epoch.test->accuracy.value_or(epoch.test->loss);
-  run_.tests.add(static_cast<double>(run_.samples), *run_.test);
-}
-
 bool RunViewer::due() const {
   return !block_.drawn() || since_drawn_.seconds() >= kViewRedraw;
 }

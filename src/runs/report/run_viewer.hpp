@@ -31,9 +31,8 @@ class RunViewer {
   RunViewer(std::function<void(std::string_view)> write, int descriptor,
             std::function<int()> disturbances);
 
-  /// `samples` is the total of the run after this step.
-  void note(const StepRecord& step, std::int64_t samples);
-  void note(const EpochRecord& epoch);
+  /// The view that is drawn; draw() sets its pace.
+  [[nodiscard]] RunView& run() { return run_; }
   /// Whether it is time to draw.
   [[nodiscard]] bool due() const;
   void draw(const Pace& pace);

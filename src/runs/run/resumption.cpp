@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <ranges>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -12,10 +13,10 @@
 #include <variant>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
+#include <rubato/runs/records.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/file.hpp"
@@ -123,8 +124,8 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
     folder.write("availability.csv", text.str());
     run.trace = folder.file("availability.csv").string();
   } else if (!run.trace->is_built_in()) {
-    folder.write("trace.csv", std::get<Trace>(steps).to_csv());
-    run.trace = folder.file("trace.csv").string();
+    folder.write(RunFolder::kTrace, std::get<Trace>(steps).to_csv());
+    run.trace = folder.file(RunFolder::kTrace).string();
     // The file holds the steps that the availability yielded.
     run.availability.clear();
   }
@@ -137,7 +138,7 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
   }
   write_plugins(folder, run);
   std::string config = config_text(run, folder);
-  folder.write("config.toml", config);
+  folder.write(RunFolder::kConfiguration, config);
   return config;
 }
 
@@ -151,12 +152,13 @@ constexpr std::string_view kNewerThan = "newer-than-step-";
 
 // Whether the run had ended after more than `steps` steps.
 bool is_finished_later(const fs::path& run, std::int64_t steps) {
-  const fs::path file = run / "summary.json";
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return false;
-  const auto summary = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  const auto found = summary.is_object() ? summary.find("steps") : summary.end();
-  return found == summary.end() || !found->is_number_integer() || *found > steps;
+  const fs::path file = run / RunFolder::kSummary;
+  if (!is_there(file)) return false;
+  try {
+    return read_summary(file).result.steps > steps;
+  } catch (const Error&) {
+    return true;
+  }
 }
 
 std::vector<fs::path> newer_checkpoints(const CheckpointFolder& checkpoints, std::int64_t steps) {
@@ -168,12 +170,13 @@ std::vector<fs::path> newer_checkpoints(const CheckpointFolder& checkpoints, std
 
 // Copies the files that the run continues to need.
 void copy_records(const fs::path& run, const RunFolder& aside, const Continuation& continuation) {
-  RunConfiguration before = read_configuration(run / "config.toml", {}, continuation.now);
+  RunConfiguration before =
+      read_configuration(run / RunFolder::kConfiguration, {}, continuation.now);
   before.data = continuation.now.data;
   // The run was trained with this trace, and may continue with another.
   const RunSteps steps = load_run_steps(before);
   write_origin(aside, std::move(before), steps, continuation.files);
-  std::vector<fs::path> records{run / "metrics.jsonl"};
+  std::vector<fs::path> records{run / RunFolder::kMetrics};
   if (is_there(run / kDataRecordFile)) records.push_back(run / kDataRecordFile);
   for (fs::path& file : event_files(run)) records.push_back(std::move(file));
   for (const fs::path& file : records) aside.write(file.filename().string(), read_file(file));
@@ -183,19 +186,21 @@ void copy_records(const fs::path& run, const RunFolder& aside, const Continuatio
 // Moves the results and the newer checkpoints of a run into `moving`, and gives that folder its
 // name, which is returned. Does what is left of it when called again.
 fs::path move_results(const fs::path& run, const fs::path& moving, std::int64_t steps) {
-  for (const char* name : {"best.pt", "best.safetensors", "model.pt", "weights.pt",
-                           "weights.safetensors", "summary.json"}) {
+  const auto move_there = [&](std::string_view name) {
     if (is_there(run / name)) move(run / name, moving / name);
-  }
-  const fs::path to = moving / "checkpoints";
-  for (const fs::path& file : newer_checkpoints({run / "checkpoints", 1}, steps)) {
+  };
+  std::ranges::for_each(RunFolder::kBest, move_there);
+  // The summary, which says that the run has ended, is moved last.
+  std::ranges::for_each(RunFolder::kResults | std::views::reverse, move_there);
+  const fs::path to = moving / RunFolder::kCheckpoints;
+  for (const fs::path& file : newer_checkpoints({run / RunFolder::kCheckpoints, 1}, steps)) {
     std::error_code ignored;
     fs::create_directory(to, ignored);
     move(file, to / file.filename());
   }
   if (is_there(to)) {
     flush_to_disk(to);
-    flush_to_disk(run / "checkpoints");
+    flush_to_disk(run / RunFolder::kCheckpoints);
   }
   flush_to_disk(moving);
   fs::path named = moving;
@@ -238,16 +243,10 @@ void finish_setting_aside(const RunFolder& run) {
   }
 }
 
-namespace {
-
-constexpr const char* kMark = "moved.txt";
-
-}  // namespace
-
 void mark_moved(const fs::path& folder, const fs::path& to, std::int64_t steps) noexcept {
   try {
-    write_file(folder / kMark, fmt::format("after {} steps the run continued in {}\n", steps,
-                                           absolute_path(to).string()));
+    write_file(folder / RunFolder::kMoved, fmt::format("after {} steps the run continued in {}\n",
+                                                       steps, absolute_path(to).string()));
   } catch (const std::exception&) {
     // The folder may be another host's, or may have gone.
   }
@@ -255,28 +254,27 @@ void mark_moved(const fs::path& folder, const fs::path& to, std::int64_t steps) 
 
 void unmark_moved(const fs::path& folder) noexcept {
   std::error_code ignored;
-  fs::remove(folder / kMark, ignored);
+  fs::remove(folder / RunFolder::kMoved, ignored);
 }
 
 void require_not_moved(const fs::path& folder) {
-  const fs::path mark = folder / kMark;
+  const fs::path mark = folder / RunFolder::kMoved;
   std::error_code ignored;
   if (!fs::exists(mark, ignored)) return;
   std::string word = read_file(mark);
   while (word.ends_with('\n')) word.pop_back();
   throw Error(fmt::format("{}: {}; accepted: that folder, or this one without {}", folder.string(),
-                          word, kMark));
+                          word, RunFolder::kMoved));
 }
 
 namespace {
 
 constexpr std::string_view kStatePart = "state";
 constexpr std::string_view kRecordsPart = "records";
-constexpr const char* kMetricsFile = "metrics.jsonl";
 
 // Only these files are written at the request of another host.
 bool is_record(const std::string& name) {
-  return name == kMetricsFile || is_event_file_name(name);
+  return name == RunFolder::kMetrics || is_event_file_name(name);
 }
 
 }  // namespace
@@ -286,7 +284,7 @@ Handover hand_over(Run& run) {
   Handover handover;
   handover.state = run.trainer().state();
   const std::filesystem::path& folder = run.location().path();
-  handover.records.emplace(kMetricsFile, read_file(folder / kMetricsFile));
+  handover.records.emplace(RunFolder::kMetrics, read_file(folder / RunFolder::kMetrics));
   for (const std::filesystem::path& file : event_files(folder)) {
     handover.records.emplace(file.filename().string(), read_file(file));
   }

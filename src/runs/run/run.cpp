@@ -128,7 +128,7 @@ void Run::add_keepers() {
   kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels),
                                                  workload_->engine().version_of("torch"));
   if (location_.folder_) {
-    metrics_ = trainer_.add_observer<MetricsWriter>(folder().file("metrics.jsonl"), resumed);
+    metrics_ = trainer_.add_observer<MetricsWriter>(folder().file(RunFolder::kMetrics), resumed);
     if (!configuration_.monitor.empty()) {
       trainer_.add_observer<Monitor>(
           configuration_.monitor, configuration_.monitor_every,
@@ -203,17 +203,23 @@ RunOutcome Run::train() {
   try {
     const TrainResult result = trainer_.fit();
     const bool ended = result.epochs >= trainer_.options().epochs || !result.stopped.empty();
-    if (!ended) return {.end = RunOutcome::End::paused};
-    if (result.out_of_devices) outcome.end = RunOutcome::End::out_of_devices;
+    if (!ended) return {.end = RunEnd::paused};
+    const std::string spent =
+        reached(trainer_.options().budget,
+                {.iterations = result.iterations, .samples = result.samples, .time = result.time});
+    outcome.end = result.out_of_devices                      ? RunEnd::out_of_devices
+                  : result.stopped.empty() || !spent.empty() ? RunEnd::completed
+                                                             : RunEnd::stopped;
     outcome.summary = summary_of(result.stopped);
   } catch (const Diverged& diverged) {
-    outcome.end = RunOutcome::End::diverged;
+    outcome.end = RunEnd::diverged;
     outcome.reason = diverged.what();
     outcome.advice = diverged.advice();
     outcome.summary = summary_of(outcome.reason);
   }
+  outcome.summary->end = outcome.end;
   if (location_.folder_) {
-    const bool diverged = outcome.end == RunOutcome::End::diverged;
+    const bool diverged = outcome.end == RunEnd::diverged;
     write_results(*outcome.summary, !diverged);
     // This follows the last checkpoint, because a run that continues from there has not ended.
     if (tensorboard_) tensorboard_->end(!diverged);
@@ -262,7 +268,7 @@ void Run::write_results(RunSummary& summary, bool with_checkpoint) {
   static_cast<void>(write_weights());
   // The lines are on the disk before the summary that contains their hash.
   summary.metrics_sha256 = metrics_->sha256();
-  folder().write("summary.json", to_json(summary));
+  folder().write(RunFolder::kSummary, to_json(summary));
   // The checkpoint comes last: it serves only to train more epochs, which an earlier checkpoint
   // allows, too.
   if (with_checkpoint && !checkpointer_->holds() && configuration_.checkpoint_every->has_value()) {
@@ -279,7 +285,7 @@ std::filesystem::path Run::write_weights() const {
   const std::string name = fmt::format("weights.{}", workload_->weights_suffix());
   folder().write(name, workload_->weights(trainer_.parameters(), trainer_.buffers()));
   if (const auto model = workload_->model_file(trainer_.parameters(), trainer_.buffers())) {
-    folder().write("model.pt", model);
+    folder().write(RunFolder::kModel, model);
   }
   return folder().file(name);
 }

@@ -10,11 +10,11 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
+#include <rubato/runs/run_folder.hpp>
 #include <rubato/steps/trace.hpp>
 
 #include "base/core/file.hpp"
@@ -54,14 +54,15 @@ void require_one_folder(const RunRequest& request) {
 
 bool is_complete(const RunRequest& request) {
   std::error_code ignored;
-  const path file = request.continues ? *request.out / "summary.json" : path();
+  const path file = request.continues ? *request.out / RunFolder::kSummary : path();
   if (file.empty() || !std::filesystem::exists(file, ignored)) return false;
-  const auto summary = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  const auto epochs = summary.is_object() ? summary.find("epochs") : summary.end();
-  if (epochs == summary.end() || !epochs->is_number_integer() || *epochs < request.run.epochs) {
+  try {
+    if (read_summary(file).result.epochs < request.run.epochs) return false;
+  } catch (const Error&) {
     return false;
   }
-  const RunConfiguration before = read_configuration(*request.out / "config.toml", {}, request.run);
+  const RunConfiguration before =
+      read_configuration(*request.out / RunFolder::kConfiguration, {}, request.run);
   require_resumable(with_paths_from(*request.out, before),
                     with_paths_from(*request.out, request.run), ResumeFrom::checkpoint);
   return true;

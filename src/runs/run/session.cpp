@@ -161,14 +161,14 @@ SessionOutcome Session::execute() {
     try {
       outcome = run_.execute();
     } catch (const Interrupted&) {
-      outcome.end = RunOutcome::End::paused;
+      outcome.end = RunEnd::paused;
     }
-    if (outcome.end != RunOutcome::End::paused) {
+    if (outcome.end != RunEnd::paused) {
       finish_progress();
       return ended(outcome);
     }
     if (hosts_ && hosts_->regroup_due() && !hosts_->pause_asked()) {
-      return {.end = SessionOutcome::End::regroup};
+      return {.end = RunEnd::paused, .must_regroup = true};
     }
     return stop();
   } catch (const OutputError& error) {
@@ -225,7 +225,7 @@ std::string Session::thrower() const {
 
 SessionOutcome Session::stop() {
   finish_progress();
-  SessionOutcome outcome{.end = SessionOutcome::End::stopped};
+  SessionOutcome outcome{.end = RunEnd::paused};
   if (is_kept() && run_.trainer().has_state()) outcome.checkpoint = run_.write_checkpoint();
   return outcome;
 }
@@ -240,10 +240,8 @@ void Session::throw_lost(const HostLost& lost) {
 }
 
 SessionOutcome Session::ended(const RunOutcome& run) {
-  using End = SessionOutcome::End;
-  SessionOutcome outcome{.summary = run.summary};
-  if (run.end == RunOutcome::End::diverged) {
-    outcome.end = End::diverged;
+  SessionOutcome outcome{.end = run.end, .summary = run.summary};
+  if (run.end == RunEnd::diverged) {
     outcome.reason = run.reason + '\n' + run.advice;
     return outcome;
   }
@@ -252,11 +250,11 @@ SessionOutcome Session::ended(const RunOutcome& run) {
     for (const std::string& line : planned_faults_->missed(result.steps)) owner_.warn(line);
   }
   if (const auto missed = missed_target(request_.run, result)) {
-    outcome.end = End::target_missed;
+    outcome.end = RunEnd::target_missed;
     outcome.reason = *missed;
   }
-  if (run.end == RunOutcome::End::out_of_devices) {
-    outcome.end = End::out_of_devices;
+  if (run.end == RunEnd::out_of_devices) {
+    outcome.end = run.end;
     outcome.reason =
         fmt::format("{}{}{}", kNoDevices, outcome.reason.empty() ? "" : "\n", outcome.reason);
   }
@@ -310,7 +308,7 @@ bool Session::is_kept() const {
 // The folder may have been removed, and then recreated in part.
 bool Session::has_checkpoint() const {
   std::error_code ignored;
-  return std::filesystem::exists(run_.location().path() / "config.toml", ignored) &&
+  return std::filesystem::exists(run_.location().path() / RunFolder::kConfiguration, ignored) &&
          !run_.checkpoints().files().empty();
 }
 

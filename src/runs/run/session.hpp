@@ -70,25 +70,17 @@ class Interrupted : public Error {
 
 /// The result of a session.
 struct SessionOutcome {
-  enum class End {
-    completed,
-    /// The run completed, but missed --target-accuracy.
-    target_missed,
-    /// No devices were left for the rest of the run.
-    out_of_devices,
-    /// The loss or the gradient became infinite or NaN.
-    diverged,
-    /// The owner has ended it; a resumed run has the same bits.
-    stopped,
-    /// The hosts must form a new group first (Hosts::regroup_due()); execute() then continues.
-    regroup,
-  };
-  End end = End::completed;
-  /// The reason to tell the user; empty if it is completed, stopped or to regroup.
+  /// Paused if the owner has ended it, or if it is to regroup.
+  RunEnd end = RunEnd::completed;
+  /// True if the hosts must form a new group first (Hosts::regroup_due()); execute() then
+  /// continues.
+  bool must_regroup = false;
+  /// The reason to tell the user; empty if it is completed, stopped or paused.
   std::string reason{};
-  /// Set unless it is stopped or to regroup.
+  /// Set unless it is paused.
   std::optional<RunSummary> summary{};
-  /// The checkpoint of a session that was stopped; empty if it writes no folder, or has no state.
+  /// The checkpoint of a session that its owner has ended; empty if it writes no folder, or has no
+  /// state.
   std::optional<std::filesystem::path> checkpoint{};
 };
 

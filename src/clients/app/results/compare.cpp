@@ -45,12 +45,12 @@ std::string value_of(const RunResult& result) {
 
 std::string outcome(const RunResult& result) {
   switch (result.end) {
-    case RunEnd::out_of_devices:
+    case ResultEnd::out_of_devices:
       return result.reason;
-    case RunEnd::diverged:
-    case RunEnd::failed:
+    case ResultEnd::diverged:
+    case ResultEnd::failed:
       return fmt::format("{}: {}", name_of(result.end), first_line(result.reason));
-    case RunEnd::finished:
+    case ResultEnd::finished:
       return value_of(result);
     default:
       return fmt::format("{}: {}", name_of(result.end), value_of(result));
@@ -90,7 +90,7 @@ void CompareProgress::on_end(const std::string& run, const RunResult& result, do
   ++timed_;
   seconds_ += seconds;
   lost_ += is_lost(result.end) ? 1 : 0;
-  if (terminal_ && result.end == RunEnd::finished) {
+  if (terminal_ && result.end == ResultEnd::finished) {
     draw();
     return;
   }

@@ -123,8 +123,6 @@ std::string kernel_words() {
 
 namespace {
 
-using End = SessionOutcome::End;
-
 constexpr const char* kFinishing =
     "\nrubato train: finishing the step, and saving the state; repeat after a second to end at "
     "once\n";
@@ -159,13 +157,13 @@ std::optional<ProgressOut> progress_of(const TrainArguments& arguments,
   return out;
 }
 
-ExitCode exit_code_of(End end) {
+ExitCode exit_code_of(RunEnd end) {
   switch (end) {
-    case End::target_missed:
+    case RunEnd::target_missed:
       return ExitCode::target_missed;
-    case End::out_of_devices:
+    case RunEnd::out_of_devices:
       return ExitCode::out_of_devices;
-    case End::diverged:
+    case RunEnd::diverged:
       return ExitCode::diverged;
     default:
       return ExitCode::good;
@@ -259,9 +257,8 @@ std::string TerminalRun::lost() const {
 
 std::optional<ExitCode> TerminalRun::execute() {
   const SessionOutcome outcome = session_.execute();
-  if (outcome.end == End::regroup && has_left_) return stop();
-  if (outcome.end == End::regroup) return std::nullopt;
-  return outcome.end == End::stopped ? stopped(outcome) : told(outcome);
+  if (outcome.must_regroup) return has_left_ ? std::optional(stop()) : std::nullopt;
+  return outcome.end == RunEnd::paused ? stopped(outcome) : told(outcome);
 }
 
 ExitCode TerminalRun::stop() {
@@ -292,7 +289,7 @@ ExitCode TerminalRun::told(const SessionOutcome& outcome) {
   const ExitCode code = exit_code_of(outcome.end);
   if (!writes()) return code;
   const std::string folder = run().location().path().string();
-  if (outcome.end == End::diverged) {
+  if (outcome.end == RunEnd::diverged) {
     app::warn(fmt::format("{}\nmetrics are kept in {}", outcome.reason, folder));
     return code;
   }

@@ -112,7 +112,7 @@ def _finish(found, parts):
         if found["checkpoint"]:
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: {found['to_go_on']}"])
         raise _with_result(found["failure"], result)
-    if found["end"] == "stopped":
+    if found["end"] == "paused":
         raise _rubato.Error("the interpreter is shutting down, and has ended the training")
     if found["end"] in _RAISED:
         raise _with_result(_RAISED[found["end"]](found["reason"]), result)

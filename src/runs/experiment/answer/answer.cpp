@@ -325,7 +325,7 @@ bool Answer::has_clock() const {
       cells, [](const Cell& cell) { return cell.spent && cell.spent->hours.has_value(); });
 }
 
-std::vector<std::string> Answer::names_of(RunEnd end) const {
+std::vector<std::string> Answer::names_of(ResultEnd end) const {
   std::vector<std::string> names;
   for (const Run& run : runs) {
     if (run.result.end == end) names.push_back(run.name);

@@ -137,7 +137,7 @@ struct Answer {
   /// Whether the cells have spent anything on a virtual clock.
   [[nodiscard]] bool has_clock() const;
   /// Names of the runs that ended in this way.
-  [[nodiscard]] std::vector<std::string> names_of(RunEnd end) const;
+  [[nodiscard]] std::vector<std::string> names_of(ResultEnd end) const;
 };
 
 /// The power that Blindness is computed for.

@@ -34,7 +34,7 @@ std::string with_interval(std::string mean, const Estimate& estimate, bool is_ac
   return fmt::format("{} ± {}", mean, value_in_words(*estimate.half_width, is_accuracy));
 }
 
-std::int64_t count_of(const Answer& answer, const Cell& cell, RunEnd end) {
+std::int64_t count_of(const Answer& answer, const Cell& cell, ResultEnd end) {
   return std::ranges::count_if(
       cell.members, [&](std::size_t member) { return answer.runs[member].result.end == end; });
 }
@@ -42,7 +42,7 @@ std::int64_t count_of(const Answer& answer, const Cell& cell, RunEnd end) {
 // Examples: "73.00 ± 21.60", "5 of 5 diverged", "24.78 ± 37.04 (3 of 5 unlearned)".
 std::string result_in_words(const Answer& answer, const Cell& cell) {
   std::vector<std::string> ends;
-  for (const RunEndRow& end : kRunEnds) {
+  for (const ResultEndRow& end : kResultEnds) {
     const std::int64_t count = is_lost(end.value) ? count_of(answer, cell, end.value) : 0;
     if (count > 0) ends.push_back(fmt::format("{} of {} {}", count, cell.runs, end.name));
   }
@@ -115,13 +115,14 @@ void append_labels(std::vector<AnswerColumn<Row>>& columns, const Answer& answer
 }
 
 void append_ends(std::vector<AnswerColumn<Cell>>& columns, const Answer& answer) {
-  for (const RunEndRow& row : kRunEnds) {
+  for (const ResultEndRow& row : kResultEnds) {
     std::string name(row.name);
     std::ranges::replace(name, ' ', '_');
     const auto count = [&answer, end = row.value](const Cell& cell) {
       return Json(count_of(answer, cell, end));
     };
-    const char* const help = row.value == kRunEnds.front().value ? "runs that ended this way" : "";
+    const char* const help =
+        row.value == kResultEnds.front().value ? "runs that ended this way" : "";
     append<Cell>(columns, {{name, fmt::format("/ends/{}", row.name), help, count}});
   }
 }

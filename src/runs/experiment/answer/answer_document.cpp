@@ -135,17 +135,18 @@ Table table_of(const TuningAnswer& tuning, bool is_accuracy) {
 
 std::vector<std::string> notes_of(const Answer& answer) {
   std::vector<std::string> notes;
-  for (const RunEndRow& end : kRunEnds) {
+  for (const ResultEndRow& end : kResultEnds) {
     const std::vector<std::string> names = answer.names_of(end.value);
     if (!is_lost(end.value) || names.empty()) continue;
-    const std::string chance = end.value == RunEnd::never_learned || end.value == RunEnd::unlearned
-                                   ? fmt::format("; that share is {:.1f} %", answer.chance)
-                                   : "";
+    const std::string chance =
+        end.value == ResultEnd::never_learned || end.value == ResultEnd::unlearned
+            ? fmt::format("; that share is {:.1f} %", answer.chance)
+            : "";
     notes.push_back(
         fmt::format("{} ({}{}): {}", end.name, end.help, chance, fmt::join(names, ", ")));
   }
   for (const Answer::Run& run : answer.runs) {
-    if (run.result.end == RunEnd::failed) {
+    if (run.result.end == ResultEnd::failed) {
       notes.push_back(fmt::format("{}: {}", run.name, run.result.reason));
     }
   }

@@ -46,7 +46,7 @@ class Stage final : public PoolObserver {
     std::vector<RunResult> ended;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       RunResult result = this->result(i);
-      if (result.end != RunEnd::missing) {
+      if (result.end != ResultEnd::missing) {
         ended.push_back(std::move(result));
       } else if (!result.reason.empty()) {
         view_.on_damaged(runs_[i].name, result.reason, folder_.set_aside(tasks_[i].files));
@@ -73,7 +73,7 @@ class Stage final : public PoolObserver {
       return;
     }
     const RunResult result = this->result(static_cast<std::size_t>(&task - tasks_.data()));
-    if (result.end == RunEnd::missing) {
+    if (result.end == ResultEnd::missing) {
       ++missing_;
       view_.on_missing(task.name, result.reason);
       return;
@@ -164,7 +164,7 @@ std::vector<TuningAnswer> read_tuning(const std::filesystem::path& folder, const
   for (const TuningCell& cell : cells) runs.insert(runs.end(), cell.runs.begin(), cell.runs.end());
   const RecordedRuns read = read_runs(folder, runs, /*tuning=*/true, facts);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (read.results[i].end != RunEnd::missing) continue;
+    if (read.results[i].end != ResultEnd::missing) continue;
     throw Error(fmt::format(
         "{}: the run {}, which tunes {}, has not ended; accepted: the experiment after rubato "
         "compare --resume {}",
@@ -181,7 +181,7 @@ RunResult result_of(const RunFiles& files, const Measure& measure) {
       try {
         return read_result(files.folder, measure);
       } catch (const Error& error) {
-        return {.end = RunEnd::missing, .reason = error.what()};
+        return {.end = ResultEnd::missing, .reason = error.what()};
       }
     case RunState::failed:
       return read_failure(files.failed);

@@ -1,23 +1,24 @@
 #include "run_result.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
+#include <cmath>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
+#include "runs/report/metrics_file.hpp"
+#include "runs/report/report_schemas.hpp"
 #include "runs/run/workload/run_data.hpp"
 #include "runs/run/workload/run_steps.hpp"
 
@@ -25,55 +26,18 @@ namespace rubato {
 
 namespace {
 
-std::optional<double> number_at(const nlohmann::json& json, std::string_view key) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
-void take_clock(const nlohmann::json& json, RunPoint& point) {
-  const auto clock = json.find("clock");
-  if (clock == json.end()) return;
-  point.hours = number_at(*clock, "hours");
-  point.money = number_at(*clock, "money");
-}
-
-// Adds an epoch's line of the metrics to the result. Returns false if the run diverged in this
-// epoch.
-bool take_epoch(const nlohmann::json& line, const Measure& measure, RunResult& result) {
-  RunResult::Epoch epoch;
-  if (!result.curve.empty()) epoch.point = result.curve.back().point;
-  epoch.point.steps += line.value("steps", std::int64_t{0});
-  epoch.point.samples += line.value("samples", std::int64_t{0});
-  take_clock(line, epoch.point);
-  epoch.value = number_at(line, measure.is_accuracy ? "test_accuracy" : "test_loss");
-  result.curve.push_back(epoch);
-  const auto loss = line.find("test_loss");
-  return loss == line.end() || !loss->is_null();
-}
-
-// Finds the whole number that follows a key, without parsing the line.
-std::optional<std::int64_t> whole_behind(std::string_view key, std::string_view line) {
-  const std::size_t at = line.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::int64_t number = 0;
-  const char* const begin = line.data() + at + key.size();
-  if (std::from_chars(begin, line.data() + line.size(), number).ec != std::errc()) {
-    return std::nullopt;
-  }
-  return number;
+void take_clock(const RecordInfo& record, const Cells& cells, RunPoint& point) {
+  point.hours = number_in(record, cells, "hours");
+  point.money = number_in(record, cells, "money");
 }
 
 // Computes an Elasticity line by line.
 class ElasticityReader {
  public:
-  void take_step(std::string_view line) {
-    const auto batch = whole_behind(R"("batch":)", line);
-    const auto cores = whole_behind(R"("cores":)", line);
-    if (!batch || !cores) return;
+  void take_step(const StepPlan& step) {
     if (last_ > 0) batches_.insert(last_);
-    last_ = *batch;
-    cores_.insert(*cores);
+    last_ = step.batch_size;
+    cores_.insert(step.cores);
   }
   void end_epoch() {
     if (last_ > 0) rests_.insert(last_);
@@ -100,88 +64,103 @@ class ElasticityReader {
   std::set<std::int64_t> cores_;
 };
 
-// Reads the epochs. Returns false if the run diverged: a step was not applied, or a test loss is
-// not finite. All other lines, which are most of them, are not parsed.
-bool read_metrics(const std::filesystem::path& file, const Measure& measure, RunResult& result) {
-  std::ifstream lines(file);
-  ElasticityReader elasticity;
-  bool good = true;
-  for (std::string text; std::getline(lines, text);) {
-    if (text.find(R"("kind":"epoch")") != std::string::npos) {
-      good = take_epoch(nlohmann::json::parse(text), measure, result) && good;
-      elasticity.end_epoch();
-      continue;
-    }
-    if (text.find(R"("kind":"step")") != std::string::npos) elasticity.take_step(text);
-    if (text.find(R"("applied":false)") != std::string::npos &&
-        text.find(R"("skipped":true)") == std::string::npos) {
-      good = false;
+// Reads the steps and epochs of a run.
+class MetricsReader {
+ public:
+  MetricsReader(const Measure& measure, RunResult& result) : measure_(measure), result_(result) {}
+
+  void take(const MetricsLine& line) {
+    if (line.kind() == step_schema().name) {
+      const StepRecord step = line.record(step_schema());
+      has_diverged_ = has_diverged_ || !(step.applied || step.skipped);
+      if (step.plan.batch_size > 0) elasticity_.take_step(step.plan);
+    } else if (line.kind() == epoch_schema().name) {
+      take_epoch(line.cells());
     }
   }
-  result.elasticity = elasticity.elasticity();
-  return good;
-}
+  [[nodiscard]] std::optional<Elasticity> elasticity() { return elasticity_.elasticity(); }
+  // Whether a step was not applied, or a test loss is not finite.
+  [[nodiscard]] bool has_diverged() const { return has_diverged_; }
 
-void require_unchanged(const std::filesystem::path& metrics, const nlohmann::json& summary) {
-  const auto digest = summary.find("metrics_sha256");
-  if (digest == summary.end() || !digest->is_string()) return;
-  if (Sha256::hex_of_file(metrics) == digest->get<std::string>()) return;
+ private:
+  void take_epoch(const Cells& cells) {
+    const RecordInfo& info = record_info(epoch_schema().name);
+    const EpochRecord record = record_of(epoch_schema(), cells);
+    RunResult::Epoch epoch;
+    if (!result_.curve.empty()) epoch.point = result_.curve.back().point;
+    epoch.point.steps += record.steps;
+    epoch.point.samples += record.samples;
+    take_clock(info, cells, epoch.point);
+    epoch.value = number_in(info, cells, measure_.is_accuracy ? "test_accuracy" : "test_loss");
+    if (epoch.value && !std::isfinite(*epoch.value)) epoch.value.reset();
+    result_.curve.push_back(epoch);
+    if (record.test && !std::isfinite(record.test->loss)) has_diverged_ = true;
+    elasticity_.end_epoch();
+  }
+
+  const Measure& measure_;
+  RunResult& result_;
+  ElasticityReader elasticity_;
+  bool has_diverged_ = false;
+};
+
+void require_unchanged(const std::filesystem::path& metrics, const std::string& digest) {
+  if (digest.empty() || Sha256::hex_of_file(metrics) == digest) return;
   throw Error(
       fmt::format("{}: has changed since the run ended (its SHA-256 differs from that in "
                   "summary.json)",
                   metrics.string()));
 }
 
-RunEnd end_of(const RunResult& result, const Measure& measure) {
-  if (!measure.is_accuracy) return RunEnd::finished;
+ResultEnd judged(const RunResult& result, const Measure& measure) {
+  if (!measure.is_accuracy) return ResultEnd::finished;
   const double learned = measure.chance + kLearned;
-  if (result.best_value.value_or(0) <= learned) return RunEnd::never_learned;
-  return *result.final_value <= learned ? RunEnd::unlearned : RunEnd::finished;
+  if (result.best_value.value_or(0) <= learned) return ResultEnd::never_learned;
+  return *result.final_value <= learned ? ResultEnd::unlearned : ResultEnd::finished;
 }
 
 }  // namespace
 
 RunResult read_result(const std::filesystem::path& run, const Measure& measure) {
-  const std::filesystem::path file = run / "summary.json";
-  try {
-    const nlohmann::json summary = nlohmann::json::parse(read_file(file));
-    RunResult result{.is_accuracy = measure.is_accuracy,
-                     .epochs = summary.at("epochs"),
-                     .last = {.steps = summary.at("steps"), .samples = summary.at("samples")},
-                     .iterations = summary.at("iterations"),
-                     .wall_seconds = summary.at("wall_seconds")};
-    take_clock(summary, result.last);
-    require_unchanged(run / "metrics.jsonl", summary);
-    const bool good = read_metrics(run / "metrics.jsonl", measure, result);
-    const auto better = [&](const auto& one, const auto& other) {
-      return other.value && (!one.value || measure.better(*other.value, *one.value));
-    };
-    const auto best = std::ranges::max_element(result.curve, better);
-    if (best != result.curve.end()) result.best_value = best->value;
-    const nlohmann::json& reason = summary.at("stopped");
-    const std::string stopped = reason.is_string() ? reason.get<std::string>() : std::string();
-    if (!good || stopped == kOutOfDevices) {
-      result.end = good ? RunEnd::out_of_devices : RunEnd::diverged;
-      result.reason = stopped;
-      return result;
-    }
-    result.final_value =
-        number_at(summary, measure.is_accuracy ? "final_test_accuracy" : "final_test_loss");
-    if (!result.final_value) {
-      result.end = RunEnd::failed;
-      result.reason = "it ended before its first evaluation";
-      return result;
-    }
-    result.end = end_of(result, measure);
+  const RecordInfo& info = record_info(summary_schema().name);
+  const Cells cells = summary_cells(run / RunFolder::kSummary);
+  const RunSummary summary = record_of(summary_schema(), cells);
+  RunResult result{.is_accuracy = measure.is_accuracy,
+                   .epochs = summary.result.epochs,
+                   .last = {.steps = summary.result.steps, .samples = summary.result.samples},
+                   .iterations = summary.result.iterations,
+                   .wall_seconds = summary.wall_seconds};
+  take_clock(info, cells, result.last);
+  GrowingLines lines(run / RunFolder::kMetrics);
+  require_unchanged(lines.file(), summary.metrics_sha256);
+  MetricsReader metrics(measure, result);
+  read_metrics(lines, [&](const MetricsLine& line) { metrics.take(line); });
+  result.elasticity = metrics.elasticity();
+  const auto better = [&](const auto& one, const auto& other) {
+    return other.value && (!one.value || measure.better(*other.value, *one.value));
+  };
+  const auto best = std::ranges::max_element(result.curve, better);
+  if (best != result.curve.end()) result.best_value = best->value;
+  const RunEnd end = end_of(summary.end ? choice_name(kRunEnds, *summary.end) : "", summary.stopped,
+                            metrics.has_diverged());
+  if (end == RunEnd::diverged || end == RunEnd::out_of_devices) {
+    result.end = end == RunEnd::diverged ? ResultEnd::diverged : ResultEnd::out_of_devices;
+    result.reason = summary.stopped;
     return result;
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: not a run's summary, or its metrics are damaged ({})",
-                            file.string(), error.what()));
   }
+  result.final_value =
+      number_in(info, cells, measure.is_accuracy ? "final_test_accuracy" : "final_test_loss");
+  if (!result.final_value) {
+    result.end = ResultEnd::failed;
+    result.reason = "it ended before its first evaluation";
+    return result;
+  }
+  result.end = judged(result, measure);
+  return result;
 }
 
 RunResult read_failure(const std::filesystem::path& file) {
-  RunResult result{.end = RunEnd::failed, .reason = read_file(file)};
+  RunResult result{.end = ResultEnd::failed, .reason = read_file(file)};
   while (result.reason.ends_with('\n')) result.reason.pop_back();
   return result;
 }

@@ -38,8 +38,9 @@ struct Measure {
 /// Margin, as a share, by which an accuracy has to exceed chance to count as learned.
 inline constexpr double kLearned = 0.02;
 
-/// The ways in which a run can end.
-enum class RunEnd {
+/// The kinds of results, for comparing runs: how a run ended (RunEnd), and what became of its
+/// model.
+enum class ResultEnd {
   finished,
   diverged,
   out_of_devices,
@@ -49,31 +50,31 @@ enum class RunEnd {
   missing,
 };
 
-struct RunEndRow {
-  RunEnd value;
+struct ResultEndRow {
+  ResultEnd value;
   std::string_view name;
   std::string_view help;
 };
-inline constexpr std::array<RunEndRow, 7> kRunEnds{
-    {{RunEnd::finished, "finished", "it ended with a result"},
-     {RunEnd::diverged, "diverged", "the loss or the gradient became infinite or NaN"},
-     {RunEnd::out_of_devices, kOutOfDevices,
+inline constexpr std::array<ResultEndRow, 7> kResultEnds{
+    {{ResultEnd::finished, "finished", "it ended with a result"},
+     {ResultEnd::diverged, "diverged", "the loss or the gradient became infinite or NaN"},
+     {ResultEnd::out_of_devices, kOutOfDevices,
       "the availability had no devices for the rest of the training"},
-     {RunEnd::never_learned, "never learned",
+     {ResultEnd::never_learned, "never learned",
       "all numbers are finite, but the test accuracy of no epoch exceeds the share of the test "
       "set's largest class by more than 2 points"},
-     {RunEnd::unlearned, "unlearned",
+     {ResultEnd::unlearned, "unlearned",
       "it had exceeded that share by more than 2 points, but no longer does in the end"},
-     {RunEnd::failed, "failed", "it ended with an error"},
-     {RunEnd::missing, "missing",
+     {ResultEnd::failed, "failed", "it ended with an error"},
+     {ResultEnd::missing, "missing",
       "it was killed, or its memory or disk was exhausted: rubato compare --resume goes on"}}};
 
-[[nodiscard]] constexpr std::string_view name_of(RunEnd end) {
-  return std::ranges::find(kRunEnds, end, &RunEndRow::value)->name;
+[[nodiscard]] constexpr std::string_view name_of(ResultEnd end) {
+  return std::ranges::find(kResultEnds, end, &ResultEndRow::value)->name;
 }
 /// Whether such a run is called lost: it did not end with a useful model.
-[[nodiscard]] constexpr bool is_lost(RunEnd end) {
-  return end != RunEnd::finished;
+[[nodiscard]] constexpr bool is_lost(ResultEnd end) {
+  return end != ResultEnd::finished;
 }
 
 /// Totals of a run after an epoch, counted from its beginning.
@@ -103,7 +104,7 @@ struct Elasticity {
 
 /// The result of a run.
 struct RunResult {
-  RunEnd end = RunEnd::missing;
+  ResultEnd end = ResultEnd::missing;
   /// The message that explains an end other than finished: what happened, and where. May be empty.
   std::string reason{};
   /// Measure::is_accuracy.

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/faults.hpp>
 #include <rubato/loop/observers.hpp>
+#include <rubato/runs/run_folder.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/file.hpp"
@@ -151,18 +151,19 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
 
 void require_weights_of_summary(const std::filesystem::path& weights,
                                 std::span<const NamedArray> parameters) {
-  const std::filesystem::path summary_file = weights / "summary.json";
+  const std::filesystem::path summary_file = weights / RunFolder::kSummary;
   std::error_code ignored;
   if (weights.empty() || !std::filesystem::is_regular_file(summary_file, ignored)) return;
-  const auto summary =
-      nlohmann::json::parse(read_file(summary_file), nullptr, /*allow_exceptions=*/false);
-  const bool known = summary.is_object() && summary.contains("weights_sha256") &&
-                     summary["weights_sha256"].is_string();
-  if (!known) {
+  std::string wanted;
+  try {
+    wanted = read_summary(summary_file).weights_sha256;
+  } catch (const Error&) {
+    // A damaged summary names no weights.
+  }
+  if (wanted.empty()) {
     throw Error(fmt::format("{}: names no weights; accepted: what the run wrote, or --weights FILE",
                             summary_file.string()));
   }
-  const auto wanted = summary["weights_sha256"].get<std::string>();
   const std::string found = sha256_of(parameters);
   if (found == wanted) return;
   const std::string file = weights_file(weights).string();

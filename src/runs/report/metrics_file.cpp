@@ -1,0 +1,147 @@
+#include "metrics_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <fstream>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato {
+
+namespace {
+
+// Number of bytes that the part read so far is recognised by. Lines of metrics end with times in
+// nanoseconds, so no two have the same last bytes.
+constexpr std::size_t kKnownBy = 256;
+constexpr std::size_t kChunk = 1 << 20;
+
+// A file that is open for reading, unless it could not be opened.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::filesystem::path& file)
+      : descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+  // Returns fewer than `count` bytes at the end of the file.
+  [[nodiscard]] std::string bytes(std::int64_t offset, std::size_t count,
+                                  const std::filesystem::path& file) const {
+    std::string bytes(count, '\0');
+    const ssize_t got = pread(descriptor_, bytes.data(), count, offset);
+    if (got < 0) fail(file);
+    bytes.resize(static_cast<std::size_t>(got));
+    return bytes;
+  }
+  [[noreturn]] static void fail(const std::filesystem::path& file) {
+    throw Error(
+        fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
+  }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+
+void GrowingLines::rewind() {
+  bytes_ = 0;
+  last_bytes_.clear();
+  line_ = 0;
+}
+
+void GrowingLines::read(const std::function<void()>& begin_anew,
+                        const std::function<void(std::string_view line)>& take) {
+  const OpenFile file(file_);
+  if (!file.is_open() && errno != ENOENT) OpenFile::fail(file_);
+  const auto known = static_cast<std::int64_t>(last_bytes_.size());
+  if (bytes_ > 0 &&
+      (!file.is_open() || file.bytes(bytes_ - known, last_bytes_.size(), file_) != last_bytes_)) {
+    rewind();
+    begin_anew();
+  }
+  has_rest_ = false;
+  if (!file.is_open()) return;
+  std::string rest;
+  std::int64_t offset = bytes_;
+  while (true) {
+    const std::string chunk = file.bytes(offset, kChunk, file_);
+    has_rest_ = !rest.empty();
+    if (chunk.empty()) return;
+    offset += static_cast<std::int64_t>(chunk.size());
+    rest += chunk;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = rest.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+      ++line_;
+      take(std::string_view(rest).substr(begin, end - begin));
+    }
+    if (begin == 0) continue;
+    bytes_ += static_cast<std::int64_t>(begin);
+    last_bytes_ = (last_bytes_ + rest.substr(0, begin));
+    last_bytes_.erase(0, last_bytes_.size() - std::min(last_bytes_.size(), kKnownBy));
+    rest.erase(0, begin);
+  }
+}
+
+namespace {
+
+// The kind of a line; empty if it has none. A line that begins like those that a run writes is not
+// parsed.
+std::string kind_of(std::string_view text) {
+  constexpr std::string_view kBegin = R"({"kind":")";
+  const std::size_t end = text.find('"', kBegin.size());
+  if (text.starts_with(kBegin) && end != std::string_view::npos) {
+    return std::string(text.substr(kBegin.size(), end - kBegin.size()));
+  }
+  const auto line =
+      nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const auto kind = line.is_object() ? line.find("kind") : line.end();
+  return kind != line.end() && kind->is_string() ? kind->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+MetricsLine::MetricsLine(const GrowingLines& lines, std::string_view text)
+    : lines_(lines), text_(text), kind_(kind_of(text)) {
+  if (kind_.empty()) reject("is not a line of metrics");
+}
+
+Cells MetricsLine::cells() const {
+  return checked([&] { return cells_of(record_info(kind_).columns, text_); });
+}
+
+void MetricsLine::reject(std::string_view why) const {
+  throw Error(fmt::format("{}:{}: {}; accepted: what a run has written (docs/records.md)",
+                          lines_.file().string(), lines_.line(), why));
+}
+
+void read_metrics(GrowingLines& lines, const std::function<void()>& begin_anew,
+                  const std::function<void(const MetricsLine& line)>& take) {
+  lines.read(begin_anew, [&](std::string_view text) { take(MetricsLine(lines, text)); });
+}
+
+void read_metrics(GrowingLines& lines, const std::function<void(const MetricsLine& line)>& take) {
+  // The first read() never begins anew.
+  lines.rewind();
+  read_metrics(
+      lines, [] {}, take);
+}
+
+void require_metrics(const std::filesystem::path& file) {
+  if (std::ifstream(file)) return;
+  throw Error(fmt::format("{}: cannot be read: {}; accepted: the folder of a run", file.string(),
+                          std::generic_category().message(errno)));
+}
+
+}  // namespace rubato
