@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <rubato/base/machine.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/loop/objective.hpp>
 #include <rubato/runs/workload.hpp>
@@ -70,11 +71,11 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
       try {
         if (options.hosts.elastic()) {
           return static_cast<int>(
-              train_on_elastic_hosts(options, workload_of(options.run), join_hosts));
+              train_on_elastic_hosts(options, workload_of(options.run), rubato::elastic_hosts));
         }
         return static_cast<int>(
             options.hosts.several()
-                ? train_on_hosts(options, workload_of(options.run), connect_hosts)
+                ? train_on_hosts(options, workload_of(options.run), rubato::c10d_hosts)
                 : program->execute(options, rubato::torch_workload));
       } catch (const rubato::TrainingError& error) {
         if (options.verbose) print_error(error.details() + "\n");

@@ -19,7 +19,6 @@ namespace rubato::app {
 
 namespace {
 
-constexpr std::int64_t kMaxHosts = 1024;
 constexpr std::int64_t kMaxPort = 65'535;
 constexpr std::string_view kFromEnvironment = "env";
 constexpr RealRange kSeconds{1, 1e6, true, true, "a number of seconds from 1 to 1000000"};
@@ -214,6 +213,19 @@ std::string token_in(const std::string& file) {
                     file));
   }
   return token;
+}
+
+C10dOptions meeting_of(const HostArguments& hosts) {
+  return {.count = hosts.count,
+          .rank = hosts.rank,
+          .address = hosts.address,
+          .port = hosts.port,
+          .run = hosts.run,
+          .is_tcp_store = hosts.is_tcp_store,
+          .interface = hosts.interface,
+          .weight = hosts.weight,
+          .token = hosts.token_file.empty() ? "" : token_in(hosts.token_file),
+          .timeout = hosts.timeout};
 }
 
 namespace {

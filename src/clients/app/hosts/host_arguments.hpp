@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include <rubato/hosts/c10d_hosts.hpp>
+
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/signals.hpp"
 
@@ -39,6 +41,10 @@ struct HostArguments {
 
   friend bool operator==(const HostArguments&, const HostArguments&) = default;
 };
+
+/// The options with which this process meets the others, but for the texts that have to be equal.
+/// Reads the token. Throws Error.
+[[nodiscard]] C10dOptions meeting_of(const HostArguments& hosts);
 
 /// Returns the value of an environment variable; empty if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;

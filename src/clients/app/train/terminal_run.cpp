@@ -255,14 +255,19 @@ std::string TerminalRun::lost() const {
   return error == 0 ? lost_output() : std::generic_category().message(error);
 }
 
-std::optional<ExitCode> TerminalRun::execute() {
+bool TerminalRun::execute() {
   const SessionOutcome outcome = session_.execute();
-  if (outcome.must_regroup) return has_left_ ? std::optional(stop()) : std::nullopt;
-  return outcome.end == RunEnd::paused ? stopped(outcome) : told(outcome);
+  if (outcome.must_regroup && !has_left_) return false;
+  if (outcome.must_regroup) {
+    stop();
+  } else {
+    code_ = outcome.end == RunEnd::paused ? stopped(outcome) : told(outcome);
+  }
+  return true;
 }
 
-ExitCode TerminalRun::stop() {
-  return stopped(session_.stop());
+void TerminalRun::stop() {
+  code_ = stopped(session_.stop());
 }
 
 ExitCode TerminalRun::stopped(const SessionOutcome& outcome) const {

@@ -11,6 +11,7 @@
 
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/signals.hpp"
+#include "hosts/elastic/host_driver.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/session.hpp"
 #include "train_arguments.hpp"
@@ -36,19 +37,9 @@ namespace rubato::app {
 /// Prints a line to stderr that begins with the name of the command.
 void warn(const std::string& text);
 
-/// The role of a process in a run.
-enum class RunRole {
-  /// Begins or continues the run, shows it and writes its folder.
-  first,
-  /// Has taken over from a lost host.
-  successor,
-  /// Computes along with the host that shows and writes the run.
-  follower,
-};
-
 /// A session at a terminal: signals end it (docs/runs.md), stdout shows its progress, stderr its
 /// warnings, and its result is an exit code.
-class TerminalRun final : private SessionOwner {
+class TerminalRun final : public HostSession, private SessionOwner {
  public:
   /// `arguments` and `signals` must outlive this object; `hosts` may be null. Throws as Session's
   /// constructor does.
@@ -56,24 +47,20 @@ class TerminalRun final : private SessionOwner {
               RunLocation location, std::shared_ptr<Hosts> hosts, RunRole role,
               StopSignals& signals);
 
-  /// Trains to the end or until a signal, and reports the result. Empty if the hosts have to form a
-  /// new group first (Hosts::regroup_due()); it may then be called again. Throws as
-  /// Session::execute() does.
-  std::optional<ExitCode> execute();
+  /// Trains to the end or until a signal, and reports the result.
+  [[nodiscard]] bool execute() override;
   /// Ends the run early, and says so.
-  ExitCode stop();
-  [[noreturn]] void throw_lost(const HostLost& lost) { session_.throw_lost(lost); }
-
-  /// Returns whether this host alone has ended because nobody reads its output any more; elastic
-  /// hosts do not stop for that.
-  [[nodiscard]] bool has_left() const { return has_left_; }
-
-  /// Makes the following messages speak of a copy of the run, which others may continue.
-  void become_copy() { is_copy_ = true; }
-
-  [[nodiscard]] Run& run() { return session_.run(); }
+  void stop() override;
+  [[noreturn]] void throw_lost(const HostLost& lost) override { session_.throw_lost(lost); }
+  /// True if nobody reads the output of this host any more; elastic hosts do not stop for that.
+  [[nodiscard]] bool has_left() const override { return has_left_; }
+  void become_copy() override { is_copy_ = true; }
+  [[nodiscard]] std::string how_to_go_on() const override { return to_go_on(run()); }
+  [[nodiscard]] Run& run() override { return session_.run(); }
   [[nodiscard]] const Run& run() const { return session_.run(); }
-  [[nodiscard]] RunRole role() const { return role_; }
+
+  /// The exit code once the run has ended here.
+  [[nodiscard]] std::optional<ExitCode> code() const { return code_; }
 
  private:
   void warn(const std::string& text) override { app::warn(text); }
@@ -104,6 +91,7 @@ class TerminalRun final : private SessionOwner {
   bool goes_on_;
   bool is_copy_ = false;
   bool has_left_ = false;
+  std::optional<ExitCode> code_;
   Session session_;
   // The listener must be the last member, as its thread uses all of the above. Empty if the system
   // has no more threads.

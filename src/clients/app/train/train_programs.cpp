@@ -39,7 +39,9 @@ RunLocation location_of_host(const TrainArguments& arguments) {
 std::shared_ptr<Hosts> connected(const TrainArguments& arguments, const Workload& workload,
                                  const ConnectHosts& connect) {
   if (!connect) return nullptr;
-  return connect(arguments.hosts, what_is_asked_for(arguments.run, workload));
+  C10dOptions meeting = meeting_of(arguments.hosts);
+  meeting.equal = what_is_asked_for(arguments.run, workload);
+  return connect(meeting);
 }
 
 }  // namespace
@@ -73,8 +75,9 @@ ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& loa
   const RunRole role = arguments.hosts.rank == 0 ? RunRole::first : RunRole::follower;
   StopSignals signals(nullptr, SignalRole::run);
   TerminalRun run(arguments, std::move(workload), std::move(location), hosts, role, signals);
-  // A run without elastic hosts never has to regroup, so there is always an exit code.
-  return run.execute().value();
+  // A run without elastic hosts never has to regroup.
+  static_cast<void>(run.execute());
+  return run.code().value();
 }
 
 ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {

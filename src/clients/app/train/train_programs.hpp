@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/hosts/c10d_hosts.hpp>
+#include <rubato/hosts/elastic_run.hpp>
 #include <rubato/loop/hosts.hpp>
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/workload.hpp>
@@ -27,25 +27,20 @@ namespace rubato::app {
 /// Answers a command that continues a run which is_complete().
 [[nodiscard]] ExitCode tell_of_complete(const TrainArguments& arguments);
 
-/// Connects the hosts; the texts in `equal` must be the same on all of them. Throws Error.
-using ConnectHosts =
-    std::function<std::shared_ptr<Hosts>(const HostArguments& hosts, std::vector<NamedText> equal)>;
+/// Connects the hosts: c10d_hosts().
+using ConnectHosts = std::function<std::shared_ptr<Hosts>(const C10dOptions& meeting)>;
 
 /// train() on several hosts, of which the first alone shows the progress and writes the run folder.
 /// It leaves a checkpoint if another host is lost.
 [[nodiscard]] ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                                       const ConnectHosts& connect);
 
-/// Joins the hosts of a run: calls elastic_hosts() with `options`, completed from `hosts`. Throws
-/// Error.
-using JoinHosts = std::function<std::shared_ptr<ElasticHosts>(const HostArguments& hosts,
-                                                              ElasticOptions options)>;
-
 /// train() on elastic hosts. The first host shows the progress and writes the run folder. If it is
 /// lost, the next host takes over, in the same folder if it can reach it. The others keep the
 /// necessary files in a temporary folder of their own, which is removed with them.
 [[nodiscard]] ExitCode train_on_elastic_hosts(const TrainArguments& arguments,
-                                              const LoadWorkload& load, const JoinHosts& join);
+                                              const LoadWorkload& load,
+                                              const JoinElasticHosts& join);
 
 /// Trains the first steps of a configuration in several ways that must not matter, prints a hash of
 /// each result, and says where the first difference is. Throws Error for a mistake of the user.

@@ -20,10 +20,8 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
-#include "clients/app/train/terminal_run.hpp"
-#include "runs/run/resumption.hpp"
 
-namespace rubato::app {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -77,7 +75,7 @@ constexpr std::uint64_t kMost = std::uint64_t{1} << 36U;
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 26U;
 
 // Sends `bytes` of host `from` to the hosts in `to`, where it fills `bytes`.
-void give(Hosts& hosts, std::size_t from, const std::vector<bool>& to, std::span<std::byte> bytes) {
+void send(Hosts& hosts, std::size_t from, const std::vector<bool>& to, std::span<std::byte> bytes) {
   const auto own = static_cast<std::size_t>(hosts.rank());
   std::vector<std::span<const std::byte>> out(to.size());
   std::vector<std::span<std::byte>> in(to.size());
@@ -90,36 +88,20 @@ void give(Hosts& hosts, std::size_t from, const std::vector<bool>& to, std::span
 
 }  // namespace
 
-bool Giving::any() const {
-  return std::ranges::find(to, true) != to.end();
-}
-
-Giving giving_of(const ElasticHosts& hosts) {
-  const std::span<const HostStanding> standings = hosts.standings();
-  const auto steps_of = [](const HostStanding& host) { return host.steps.value_or(-1); };
-  const auto furthest = std::ranges::max_element(standings, {}, steps_of);
-  Giving giving{.from = static_cast<std::size_t>(furthest - standings.begin())};
-  for (std::size_t host = 0; host < standings.size(); ++host) {
-    const bool lacks = !standings[host].steps || *standings[host].steps + 1 < steps_of(*furthest);
-    giving.to.push_back(lacks && host != giving.from);
-  }
-  return giving;
-}
-
-std::string given(Hosts& hosts, const Giving& giving, std::string bytes) {
+std::string transferred(Hosts& hosts, const StateTransfer& transfer, std::string bytes) {
   const auto own = static_cast<std::size_t>(hosts.rank());
-  const bool has_part = own == giving.from || giving.to[own];
+  const bool has_part = own == transfer.from || transfer.to[own];
   std::uint64_t size = bytes.size();
-  give(hosts, giving.from, std::vector(giving.to.size(), true),
+  send(hosts, transfer.from, std::vector(transfer.to.size(), true),
        std::as_writable_bytes(std::span(&size, 1)));
   if (size > kMost) {
     throw Error(
         fmt::format("another host sends a state of {} bytes; accepted: up to {}", size, kMost));
   }
-  if (giving.to[own]) bytes.resize(size);
+  if (transfer.to[own]) bytes.resize(size);
   for (std::uint64_t begin = 0; begin < size; begin += kPiece) {
     const std::uint64_t count = std::min(kPiece, size - begin);
-    give(hosts, giving.from, giving.to,
+    send(hosts, transfer.from, transfer.to,
          has_part ? std::as_writable_bytes(std::span(bytes)).subspan(begin, count)
                   : std::span<std::byte>());
   }
@@ -194,7 +176,7 @@ RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance&
 
 }  // namespace
 
-RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
+RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts, const Tell& tell) {
   const fs::path& wanted = inheritance.wanted;
   const std::optional<RunWriter> before = hosts.writer();
   std::error_code ignored;
@@ -219,7 +201,7 @@ RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
   const std::string now = absolute_of(folder).string();
   const bool has_moved = before && (!before->is_here || before->folder != now);
   if (has_moved || !why.empty()) {
-    warn(fmt::format("{}the run continues in {} after {} steps{}", why, folder.string(),
+    tell(fmt::format("{}the run continues in {} after {} steps{}", why, folder.string(),
                      inheritance.steps,
                      has_moved ? fmt::format(", previously in {}{}", before->folder,
                                              before->is_here ? "" : " on another machine")
@@ -243,11 +225,11 @@ RunLocation leave_copy(const Inheritance& inheritance) {
   return location_in(folders, inheritance, kDoubt, why);
 }
 
-RunLocation keep_copy(const Inheritance& inheritance) {
+RunLocation temporary_copy(const Inheritance& inheritance) {
   const fs::path name = fs::temp_directory_path() / absolute_of(inheritance.wanted).filename();
   std::error_code ignored;
   return RunLocation::take_over(fs::exists(name, ignored) ? name_beside(name) : name,
                                 inheritance.configuration, inheritance.handover);
 }
 
-}  // namespace rubato::app
+}  // namespace rubato::hosts_detail

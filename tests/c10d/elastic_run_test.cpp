@@ -1,0 +1,93 @@
+// train_on_elastic_hosts(): hosts on threads of one process.
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include <rubato/hosts/elastic_run.hpp>
+#include <rubato/hosts/rendezvous_server.hpp>
+#include <rubato/runs/run.hpp>
+
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+RunConfiguration small_run() {
+  RunConfiguration run;
+  run.model = "softmax";
+  run.trace = "64";
+  run.threads = 1;
+  run.epochs = 1;
+  return run;
+}
+
+// Two hosts, each with a folder of its own.
+class ElasticRun : public testing::Test {
+ protected:
+  ElasticRunOptions options_of(std::size_t host) const {
+    return {.out = folder_.path() / std::to_string(host),
+            .hosts = {.meeting = {.count = 2, .port = server_.port(), .run = "run"}, .most = 2}};
+  }
+  std::array<ElasticResult, 2> train(const RunConfiguration& run,
+                                     const std::array<ElasticRunOptions, 2>& options) const {
+    std::array<ElasticResult, 2> results;
+    std::array<std::thread, 2> threads;
+    for (std::size_t i = 0; i < 2; ++i) {
+      threads[i] = std::thread([&, i] {
+        results[i] = train_on_elastic_hosts(run, dense_workload(run), elastic_hosts, options[i]);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  }
+
+  test::TempFolder folder_;
+  RendezvousServer server_{0, {.address = "127.0.0.1"}};
+};
+
+TEST_F(ElasticRun, IsThatOfOneHost) {
+  const RunConfiguration configuration = small_run();
+  std::atomic<int> runs = 0;
+  std::array<ElasticRunOptions, 2> options{options_of(0), options_of(1)};
+  for (ElasticRunOptions& one : options) {
+    one.prepare = [&runs](rubato::Run& run) {
+      EXPECT_EQ(run.configuration().model.text(), "softmax");
+      ++runs;
+    };
+  }
+  const auto results = train(configuration, options);
+  rubato::Run alone(configuration, dense_workload(configuration));
+  const RunOutcome outcome = alone.execute();
+  EXPECT_EQ(runs, 2);
+  for (const ElasticResult& result : results) {
+    EXPECT_EQ(result.outcome.end, ElasticOutcome::End::trained);
+    ASSERT_TRUE(result.summary);
+    EXPECT_EQ(result.summary->weights_sha256, outcome.summary->weights_sha256);
+    EXPECT_EQ(result.outcome.steps, outcome.summary->result.steps);
+  }
+  // One of them has written the run.
+  EXPECT_NE(results[0].folder.empty(), results[1].folder.empty());
+}
+
+TEST_F(ElasticRun, StopsOnAllHosts) {
+  RunConfiguration configuration = small_run();
+  configuration.epochs = 100'000;
+  std::atomic<int> asked = 0;
+  std::array<ElasticRunOptions, 2> options{options_of(0), options_of(1)};
+  std::atomic<bool> trains = false;
+  options[1].prepare = [&trains](rubato::Run&) { trains = true; };
+  options[1].wants_to_stop = [&] { return trains && ++asked > 50; };
+  for (const ElasticResult& result : train(configuration, options)) {
+    EXPECT_FALSE(result.summary);
+    if (result.folder.empty()) continue;
+    EXPECT_TRUE(std::filesystem::exists(result.folder / "checkpoints"));
+  }
+}
+
+}  // namespace
+}  // namespace rubato
