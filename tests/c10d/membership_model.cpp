@@ -28,13 +28,15 @@ std::string text_of_members(const Members& members) {
 }  // namespace
 
 std::string World::text() const {
-  std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}|", store, has_run, newest,
-                                 arrivals, committed, trained, left.deaths, left.stalls, left.stops,
-                                 left.stores, left.cuts, left.steps);
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}|", store, has_run, newest, arrivals,
+                  committed, trained, saved, left.deaths, left.stalls, left.stops, left.stores,
+                  left.cuts, left.handovers, left.steps);
   for (const Host& host : hosts) {
-    text += fmt::format("{} {} {} {} {} {} {} {} ", static_cast<int>(host.phase), host.stalls,
+    text += fmt::format("{} {} {} {} {} {} {} {} {} {} ", static_cast<int>(host.phase), host.stalls,
                         host.own, text_of_members(host.place), text_of_members(host.newest),
-                        host.steps, host.store, host.is_asked_to_stop);
+                        host.steps, host.state, static_cast<int>(host.part.role), host.store,
+                        host.is_asked_to_stop);
     for (const auto& [other, why] : host.cuts) text += fmt::format("c{}", other);
     if (!host.cut_off.empty()) text += 'x';
     if (host.pending) {
@@ -170,8 +172,7 @@ void Model::follow(Host& host) {
     // Not in this model: its hosts bring no checkpoint.
     case Decision::Action::open_again:
     case Decision::Action::end:
-      host.phase = Phase::stopped;
-      return;
+      return end(host, {.paused = true, .has_place = host.place.generation != 0});
     case Decision::Action::give_up_refused:
     case Decision::Action::give_up_cut_off:
     case Decision::Action::give_up_alone:
@@ -193,13 +194,43 @@ void Model::lose_group(Host& host) {
   say_here(host);
 }
 
-// RunStore::end(): what follows its generation is put once.
+// RunStore::end(), where what follows its generation is put once, and the end as the host sees it.
 void Model::stop(Host& host) {
   enter(host);
-  if (host.place.generation != 0) {
-    world_.turns.try_emplace(host.place.generation + 1, RunEnd::paused);
+  const std::int64_t next = host.place.generation + 1;
+  bool has_ended = false;
+  if (next > 1) {
+    const auto [turn, is_new] = world_.turns.try_emplace(next, RunEnd::paused);
+    has_ended = std::holds_alternative<RunEnd>(turn->second);
   }
+  end(host, {.paused = true, .asked_to_end = true, .has_place = next > 1, .alone = !has_ended});
+}
+
+// What HostDriver does at the end.
+void Model::end(Host& host, RunOver over) {
   host.phase = Phase::stopped;
+  over.folder_has_more = world_.saved > host.state;
+  for (const HostAction action : actions_after(over, host.part)) {
+    const bool is_locked = std::ranges::any_of(world_.hosts, [&](const Host& other) {
+      return &other != &host && !other.is_over() && other.part.role == HostRole::writer;
+    });
+    if (action == HostAction::take_wanted_folder && is_locked) return require_kept(host);
+    host.part = part_after(action, host.part);
+    if (action != HostAction::stop) continue;
+    if (host.part.role == HostRole::writer) world_.saved = std::max(world_.saved, host.state);
+    require_kept(host);
+  }
+}
+
+// A host that ends leaves its state, but for a step that is done again, in the folder or to another
+// host.
+void Model::require_kept(const Host& host) {
+  require(world_.saved + 1 >= host.state ||
+              std::ranges::any_of(world_.hosts,
+                                  [&](const Host& other) {
+                                    return !other.is_over() && other.state + 1 >= host.state;
+                                  }),
+          "a host ends with the only state");
 }
 
 Host* Model::owner(HostNumber number, const Host& of) {
@@ -249,8 +280,33 @@ std::vector<Host*> Model::group_of(const Host& host, Phase phase) {
   return group;
 }
 
-// As share_state() does.
-void Model::connect(const std::vector<Host*>& group) {
+// As HostDriver does, up to the exchanges of the transfer or to the end.
+void Model::hand_over(const std::vector<Host*>& group, bool is_lost) {
+  std::vector<HostStanding> standings;
+  for (const Member& member : group.front()->place.hosts) standings.push_back(member.standing);
+  const StateTransfer transfer = transfer_among(standings);
+  for (const bool transferred : {false, true}) {
+    if (transferred && is_lost) return;
+    for (std::size_t rank = 0; rank < group.size(); ++rank) {
+      Host& host = *group[rank];
+      const auto actions =
+          actions_after(GroupFormed{.rank = rank, .transfer = transfer}, host.part);
+      const auto border = std::ranges::find(actions, HostAction::transfer);
+      const std::size_t middle =
+          border == actions.end() ? 0 : static_cast<std::size_t>(border - actions.begin());
+      for (std::size_t i = transferred ? middle : 0; i < (transferred ? actions.size() : middle);
+           ++i) {
+        const HostAction action = actions[i];
+        host.part = part_after(action, host.part);
+        if (action == HostAction::forget) host.state = -1;
+        if (action == HostAction::begin) host.state = 0;
+        if (action == HostAction::follow) host.state = group[transfer.from]->state;
+      }
+    }
+  }
+}
+
+void Model::connect(const std::vector<Host*>& group, bool is_lost) {
   const Members& place = group.front()->place;
   std::int64_t furthest = -1;
   for (const Member& member : place.hosts) {
@@ -264,9 +320,22 @@ void Model::connect(const std::vector<Host*>& group) {
   for (std::size_t i = 0; i < group.size(); ++i) {
     const auto& standing = place.hosts[i].standing;
     require(!standing.steps || group[i]->steps == *standing.steps, "a standing is not the host's");
-    group[i]->steps = std::max(furthest, std::int64_t{0});
-    group[i]->phase = Phase::training;
-    group[i]->cuts.clear();
+  }
+  hand_over(group, is_lost);
+  for (Host* const host : group) {
+    host->cuts.clear();
+    host->steps = host->state;
+    if (is_lost) {
+      lose_group(*host);
+      continue;
+    }
+    const bool is_first = host == group.front();
+    require((host->part.role == HostRole::writer) == is_first,
+            is_first ? "nobody writes the run" : "two hosts write the run");
+    require(host->state >= 0 && host->state + 1 >= furthest, "a host trains from an old state");
+    // A host that lacks the last step does it again by itself.
+    host->steps = host->state = std::max(furthest, std::int64_t{0});
+    host->phase = Phase::training;
   }
 }
 
@@ -277,7 +346,7 @@ void Model::step(const std::vector<Host*>& group) {
   for (const Host* const host : group) {
     require(host->steps == group.front()->steps, "hosts of a group have done other steps");
   }
-  for (Host* const host : group) ++host->steps;
+  for (Host* const host : group) host->state = ++host->steps;
   world_.committed = std::max(world_.committed, group.front()->steps);
 }
 
@@ -285,7 +354,14 @@ bool Model::act_of_group(Host& host) {
   if (host.place.hosts.front().host != host.own) return false;
   if (const auto group = group_of(host, Phase::connecting); !group.empty() && is_chosen()) {
     told_ = fmt::format("group {} connects", host.place.generation);
-    connect(group);
+    connect(group, /*is_lost=*/false);
+    return true;
+  }
+  if (const auto group = group_of(host, Phase::connecting);
+      group.size() > 1 && world_.left.handovers > 0 && is_chosen()) {
+    told_ = fmt::format("group {} connects, and loses the handover", host.place.generation);
+    --world_.left.handovers;
+    connect(group, /*is_lost=*/true);
     return true;
   }
   const auto group = group_of(host, Phase::training);
@@ -306,7 +382,7 @@ bool Model::act_of_group(Host& host) {
                             dies ? "dies" : "stalls");
         --budget;
         --world_.left.steps;
-        ++ahead->steps;
+        ahead->state = ++ahead->steps;
         if (dies) lost->phase = Phase::dead;
         if (!dies) lost->stalls = true;
         return true;

@@ -1,7 +1,7 @@
 // All that may happen to a few hosts of a run, in any order, up to some depth: they come, die, stop
-// and go on, lose the last message of a step, are asked to stop, and lose the store or a link
-// between two of them. What each of them decides is decide()'s; between what it sees and what it
-// does, all others may act.
+// and go on, lose the last message of a step or the handover of a state, are asked to stop, and
+// lose the store or a link between two of them. decide() says who takes part, and actions_after()
+// what each host then does in its role; between what it sees and what it does, all others may act.
 
 #pragma once
 
@@ -15,8 +15,11 @@
 #include <vector>
 
 #include "hosts/c10d/membership.hpp"
+#include "hosts/elastic/roles.hpp"
 
 namespace rubato::c10d_hosts_detail {
+
+using namespace hosts_detail;
 
 enum class Phase { absent, forming, connecting, training, stopped, gave_up, dead };
 
@@ -28,7 +31,10 @@ struct Host {
   // The generation in which it has its place, and the newest it knows.
   Members place{};
   Members newest{};
+  // The steps with which it stands before the others, and those of the state that it has.
   std::int64_t steps = -1;
+  std::int64_t state = -1;
+  HostPart part{};
   int store = 0;
   bool is_asked_to_stop = false;
   // Whom it has found not to reach, and why the others have left it out.
@@ -55,6 +61,7 @@ struct Budget {
   int stops = 0;
   int stores = 0;
   int cuts = 0;
+  int handovers = 0;
   int steps = 2;
 };
 
@@ -75,6 +82,8 @@ struct World {
   // What has been trained by whole groups, and by which of them last.
   std::int64_t committed = -1;
   std::int64_t trained = 0;
+  // The steps of the checkpoint in the run's folder.
+  std::int64_t saved = -1;
 
   [[nodiscard]] std::string text() const;
 };
@@ -116,10 +125,13 @@ class Model {
   [[nodiscard]] bool lacks_link(const Host& host) const;
   void say_here(Host& host);
   void stop(Host& host);
+  void end(Host& host, RunOver over);
   [[nodiscard]] Snapshot snapshot_of(const Host& host, bool patient) const;
   [[nodiscard]] Host* owner(HostNumber number, const Host& of);
   [[nodiscard]] std::vector<Host*> group_of(const Host& host, Phase phase);
-  void connect(const std::vector<Host*>& group);
+  void connect(const std::vector<Host*>& group, bool is_lost);
+  void hand_over(const std::vector<Host*>& group, bool is_lost);
+  void require_kept(const Host& host);
   void step(const std::vector<Host*>& group);
 
   World world_;

@@ -61,12 +61,15 @@ World in_training(int members, int hosts, const Budget& budget) {
   Members group{.generation = 1, .first_open = members + 1};
   for (HostNumber number = 1; number <= members; ++number) group.hosts.push_back({.host = number});
   for (HostNumber number = 1; number <= members; ++number) {
-    world.hosts[static_cast<std::size_t>(number - 1)] = {.phase = Phase::training,
-                                                         .own = number,
-                                                         .place = group,
-                                                         .newest = group,
-                                                         .steps = 1,
-                                                         .store = 1};
+    world.hosts[static_cast<std::size_t>(number - 1)] = {
+        .phase = Phase::training,
+        .own = number,
+        .place = group,
+        .newest = group,
+        .steps = 1,
+        .state = 1,
+        .part = {.role = number == 1 ? HostRole::writer : HostRole::follower},
+        .store = 1};
   }
   world.has_run = true;
   world.turns.emplace(1, group);
@@ -104,6 +107,9 @@ TEST(MembershipModel, HostsThatComeAndLackLinks) {
 }
 TEST(MembershipModel, HostsThatLoseLinksAndStall) {
   expect_no_violation(in_training(3, 3, {.stalls = 1, .cuts = 1, .steps = 1}), 8);
+}
+TEST(MembershipModel, HostsThatLoseTheHandover) {
+  expect_no_violation(in_training(2, 3, {.deaths = 1, .handovers = 1, .steps = 1}), 10);
 }
 TEST(MembershipModel, AStoreThatIsStartedAgain) {
   expect_no_violation(in_training(2, 3, {.deaths = 1, .stores = 1, .steps = 1}), 10);
