@@ -68,6 +68,14 @@ void Listener::keep(const StepPlan& step, std::span<const TensorStatistics> tens
   }
 }
 
+void Listener::continue_from(Listener& before) {
+  steps_ = std::move(before.steps_);
+  epochs_ = std::move(before.epochs_);
+  minibatches_ = std::move(before.minibatches_);
+  faults_ = std::move(before.faults_);
+  monitored_ = std::move(before.monitored_);
+}
+
 Listener::Answer Listener::answer_of(const py::object& answered) {
   // rubato/_callbacks.py has checked the answer.
   if (answered.is_none()) return {};

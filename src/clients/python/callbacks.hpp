@@ -59,6 +59,9 @@ class Listener final : public Observer {
   [[nodiscard]] const Table& faults() const { return faults_; }
   [[nodiscard]] const Table& monitored() const { return monitored_; }
 
+  /// Takes over the records of a listener to the same training before this one.
+  void continue_from(Listener& before);
+
  private:
   // The answer of a callback.
   struct Answer {

@@ -1,6 +1,8 @@
 #include "request.hpp"
 
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -63,6 +65,26 @@ void require_folder(const RunRequest& request) {
   }
 }
 
+void set_hosts(Request& request, const std::string& rendezvous, int count, int least, int most,
+               double weight, const std::string& interface, const std::string& token_file,
+               double timeout) {
+  constexpr double kThousand = 1000;
+  app::HostArguments hosts;
+  try {
+    app::read_rendezvous(rendezvous, hosts);
+  } catch (const Error& error) {
+    throw Error(fmt::format("hosts: {}", error.what()));
+  }
+  hosts.count = count;
+  hosts.least = least;
+  hosts.most = most;
+  hosts.weight = weight;
+  hosts.interface = interface;
+  hosts.token_file = token_file;
+  hosts.timeout = std::chrono::milliseconds(std::llround(timeout * kThousand));
+  request.hosts = hosts;
+}
+
 }  // namespace
 
 void set_option(RunConfiguration& run, const std::string& name, const std::string& text) {
@@ -83,10 +105,12 @@ void check(const RunRequest& request) {
 void define_request(py::module_& module) {
   py::class_<Request, std::shared_ptr<Request>>(module, "Request")
       .def(py::init(&request_of))
-      .def("set", [](Request& request, const std::string& name, const std::string& text) {
-        set_option(request.run, name, text);
-        request.given.add(name);
-      });
+      .def("set",
+           [](Request& request, const std::string& name, const std::string& text) {
+             set_option(request.run, name, text);
+             request.given.add(name);
+           })
+      .def("set_hosts", &set_hosts);
 }
 
 }  // namespace rubato::python

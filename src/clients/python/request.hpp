@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <pybind11/pybind11.h>
@@ -8,6 +9,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "callbacks.hpp"
+#include "clients/app/hosts/host_arguments.hpp"
 #include "runs/run/run_request.hpp"
 
 namespace rubato::python {
@@ -16,14 +18,18 @@ namespace rubato::python {
 struct Request : RunRequest {
   /// The rule "own" of its extensions; null if there is none.
   std::shared_ptr<RuleCalls> rule{};
+  /// The meeting point of a host in an elastic run; empty if the run has one host.
+  std::optional<app::HostArguments> hosts{};
 };
 
 /// Adds to the module:
 ///
 ///     Request(config, resume, out, rule)   None or paths; the rule a dictionary (callbacks.hpp)
 ///     Request.set(name, text)              sets an option, in the text of the command line
+///     Request.set_hosts(rendezvous, count, least, most, weight, interface, token_file, timeout)
+///                                          takes part in an elastic run, as rubato.Hosts says
 ///
-/// Both throw Error.
+/// All throw Error.
 void define_request(pybind11::module_& module);
 
 /// Sets the option of that name. Throws Error, which names it as the command line does.

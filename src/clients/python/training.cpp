@@ -13,6 +13,7 @@
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/loop/observers.hpp>
 #include <rubato/runs/records.hpp>
@@ -22,10 +23,12 @@
 #include "callbacks.hpp"
 #include "calling_thread.hpp"
 #include "conversions.hpp"
+#include "hosts/elastic/host_driver.hpp"
 #include "libtorch/torch/guards.hpp"
 #include "module.hpp"
 #include "own_parts.hpp"
 #include "request.hpp"
+#include "runs/config/values/trace_source.hpp"
 #include "runs/run/run_request.hpp"
 #include "runs/run/session.hpp"
 
@@ -133,17 +136,18 @@ std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread
       .logs_steps = false};
 }
 
-Session session_of(Call& call, CallingThread& calling, PythonOwner& owner) {
-  const RunRequest& request = call.request;
-  RunLocation location = location_of(request, [&](const std::string& text) { owner.warn(text); });
-  std::optional<Run::Steps> steps = std::move(call.parts.steps);
-  if (steps) steps = with_end(*std::move(steps), request.run.on_trace_end);
-  return {request,
-          {.workload = load_workload(request.run, call.parts),
-           .location = std::move(location),
-           .steps = std::move(steps),
-           .progress = progress_of(call.callbacks, calling)},
-          owner};
+RunLocation location_in(const Call& call, PythonOwner& owner) {
+  return location_of(call.request, [&](const std::string& text) { owner.warn(text); });
+}
+
+SessionParts parts_of(Call& call, CallingThread& calling, std::shared_ptr<const Workload> workload,
+                      RunLocation location) {
+  std::optional<Run::Steps> steps = call.parts.steps;
+  if (steps) steps = with_end(*std::move(steps), call.request.run.on_trace_end);
+  return {.workload = std::move(workload),
+          .location = std::move(location),
+          .steps = std::move(steps),
+          .progress = progress_of(call.callbacks, calling)};
 }
 
 // Prepares the listener and the parts of the result that depend on the run.
@@ -169,6 +173,94 @@ void prepare(Call& call, CallingThread& calling, Run& run) {
       });
 }
 
+// A host in an elastic run. Ctrl-C stops the run on all hosts.
+class PythonHost final : public HostClient {
+ public:
+  PythonHost(Call& call, CallingThread& calling, PythonOwner& owner)
+      : call_(call),
+        calling_(calling),
+        owner_(owner),
+        workload_(load_workload(call.request.run, call.parts)),
+        steps_(parts_of(call, calling, {}, {}).steps) {}
+
+  void train() {
+    const app::HostArguments& hosts = *call_.request.hosts;
+    HostDriver driver(call_.request, *workload_,
+                      steps_ ? *steps_ : load_run_steps(call_.request.run), elastic_hosts,
+                      {.meeting = app::meeting_of(hosts), .least = hosts.least, .most = hosts.most},
+                      *this);
+    const ElasticOutcome outcome = driver.execute();
+    if (driver.session() == nullptr) throw Error(ends_of(outcome));
+    keep(outcome, driver.writes());
+  }
+
+ private:
+  [[nodiscard]] RunLocation location_of_first() override { return location_in(call_, owner_); }
+  [[nodiscard]] std::unique_ptr<HostSession> session_in(RunLocation location,
+                                                        std::shared_ptr<Hosts> hosts,
+                                                        RunRole role) override;
+  [[nodiscard]] bool wants_to_end() override { return owner_.wants_to_stop(); }
+  [[nodiscard]] bool wants_to_leave() override { return false; }
+  void warn(const std::string& text) override { owner_.warn(text); }
+
+  // Returns why this host has no result of its own.
+  static std::string ends_of(const ElasticOutcome& outcome) {
+    return fmt::format("hosts: the run {}{}", outcome.was_stopped ? "was stopped" : "has ended",
+                       outcome.end == ElasticOutcome::End::stopped_as_newcomer
+                           ? " before this host took part"
+                           : " on the other hosts, without this one");
+  }
+  void keep(const ElasticOutcome& ended, bool writes);
+
+  Call& call_;
+  CallingThread& calling_;
+  PythonOwner& owner_;
+  std::shared_ptr<const Workload> workload_;
+  std::optional<Run::Steps> steps_;
+  // The session of the driver's that was made last.
+  QuietSession* session_ = nullptr;
+};
+
+std::unique_ptr<HostSession> PythonHost::session_in(RunLocation location,
+                                                    std::shared_ptr<Hosts> hosts, RunRole role) {
+  SessionParts parts = parts_of(call_, calling_, workload_, std::move(location));
+  parts.hosts = std::move(hosts);
+  parts.follows = role == RunRole::follower;
+  if (parts.follows) parts.progress.reset();
+  auto session = std::make_unique<QuietSession>(call_.request, std::move(parts), owner_);
+  // A successor continues the training of this host; others take over that of another one.
+  const auto before = role == RunRole::successor ? call_.outcome.listener : nullptr;
+  prepare(call_, calling_, session->run());
+  if (before) call_.outcome.listener->continue_from(*before);
+  session_ = session.get();
+  return session;
+}
+
+void PythonHost::keep(const ElasticOutcome& ended, bool writes) {
+  using End = ElasticOutcome::End;
+  Outcome& outcome = call_.outcome;
+  if (ended.end == End::unwritten) {
+    throw OutputError(fmt::format("no host can write the run: {}{}", ended.reason,
+                                  ended.kept.empty() ? "" : "; a copy is " + ended.kept));
+  }
+  if (ended.end == End::missed_end) throw Error(ends_of(ended));
+  outcome.session = session_->outcome();
+  if (ended.end != End::trained) outcome.session.end = SessionOutcome::End::stopped;
+  if (outcome.session.end == SessionOutcome::End::stopped) {
+    outcome.session.reason = "another host has stopped the run";
+  }
+  if (!writes) outcome.folder.clear();
+  put_weights(session_->run(), outcome);
+}
+
+void train_as_host(Call& call, CallingThread& calling, PythonOwner& owner) {
+  if (!call.request.out && !call.request.resume) {
+    throw Error("hosts: a host may have to write the run; accepted: with out, or resume");
+  }
+  hosts_detail::HostFolder::remove_leftovers();
+  PythonHost(call, calling, owner).train();
+}
+
 void train_in(Call& call, CallingThread& calling) {
   check(call.request);
   if (const auto& rule = call.request.rule) {
@@ -177,10 +269,15 @@ void train_in(Call& call, CallingThread& calling) {
   }
   calling.around_calls([&call] { call.generator.swap(); });
   PythonOwner owner(call, calling);
-  Session session = session_of(call, calling, owner);
-  prepare(call, calling, session.run());
   Outcome& outcome = call.outcome;
   try {
+    if (call.request.hosts) return train_as_host(call, calling, owner);
+    RunLocation location = location_in(call, owner);
+    Session session(
+        call.request,
+        parts_of(call, calling, load_workload(call.request.run, call.parts), std::move(location)),
+        owner);
+    prepare(call, calling, session.run());
     outcome.session = session.execute();
     put_weights(session.run(), outcome);
   } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ namespace rubato::python {
 /// Returns a dictionary:
 ///
 ///     end              the name of SessionOutcome::end in kRunEnds
-///     reason           SessionOutcome::reason
+///     reason           SessionOutcome::reason, or why the run was stopped by another host
 ///     failure          the exception of a callback or a signal's handler, else None
 ///     warnings         list of texts
 ///     summary          the text of summary.json; empty if the training was paused

@@ -16,6 +16,7 @@ import torch  # noqa: E402: the kernels are chosen before
 from . import _rubato, models  # noqa: E402
 from ._adascale import AdaScale  # noqa: E402
 from ._compare import Comparison, compare  # noqa: E402
+from ._hosts import Hosts  # noqa: E402
 from ._plan import Epoch, plan, simulate  # noqa: E402
 from ._result import Columns, TrainResult  # noqa: E402
 from ._rubato import Error, OutOfMemory, OutputError, TrainingError, __version__  # noqa: E402
@@ -30,6 +31,6 @@ TrainingError.__doc__ = "An exception of the model, the loss or libtorch in trai
 # A training that is under way on another thread ends before the interpreter does.
 atexit.register(_rubato.end_training)
 
-__all__ = ["AdaScale", "Availability", "Columns", "Comparison", "Diverged", "Epoch", "Error", "OutOfMemory",
-           "OutputError", "TargetMissed", "Trace", "TrainResult", "TrainingError", "compare", "models", "plan",
+__all__ = ["AdaScale", "Availability", "Columns", "Comparison", "Diverged", "Epoch", "Error", "Hosts",
+           "OutOfMemory", "OutputError", "TargetMissed", "Trace", "TrainResult", "TrainingError", "compare", "models", "plan",
            "simulate", "train"]

@@ -60,6 +60,10 @@ class TrainResult:
     def predict(self, inputs: _Array | Sequence[_Array]) -> Tensor | list[Tensor]: ...
     def evaluate(self, inputs: _Array | Sequence[_Array], targets: _Array | Sequence[_Array]) -> dict[str, float]: ...
 
+class Hosts:
+    def __init__(self, rendezvous: str, count: int = 1, least: int = 1, most: int | None = None, *, weight: float = 1.0,
+                 interface: str = "127.0.0.1", token_file: _Path | None = None, timeout: float = 300.0) -> None: ...
+
 def train(
     model: str | torch.nn.Module | None = None,
     data: str | PathLike[str] | _Data | None = None,
@@ -72,6 +76,7 @@ def train(
     out: _Path | None = None,
     resume: _Path | None = None,
     config: _Path | None = None,
+    hosts: Hosts | None = None,
     on_step: _Callback | None = None,
     on_epoch: _Callback | None = None,
     progress: bool = False,

@@ -113,7 +113,7 @@ def _finish(found, parts):
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: {found['to_go_on']}"])
         raise _with_result(found["failure"], result)
     if found["end"] == "paused":
-        raise _rubato.Error("the interpreter is shutting down, and has ended the training")
+        raise _rubato.Error(found["reason"] or "the interpreter is shutting down, and has ended the training")
     if found["end"] in _RAISED:
         raise _with_result(_RAISED[found["end"]](found["reason"]), result)
     if found["reason"]:
@@ -156,7 +156,7 @@ def _trace_or_batch_size(trace, batch_size):
 
 
 def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, rule=None, out=None, resume=None,
-          config=None, on_step=None, on_epoch=None, progress=False, **options):
+          config=None, hosts=None, on_step=None, on_epoch=None, progress=False, **options):
     """Trains a model while the number of accelerator cores, and with it the global batch size, changes underneath it.
 
     The weights are the same bits as those of `rubato train` with the same options, and for every number of threads
@@ -199,6 +199,9 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         a run folder or one of its checkpoints, to continue with the same model and data.
     config:
         a configuration file, as a run folder has it; arguments override it.
+    hosts:
+        a Hosts, to train one run together with other processes that come and go; it needs `out`, which is the run folder
+        if this host writes it. A host that joined later has the steps since then in its result. Ctrl-C stops all hosts.
     on_step, on_epoch:
         called after each step or epoch with a dictionary of metrics, named as in TrainResult.steps and
         TrainResult.epochs; that of a step also has the list substeps. Returning False ends training, and a resume
@@ -220,6 +223,8 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         weights = Path(folder) / "weights.pt"
         request = _request((config, resume, out), options, text, steps, rule, weights)
+        if hosts is not None:
+            hosts.set_in(request)
         parts = _Parts(request, model, data, validation, loss, steps)
         try:
             found = _rubato.train(request, parts.for_cpp(), callbacks.for_cpp)
