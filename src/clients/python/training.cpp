@@ -245,7 +245,7 @@ void PythonHost::keep(const ElasticOutcome& ended, bool writes) {
   }
   if (ended.end == End::missed_end) throw Error(ends_of(ended));
   outcome.session = session_->outcome();
-  if (ended.end != End::trained) outcome.session.end = SessionOutcome::End::stopped;
+  if (ended.end != End::trained) outcome.session.end = RunEnd::paused;
   if (outcome.session.end == SessionOutcome::End::stopped) {
     outcome.session.reason = "another host has stopped the run";
   }
