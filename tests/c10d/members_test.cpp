@@ -50,7 +50,7 @@ TEST(Members, AreOfTheGenerationThatIsAskedFor) {
 }
 
 TEST(Members, AreFollowedByAnEnd) {
-  for (const RunEnd end : {RunEnd::finished, RunEnd::paused}) {
+  for (const EndOfHosts end : {EndOfHosts::finished, EndOfHosts::paused}) {
     const std::string text = signed_text(end, 8, "token");
     EXPECT_EQ(parse_turn(text, 8, "token"), Turn(end));
     EXPECT_THAT(test::error_of([&] { return parse_turn(text, 7, "token"); }),

@@ -118,7 +118,7 @@ Snapshot Model::snapshot_of(const Host& host, bool patient) const {
                     .arrivals = world_.arrivals,
                     .waited = patient ? std::chrono::milliseconds(0) : kModelTimeout};
   const auto next = world_.turns.find(host.newest.generation + 1);
-  if (next != world_.turns.end()) snapshot.end = std::get<RunEnd>(next->second);
+  if (next != world_.turns.end()) snapshot.end = std::get<EndOfHosts>(next->second);
   if (const auto why = world_.refusals.find(host.own); why != world_.refusals.end()) {
     snapshot.refusal = why->second;
   }
@@ -200,8 +200,8 @@ void Model::stop(Host& host) {
   const std::int64_t next = host.place.generation + 1;
   bool has_ended = false;
   if (next > 1) {
-    const auto [turn, is_new] = world_.turns.try_emplace(next, RunEnd::paused);
-    has_ended = std::holds_alternative<RunEnd>(turn->second);
+    const auto [turn, is_new] = world_.turns.try_emplace(next, EndOfHosts::paused);
+    has_ended = std::holds_alternative<EndOfHosts>(turn->second);
   }
   end(host, {.paused = true, .asked_to_end = true, .has_place = next > 1, .alone = !has_ended});
 }

@@ -353,7 +353,7 @@ TEST(Membership, EndsBeforeAllElse) {
   Snapshot snapshot = of_first();
   snapshot.refusal = "no";
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::give_up_refused);
-  snapshot.end = RunEnd::paused;
+  snapshot.end = EndOfHosts::paused;
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::end);
 }
 
@@ -371,7 +371,7 @@ Snapshot of_newcomer(std::optional<std::int64_t> brings) {
 
 TEST(Membership, ARunThatWasStoppedIsOpenedByWhoBringsWhatItHasComeTo) {
   Snapshot snapshot = of_newcomer(40);
-  snapshot.end = RunEnd::paused;
+  snapshot.end = EndOfHosts::paused;
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::open_again);
   snapshot.brings = 41;
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::open_again);
@@ -382,9 +382,9 @@ TEST(Membership, ARunThatWasStoppedIsOpenedByWhoBringsWhatItHasComeTo) {
   }
   // One that is complete stays so, and who has taken part in it goes.
   snapshot.brings = 40;
-  snapshot.end = RunEnd::finished;
+  snapshot.end = EndOfHosts::finished;
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::end);
-  snapshot.end = RunEnd::paused;
+  snapshot.end = EndOfHosts::paused;
   snapshot.place = 4;
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::end);
 }
@@ -401,7 +401,7 @@ TEST(Membership, WhoBringsNothingMayWaitForWhoDoes) {
   MembershipOptions options = kOptions;
   options.waits_for_opening = true;
   Snapshot stopped = of_newcomer({});
-  stopped.end = RunEnd::paused;
+  stopped.end = EndOfHosts::paused;
   for (Snapshot snapshot : {stopped, of_newcomer({})}) {
     EXPECT_EQ(decide(snapshot, options).action, Action::wait);
     snapshot.waited = kLong;

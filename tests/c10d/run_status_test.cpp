@@ -95,8 +95,9 @@ TEST(RunStatusOf, SaysWhetherTheRunGoesOn) {
     reading.hosts[host].moves = false;
   };
   const std::vector<Case> cases{
-      {"complete", [](RunReading& reading) { reading.end = RunEnd::finished; }, RunState::complete},
-      {"stopped", [](RunReading& reading) { reading.end = RunEnd::paused; }, RunState::stopped},
+      {"complete", [](RunReading& reading) { reading.end = EndOfHosts::finished; },
+       RunState::complete},
+      {"stopped", [](RunReading& reading) { reading.end = EndOfHosts::paused; }, RunState::stopped},
       {"one silent", [&](RunReading& reading) { silence(reading, 2); }, RunState::regroups},
       {"one left", [](RunReading& reading) { reading.hosts[2].life = kLeft; }, RunState::regroups},
       {"one ended",
@@ -223,7 +224,7 @@ class ReadRun : public testing::Test {
     const Members members{.generation = 1, .hosts = {{.host = 1}}, .first_open = 2};
     put(kRunKey, "r");
     put(keys_.turn(1), signed_text(members, key));
-    put(keys_.turn(2), signed_text(RunEnd::finished, 2, key));
+    put(keys_.turn(2), signed_text(EndOfHosts::finished, 2, key));
     put(keys_.newest(), "1");
     put(keys_.arrivals(), "2");
     put(keys_.life(1), kLeft);
@@ -244,7 +245,7 @@ TEST_F(ReadRun, FindsWhatIsThere) {
   put_run("secret");
   const RunReading reading = read_run(place("run", "secret"));
   EXPECT_EQ(reading.newest.generation, 1);
-  EXPECT_EQ(reading.end, RunEnd::finished);
+  EXPECT_EQ(reading.end, EndOfHosts::finished);
   EXPECT_EQ(reading.writer, "1\n/runs/a");
   ASSERT_TRUE(reading.hosts.contains(1));
   EXPECT_EQ(reading.hosts.at(1).progress, "30 1 2");

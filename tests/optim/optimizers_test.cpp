@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "loop/optim/make_optimizer.hpp"
-#include "loop/optim/sgd.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -165,7 +165,7 @@ class C10dElasticHosts final : public ElasticHosts {
     for (int attempt = 0; attempt < 2; ++attempt) {
       try {
         store_.reconnect(kFarewell);
-        has_ended_ = store_.end(paused ? RunEnd::paused : RunEnd::finished);
+        has_ended_ = store_.end(paused ? EndOfHosts::paused : EndOfHosts::finished);
         break;
       } catch (const std::exception&) {
         store_.disconnect();
@@ -246,8 +246,8 @@ class C10dElasticHosts final : public ElasticHosts {
     Here own{.standing = standing, .cuts = links_.cuts()};
     const auto formed = forming_->form(own);
     standing = own.standing;
-    if (const auto* const end = std::get_if<RunEnd>(&formed)) {
-      pause_asked_ = pause_asked_ || *end == RunEnd::paused;
+    if (const auto* const end = std::get_if<EndOfHosts>(&formed)) {
+      pause_asked_ = pause_asked_ || *end == EndOfHosts::paused;
       return Meeting::ended;
     }
     take_place(std::get<std::vector<Greeting>>(formed));

@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kFromWordToWord{10};
 
 }  // namespace
 
-std::variant<std::vector<Greeting>, RunEnd> Forming::form(Here& own) {
+std::variant<std::vector<Greeting>, EndOfHosts> Forming::form(Here& own) {
   const Clock::time_point end = Clock::now() + kPatience * options_.meeting.timeout;
   bool has_told = false;
   last_told_ = Clock::now();
@@ -39,7 +39,7 @@ std::variant<std::vector<Greeting>, RunEnd> Forming::form(Here& own) {
   }
 }
 
-std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) {
+std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& own) {
   using Action = Decision::Action;
   const MembershipOptions membership{.begin = static_cast<std::size_t>(options_.meeting.count),
                                      .least = static_cast<std::size_t>(options_.least),

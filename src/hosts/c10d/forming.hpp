@@ -27,13 +27,13 @@ class Forming {
   /// Returns the greetings of the hosts of the generation, or how the run has ended. `own` is told
   /// to the others, and emptied if they are ahead of it. The store may be lost for a while. Throws
   /// HostLost if the others have gone or continue without this host, and Error if they refuse it.
-  [[nodiscard]] std::variant<std::vector<Greeting>, RunEnd> form(Here& own);
+  [[nodiscard]] std::variant<std::vector<Greeting>, EndOfHosts> form(Here& own);
 
   /// Reports a line for people (ElasticOptions::tell).
   void tell(const std::string& line);
 
  private:
-  [[nodiscard]] std::variant<std::vector<Greeting>, RunEnd> form_with_store(Here& own);
+  [[nodiscard]] std::variant<std::vector<Greeting>, EndOfHosts> form_with_store(Here& own);
   [[nodiscard]] bool is_interrupted() const {
     return options_.interrupted && options_.interrupted();
   }

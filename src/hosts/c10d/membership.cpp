@@ -258,7 +258,7 @@ Decision::Action at_end(const Snapshot& snapshot, const MembershipOptions& optio
 Decision decide(const Snapshot& snapshot, const MembershipOptions& options) {
   const auto only = [](Action action) { return Decision{.action = action}; };
   const auto& brings = snapshot.brings;
-  if (snapshot.end == RunEnd::paused && snapshot.place == 0) {
+  if (snapshot.end == EndOfHosts::paused && snapshot.place == 0) {
     return only(at_end(snapshot, options, brings && *brings >= snapshot.steps));
   }
   if (snapshot.end) return only(Action::end);

@@ -48,7 +48,7 @@ struct Snapshot {
   std::int64_t place = 0;
   /// The newest generation, and the end of the run if it has ended after that.
   Members newest{};
-  std::optional<RunEnd> end{};
+  std::optional<EndOfHosts> end{};
   /// The most steps that one of its last hosts has reported, if the run has ended.
   std::int64_t steps = 0;
   /// Steps of the checkpoint that this host brings, if it brings one.

@@ -109,7 +109,7 @@ bool RunStore::adopt(std::int64_t generation) {
   const auto text = store_->find(papers_.keys.turn(generation));
   if (!text || end_) return false;
   Turn turn = parse_turn(*text, generation, key_);
-  if (const auto* const end = std::get_if<RunEnd>(&turn)) {
+  if (const auto* const end = std::get_if<EndOfHosts>(&turn)) {
     end_ = *end;
   } else {
     newest_ = std::get<Members>(std::move(turn));
@@ -269,7 +269,7 @@ std::vector<Greeting> RunStore::take_place() {
   return greetings;
 }
 
-bool RunStore::end(RunEnd end) {
+bool RunStore::end(EndOfHosts end) {
   std::int64_t generation = papers_.members.generation;
   if (generation == 0 || !store_) return false;
   for (;;) {

@@ -50,7 +50,7 @@ class RunStore {
   std::vector<Greeting> take_place();
   /// Ends the run if this host is in the newest generation. Returns false if it is not, because the
   /// others have continued, or if the run has ended in another way.
-  [[nodiscard]] bool end(RunEnd end);
+  [[nodiscard]] bool end(EndOfHosts end);
   /// Says that this host has gone.
   void leave();
   /// Number of other hosts of the newest generation that are not known to have gone.
@@ -97,7 +97,7 @@ class RunStore {
   Papers papers_;
 
   Members newest_;
-  std::optional<RunEnd> end_;
+  std::optional<EndOfHosts> end_;
   // Snapshot::cut_off.
   std::string cut_off_;
   // Time at which this host began to wait for the successor of the newest generation.

@@ -75,8 +75,8 @@ std::optional<Turn> turn_in(std::string_view text, std::int64_t generation) {
   if (whole_of(object.at("generation"), 1) != generation) return std::nullopt;
   if (!object.contains("end")) return members_in(object);
   const auto& end = object.at("end").get_ref<const std::string&>();
-  if (end == kPaused) return RunEnd::paused;
-  if (end == kComplete) return RunEnd::finished;
+  if (end == kPaused) return EndOfHosts::paused;
+  if (end == kComplete) return EndOfHosts::finished;
   return std::nullopt;
 }
 
@@ -137,9 +137,9 @@ std::string signed_text(const Members& members, std::string_view key) {
                         key);
 }
 
-std::string signed_text(RunEnd end, std::int64_t generation, std::string_view key) {
+std::string signed_text(EndOfHosts end, std::int64_t generation, std::string_view key) {
   return with_signature(
-      {{"generation", generation}, {"end", end == RunEnd::paused ? kPaused : kComplete}}, key);
+      {{"generation", generation}, {"end", end == EndOfHosts::paused ? kPaused : kComplete}}, key);
 }
 
 Turn parse_turn(std::string_view text, std::int64_t generation, std::string_view key) {

@@ -63,11 +63,11 @@ struct Members {
 };
 
 /// How a run has ended for all its hosts.
-enum class RunEnd { finished, paused };
+enum class EndOfHosts { finished, paused };
 
 /// The successor of a generation: the next one, or the end. It is put into the store only once, so
 /// that all hosts get the same answer.
-using Turn = std::variant<Members, RunEnd>;
+using Turn = std::variant<Members, EndOfHosts>;
 
 /// Text of a standing: the number of steps or "none", after "finished " if it has finished.
 [[nodiscard]] std::string text_of(const HostStanding& standing);
@@ -86,7 +86,8 @@ using Turn = std::variant<Members, RunEnd>;
 /// The generation as JSON, and in the next line its signature with the key.
 [[nodiscard]] std::string signed_text(const Members& members, std::string_view key);
 /// The same for an end in place of a generation.
-[[nodiscard]] std::string signed_text(RunEnd end, std::int64_t generation, std::string_view key);
+[[nodiscard]] std::string signed_text(EndOfHosts end, std::int64_t generation,
+                                      std::string_view key);
 /// Parses a turn. Throws Error if the text is not a turn, belongs to another generation, or is
 /// signed with another key, that is with another token.
 [[nodiscard]] Turn parse_turn(std::string_view text, std::int64_t generation, std::string_view key);

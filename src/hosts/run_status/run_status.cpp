@@ -116,7 +116,7 @@ std::vector<HostStatus> hosts_of(const RunReading& reading) {
 
 RunState state_of(const RunReading& reading, RunStatus& status) {
   if (reading.end) {
-    return *reading.end == RunEnd::finished ? RunState::complete : RunState::stopped;
+    return *reading.end == EndOfHosts::finished ? RunState::complete : RunState::stopped;
   }
   const auto is_alive = [](const HostStatus& host) { return host.state == HostState::alive; };
   const bool has_begun = reading.newest.generation > 0;
@@ -247,7 +247,7 @@ class Reader {
       const auto text = find(keys_.turn(generation));
       if (!text) return;
       Turn turn = parse_turn(*text, generation, key);
-      if (const auto* const end = std::get_if<RunEnd>(&turn)) {
+      if (const auto* const end = std::get_if<EndOfHosts>(&turn)) {
         reading_.end = *end;
       } else {
         reading_.newest = std::get<Members>(std::move(turn));

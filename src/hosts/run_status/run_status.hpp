@@ -31,7 +31,7 @@ struct HostReading {
 /// The contents of a run's store, read without taking part.
 struct RunReading {
   Members newest{};
-  std::optional<RunEnd> end{};
+  std::optional<EndOfHosts> end{};
   /// Hosts of the newest generation, and all that may join the next one.
   std::map<HostNumber, HostReading> hosts{};
   /// RunKeys::writer().
