@@ -106,6 +106,7 @@ TEST_F(PlotCommandTest, IsDrawnByGnuplot) {
   EXPECT_THAT(svg, HasSubstr("<title>linear</title>"));
   EXPECT_THAT(svg, HasSubstr("</svg>"));
   EXPECT_EQ(test::shell("gnuplot loss.gp", folder_.path()).out, svg);
+  EXPECT_EQ(test::shell("LC_ALL=C exec \"$0\" plot runs", folder_.path()).err, "");
   EXPECT_EQ(drawn({"--out", "loss.png"}), "");
   EXPECT_THAT(test::read_file(folder_.path() / "loss.png"), StartsWith("\x89PNG\r\n\x1a\n"));
   EXPECT_EQ(drawn({"--out", "loss.pdf"}), "");

@@ -225,11 +225,13 @@ File scratch_file() {
   return file;
 }
 
-// Returns what gnuplot draws. Its messages go to stderr.
+// Returns what gnuplot draws. Its messages go to stderr; it would warn of a script in UTF-8 in the
+// locale C.
 std::string drawn_by_gnuplot(const std::string& script) {
   static_assert(kCannotStart == 127);
   constexpr std::string_view kCommand =
-      "command -v gnuplot >/dev/null || exit 127; exec gnuplot --default-settings";
+      "command -v gnuplot >/dev/null || exit 127; "
+      "export LC_ALL=C.UTF-8; exec gnuplot --default-settings";
   const File in = scratch_file();
   const File out = scratch_file();
   if (std::fwrite(script.data(), 1, script.size(), in.get()) != script.size() ||
