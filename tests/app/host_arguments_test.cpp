@@ -82,9 +82,10 @@ TEST(HostArguments, ThatContradictEachOtherAreErrors) {
                         const Variables& variables = {}) {
     return test::error_of([&] { static_cast<void>(read(arguments, variables)); });
   };
-  EXPECT_THAT(error({"--hosts", "env"}), testing::StartsWith("--hosts env: the environment says "
-                                                             "nothing of hosts; accepted: "));
-  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "0"}}), testing::HasSubstr("says nothing"));
+  EXPECT_THAT(error({"--hosts", "env"}), testing::StartsWith("--hosts env: no launcher's variables "
+                                                             "are in the environment; accepted: "));
+  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "0"}}),
+              testing::HasSubstr("no launcher's variables"));
   EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "x"}, {"WORLD_SIZE", "2"}}),
               testing::StartsWith("RANK in the environment: "));
   EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "0"}, {"WORLD_SIZE", "0"}}),

@@ -82,8 +82,12 @@ TEST_F(GrowingLinesTest, MayBeLong) {
   EXPECT_THAT(read(), ElementsAre("more"));
 }
 
-TEST_F(GrowingLinesTest, AreNotThoseOfAFolder) {
+TEST_F(GrowingLinesTest, AreNotThoseOfAFolderOrADevice) {
   fs::create_directory(file_);
+  EXPECT_THROW(read(), Error);
+  fs::remove(file_);
+  // It has no end.
+  fs::create_symlink("/dev/zero", file_);
   EXPECT_THROW(read(), Error);
 }
 

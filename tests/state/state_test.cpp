@@ -442,5 +442,10 @@ TEST(Sha256, OfAFileIsThatOfItsBytes) {
               HasSubstr("none: cannot be read"));
 }
 
+TEST(Sha256, OfAFileNeedsAnEnd) {
+  EXPECT_THAT(error_of([] { static_cast<void>(Sha256::hex_of_file("/dev/zero")); }),
+              HasSubstr("not a regular file"));
+}
+
 }  // namespace
 }  // namespace rubato

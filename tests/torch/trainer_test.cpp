@@ -400,7 +400,7 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {[](auto& o) { o.optimizer.momentum = 1; },
        "momentum 1: accepted are values from 0 to below 1"},
       {[](auto& o) { o.optimizer.weight_decay = -1; }, "weight decay -1: accepted are values"},
-      {[](auto& o) { o.optimizer = {.nesterov = true}; },
+      {[](auto& o) { o.optimizer = {.method = SgdOptions{.nesterov = true}}; },
        "Nesterov momentum needs a momentum above 0"},
       {[](auto& o) { o.optimizer.method = AdamOptions{.beta1 = 1}; }, "beta1 1"},
       {[](auto& o) {

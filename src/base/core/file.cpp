@@ -134,12 +134,16 @@ path parent_of(const path& file) {
   return file.has_parent_path() ? file.parent_path() : path(".");
 }
 
-std::string read_file(const path& file) {
+void require_regular_file(const path& file) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) {
-    throw Error(
-        fmt::format("{}: {}", file.string(), error ? error.message() : "is not a regular file"));
-  }
+  if (std::filesystem::is_regular_file(file, error)) return;
+  throw Error(
+      fmt::format("{}: {}", file.string(), error ? error.message() : "is not a regular file"));
+}
+
+std::string read_file(const path& file) {
+  require_regular_file(file);
+  std::error_code error;
   std::ifstream in(file, std::ios::binary);
   std::string content(std::filesystem::file_size(file, error), '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));

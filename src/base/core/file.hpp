@@ -33,6 +33,10 @@ void require_readable_folder(const std::filesystem::path& folder);
 /// True if a file or folder exists and this user may see it.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 
+/// Throws Error unless this is a regular file, or a link to one: a device or a pipe may have no
+/// end.
+void require_regular_file(const std::filesystem::path& file);
+
 /// The bytes of a regular file. Throws Error if it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 

@@ -10,6 +10,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/file.hpp"
 
 namespace rubato {
 
@@ -58,6 +59,7 @@ std::string Sha256::hex_of(std::string_view bytes) {
 
 std::string Sha256::hex_of_file(const std::filesystem::path& file) {
   constexpr std::size_t kPiece = std::size_t{1} << 16U;
+  require_regular_file(file);
   std::ifstream in(file, std::ios::binary);
   Sha256 sha;
   std::array<char, kPiece> piece{};

@@ -57,6 +57,8 @@ std::string text_at(const nlohmann::json& event, const char* key) {
 // Each event has a line of its own, so a file of any size is read without holding it in memory.
 void for_each_event(const std::filesystem::path& file,
                     const std::function<void(const nlohmann::json& event)>& take) {
+  if (!is_there(file)) return;
+  require_regular_file(file);
   std::ifstream in(file, std::ios::binary);
   for (std::string line; std::getline(in, line);) {
     if (line.ends_with(',')) line.pop_back();

@@ -78,7 +78,10 @@ namespace {
 
 // The first line of the message that an experiment keeps next to a run that failed.
 std::string failure_of(const fs::path& run) {
-  std::ifstream file(run.string() + ".failed");
+  const fs::path said = run.string() + ".failed";
+  std::error_code ignored;
+  if (!fs::is_regular_file(said, ignored)) return {};
+  std::ifstream file(said);
   std::string line;
   std::getline(file, line);
   return printable(line);

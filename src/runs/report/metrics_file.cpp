@@ -13,6 +13,8 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/file.hpp"
+
 namespace rubato {
 
 namespace {
@@ -62,6 +64,7 @@ void GrowingLines::rewind() {
 
 void GrowingLines::read(const std::function<void()>& begin_anew,
                         const std::function<void(std::string_view line)>& take) {
+  if (is_there(file_)) require_regular_file(file_);
   const OpenFile file(file_);
   if (!file.is_open() && errno != ENOENT) OpenFile::fail(file_);
   const auto known = static_cast<std::int64_t>(last_bytes_.size());

@@ -155,7 +155,9 @@ bool is_finished_later(const fs::path& run, std::int64_t steps) {
   const fs::path file = run / RunFolder::kSummary;
   if (!is_there(file)) return false;
   try {
-    return read_summary(file).result.steps > steps;
+    // A summary without its steps has 0.
+    const std::int64_t ended_after = read_summary(file).result.steps;
+    return ended_after == 0 || ended_after > steps;
   } catch (const Error&) {
     return true;
   }

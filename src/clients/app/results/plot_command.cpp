@@ -77,15 +77,15 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
   line.option("x", choice_names(kOver),
               "the horizontal axis; hours and money are those of modelled time", "samples",
               [&](const std::string& text) { read.across = parse_choice("axis", text, kOver); });
-  line.option("out", "FILE.svg|FILE.png|FILE.pdf",
-              "write a picture, instead of plotting in the terminal", "",
-              [&](const std::string& text) {
-                if (!picture_type(text)) {
-                  throw Error(fmt::format(
-                      "'{}' is not a picture; accepted: FILE.svg, FILE.png or FILE.pdf", text));
-                }
-                read.out = text;
-              });
+  line.option(
+      "out", "FILE.svg|FILE.png|FILE.pdf", "write a picture, instead of plotting in the terminal",
+      "", [&](const std::string& text) {
+        if (!picture_type(text)) {
+          throw Error(fmt::format("'{}' is not a picture; accepted: FILE.svg, FILE.png or FILE.pdf",
+                                  short_line(text)));
+        }
+        read.out = text;
+      });
   line.option("gnuplot", "FILE",
               "write the script that draws the plot, with its data, for `gnuplot FILE`; without "
               "--out, nothing is drawn",
