@@ -16,13 +16,13 @@
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
-#include <rubato/runs/records.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/report/record_cells.hpp"
 #include "runs/run/workload/run_data.hpp"
 #include "runs/tensorboard/event_folder.hpp"
 
@@ -155,9 +155,9 @@ bool is_finished_later(const fs::path& run, std::int64_t steps) {
   const fs::path file = run / RunFolder::kSummary;
   if (!is_there(file)) return false;
   try {
-    // A summary without its steps has 0.
-    const std::int64_t ended_after = read_summary(file).result.steps;
-    return ended_after == 0 || ended_after > steps;
+    // A summary that does not say its steps may be later.
+    const auto ended_after = number_in(record_info("summary"), summary_cells(file), "steps");
+    return !ended_after || *ended_after > static_cast<double>(steps);
   } catch (const Error&) {
     return true;
   }
