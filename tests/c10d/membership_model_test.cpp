@@ -108,6 +108,9 @@ TEST(MembershipModel, HostsThatComeAndLackLinks) {
 TEST(MembershipModel, HostsThatLoseLinksAndStall) {
   expect_no_violation(in_training(3, 3, {.stalls = 1, .cuts = 1, .steps = 1}), 8);
 }
+TEST(MembershipModel, HostsThatStopAfterTheWriterHasDied) {
+  expect_no_violation(in_training(2, 2, {.deaths = 1, .stops = 2, .steps = 1}), 10);
+}
 TEST(MembershipModel, HostsThatLoseTheHandover) {
   expect_no_violation(in_training(2, 3, {.deaths = 1, .handovers = 1, .steps = 1}), 10);
 }

@@ -97,7 +97,7 @@ class HostClient {
   [[nodiscard]] virtual std::unique_ptr<HostSession> session_in(RunLocation location,
                                                                 std::shared_ptr<Hosts> hosts,
                                                                 RunRole role) = 0;
-  /// Whether the user has asked for an end, and whether by leaving.
+  /// True if the user has asked for an end; the second if the request was to leave.
   [[nodiscard]] virtual bool wants_to_end() = 0;
   [[nodiscard]] virtual bool wants_to_leave() = 0;
   /// Tells the user something they should know.

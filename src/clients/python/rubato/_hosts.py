@@ -29,6 +29,6 @@ class Hosts:
         self._arguments = (rendezvous, int(count), int(least), int(count if most is None else most), float(weight),
                            interface, "" if token_file is None else os.fspath(token_file), float(timeout))
 
-    def set_in(self, request):
+    def _set_in(self, request):
         """Adds the meeting point to a request, as C++ takes it."""
         request.set_hosts(*self._arguments)

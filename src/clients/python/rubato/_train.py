@@ -224,7 +224,7 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         weights = Path(folder) / "weights.pt"
         request = _request((config, resume, out), options, text, steps, rule, weights)
         if hosts is not None:
-            hosts.set_in(request)
+            hosts._set_in(request)
         parts = _Parts(request, model, data, validation, loss, steps)
         try:
             found = _rubato.train(request, parts.for_cpp(), callbacks.for_cpp)
