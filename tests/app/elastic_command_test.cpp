@@ -561,7 +561,7 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsReadOnly) {
   hosts_.erase(hosts_.begin());
   wait_for_lines(20);
   wait_for_more_lines("run");
-  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run goes on in run after "));
+  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run continues in run after "));
   stop_by(0);
 }
 
@@ -838,7 +838,7 @@ TEST_F(ElasticCommand, SaysThatAHostHasOtherData) {
   EXPECT_EQ(other.code(), 2);
   EXPECT_THAT(
       other.output(),
-      HasSubstr("rubato train: the data of this host, or its model's file, are not those of "
+      HasSubstr("rubato train: the data of this host, or its model's file, differ from those of "
                 "the other hosts: "));
   wait_for_more_lines("run");
   EXPECT_TRUE(hosts_[0]->runs());

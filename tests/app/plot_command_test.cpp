@@ -149,7 +149,7 @@ TEST_F(PlotCommandTest, NamesChoicesByWhatDiffers) {
                   "\n");
   }
   EXPECT_THAT(plotted({"exp", "--y", "loss"}),
-              ContainsRegex("\n +samples\n +\\*\\* linear\n +\\+\\+ root\n$"));
+              ContainsRegex("title ' linear', .*\n.*\n.* title ' root', "));
 }
 
 TEST_F(PlotCommandTest, NamesRunsThatItDoesNotDraw) {

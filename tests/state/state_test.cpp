@@ -439,7 +439,7 @@ TEST(Sha256, OfAFileIsThatOfItsBytes) {
     EXPECT_EQ(Sha256::hex_of_file(folder.write("file", bytes)), Sha256::hex_of(bytes)) << size;
   }
   EXPECT_THAT(error_of([&] { static_cast<void>(Sha256::hex_of_file(folder.path() / "none")); }),
-              HasSubstr("none: cannot be read"));
+              HasSubstr("none: No such file"));
 }
 
 TEST(Sha256, OfAFileNeedsAnEnd) {

@@ -94,7 +94,7 @@ void for_each_command(
 // the words on the line decides which of them are meant; everything else is files.
 constexpr std::string_view kBash = R"(_rubato_complete() {
   local last=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=rubato prefix= key word
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD - 1}"; do
+  for word in "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
     if [[ $word == -- ]]; then command=rubato; fi
     if [[ $word != -* && -n ${_rubato_words[$command/$word]} ]]; then command+=/$word; fi
   done
