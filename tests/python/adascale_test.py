@@ -141,7 +141,7 @@ class Loop(TestCase):
                         {"num_gradients_to_accumulate": 2, "scale": float("nan")}):
             with self.assertRaises(rubato.Error, msg=options):
                 rubato.AdaScale(self.sgd, **options)
-        with self.assertRaisesRegex(rubato.Error, "no optimizer"):
+        with self.assertRaisesRegex(rubato.Error, "is not an optimizer"):
             rubato.AdaScale(3)
         adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2)
         with self.assertRaisesRegex(rubato.Error, "after 0 of 2"):

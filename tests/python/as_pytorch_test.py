@@ -207,7 +207,7 @@ class Trained(TestCase):
         self.assertEqual(result.evaluate(images, outputs.argmax(1))["accuracy"], 1)
         with self.assertRaisesRegex(rubato.Error, r"inputs: samples are F32 of shape \[1, 28, 28\]; accepted: U8"):
             result.predict(numpy.zeros((3, 1, 28, 28), dtype=numpy.float32))
-        with self.assertRaisesRegex(rubato.Error, "no data"):
+        with self.assertRaisesRegex(rubato.Error, "is not data"):
             result.predict("digits")
 
     def test_of_several_tensors(self):

@@ -525,10 +525,10 @@ class Refused(TestCase):
 
     def test_data(self):
         inputs, targets = blobs()
-        for data, words in (((inputs, targets[:5]), "'x' has 512 samples, and 'y' has 5"), (inputs, "no data"),
-                            ((inputs, None), "no data"), ((inputs[:0], targets[:0]), "no sample"),
+        for data, words in (((inputs, targets[:5]), "'x' has 512 samples, and 'y' has 5"), (inputs, "is not data"),
+                            ((inputs, None), "is not data"), ((inputs[:0], targets[:0]), "no sample"),
                             ((inputs, targets + 7), "(?s)loss.*(Target|target|out of)"), (([], targets), "inputs: the list is empty"),
-                            ((inputs, targets.astype(str)), "can't convert"), (42, "no data"),
+                            ((inputs, targets.astype(str)), "can't convert"), (42, "is not data"),
                             ((torch.eye(3).to_sparse(), targets[:3]), "layout"),
                             ((torch.empty(4, 2, device="meta"), targets[:4]), "meta"),
                             ((numpy.ma.masked_less(inputs, 0), targets), "of its numbers are masked"),
@@ -568,7 +568,7 @@ class Refused(TestCase):
 
     def test_losses(self):
         self.refuses("unknown loss", Plain(), blobs(), loss="cross-entropi")
-        self.refuses("no loss", Plain(), blobs(), loss=42)
+        self.refuses("is not a loss", Plain(), blobs(), loss=42)
         self.refuses("cannot be scripted", Plain(), blobs(), loss=lambda output, target: open("x"))
         def positional(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
             return F.cross_entropy(output, target, "mean")
