@@ -79,7 +79,8 @@ constexpr Use kUses[]{
     {"list", R"("$0" list rules)", "\nadascale\n"},
     {"bench", R"("$0" bench reduce --cores 2 --size 1000 --fused 2>/dev/null)", "\nring "},
     {"doctor", R"("$0" doctor)", "oneTBB"},
-    {"completion", R"(source <("$0" completion bash) && complete -p rubato)", "_rubato_complete rubato"},
+    {"completion", R"(source <("$0" completion bash) && complete -p rubato)",
+     "_rubato_complete rubato"},
 };
 
 class EveryCommand : public testing::TestWithParam<Use> {};

@@ -133,7 +133,8 @@ TEST_F(DataWorkload, SaysWhichModelsTakeItsSamples) {
   const at::Tensor x = at::arange(60).remainder(5).view({15, 4});
   RunConfiguration run{.data = saved({{"x", x}, {"y", x.select(1, 0).contiguous()}}),
                        .model = "transformer:dim=8"};
-  EXPECT_THAT(error_of(run), HasSubstr("are not sequences with a class for each token; accepted: y of"));
+  EXPECT_THAT(error_of(run),
+              HasSubstr("are not sequences with a class for each token; accepted: y of"));
   run.data = saved({{"x", x - 1}, {"y", x}});
   EXPECT_THAT(error_of(run), HasSubstr("tokens from 0 to 999999"));
   run.data = saved({{"x", x}, {"y", x}});
