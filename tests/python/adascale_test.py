@@ -160,7 +160,7 @@ class Loop(TestCase):
         adascale.unhook()
         with self.assertRaisesRegex(rubato.Error, "after unhook"):
             adascale.step()
-        with self.assertRaisesRegex(rubato.Error, "no state"):
+        with self.assertRaisesRegex(rubato.Error, "not a state of AdaScale"):
             adascale.load_state_dict({})
 
     def test_world_sizes_and_scales_are_not_guessed(self):
