@@ -58,7 +58,7 @@ class HostSession {
 /// A session that tells nobody anything but its owner.
 class QuietSession final : public HostSession {
  public:
-  /// As Session's constructor.
+  /// Takes what Session's constructor takes.
   QuietSession(const RunRequest& request, SessionParts parts, SessionOwner& owner)
       : owner_(owner), session_(request, std::move(parts), owner) {}
 
@@ -184,7 +184,7 @@ class HostDriver {
   std::string why_;
   // True if this host has ended, and other hosts may continue the run without it.
   bool is_alone_ = false;
-  // What is known of the outcome before the end.
+  // The part of the outcome that is known before the end.
   ElasticOutcome so_far_;
   std::optional<ElasticOutcome> outcome_;
   // Groups that are not in hosts.log yet.
