@@ -142,6 +142,8 @@ void read_metrics(GrowingLines& lines, const std::function<void(const MetricsLin
 }
 
 void require_metrics(const std::filesystem::path& file) {
+  // Opening a pipe would wait for somebody who writes to it.
+  if (is_there(file)) require_regular_file(file);
   if (std::ifstream(file)) return;
   throw Error(fmt::format("{}: cannot be read: {}; accepted: the folder of a run", file.string(),
                           std::generic_category().message(errno)));
