@@ -119,6 +119,19 @@ TEST(GnuplotScript, HasBandsBelowTheLinesOfAPicture) {
   EXPECT_THAT(gnuplot_script(plot, {}), Not(HasSubstr("filledcurves"))) << "of characters";
 }
 
+// A line that begins with '!' would be a command of the shell.
+TEST(GnuplotScript, RunsNothingThatAFolderIsCalled) {
+  Plot plot = plot_of({{{0, 5}, {1, 5}}, {{0, 1}, {1, 2}}});
+  plot.curves.front().name = "a\n!touch b\x1b[31m";
+  plot.up = "loss\n!touch c";
+  for (const PlotForm::Type type : {PlotForm::Type::text, PlotForm::Type::svg}) {
+    const std::string script = gnuplot_script(plot, {.type = type});
+    EXPECT_THAT(script, HasSubstr("a?!touch b?[31m'"));
+    EXPECT_THAT(script, HasSubstr("'loss?!touch c'"));
+    EXPECT_THAT(script, Not(HasSubstr("\n!")));
+  }
+}
+
 TEST(GnuplotScript, IsOfTheTypeOfThePicture) {
   const Plot plot = plot_of({{{0, 5}}});
   const auto terminal = [&](PlotForm form) {

@@ -13,10 +13,13 @@ namespace rubato {
 
 namespace {
 
-// A text as gnuplot reads it between single quotes.
+// A text as gnuplot reads it between single quotes, with '?' for control characters: a line end
+// would end the quotation, and the next line of a hostile folder's name could be a command.
 std::string gnuplot_quoted(std::string_view text) {
   std::string quoted = "'";
-  for (const char letter : text) quoted.append(letter == '\'' ? 2 : 1, letter);
+  for (const char letter : printable(text)) {
+    quoted.append(letter == '\'' ? 2 : 1, letter == '\n' ? '?' : letter);
+  }
   return quoted + "'";
 }
 
