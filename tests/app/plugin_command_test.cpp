@@ -281,8 +281,8 @@ TEST_F(PluginCommand, SaysWhatARuleOfItsHasThrown) {
                                           "\nafter 3 steps; the "
                                           "checkpoint is run-" +
                                           how +
-                                          "/checkpoints/step-3.safetensors; to go "
-                                          "on: rubato train --resume run-" +
+                                          "/checkpoints/step-3.safetensors; to "
+                                          "continue: rubato train --resume run-" +
                                           how + "\n$"));
     EXPECT_EQ(run("train", {"--resume", "run-" + how}).code, 2) << "it throws again";
   }

@@ -141,7 +141,7 @@ TEST_F(RunResults, AreNotMadeOfMetricsThatSomebodyHasChanged) {
   }
   std::filesystem::remove(run / "metrics.jsonl");
   EXPECT_THAT(test::error_of([&] { return read_result(run, kAccuracy); }),
-              HasSubstr("a/metrics.jsonl: cannot be read"));
+              HasSubstr("a/metrics.jsonl: No such file"));
 }
 
 // Those of older programs have no digest.

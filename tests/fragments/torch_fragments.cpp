@@ -11,6 +11,7 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
+#include <rubato/hosts/elastic_run.hpp>
 #include <rubato/libtorch/adascale.hpp>
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/module.hpp>
@@ -74,6 +75,15 @@ void own_workload(const at::Tensor& inputs, const at::Tensor& targets) {
                                         .loss = rubato::cross_entropy_loss(),
                                         .train = rubato::make_dataset({inputs}, {targets})},
                                        rubato::torch_options(configuration)));
+}
+
+void train_on_elastic_hosts() {
+  const auto configuration = rubato::read_configuration("run.toml");
+  const auto result = rubato::train_on_elastic_hosts(
+      configuration, rubato::torch_workload(configuration), rubato::elastic_hosts,
+      {.out = "runs/spring",
+       .hosts = {.meeting = {.count = 2, .address = "node0", .run = "spring"}}});
+  static_cast<void>(result);
 }
 
 MakeTrainer verify(const Loss& loss, const TensorDataset& data, const Trace& trace,
