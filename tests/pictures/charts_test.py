@@ -80,7 +80,8 @@ class Charts(unittest.TestCase):
                     self.assertGreaterEqual(sign * text[side], -1, f"{chart['title']}: {text}")
 
     def test_runs(self):
-        lines = [step_line(i, loss=-0.4 + 0.014 * i, cores=1 + i % 2, metrics={}) for i in range(60)]
+        lines = [step_line(i, loss=-0.4 + 0.014 * i, cores=1 + i % 2, substeps=[1, 2][:1 + i % 2], metrics={})
+                 for i in range(60)]
         fault = {"kind": "fault", "step": 20, "core": 1, "substep": 0, "cores_left": 1}
         lines[20] = json.dumps(fault) + "\n" + lines[20]
         long_name = "trace-spot-most-16_linear_learning-rate-0.01_momentum-0.9_seed-1"

@@ -95,9 +95,10 @@ void RunStore::arrive() {
   papers_.greeting = greeting_text(greeting_);
   papers_.proof = proof_of_arrival(papers_.own, papers_.greeting);
   store_->set(keys.process(papers_.own), papers_.process);
-  store_->set(keys.life(papers_.own), "0");
   store_->set(keys.greeting(papers_.own), papers_.greeting);
   store_->set(keys.proof(papers_.own), papers_.proof);
+  // Whoever sees it alive finds all the rest.
+  store_->set(keys.life(papers_.own), "0");
   since_ = Clock::now();
 }
 

@@ -278,6 +278,8 @@ class Reader {
         const std::string life = text_of(keys_.life(number));
         host.moves = life != std::exchange(host.life, life) && life != kLeft;
         host.progress = text_of(keys_.progress(number));
+        // The host may have come since its greeting was looked for.
+        if (host.moves && host.greeting.empty()) host.greeting = text_of(keys_.greeting(number));
         is_open = is_open || (!host.moves && looked < (was_silent(host) ? kSecondLook : kSilence));
       }
       if (!is_open) return;

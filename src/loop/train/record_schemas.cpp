@@ -140,7 +140,6 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
                      &substeps_of,
                      [](StepRecord& step, const Cell& cell) {
                        const auto& counts = std::get<std::vector<std::int64_t>>(cell);
-                       step.plan.cores = std::ssize(counts);
                        step.plan.minibatches =
                            std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
                        return true;
