@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <ranges>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -193,7 +192,7 @@ fs::path move_results(const fs::path& run, const fs::path& moving, std::int64_t 
   };
   std::ranges::for_each(RunFolder::kBest, move_there);
   // The summary, which says that the run has ended, is moved last.
-  std::ranges::for_each(RunFolder::kResults | std::views::reverse, move_there);
+  std::for_each(RunFolder::kResults.rbegin(), RunFolder::kResults.rend(), move_there);
   const fs::path to = moving / RunFolder::kCheckpoints;
   for (const fs::path& file : newer_checkpoints({run / RunFolder::kCheckpoints, 1}, steps)) {
     std::error_code ignored;
