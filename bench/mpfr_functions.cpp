@@ -30,7 +30,7 @@ class Number {
   mpfr_ptr get() { return value_; }
 
  private:
-  mpfr_t value_;
+  mpfr_t value_{};
 };
 
 double rounded(OfMpfr function, double x) {

@@ -25,6 +25,7 @@ pid_t start_program(std::vector<std::string> arguments, const std::filesystem::p
                                      0600);
   }
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   pid_t process = 0;

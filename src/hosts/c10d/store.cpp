@@ -47,13 +47,13 @@ Bytes ServedStore::compareSet(const std::string& key, const Bytes& expected, con
 }
 
 std::optional<std::string> ServedStore::awaited(const std::string& key, milliseconds timeout) {
-  constexpr milliseconds kBetweenLooks{250};
+  constexpr milliseconds kLongestWait{250};
   const auto deadline = rendezvous_detail::Clock::now() + timeout;
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - rendezvous_detail::Clock::now());
-    if (auto value = client_.get(key, std::clamp(left, milliseconds(0), kBetweenLooks)))
+    if (auto value = client_.get(key, std::clamp(left, milliseconds(0), kLongestWait)))
       return value;
-    if (left <= kBetweenLooks) return std::nullopt;
+    if (left <= kLongestWait) return std::nullopt;
     look();
   }
 }

@@ -118,7 +118,7 @@ std::vector<LineFigure> figures_of_curves(const LineFigure& figure) {
 }  // namespace
 
 std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs) {
-  const std::vector<RecordInfo> records = record_infos();
+  const std::vector<RecordInfo>& records = record_infos();
   std::vector<FigureSection> sections = all_figures();
   sections.push_back(own_figures(runs));
   const auto is_missing = [&](const Curve& curve) {

@@ -101,7 +101,7 @@ std::string end_of(const ThinnedRun& run) {
     const nlohmann::json* const found = found_in(run.summary, name);
     return found == nullptr ? "" : found->is_string() ? found->get<std::string>() : found->dump();
   };
-  const std::string stopped = text("stopped");
+  std::string stopped = text("stopped");
   switch (rubato::end_of(text("end"), stopped, diverged)) {
     case RunEnd::completed:
       return "complete";

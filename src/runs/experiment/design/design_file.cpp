@@ -132,7 +132,7 @@ std::string compare_text(const Design& design) {
 }  // namespace
 
 std::span<const CompareKey> compare_keys() {
-  static const std::array<CompareKey, 6> kKeys{
+  static const std::array<CompareKey, 6> keys{
       {{.name = "budget",
         .value = "KIND=AMOUNT",
         .help =
@@ -180,7 +180,7 @@ std::span<const CompareKey> compare_keys() {
         .read = [](DesignFile& file, const std::string& text) {
           file.jobs = parse_whole(text, 1, kMostJobs);
         }}}};
-  return kKeys;
+  return keys;
 }
 
 DesignFile parse_design(std::string_view text, const std::string& source,
