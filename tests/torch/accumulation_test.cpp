@@ -558,7 +558,7 @@ TEST(Unreached, ParametersAreTheSameInEveryWay) {
   TorchTrainer alone = gated_trainer(options, batches);
   const auto before = test::copies_of(alone.parameters());
   alone.fit();
-  for (const std::size_t unused : {4, 5}) {
+  for (const unsigned unused : {4U, 5U}) {
     EXPECT_TRUE(at::equal(alone.parameters()[unused].tensor, before[unused]));
   }
   std::vector<std::thread> threads;
