@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -77,7 +78,8 @@ TEST(LrSchedule, RejectsWhatIsWrong) {
             "step: every: '0' is out of range; accepted: a number greater than 0");
   EXPECT_THAT(error("cosine:total=4,gama=1"), HasSubstr("unknown argument of cosine 'gama'"));
   EXPECT_EQ(error("multi-step:at=5/2"), "the milestones of a multi-step schedule must ascend");
-  EXPECT_THAT(error("warmup-cosine:warmup=5,total=5"), HasSubstr("accepted are values above 0"));
+  EXPECT_THAT(error("warmup-cosine:warmup=5,total=5"),
+              HasSubstr("total: 5 is not above the warm-up's 5"));
   EXPECT_THAT(error("constant:after=3"), HasSubstr("unknown argument of constant 'after'"));
   EXPECT_THAT(error("plateau:after=3"), HasSubstr("unknown argument of plateau 'after'"));
   EXPECT_THAT(error("plateau:mode=low"), HasSubstr("plateau: mode: unknown value 'low'"));
@@ -267,32 +269,31 @@ TEST_F(Reference, LbsgdLayerFactors) {
   }
 }
 
-TEST_F(Reference, Polynomial) {
-  ASSERT_FALSE(all_.at("poly").empty());
-  for (const json& run : all_.at("poly")) {
-    const double lr = run.at("base_lr");
-    const PolynomialSchedule schedule(run.at("max_update"), run.at("power"));
-    double x = 0;
-    for (const json& value : run.at("values")) {
-      EXPECT_NEAR(lr * schedule.factor(x++), value.get<double>(), 1e-12);
-    }
+// `expected` are the rates at 0, 1, 2, ..., relative to `base`.
+void expect_values(const std::string& text, const json& expected, double base = 1) {
+  const auto schedule = make_lr_schedule(text);
+  ASSERT_FALSE(expected.empty());
+  double x = 0;
+  for (const json& value : expected) {
+    EXPECT_NEAR(base * schedule->factor(x++), value.get<double>(), 1e-12) << text;
   }
 }
 
-TEST_F(Reference, Warmups) {
-  const WarmupSchedule linear(all_.at("warmup_linear").at("warmup_epochs"));
-  ASSERT_FALSE(all_.at("warmup_linear").at("factors").empty());
-  double x = 0;
-  for (const json& factor : all_.at("warmup_linear").at("factors")) {
-    EXPECT_NEAR(linear.factor(x++), factor.get<double>(), 1e-12);
+TEST_F(Reference, SchedulesByPosition) {
+  ASSERT_FALSE(all_.at("poly").empty());
+  for (const json& run : all_.at("poly")) {
+    expect_values(fmt::format("polynomial:total={},power={}", run.at("max_update").get<double>(),
+                              run.at("power").get<double>()),
+                  run.at("values"), run.at("base_lr"));
   }
+  const json& linear = all_.at("warmup_linear");
+  expect_values(fmt::format("warmup:length={}", linear.at("warmup_epochs").get<double>()),
+                linear.at("factors"));
   const json& cosine = all_.at("warmup_cosine");
-  const WarmupCosineSchedule schedule(cosine.at("warmup_epochs"), cosine.at("epochs"));
-  ASSERT_FALSE(cosine.at("factors").empty());
-  x = 0;
-  for (const json& factor : cosine.at("factors")) {
-    EXPECT_NEAR(schedule.factor(x++), factor.get<double>(), 1e-12);
-  }
+  expect_values(
+      fmt::format("warmup-cosine:warmup={},total={}", cosine.at("warmup_epochs").get<double>(),
+                  cosine.at("epochs").get<double>()),
+      cosine.at("factors"));
 }
 
 TEST_F(Reference, Plateau) {

@@ -109,7 +109,7 @@ class LrSchedule {
 [[nodiscard]] std::vector<Strategy> lr_schedules();
 
 /// The schedule that `text` asks for (base/spec.hpp); several with '+' between them give their
-/// product. lr_schedules() lists the arguments, and lr_schedules.hpp has the formulas.
+/// product. lr_schedules() lists them with their formulas and arguments.
 ///
 /// All except constant and plateau take after=N, too: the position at which they begin
 /// ("warmup:length=5+cosine:total=35,after=5"). The mode of plateau is that of the metric

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -8,6 +11,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 
+#include "base/core/portable_math.hpp"
 #include "base/core/text/text.hpp"
 #include "lr_schedules.hpp"
 
@@ -25,44 +29,122 @@ constexpr std::array<Choice<ThresholdMode>, 2> kThresholdModes{
 
 using Schedule = std::unique_ptr<LrSchedule>;
 
-Schedule make_constant(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
-  return std::make_unique<ConstantSchedule>(spec.real("value", 1, kNotNegative));
+// Wraps another schedule so that its position 0 is at `begin`; before that the factor is its value
+// at 0.
+class DelayedSchedule final : public LrSchedule {
+ public:
+  DelayedSchedule(Schedule schedule, double begin)
+      : schedule_(std::move(schedule)), begin_(begin) {}
+  [[nodiscard]] double factor(double position) const override {
+    return schedule_->factor(std::max(0.0, position - begin_));
+  }
+  void observe(double metric) override { schedule_->observe(metric); }
+  [[nodiscard]] bool watches() const override { return schedule_->watches(); }
+  void visit_state(NumberVisitor& numbers) override { schedule_->visit_state(numbers); }
+
+ private:
+  Schedule schedule_;
+  double begin_;
+};
+
+// The product of several schedules.
+class ChainedSchedule final : public LrSchedule {
+ public:
+  explicit ChainedSchedule(std::vector<Schedule> schedules) : schedules_(std::move(schedules)) {}
+  [[nodiscard]] double factor(double position) const override {
+    double product = 1;
+    for (const Schedule& schedule : schedules_) product *= schedule->factor(position);
+    return product;
+  }
+  void observe(double metric) override {
+    for (const Schedule& schedule : schedules_) schedule->observe(metric);
+  }
+  [[nodiscard]] bool watches() const override {
+    return std::ranges::any_of(schedules_, &LrSchedule::watches, &Schedule::operator*);
+  }
+  void visit_state(NumberVisitor& numbers) override {
+    for (const Schedule& schedule : schedules_) numbers.part(*schedule);
+  }
+
+ private:
+  std::vector<Schedule> schedules_;
+};
+
+template <class Factor>
+Schedule by_position(Factor factor) {
+  return std::make_unique<LambdaSchedule>(std::move(factor));
 }
 
-Schedule make_step(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+double warmup_factor(double x, double length, double start) {
+  return x >= length ? 1 : start + (1 - start) * (x / length);
+}
+
+double cosine_factor(double x, double total, double floor) {
+  const double done = std::min(1.0, x / total);
+  return floor + (1 - floor) * 0.5 * (1 + exact::cos_of_turns(0.5 * done));
+}
+
+Schedule make_constant(Spec& spec) {
+  const double value = spec.real("value", 1, kNotNegative);
+  return by_position([=](double) { return value; });
+}
+
+Schedule make_step(Spec& spec) {
   const double every = spec.real("every", Required{"30"}, kPositive);
-  return std::make_unique<StepSchedule>(every, spec.real("gamma", 0.1, kPositive));
+  const double gamma = spec.real("gamma", 0.1, kPositive);
+  return by_position([=](double x) { return exact::pow(gamma, std::floor(x / every)); });
 }
 
-Schedule make_multi_step(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+Schedule make_multi_step(Spec& spec) {
   std::vector<double> milestones = spec.reals("at", Required{"30/60/80"}, kNotNegative);
-  return std::make_unique<MultiStepSchedule>(std::move(milestones),
-                                             spec.real("gamma", 0.1, kPositive));
+  const double gamma = spec.real("gamma", 0.1, kPositive);
+  if (!std::ranges::is_sorted(milestones)) {
+    throw Error("the milestones of a multi-step schedule must ascend");
+  }
+  return by_position([gamma, milestones = std::move(milestones)](double x) {
+    const auto passed = std::ranges::upper_bound(milestones, x);
+    return exact::pow(gamma, static_cast<double>(passed - milestones.begin()));
+  });
 }
 
-Schedule make_polynomial(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+Schedule make_polynomial(Spec& spec) {
   const double total = spec.real("total", kTotal, kPositive);
   const double power = spec.real("power", 2, kPositive);
-  return std::make_unique<PolynomialSchedule>(total, power, spec.real("floor", 0, kShare));
+  const double floor = spec.real("floor", 0, kShare);
+  return by_position([=](double x) {
+    return floor + (1 - floor) * exact::pow(std::max(0.0, 1 - x / total), power);
+  });
 }
 
-Schedule make_cosine(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+// Loshchilov and Hutter 2017, "SGDR", without restarts.
+Schedule make_cosine(Spec& spec) {
   const double total = spec.real("total", kTotal, kPositive);
-  return std::make_unique<CosineSchedule>(total, spec.real("floor", 0, kShare));
+  const double floor = spec.real("floor", 0, kShare);
+  return by_position([=](double x) { return cosine_factor(x, total, floor); });
 }
 
-Schedule make_exponential(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
-  return std::make_unique<ExponentialSchedule>(spec.real("gamma", 0.95, kPositive));
+Schedule make_exponential(Spec& spec) {
+  const double gamma = spec.real("gamma", 0.95, kPositive);
+  return by_position([=](double x) { return exact::pow(gamma, x); });
 }
 
-Schedule make_warmup(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+// Goyal et al. 2017, section 2.2.
+Schedule make_warmup(Spec& spec) {
   const double length = spec.real("length", kLength, kPositive);
-  return std::make_unique<WarmupSchedule>(length, spec.real("start", 0, kShare));
+  const double start = spec.real("start", 0, kShare);
+  return by_position([=](double x) { return warmup_factor(x, length, start); });
 }
 
-Schedule make_warmup_cosine(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
+Schedule make_warmup_cosine(Spec& spec) {
   const double warmup = spec.real("warmup", kLength, kPositive);
-  return std::make_unique<WarmupCosineSchedule>(warmup, spec.real("total", kTotal, kPositive));
+  const double total = spec.real("total", kTotal, kPositive);
+  if (total <= warmup) {
+    spec.reject("total",
+                fmt::format("{} is not above the warm-up's {}; accepted: more", total, warmup));
+  }
+  return by_position([=](double x) {
+    return x < warmup ? warmup_factor(x, warmup, 0) : cosine_factor(x - warmup, total - warmup, 0);
+  });
 }
 
 // The watched metric decides if larger is better.
@@ -93,7 +175,8 @@ Schedule make_plateau(Spec& spec, const std::optional<WatchedMetric>& watched) {
 struct ScheduleRow {
   std::string_view name;
   std::string_view help;
-  Schedule (*make)(Spec& spec, const std::optional<WatchedMetric>& watched);
+  // Null for plateau, which depends on the watched metric.
+  Schedule (*make)(Spec& spec) = nullptr;
   // True if the schedule depends on the position and so can begin later.
   bool placed = true;
 };
@@ -109,7 +192,7 @@ constexpr std::array<ScheduleRow, 9> kSchedules{
      {"warmup-cosine", "a warm-up from 0, then the cosine until total", make_warmup_cosine},
      {"plateau",
       "falls by factor when the watched metric has not improved for more than patience epochs",
-      make_plateau, false}}};
+      nullptr, false}}};
 
 Schedule delayed(Schedule schedule, Spec& spec) {
   const double after = spec.real("after", 0, kNotNegative);
@@ -120,7 +203,7 @@ Schedule delayed(Schedule schedule, Spec& spec) {
 // Reads the row's arguments without calling finish().
 Schedule read_schedule(const ScheduleRow& row, Spec& spec,
                        const std::optional<WatchedMetric>& watched) {
-  Schedule schedule = row.make(spec, watched);
+  Schedule schedule = row.make == nullptr ? make_plateau(spec, watched) : row.make(spec);
   return row.placed ? delayed(std::move(schedule), spec) : std::move(schedule);
 }
 
