@@ -1,11 +1,16 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/spec.hpp>
 #include <rubato/steps/availability.hpp>
 
 #include "availability_parts.hpp"
@@ -16,69 +21,47 @@ namespace rubato {
 
 namespace {
 
-struct GeneratorRow {
-  std::string_view name;
-  std::string_view help;
-  detail::Generation (*read)(Spec& spec);
-};
+using detail::AvailabilityParts;
 
-constexpr std::array<GeneratorRow, 6> kGenerators{
-    {{"constant", "always the same number of devices", detail::read_constant},
-     {"steps", "one number of devices after the other, each for its time", detail::read_steps},
-     {"saw", "down from high to low in equal levels, and up again", detail::read_saw},
-     {"walk", "a random walk: every `every` seconds up or down by at most `move`, between bounds",
-      detail::read_walk},
-     {"spot",
-      "a spot market: each device that is missing arrives, and each that is there is preempted, at "
-      "random, up to `bulk` of them at once",
-      detail::read_spot},
-     {"daily", "a cycle of 24 hours, as of a cloud that others use by day", detail::read_daily}}};
+// Generates an availability from arguments that have been read.
+using Generation = std::function<AvailabilityParts()>;
 
-}  // namespace
-
-Availability generate_availability(const std::string& text, TraceEnd end) {
-  Spec spec(text);
-  const detail::Generation make = find_row("generator", spec.name(), kGenerators).read(spec);
-  spec.finish();
-  detail::AvailabilityParts made = make();
-  return {std::move(made.changes), made.length, text, end, made.sample_gap};
-}
-
-void require_generator(const std::string& text) {
-  Spec spec(text);
-  static_cast<void>(find_row("generator", spec.name(), kGenerators).read(spec));
-  spec.finish();
-}
-
-std::vector<Strategy> availability_generators() {
-  return strategies_of(
-      kGenerators, [](const GeneratorRow& row, Spec& spec) { static_cast<void>(row.read(spec)); });
-}
-
-bool is_generator(std::string_view text) {
-  const std::string_view name = text.substr(0, text.find(':'));
-  for (const GeneratorRow& row : kGenerators) {
-    if (row.name == name) return true;
-  }
-  return false;
-}
-
-namespace detail {
-
-namespace {
-
+// The largest number of changes; more are most likely a typing error.
+constexpr std::int64_t kMostChanges = 10'000'000;
+constexpr auto kMostSeconds = static_cast<std::int64_t>(kMaxAvailabilitySeconds);
 constexpr double kMostHours = kMaxAvailabilitySeconds / kSecondsOfHour;
 constexpr RealRange kHours{0, kMostHours, false, true, "a number above 0 and up to 87660"};
 
-}  // namespace
+// A stream of random numbers that depends on the seed and the stream only.
+class Draws {
+ public:
+  Draws(std::int64_t seed, std::int64_t stream) : seed_(seed), stream_(stream) {}
 
+  // A number from 0 to below 1.
+  double share() {
+    const std::uint64_t bits = seed_of(static_cast<std::uint64_t>(seed_), {stream_, drawn_++});
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+  }
+  // A whole number from `low` to `high`, which are at most 2^32 apart.
+  std::int64_t whole(std::int64_t low, std::int64_t high) {
+    const auto count = static_cast<double>(high - low + 1);
+    return low + static_cast<std::int64_t>(std::floor(share() * count));
+  }
+
+ private:
+  std::int64_t seed_;
+  std::int64_t stream_;
+  std::int64_t drawn_ = 0;
+};
+
+// The length, in seconds.
 double read_hours(Spec& spec) {
   return kSecondsOfHour * spec.real("hours", 24, kHours);
 }
 
+// Seconds between two samples.
 std::int64_t read_every(Spec& spec, std::int64_t fallback, double length) {
-  const std::int64_t every =
-      spec.whole("every", fallback, 1, static_cast<std::int64_t>(kMaxAvailabilitySeconds));
+  const std::int64_t every = spec.whole("every", fallback, 1, kMostSeconds);
   if (length / static_cast<double>(every) > static_cast<double>(kMostChanges)) {
     spec.reject("every", fmt::format("{} s is too often for {} hours; accepted: up to {} samples",
                                      every, length / kSecondsOfHour, kMostChanges));
@@ -90,16 +73,234 @@ std::int64_t read_seed(Spec& spec) {
   return spec.whole("seed", 0, 0, std::numeric_limits<std::int64_t>::max());
 }
 
-double Draws::share() {
-  const std::uint64_t bits = seed_of(static_cast<std::uint64_t>(seed_), {stream_, drawn_++});
-  return static_cast<double>(bits >> 11) * 0x1p-53;
+// The availability that has devices(seconds) in each sample.
+template <class Devices>
+AvailabilityParts sampled(double length, std::int64_t every, const Devices& devices) {
+  AvailabilityParts made{.length = length, .sample_gap = static_cast<double>(every)};
+  for (std::int64_t at = 0; static_cast<double>(at) < length; at += every) {
+    const auto seconds = static_cast<double>(at);
+    made.changes.push_back({.seconds = seconds, .devices = devices(seconds)});
+  }
+  return made;
 }
 
-std::int64_t Draws::whole(std::int64_t low, std::int64_t high) {
-  const auto count = static_cast<double>(high - low + 1);
-  return low + static_cast<std::int64_t>(std::floor(share() * count));
+struct Level {
+  std::int64_t devices;
+  std::int64_t seconds;
+};
+
+// The levels one after the other, as often as `cycles` says.
+Generation read_cycles(Spec& spec, std::int64_t fallback, const std::vector<Level>& levels) {
+  const std::int64_t cycles = spec.whole("cycles", fallback, 1, kMostChanges);
+  std::int64_t seconds = 0;
+  for (const Level& level : levels) seconds += level.seconds;
+  const auto count = static_cast<std::int64_t>(levels.size());
+  if (cycles > kMostChanges / count || cycles > kMostSeconds / seconds) {
+    spec.reject("cycles", fmt::format("{} of {} levels and {} s; accepted: up to {} levels and {} "
+                                      "s (ten years) in all",
+                                      cycles, count, seconds, kMostChanges, kMostSeconds));
+  }
+  return [=] {
+    AvailabilityParts made;
+    for (std::int64_t cycle = 0; cycle < cycles; ++cycle) {
+      for (const Level& level : levels) {
+        made.changes.push_back({.seconds = made.length, .devices = level.devices});
+        made.length += static_cast<double>(level.seconds);
+      }
+    }
+    return made;
+  };
 }
 
-}  // namespace detail
+Generation read_constant(Spec& spec) {
+  const std::int64_t devices = spec.whole("devices", 8, 0, kMaxCores);
+  const double length = read_hours(spec);
+  return [=] { return AvailabilityParts{.changes = {{0, devices}}, .length = length}; };
+}
+
+Generation read_steps(Spec& spec) {
+  const std::vector<std::int64_t> devices = spec.wholes("devices", {4, 8, 16, 8}, 0, kMaxCores);
+  const std::vector<std::int64_t> seconds = spec.wholes("seconds", {3600}, 1, kMostSeconds);
+  if (seconds.size() != 1 && seconds.size() != devices.size()) {
+    spec.reject("seconds", fmt::format("{} for {} numbers of devices; accepted: 1 or {}",
+                                       seconds.size(), devices.size(), devices.size()));
+  }
+  std::vector<Level> levels;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    levels.push_back({devices[i], seconds[seconds.size() == 1 ? 0 : i]});
+  }
+  return read_cycles(spec, 1, levels);
+}
+
+Generation read_saw(Spec& spec) {
+  constexpr std::int64_t kMostLevels = 1000;
+  const std::int64_t high = spec.whole("high", 64, 1, kMaxCores);
+  const std::int64_t low = spec.whole("low", 8, 0, kMaxCores);
+  const std::int64_t count = spec.whole("levels", 8, 2, kMostLevels);
+  const std::int64_t top = spec.whole("top", 600, 1, kMostSeconds);
+  const std::int64_t between = spec.whole("between", 600, 1, kMostSeconds);
+  const std::int64_t bottom = spec.whole("bottom", 600, 1, kMostSeconds);
+  if (low >= high) {
+    spec.reject("low", fmt::format("{} is not below {}; accepted: 0 to {}", low, high, high - 1));
+  }
+  if (count == 2) spec.refuse("between", "with levels=2 there is none; accepted: with 3 and more");
+  std::vector<Level> down{{high, top}};
+  for (std::int64_t level = count - 2; level > 0; --level) {
+    const double share = static_cast<double>(level) / static_cast<double>(count - 1);
+    down.push_back({low + std::llround(static_cast<double>(high - low) * share), between});
+  }
+  std::vector<Level> levels = down;
+  levels.push_back({low, bottom});
+  levels.insert(levels.end(), down.rbegin(), down.rend() - 1);
+  return read_cycles(spec, 4, levels);
+}
+
+Generation read_walk(Spec& spec) {
+  constexpr std::int64_t kStream = 1;
+  const std::int64_t start = spec.whole("start", 16, 0, kMaxCores);
+  const std::int64_t low = spec.whole("low", 0, 0, kMaxCores);
+  const std::int64_t high = spec.whole("high", 32, 1, kMaxCores);
+  const std::int64_t move = spec.whole("move", 2, 1, kMaxCores);
+  const double length = read_hours(spec);
+  const std::int64_t every = read_every(spec, 300, length);
+  const std::int64_t seed = read_seed(spec);
+  if (start < low || start > high) {
+    spec.reject("start",
+                fmt::format("{} is not within the bounds; accepted: {} to {}", start, low, high));
+  }
+  return [=] {
+    Draws draws(seed, kStream);
+    std::int64_t next = start;
+    return sampled(length, every, [&](double) {
+      const std::int64_t devices = next;
+      next += draws.whole(-move, move);
+      // A move beyond a bound is reflected at it.
+      if (next < low) next = 2 * low - next;
+      if (next > high) next = 2 * high - next;
+      next = std::clamp(next, low, high);
+      return devices;
+    });
+  };
+}
+
+// A Markov process in continuous time: the time to the next event is exponential, and the kind of
+// event is drawn in proportion to the rates. Events are rounded up to whole seconds.
+Generation read_spot(Spec& spec) {
+  constexpr std::int64_t kStream = 2;
+  static constexpr RealRange kMeans{0.001, 1e6, true, true, "a number from 0.001 to 1e6"};
+  const std::int64_t most = spec.whole("most", 32, 1, kMaxCores);
+  const std::int64_t start = spec.whole("start", Unset{"as most"}, 0, kMaxCores).value_or(most);
+  // Mean durations, in seconds.
+  const double wait = kSecondsOfHour * spec.real("wait", 0.5, kMeans);
+  const double life = kSecondsOfHour * spec.real("life", 4, kMeans);
+  const std::int64_t bulk = spec.whole("bulk", 4, 1, kMaxCores);
+  const double length = read_hours(spec);
+  const std::int64_t seed = read_seed(spec);
+  if (start > most) {
+    spec.reject("start", fmt::format("{} is above {}; accepted: 0 to {}", start, most, most));
+  }
+  return [=] {
+    AvailabilityParts made{.changes = {{0, start}}, .length = length};
+    Draws draws(seed, kStream);
+    // The mean number of devices preempted at once, by which the rate is divided so that each lives
+    // for `life` while there are at least `bulk` devices; fewer live longer (docs/traces.md).
+    const double mean_bulk = static_cast<double>(1 + bulk) / 2;
+    std::int64_t devices = start;
+    double time = 0;
+    for (std::int64_t events = 0;; ++events) {
+      const double arrivals = static_cast<double>(most - devices) / wait;
+      const double preemptions = static_cast<double>(devices) / (life * mean_bulk);
+      time += -exact::log1p(-draws.share()) / (arrivals + preemptions);
+      const double second = std::ceil(time);
+      if (second >= length) return made;
+      if (events == kMostChanges) {
+        throw Error(
+            fmt::format("spot: more than {} arrivals and preemptions; accepted: fewer hours "
+                        "or devices, or longer wait and life",
+                        kMostChanges));
+      }
+      if (draws.share() * (arrivals + preemptions) < arrivals) {
+        ++devices;
+      } else {
+        devices -= std::min(devices, draws.whole(1, bulk));
+      }
+      if (made.changes.back().seconds == second) made.changes.pop_back();
+      made.changes.push_back({.seconds = second, .devices = devices});
+    }
+  };
+}
+
+Generation read_daily(Spec& spec) {
+  constexpr std::int64_t kStream = 3;
+  static constexpr RealRange kHourOfDay{0, 24, true, false, "a number from 0 to below 24"};
+  const std::int64_t low = spec.whole("low", 8, 0, kMaxCores);
+  const std::int64_t high = spec.whole("high", 64, 1, kMaxCores);
+  const double peak = spec.real("peak", 3, kHourOfDay);
+  const double length = read_hours(spec);
+  const std::int64_t every = read_every(spec, 600, length);
+  const std::int64_t noise = spec.whole("noise", 2, 0, kMaxCores);
+  const std::int64_t seed = read_seed(spec);
+  if (low > high) {
+    spec.reject("low", fmt::format("{} is above {}; accepted: 0 to {}", low, high, high));
+  }
+  if (noise == 0) spec.refuse("seed", "there is no noise; accepted: with noise=N");
+  return [=] {
+    Draws draws(seed, kStream);
+    const double middle = static_cast<double>(low + high) / 2;
+    const double swing = static_cast<double>(high - low) / 2;
+    return sampled(length, every, [&](double seconds) {
+      const double days = (seconds / kSecondsOfHour - peak) / 24;
+      const std::int64_t devices =
+          std::llround(middle + swing * exact::cos_of_turns(days)) + draws.whole(-noise, noise);
+      return std::clamp(devices, low, high);
+    });
+  };
+}
+
+struct GeneratorRow {
+  std::string_view name;
+  std::string_view help;
+  Generation (*read)(Spec& spec);
+};
+
+constexpr std::array<GeneratorRow, 6> kGenerators{
+    {{"constant", "always the same number of devices", read_constant},
+     {"steps", "one number of devices after the other, each for its time", read_steps},
+     {"saw", "down from high to low in equal levels, and up again", read_saw},
+     {"walk", "a random walk: every `every` seconds up or down by at most `move`, between bounds",
+      read_walk},
+     {"spot",
+      "a spot market: each device that is missing arrives, and each that is there is preempted, at "
+      "random, up to `bulk` of them at once",
+      read_spot},
+     {"daily", "a cycle of 24 hours, as of a cloud that others use by day", read_daily}}};
+
+Generation generation_of(const std::string& text) {
+  Spec spec(text);
+  Generation make = find_row("generator", spec.name(), kGenerators).read(spec);
+  spec.finish();
+  return make;
+}
+
+}  // namespace
+
+Availability generate_availability(const std::string& text, TraceEnd end) {
+  AvailabilityParts made = generation_of(text)();
+  return {std::move(made.changes), made.length, text, end, made.sample_gap};
+}
+
+void require_generator(const std::string& text) {
+  static_cast<void>(generation_of(text));
+}
+
+std::vector<Strategy> availability_generators() {
+  return strategies_of(
+      kGenerators, [](const GeneratorRow& row, Spec& spec) { static_cast<void>(row.read(spec)); });
+}
+
+bool is_generator(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  return std::ranges::find(kGenerators, name, &GeneratorRow::name) != kGenerators.end();
+}
 
 }  // namespace rubato

@@ -1,4 +1,7 @@
+#include <functional>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -9,12 +12,6 @@
 
 namespace rubato::detail {
 
-namespace {
-
-constexpr std::size_t kLongestName = 200;
-
-}  // namespace
-
 void ChangeList::add(std::int64_t microseconds, std::int64_t devices) {
   const double seconds = seconds_of(microseconds);
   if (!changes_.empty() && changes_.back().seconds == seconds) changes_.pop_back();
@@ -22,60 +19,86 @@ void ChangeList::add(std::int64_t microseconds, std::int64_t devices) {
   changes_.push_back({.seconds = seconds, .devices = devices});
 }
 
-void NodeEvents::at(std::int64_t milliseconds) {
-  if (milliseconds > kMaxMilliseconds) {
-    reader_.fail(fmt::format("an event at {} ms", milliseconds),
-                 fmt::format("milliseconds from the start of the trace on, up to {} (ten years)",
-                             kMaxMilliseconds));
-  }
-  if (milliseconds < milliseconds_) {
-    reader_.fail(fmt::format("time goes backwards, from {} to {} ms", milliseconds_, milliseconds),
-                 "events in the order of their time");
-  }
-  milliseconds_ = milliseconds;
-}
-
-void NodeEvents::add(std::string_view node) {
-  if (node.empty() || node.size() > kLongestName) {
-    reader_.fail(fmt::format("a name of {} characters", node.size()),
-                 fmt::format("the name of a node, of 1 to {}", kLongestName));
-  }
-  if (nodes_.contains(node)) {
-    reader_.fail(fmt::format("{} is added, but is there already", excerpt(node)),
-                 "a node that is not there");
-  }
-  if (static_cast<std::int64_t>(nodes_.size()) == kMaxCores) {
-    reader_.fail("there are too many nodes", fmt::format("up to {} at a time", kMaxCores));
-  }
-  nodes_.emplace(node);
-  note();
-}
-
-void NodeEvents::remove(std::string_view node) {
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) {
-    reader_.fail(fmt::format("{} is removed, but is not there", excerpt(node)),
-                 "a node that was added and not removed");
-  }
-  nodes_.erase(found);
-  note();
-}
-
-void NodeEvents::note() {
-  changes_.add(milliseconds_ * 1000, static_cast<std::int64_t>(nodes_.size()));
-}
-
-AvailabilityParts NodeEvents::take() {
-  if (milliseconds_ == 0) {
-    throw Error(
-        fmt::format("{}: all events are at 0 ms, so it has no duration; accepted: a "
-                    "later event, where it ends",
-                    reader_.source()));
-  }
-  return {.changes = changes_.take(), .length = seconds_of(milliseconds_ * 1000)};
-}
-
 namespace {
+
+// The latest time of an event, in milliseconds.
+constexpr auto kMaxMilliseconds = static_cast<std::int64_t>(kMaxAvailabilitySeconds) * 1000;
+constexpr std::size_t kLongestName = 200;
+
+// Tracks the existing nodes through the events of a file. Its functions handle the event in the
+// reader's line; each throws Error if it is impossible.
+class NodeEvents {
+ public:
+  explicit NodeEvents(const TextReader& reader) : reader_(reader) { changes_.add(0, 0); }
+
+  // Sets the time of the event, in milliseconds; to be called first.
+  void at(std::int64_t milliseconds) {
+    if (milliseconds > kMaxMilliseconds) {
+      reader_.fail(fmt::format("an event at {} ms", milliseconds),
+                   fmt::format("milliseconds from the start of the trace on, up to {} (ten years)",
+                               kMaxMilliseconds));
+    }
+    if (milliseconds < milliseconds_) {
+      reader_.fail(
+          fmt::format("time goes backwards, from {} to {} ms", milliseconds_, milliseconds),
+          "events in the order of their time");
+    }
+    milliseconds_ = milliseconds;
+  }
+
+  void add(std::string_view node) {
+    if (node.empty() || node.size() > kLongestName) {
+      reader_.fail(fmt::format("a name of {} characters", node.size()),
+                   fmt::format("the name of a node, of 1 to {}", kLongestName));
+    }
+    if (nodes_.contains(node)) {
+      reader_.fail(fmt::format("{} is added, but is there already", excerpt(node)),
+                   "a node that is not there");
+    }
+    if (static_cast<std::int64_t>(nodes_.size()) == kMaxCores) {
+      reader_.fail("there are too many nodes", fmt::format("up to {} at a time", kMaxCores));
+    }
+    nodes_.emplace(node);
+    note();
+  }
+
+  void remove(std::string_view node) {
+    const auto found = nodes_.find(node);
+    if (found == nodes_.end()) {
+      reader_.fail(fmt::format("{} is removed, but is not there", excerpt(node)),
+                   "a node that was added and not removed");
+    }
+    nodes_.erase(found);
+    note();
+  }
+
+  // The availability up to the last event.
+  AvailabilityParts take() {
+    if (milliseconds_ == 0) {
+      throw Error(
+          fmt::format("{}: all events are at 0 ms, so it has no duration; accepted: a "
+                      "later event, where it ends",
+                      reader_.source()));
+    }
+    return {.changes = changes_.take(), .length = seconds_of(milliseconds_ * 1000)};
+  }
+
+ private:
+  // A transparent hash, so that nodes are looked up without a copy of their name.
+  struct Hash {
+    using is_transparent = void;
+    [[nodiscard]] std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  void note() { changes_.add(milliseconds_ * 1000, static_cast<std::int64_t>(nodes_.size())); }
+
+  const TextReader& reader_;
+  ChangeList changes_;
+  std::unordered_set<std::string, Hash, std::equal_to<>> nodes_;
+  std::int64_t milliseconds_ = 0;
+};
 
 constexpr std::string_view kEvent = "milliseconds,add|remove,node";
 

@@ -15,6 +15,10 @@
 
 namespace rubato::detail {
 
+bool is_time(std::string_view name) {
+  return is_name(name, "time") || is_name(name, "seconds") || is_name(name, "timestamp");
+}
+
 namespace {
 
 constexpr std::string_view kSeconds = "seconds, such as 1652434464.4 or 63";
@@ -24,81 +28,16 @@ bool is_index(std::string_view name) {
   return name.empty() || is_name(name, "index") || is_name(name, "unnamed: 0");
 }
 
-// The separator, the number of fields and the columns, as found in the header.
-struct SampleHeader {
-  char separator = ',';
-  std::size_t fields = 0;
-  SampleColumns columns{};
+// The columns of a table that hold the time and the devices.
+struct SampleColumns {
+  std::size_t time = 0;
+  // One column, or several whose sum counts.
+  std::vector<std::size_t> counts{};
 };
 
-SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted,
-                                const FailAtRow& fail) {
-  if (!reader.next_line() || is_blank(reader.line())) {
-    throw Error(fmt::format("{}: the file is empty, or begins with a blank line; accepted: {}",
-                            reader.source(), kFormatsAccepted));
-  }
-  for (const char separator : kSeparators) {
-    CsvFields cells;
-    split_csv(reader.line(), separator, cells);
-    if (!cells.flaw.empty()) continue;
-    if (auto columns = find_columns(cells.fields, wanted, fail)) {
-      return {separator, cells.fields.size(), std::move(*columns)};
-    }
-  }
-  reader.fail(fmt::format("{} is not the header of an availability", excerpt(reader.line())),
-              kFormatsAccepted);
-}
-
-double read_time(const TextReader& reader, std::string_view field) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
-  if (error != std::errc{} || end != field.data() + field.size() || !std::isfinite(seconds)) {
-    reader.fail(fmt::format("the time {} is not a number of seconds", excerpt(field)), kSeconds);
-  }
-  return seconds;
-}
-
-std::int64_t read_count(const TextReader& reader, std::string_view field) {
-  const auto count = whole_number(field);
-  if (!count || *count < 0 || *count > kMaxCores) {
-    reader.fail(fmt::format("the count {} {}", excerpt(field), flaw_of(field)),
-                whole_range(0, kMaxCores));
-  }
-  return *count;
-}
-
-// Reads a row, which may be the last.
-void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& cells,
-              SampleRows& rows) {
-  if (!cells.flaw.empty()) {
-    reader.fail(fmt::format("{} in {}", cells.flaw, excerpt(reader.line())),
-                "a number in each field");
-  }
-  cells.drop_empty_beyond(header.fields);
-  const auto& fields = cells.fields;
-  if (fields.size() != header.fields) {
-    reader.fail(fmt::format("{} field{} in {}", fields.size(), fields.size() == 1 ? "" : "s",
-                            excerpt(reader.line())),
-                fmt::format("{}, as the header has", header.fields));
-  }
-  const double seconds = read_time(reader, fields[header.columns.time]);
-  const auto& counts = header.columns.counts;
-  if (std::all_of(counts.begin(), counts.end(), [&](std::size_t i) { return fields[i].empty(); })) {
-    return rows.take(seconds, std::nullopt);
-  }
-  std::int64_t sum = 0;
-  for (const std::size_t i : counts) sum += read_count(reader, fields[i]);
-  rows.take(seconds, sum);
-}
-
-}  // namespace
-
-bool is_time(std::string_view name) {
-  return is_name(name, "time") || is_name(name, "seconds") || is_name(name, "timestamp");
-}
-
+// The columns among `names`; empty unless there is one column of times and at least one other.
 std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& names,
-                                          const DeviceColumns& wanted, const FailAtRow& fail) {
+                                          const DeviceColumns& wanted, const TextReader& reader) {
   SampleColumns columns;
   std::vector<std::string_view> devices;
   std::vector<std::size_t> places;
@@ -128,86 +67,176 @@ std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& n
   const std::string all = fmt::format("{}{}", fmt::join(devices.begin(), shown, ", "),
                                       shown == devices.end() ? "" : ", ...");
   if (columns.counts.empty() && !wanted.column.empty()) {
-    fail(unknown_name_message("column", wanted.column, devices, /*list_all=*/false), all);
+    reader.fail(unknown_name_message("column", wanted.column, devices, /*list_all=*/false), all);
   }
   if (columns.counts.empty()) {
-    fail(fmt::format("no column has {} in its name", excerpt(wanted.zone)),
-         fmt::format("a part of {}", all));
+    reader.fail(fmt::format("no column has {} in its name", excerpt(wanted.zone)),
+                fmt::format("a part of {}", all));
   }
   if (columns.counts.size() > 1 && !is_asked) {
-    fail(fmt::format("{} columns may count devices: {}", devices.size(), all),
-         "FILE,column=NAME for one, FILE,zone=TEXT for the sum of those with TEXT in their names, "
-         "or FILE,zone=all");
+    reader.fail(
+        fmt::format("{} columns may count devices: {}", devices.size(), all),
+        "FILE,column=NAME for one, FILE,zone=TEXT for the sum of those with TEXT in their names, "
+        "or FILE,zone=all");
   }
   return columns;
 }
 
-void SampleRows::take(double seconds, std::optional<std::int64_t> count) {
-  // Times since 1970 are below 1e10 in seconds, and about 2e12 in milliseconds.
-  constexpr double kFarthest = 1e12;
-  if (std::abs(seconds) > kFarthest) {
-    fail_(fmt::format("the time {} is not a number of seconds{}", seconds,
+// The separator, the number of fields and the columns, as found in the header.
+struct SampleHeader {
+  char separator = ',';
+  std::size_t fields = 0;
+  SampleColumns columns{};
+};
+
+SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted) {
+  if (!reader.next_line() || is_blank(reader.line())) {
+    throw Error(fmt::format("{}: the file is empty, or begins with a blank line; accepted: {}",
+                            reader.source(), kFormatsAccepted));
+  }
+  for (const char separator : kSeparators) {
+    CsvFields cells;
+    split_csv(reader.line(), separator, cells);
+    if (!cells.flaw.empty()) continue;
+    if (auto columns = find_columns(cells.fields, wanted, reader)) {
+      return {separator, cells.fields.size(), std::move(*columns)};
+    }
+  }
+  reader.fail(fmt::format("{} is not the header of an availability", excerpt(reader.line())),
+              kFormatsAccepted);
+}
+
+double read_time(const TextReader& reader, std::string_view field) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
+  if (error != std::errc{} || end != field.data() + field.size() || !std::isfinite(seconds)) {
+    reader.fail(fmt::format("the time {} is not a number of seconds", excerpt(field)), kSeconds);
+  }
+  return seconds;
+}
+
+std::int64_t read_count(const TextReader& reader, std::string_view field) {
+  const auto count = whole_number(field);
+  if (!count || *count < 0 || *count > kMaxCores) {
+    reader.fail(fmt::format("the count {} {}", excerpt(field), flaw_of(field)),
+                whole_range(0, kMaxCores));
+  }
+  return *count;
+}
+
+// Collects rows of times and counts in order.
+class SampleRows {
+ public:
+  explicit SampleRows(const TextReader& reader) : reader_(reader) {}
+
+  // Adds a row; one without a count must be the last and says where the availability ends.
+  void take(double seconds, std::optional<std::int64_t> count) {
+    // Times since 1970 are below 1e10 in seconds, and about 2e12 in milliseconds.
+    constexpr double kFarthest = 1e12;
+    if (std::abs(seconds) > kFarthest) {
+      reader_.fail(
+          fmt::format("the time {} is not a number of seconds{}", seconds,
                       std::abs(seconds) < 100 * kFarthest ? ", but looks like milliseconds" : ""),
           kSeconds);
-  }
-  if (ended_) {
-    fail_("the row before has no count, which is where the availability ends", "nothing after it");
-  }
-  if (rows_ == 0 && !count) fail_("the first row has no count", "a count");
-  if (count && *count > kMaxCores) {
-    fail_(fmt::format("{} devices", *count), whole_range(0, kMaxCores));
-  }
-  if (rows_ == 0) first_ = seconds;
-  if (seconds - first_ > kMaxAvailabilitySeconds) {
-    fail_(fmt::format("a time {:.0f} s after the first", seconds - first_),
+    }
+    if (ended_) {
+      reader_.fail("the row before has no count, which is where the availability ends",
+                   "nothing after it");
+    }
+    if (rows_ == 0 && !count) reader_.fail("the first row has no count", "a count");
+    if (count && *count > kMaxCores) {
+      reader_.fail(fmt::format("{} devices", *count), whole_range(0, kMaxCores));
+    }
+    if (rows_ == 0) first_ = seconds;
+    if (seconds - first_ > kMaxAvailabilitySeconds) {
+      reader_.fail(
+          fmt::format("a time {:.0f} s after the first", seconds - first_),
           fmt::format("seconds, up to {} (ten years), not milliseconds", kMaxAvailabilitySeconds));
+    }
+    const std::int64_t time = microseconds_of(seconds - first_);
+    if (rows_ > 0) check_order(time, !count);
+    ended_ = !count;
+    if (count) changes_.add(time, *count);
+    last_ = time;
+    ++rows_;
   }
-  const std::int64_t time = microseconds_of(seconds - first_);
-  if (rows_ > 0) check_order(time, !count);
-  ended_ = !count;
-  if (count) changes_.add(time, *count);
-  last_ = time;
-  ++rows_;
+
+  // The availability of all rows. If no row gives its end, the last row lasts as long as the one
+  // before it.
+  AvailabilityParts all() {
+    if (rows_ == 0) reader_.fail("no rows follow the header", "a row such as '0,8'");
+    if (rows_ == 1) {
+      reader_.fail("one row does not say how long it lasts",
+                   "another one, which may be without a count: '3600,'");
+    }
+    const std::int64_t length = ended_ ? last_ : last_ + gap_;
+    AvailabilityParts imported{.changes = changes_.take(), .length = seconds_of(length)};
+    if (imported.length > kMaxAvailabilitySeconds) {
+      throw Error(fmt::format("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)",
+                              reader_.source(), imported.length, kMaxAvailabilitySeconds));
+    }
+    // If the second of two rows is the end, there is no sampling interval.
+    if (regular_ && !(ended_ && rows_ == 2)) imported.sample_gap = seconds_of(gap_);
+    return imported;
+  }
+
+ private:
+  void check_order(std::int64_t time, bool is_end) {
+    const std::int64_t gap = time - last_;
+    if (gap < 0) {
+      reader_.fail(fmt::format("time goes backwards, by {} s", seconds_of(-gap)),
+                   "rows in the order of their time");
+    }
+    if (gap == 0 && !is_end) {
+      reader_.fail("a gap of 0 s to the row before", "one row for each time");
+    }
+    // The end is at the time of the last row, which then has no duration.
+    if (gap == 0) return;
+    if (rows_ > 1 && gap != gap_) regular_ = false;
+    gap_ = gap;
+  }
+
+  const TextReader& reader_;
+  ChangeList changes_;
+  double first_ = 0;
+  // Time of the last row, in microseconds since the first.
+  std::int64_t last_ = 0;
+  // Microseconds between the last two rows.
+  std::int64_t gap_ = 0;
+  std::int64_t rows_ = 0;
+  bool regular_ = true;
+  bool ended_ = false;
+};
+
+// Reads a row, which may be the last.
+void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& cells,
+              SampleRows& rows) {
+  if (!cells.flaw.empty()) {
+    reader.fail(fmt::format("{} in {}", cells.flaw, excerpt(reader.line())),
+                "a number in each field");
+  }
+  cells.drop_empty_beyond(header.fields);
+  const auto& fields = cells.fields;
+  if (fields.size() != header.fields) {
+    reader.fail(fmt::format("{} field{} in {}", fields.size(), fields.size() == 1 ? "" : "s",
+                            excerpt(reader.line())),
+                fmt::format("{}, as the header has", header.fields));
+  }
+  const double seconds = read_time(reader, fields[header.columns.time]);
+  const auto& counts = header.columns.counts;
+  if (std::all_of(counts.begin(), counts.end(), [&](std::size_t i) { return fields[i].empty(); })) {
+    return rows.take(seconds, std::nullopt);
+  }
+  std::int64_t sum = 0;
+  for (const std::size_t i : counts) sum += read_count(reader, fields[i]);
+  rows.take(seconds, sum);
 }
 
-AvailabilityParts SampleRows::all(const std::string& source) {
-  if (rows_ == 0) fail_("no rows follow the header", "a row such as '0,8'");
-  if (rows_ == 1) {
-    fail_("one row does not say how long it lasts",
-          "another one, which may be without a count: '3600,'");
-  }
-  const std::int64_t length = ended_ ? last_ : last_ + gap_;
-  AvailabilityParts imported{.changes = changes_.take(), .length = seconds_of(length)};
-  if (imported.length > kMaxAvailabilitySeconds) {
-    throw Error(fmt::format("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)", source,
-                            imported.length, kMaxAvailabilitySeconds));
-  }
-  // If the second of two rows is the end, there is no sampling interval.
-  if (regular_ && !(ended_ && rows_ == 2)) imported.sample_gap = seconds_of(gap_);
-  return imported;
-}
-
-void SampleRows::check_order(std::int64_t time, bool is_end) {
-  const std::int64_t gap = time - last_;
-  if (gap < 0) {
-    fail_(fmt::format("time goes backwards, by {} s", seconds_of(-gap)),
-          "rows in the order of their time");
-  }
-  if (gap == 0 && !is_end) {
-    fail_("a gap of 0 s to the row before", "one row for each time");
-  }
-  // The end is at the time of the last row, which then has no duration.
-  if (gap == 0) return;
-  if (rows_ > 1 && gap != gap_) regular_ = false;
-  gap_ = gap;
-}
+}  // namespace
 
 AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns) {
-  const FailAtRow fail = [&](std::string_view wrong, std::string_view accepted) {
-    reader.fail(wrong, accepted);
-  };
-  const SampleHeader header = read_sample_header(reader, columns, fail);
-  SampleRows rows(fail);
+  const SampleHeader header = read_sample_header(reader, columns);
+  SampleRows rows(reader);
   CsvFields cells;
   bool blank = false;
   while (reader.next_line()) {
@@ -219,7 +248,7 @@ AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& column
     if (blank) reader.fail("there is a blank line before this row", "blank lines at the end");
     read_row(reader, header, cells, rows);
   }
-  return rows.all(reader.source());
+  return rows.all();
 }
 
 }  // namespace rubato::detail
