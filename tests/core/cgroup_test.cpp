@@ -57,11 +57,13 @@ TEST(Cgroup, ReadsVersion1AndVersion2SideBySide) {
 
 TEST(Cgroup, ReadsTheContainersOwnGroupWhereItsPathIsTheHosts) {
   const TempFolder root;
-  root.write("proc/self/cgroup", "0::/docker/0123abc\n");
   root.write("sys/fs/cgroup/cpu.max", "150000 100000\n");
-  EXPECT_EQ(cgroup_limits(root.path()).cpus, 1.5);
-  root.write("proc/self/cgroup", "0::/../../elsewhere\n");
-  EXPECT_EQ(cgroup_limits(root.path()).cpus, 1.5);
+  root.write("sys/fs/cgroup/memory.max", "104857600\n");
+  for (const char* group : {"0::/docker/0123abc\n", "0::/../../elsewhere\n"}) {
+    root.write("proc/self/cgroup", group);
+    EXPECT_EQ(cgroup_limits(root.path()).cpus, 1.5);
+    EXPECT_EQ(cgroup_limits(root.path()).memory, 100 * kMiB);
+  }
 }
 
 TEST(Cgroup, IsWithoutLimitsWhereThereAreNone) {
@@ -80,6 +82,9 @@ TEST(Cgroup, IsWithoutLimitsWhereThereAreNone) {
   expect_none();
   root.write("sys/fs/cgroup/cpu.max", "100 0\n");
   root.write("sys/fs/cgroup/memory.max", "plenty\n");
+  expect_none();
+  root.write("proc/self/cgroup", "9:memory:/\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   expect_none();
 }
 

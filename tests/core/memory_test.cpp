@@ -18,53 +18,18 @@ namespace {
 
 constexpr double kGibi = 1 << 30;
 
-// A machine's /proc and /sys, with two gibibytes.
-class Machine {
- public:
-  Machine() { folder_.write("proc/meminfo", "MemFree:  512 kB\nMemTotal:  2097152 kB\n"); }
-  const Machine& with(const char* file, const char* text) const {
-    folder_.write(file, text);
-    return *this;
-  }
-  [[nodiscard]] MemoryLimit limit() const { return memory_limit(folder_.path()); }
-
- private:
-  test::TempFolder folder_;
-};
-
-TEST(MemoryLimit, IsThePhysicalMemory) {
-  const MemoryLimit limit = Machine().limit();
+TEST(MemoryLimit, IsThePhysicalMemoryOrThatOfTheControlGroup) {
+  const test::TempFolder root;
+  root.write("proc/meminfo", "MemFree:  512 kB\nMemTotal:  2097152 kB\n");
+  MemoryLimit limit = memory_limit(root.path());
   EXPECT_EQ(limit.bytes, 2 * kGibi);
   EXPECT_EQ(limit.what, "physical memory");
-}
-
-TEST(MemoryLimit, IsTheLowestOfTheControlGroupsAbove) {
-  const MemoryLimit limit = Machine()
-                                .with("proc/self/cgroup", "0::/a/b\n")
-                                .with("sys/fs/cgroup/a/b/memory.max", "max\n")
-                                .with("sys/fs/cgroup/a/memory.max", "1073741824\n")
-                                .limit();
+  root.write("proc/self/cgroup", "0::/a/b\n");
+  root.write("sys/fs/cgroup/a/b/memory.max", "max\n");
+  root.write("sys/fs/cgroup/a/memory.max", "1073741824\n");
+  limit = memory_limit(root.path());
   EXPECT_EQ(limit.bytes, kGibi);
   EXPECT_EQ(limit.what, "the limit of its control group");
-}
-
-// There the group that the process sees is the root.
-TEST(MemoryLimit, IsThatOfAContainer) {
-  EXPECT_EQ(Machine()
-                .with("proc/self/cgroup", "0::/../elsewhere\n")
-                .with("sys/fs/cgroup/memory.max", "1073741824\n")
-                .limit()
-                .bytes,
-            kGibi);
-}
-
-TEST(MemoryLimit, IsThatOfAControlGroupOfTheFirstVersion) {
-  const Machine machine;
-  machine.with("proc/self/cgroup", "12:cpu:/\n9:memory:/docker/1\n")
-      .with("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "1073741824\n");
-  EXPECT_EQ(machine.limit().bytes, kGibi);
-  machine.with("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_EQ(machine.limit().bytes, 2 * kGibi) << "none";
 }
 
 TEST(MemoryLimit, IsKnownOfThisMachine) {

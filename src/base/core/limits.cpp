@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <latch>
@@ -34,52 +33,24 @@ using Groups = std::vector<fs::path>;
 // Version 1 expresses "no limit" by the largest number of pages.
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-// The whole number at the beginning of `text`.
-std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  return number;
-}
-
+// The whole number at the beginning of a file.
 std::optional<std::int64_t> number_of(const fs::path& file) {
-  return number_in(text_of(file));
+  std::ifstream in(file);
+  std::int64_t number = 0;
+  return in >> number ? std::optional(number) : std::nullopt;
 }
 
-// The value of `wanted` in lines "name number"; 0 if it is missing.
-std::int64_t value_in(const std::string& text, std::string_view wanted) {
-  std::istringstream lines(text);
-  std::string name;
-  std::int64_t value = 0;
-  while (lines >> name >> value) {
-    if (name == wanted) return value;
+// The number in the line of a file that begins with `wanted`: "inactive_file 4096", or "MemTotal:
+// 24576000 kB".
+std::optional<std::int64_t> number_of(const fs::path& file, std::string_view wanted) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::int64_t value = 0;
+    if (words >> name >> value && name == wanted) return value;
   }
-  return 0;
-}
-
-// The process's group in a hierarchy, from a line "number:controllers:path" of /proc/self/cgroup.
-struct Membership {
-  std::string controllers;
-  std::string path;
-};
-
-std::vector<Membership> memberships(const fs::path& root) {
-  std::istringstream lines(text_of(root / "proc/self/cgroup"));
-  std::vector<Membership> found;
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    found.push_back({line.substr(first + 1, second - first - 1), line.substr(second + 1)});
-  }
-  return found;
+  return std::nullopt;
 }
 
 // In a container the path may be the host's, which is invisible there; the mount is then the
@@ -108,46 +79,47 @@ void tighten(std::optional<T>& limit, T value) {
   if (!limit || value < *limit) limit = value;
 }
 
-void limit_memory(CgroupLimits& limits, std::int64_t limit, std::int64_t used,
-                  std::int64_t reclaimable) {
-  tighten(limits.memory, limit);
-  tighten(limits.memory_left,
-          std::max<std::int64_t>(0, limit - std::max<std::int64_t>(0, used - reclaimable)));
+// The files of a control group of version 1 or 2 with its memory.
+struct MemoryFiles {
+  const char* limit;
+  const char* used;
+  const char* reclaimable;
+};
+constexpr MemoryFiles kMemory1{"memory.limit_in_bytes", "memory.usage_in_bytes",
+                               "total_inactive_file"};
+constexpr MemoryFiles kMemory2{"memory.max", "memory.current", "inactive_file"};
+
+void read_memory(CgroupLimits& limits, const Groups& groups, const MemoryFiles& files) {
+  for (const fs::path& group : groups) {
+    const auto limit = number_of(group / files.limit);
+    if (!limit || *limit >= kUnlimited) continue;
+    const std::int64_t used = number_of(group / files.used).value_or(0) -
+                              number_of(group / "memory.stat", files.reclaimable).value_or(0);
+    tighten(limits.memory, *limit);
+    tighten(limits.memory_left,
+            std::max<std::int64_t>(0, *limit - std::max<std::int64_t>(0, used)));
+  }
+}
+
+void limit_cpus(CgroupLimits& limits, std::int64_t quota, std::int64_t period) {
+  if (quota <= 0 || period <= 0) return;
+  tighten(limits.cpus, static_cast<double>(quota) / static_cast<double>(period));
 }
 
 void read_version_2(CgroupLimits& limits, const Groups& groups) {
   for (const fs::path& group : groups) {
-    std::istringstream max(text_of(group / "cpu.max"));
-    std::string quota;
-    double period = 0;
-    if (max >> quota >> period && period > 0) {
-      if (const auto microseconds = number_in(quota)) {
-        tighten(limits.cpus, static_cast<double>(*microseconds) / period);
-      }
-    }
-    if (const auto limit = number_of(group / "memory.max")) {
-      limit_memory(limits, *limit, number_of(group / "memory.current").value_or(0),
-                   value_in(text_of(group / "memory.stat"), "inactive_file"));
-    }
+    std::ifstream max(group / "cpu.max");
+    std::int64_t quota = 0;
+    std::int64_t period = 0;
+    if (max >> quota >> period) limit_cpus(limits, quota, period);
   }
+  read_memory(limits, groups, kMemory2);
 }
 
 void read_version_1_cpu(CgroupLimits& limits, const Groups& groups) {
   for (const fs::path& group : groups) {
-    const auto quota = number_of(group / "cpu.cfs_quota_us");
-    const auto period = number_of(group / "cpu.cfs_period_us");
-    if (quota && period && *quota > 0 && *period > 0) {
-      tighten(limits.cpus, static_cast<double>(*quota) / static_cast<double>(*period));
-    }
-  }
-}
-
-void read_version_1_memory(CgroupLimits& limits, const Groups& groups) {
-  for (const fs::path& group : groups) {
-    const auto limit = number_of(group / "memory.limit_in_bytes");
-    if (!limit || *limit >= kUnlimited) continue;
-    limit_memory(limits, *limit, number_of(group / "memory.usage_in_bytes").value_or(0),
-                 value_in(text_of(group / "memory.stat"), "total_inactive_file"));
+    limit_cpus(limits, number_of(group / "cpu.cfs_quota_us").value_or(0),
+               number_of(group / "cpu.cfs_period_us").value_or(0));
   }
 }
 
@@ -156,7 +128,14 @@ void read_version_1_memory(CgroupLimits& limits, const Groups& groups) {
 CgroupLimits cgroup_limits(const fs::path& root) {
   const fs::path mounts = root / "sys/fs/cgroup";
   CgroupLimits limits;
-  for (const auto& [controllers, path] : memberships(root)) {
+  std::ifstream lines(root / "proc/self/cgroup");
+  // Each line has the process's group in a hierarchy: "number:controllers:path".
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string path = line.substr(second + 1);
     if (controllers.empty()) {
       // Version 2 is mounted alone, or beside version 1.
       read_version_2(limits, groups_of(mounts, path));
@@ -168,7 +147,7 @@ CgroupLimits cgroup_limits(const fs::path& root) {
       const Groups groups = groups_of(mounts / folder, path);
       if (lists(controllers, "cpu") && folder != "memory") read_version_1_cpu(limits, groups);
       if (lists(controllers, "memory") && !folder.starts_with("cpu")) {
-        read_version_1_memory(limits, groups);
+        read_memory(limits, groups, kMemory1);
       }
     }
   }
@@ -177,47 +156,23 @@ CgroupLimits cgroup_limits(const fs::path& root) {
 
 namespace {
 
-// The number at the beginning of a file.
-std::optional<double> number_in(const fs::path& file) {
-  std::ifstream in(file);
-  double number = 0;
-  if (in >> number) return number;
-  return std::nullopt;
-}
-
-// The total in a line such as "MemTotal:  24576000 kB".
 std::optional<double> physical_memory(const fs::path& root) {
   constexpr double kKibi = 1024;
-  std::ifstream in(root / "proc/meminfo");
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
-    std::string name;
-    double kibibytes = 0;
-    if (words >> name >> kibibytes && name == "MemTotal:") return kibibytes * kKibi;
-  }
-  return std::nullopt;
+  const auto kibibytes = number_of(root / "proc/meminfo", "MemTotal:");
+  return kibibytes ? std::optional(static_cast<double>(*kibibytes) * kKibi) : std::nullopt;
 }
 
-// The part of the address space that is not mapped yet; the limit includes what is mapped.
-std::optional<double> address_space(const fs::path& root) {
+// The part of a limit that is left: `used` is the number of the field of statm, from 1, that counts
+// the pages in use.
+std::optional<double> left_of(__rlimit_resource resource, const fs::path& root, int used) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  const double pages = number_in(root / "proc/self/statm").value_or(0);
-  const double mapped = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
-  return std::max(0.0, static_cast<double>(limit.rlim_cur) - mapped);
-}
-
-// The remainder of `ulimit -d`, which counts private memory but no mapped files.
-std::optional<double> data_segment(const fs::path& root) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  // The sixth number of statm is the size of data and stack, in pages.
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   std::ifstream in(root / "proc/self/statm");
   double pages = 0;
-  for (int i = 0; i < 6 && in >> pages; ++i) {
+  for (int i = 0; i < used && in >> pages; ++i) {
   }
-  const double used = in ? pages * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
-  return std::max(0.0, static_cast<double>(limit.rlim_cur) - used);
+  const double bytes = in ? pages * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - bytes);
 }
 
 // True if a thread could not be started. The system gives the same error code for lack of memory
@@ -260,8 +215,10 @@ MemoryLimit memory_limit(const fs::path& root) {
   };
   consider(physical_memory(root), "physical memory");
   consider(cgroup_limits(root).memory, "the limit of its control group");
-  consider(address_space(root), "what ulimit -v leaves", true);
-  consider(data_segment(root), "what ulimit -d leaves");
+  // The first counts all that is mapped; the second private memory, data and stack, but no mapped
+  // files.
+  consider(left_of(RLIMIT_AS, root, 1), "what ulimit -v leaves", true);
+  consider(left_of(RLIMIT_DATA, root, 6), "what ulimit -d leaves");
   return lowest;
 }
 

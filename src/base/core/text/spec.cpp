@@ -49,21 +49,24 @@ std::string several(std::string_view accepted) {
   return fmt::format("{}, or several with / between them", accepted);
 }
 
-Argument argument_of(std::string_view name, ArgumentKind kind, std::string_view accepted) {
-  return {.name = std::string(name), .kind = kind, .accepted = std::string(accepted)};
+Argument argument_of(std::string_view name, ArgumentKind kind, std::string_view accepted,
+                     std::string fallback) {
+  return {.name = std::string(name),
+          .kind = kind,
+          .accepted = std::string(accepted),
+          .fallback = std::move(fallback)};
 }
 
-Argument with_default(Argument argument, std::string fallback) {
-  argument.fallback = std::move(fallback);
-  return argument;
-}
-
-Argument required_as(Argument argument, Required required) {
+Argument argument_of(std::string_view name, ArgumentKind kind, std::string_view accepted,
+                     Required required) {
+  Argument argument = argument_of(name, kind, accepted, std::string());
   argument.example = required.example;
   return argument;
 }
 
-Argument unset_as(Argument argument, Unset unset) {
+Argument argument_of(std::string_view name, ArgumentKind kind, std::string_view accepted,
+                     Unset unset) {
+  Argument argument = argument_of(name, kind, accepted, std::string());
   argument.unset = unset.meaning;
   return argument;
 }
@@ -102,18 +105,16 @@ bool Spec::has(std::string_view key) const {
 }
 
 const std::string* Spec::find(std::string_view key) const {
-  const auto found = std::find_if(given_.begin(), given_.end(),
-                                  [key](const Given& given) { return given.key == key; });
+  const auto found = std::ranges::find(given_, key, &Given::key);
   return found == given_.end() ? nullptr : &found->value;
 }
 
 template <class Parse>
 auto Spec::read(Argument argument, const Parse& parse)
     -> std::optional<decltype(parse(std::string_view()))> {
-  const bool known = std::any_of(asked_.begin(), asked_.end(), [&](const Argument& asked) {
-    return asked.name == argument.name;
-  });
-  if (!known) asked_.push_back(argument);
+  if (std::ranges::find(asked_, argument.name, &Argument::name) == asked_.end()) {
+    asked_.push_back(argument);
+  }
   const std::string* text = find(argument.name);
   if (text == nullptr) {
     if (argument.example.empty()) return std::nullopt;
@@ -131,71 +132,68 @@ auto Spec::read(Argument argument, const Parse& parse)
 }
 
 double Spec::real(std::string_view key, double fallback, const RealRange& range) {
-  return read(with_default(argument_of(key, ArgumentKind::real, range.words),
-                           fmt::to_string(fallback)),
+  return read(argument_of(key, ArgumentKind::real, range.words, fmt::to_string(fallback)),
               real_in(range))
       .value_or(fallback);
 }
 
 double Spec::real(std::string_view key, Required required, const RealRange& range) {
-  return *read(required_as(argument_of(key, ArgumentKind::real, range.words), required),
-               real_in(range));
+  return *read(argument_of(key, ArgumentKind::real, range.words, required), real_in(range));
 }
 
 std::optional<double> Spec::real(std::string_view key, Unset unset, const RealRange& range) {
-  return read(unset_as(argument_of(key, ArgumentKind::real, range.words), unset), real_in(range));
+  return read(argument_of(key, ArgumentKind::real, range.words, unset), real_in(range));
 }
 
 std::int64_t Spec::whole(std::string_view key, std::int64_t fallback, std::int64_t min,
                          std::int64_t max) {
-  return read(with_default(argument_of(key, ArgumentKind::whole, whole_range(min, max)),
-                           fmt::to_string(fallback)),
-              whole_in(min, max))
+  return read(
+             argument_of(key, ArgumentKind::whole, whole_range(min, max), fmt::to_string(fallback)),
+             whole_in(min, max))
       .value_or(fallback);
 }
 
 std::int64_t Spec::whole(std::string_view key, Required required, std::int64_t min,
                          std::int64_t max) {
-  return *read(required_as(argument_of(key, ArgumentKind::whole, whole_range(min, max)), required),
+  return *read(argument_of(key, ArgumentKind::whole, whole_range(min, max), required),
                whole_in(min, max));
 }
 
 std::optional<std::int64_t> Spec::whole(std::string_view key, Unset unset, std::int64_t min,
                                         std::int64_t max) {
-  return read(unset_as(argument_of(key, ArgumentKind::whole, whole_range(min, max)), unset),
+  return read(argument_of(key, ArgumentKind::whole, whole_range(min, max), unset),
               whole_in(min, max));
 }
 
 bool Spec::flag(std::string_view key, bool fallback) {
-  return read(with_default(argument_of(key, ArgumentKind::flag, "true, false"),
-                           fallback ? "true" : "false"),
+  return read(argument_of(key, ArgumentKind::flag, "true, false", fmt::to_string(fallback)),
               parse_flag)
       .value_or(fallback);
 }
 
 std::vector<double> Spec::reals(std::string_view key, Required required, const RealRange& range) {
-  return *read(required_as(argument_of(key, ArgumentKind::reals, several(range.words)), required),
+  return *read(argument_of(key, ArgumentKind::reals, several(range.words), required),
                list_of(real_in(range)));
 }
 
 std::optional<std::vector<double>> Spec::reals(std::string_view key, Unset unset,
                                                const RealRange& range) {
-  return read(unset_as(argument_of(key, ArgumentKind::reals, several(range.words)), unset),
+  return read(argument_of(key, ArgumentKind::reals, several(range.words), unset),
               list_of(real_in(range)));
 }
 
 std::vector<std::int64_t> Spec::wholes(std::string_view key,
                                        const std::vector<std::int64_t>& fallback, std::int64_t min,
                                        std::int64_t max) {
-  return read(with_default(argument_of(key, ArgumentKind::wholes, several(whole_range(min, max))),
-                           fmt::format("{}", fmt::join(fallback, "/"))),
+  return read(argument_of(key, ArgumentKind::wholes, several(whole_range(min, max)),
+                          fmt::format("{}", fmt::join(fallback, "/"))),
               list_of(whole_in(min, max)))
       .value_or(fallback);
 }
 
 std::optional<std::string> Spec::text(std::string_view key, Unset unset,
                                       std::string_view accepted) {
-  return read(unset_as(argument_of(key, ArgumentKind::text, accepted), unset),
+  return read(argument_of(key, ArgumentKind::text, accepted, unset),
               [](std::string_view text) { return std::string(text); });
 }
 
