@@ -145,7 +145,6 @@ class MetricsWriter final : public Observer {
 
  private:
   // Throws OutputError when the file has been removed.
-  [[nodiscard]] std::uintmax_t size_on_disk() const;
   void open(std::ios::openmode mode);
   // Cuts off what the file has beyond its first bytes_ bytes.
   void cut_off();

@@ -16,11 +16,6 @@ namespace {
 
 using std::filesystem::path;
 
-[[noreturn]] void cannot_write(const path& file, int error) {
-  throw OutputError(
-      fmt::format("{}: cannot write: {}", file.string(), std::generic_category().message(error)));
-}
-
 // Owns an open file. Functions that fail leave the cause in errno.
 class Descriptor {
  public:
@@ -76,6 +71,10 @@ class Beside {
 
 }  // namespace
 
+void cannot_write(const path& file, const std::error_code& error) {
+  throw OutputError(fmt::format("{}: cannot write: {}", file.string(), error.message()));
+}
+
 void write_file(const path& file, std::string_view content) {
   write_file(file, [content](const ByteSink& sink) { sink(content); });
 }
@@ -84,13 +83,13 @@ void write_file(const path& file, const ByteSource& content) {
   const Beside beside(path(file) += ".part");
   {
     Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
-    if (!out.good()) cannot_write(file, errno);
+    if (!out.good()) cannot_write(file);
     content([&](std::string_view bytes) {
-      if (!out.write_all(bytes)) cannot_write(file, errno);
+      if (!out.write_all(bytes)) cannot_write(file);
     });
-    if (!out.flush()) cannot_write(file, errno);
+    if (!out.flush()) cannot_write(file);
   }
-  if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
+  if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file);
   // The renaming must reach the disk, too.
   flush_to_disk(parent_of(file));
 }
@@ -156,7 +155,22 @@ std::string read_file(const path& file) {
 
 void flush_to_disk(const path& file) {
   const Descriptor existing(file, O_RDONLY);
-  if (!existing.good() || !existing.flush()) cannot_write(file, errno);
+  if (!existing.good() || !existing.flush()) cannot_write(file);
+}
+
+void flush_own_file(const path& file, std::int64_t bytes) {
+  const auto require_own = [&] {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(file, error);
+    const bool is_own = !error && std::cmp_equal(size, bytes);
+    if (is_own) return;
+    throw OutputError(fmt::format(
+        "{}: {}", file.string(),
+        error ? "has gone while it was written to" : "is no longer the file that was written to"));
+  };
+  require_own();
+  flush_to_disk(file);
+  require_own();
 }
 
 }  // namespace rubato

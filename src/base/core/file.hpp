@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
@@ -14,6 +17,10 @@ class OutputError : public Error {
  public:
   using Error::Error;
 };
+
+/// Throws OutputError about a file that cannot be written: "PATH: cannot write: CAUSE".
+[[noreturn]] void cannot_write(const std::filesystem::path& path,
+                               const std::error_code& error = {errno, std::generic_category()});
 
 /// Writes a file atomically and durably: to `path`.part, flushed to the disk, renamed into place.
 /// Readers see the old file until then, and never half a file. Throws OutputError on failure and
@@ -42,6 +49,10 @@ void require_regular_file(const std::filesystem::path& file);
 
 /// Flushes the file to the disk, whoever wrote it. Throws OutputError.
 void flush_to_disk(const std::filesystem::path& path);
+
+/// Like the function above, for a file to which this process has written `bytes` bytes. Also throws
+/// OutputError if the file was removed or replaced since, before the flush or during it.
+void flush_own_file(const std::filesystem::path& path, std::int64_t bytes);
 
 /// `wanted`, or the first of wanted-2, wanted-3, ... that does not exist.
 [[nodiscard]] std::filesystem::path unused_path(const std::filesystem::path& wanted);

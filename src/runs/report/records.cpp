@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,11 +25,6 @@ namespace {
 
 constexpr std::string_view kBytes = "bytes";
 
-[[noreturn]] void fail(const std::filesystem::path& path) {
-  throw OutputError(
-      fmt::format("{}: cannot write: {}", path.string(), std::generic_category().message(errno)));
-}
-
 // The line of metrics.jsonl for a record, without its end.
 template <class Record>
 std::string line_of(const RecordSchema<Record>& schema, const Record& record) {
@@ -47,7 +41,7 @@ void MetricsWriter::open(std::ios::openmode mode) {
   out_.close();
   out_.clear();
   out_.open(path_, std::ios::binary | mode);
-  if (!out_) fail(path_);
+  if (!out_) cannot_write(path_);
 }
 
 void MetricsWriter::visit_state(StateVisitor& state, const Training& training) {
@@ -68,31 +62,19 @@ void MetricsWriter::cut_off() {
   if (!has_more_) return;
   std::error_code error;
   std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(bytes_), error);
-  if (error) fail(path_);
+  if (error) cannot_write(path_);
   open(std::ios::app);
   has_more_ = false;
 }
 
 void MetricsWriter::flush() {
   cut_off();
-  // The size is read before and after the flush, which may take long.
-  static_cast<void>(size_on_disk());
-  flush_to_disk(path_);
-  if (std::cmp_not_equal(size_on_disk(), bytes_)) {
-    throw OutputError(fmt::format("{}: is no longer the file that was written to", path_.string()));
-  }
+  flush_own_file(path_, bytes_);
 }
 
 std::string MetricsWriter::sha256() {
   flush();
   return Sha256::hex_of_file(path_);
-}
-
-std::uintmax_t MetricsWriter::size_on_disk() const {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path_, error);
-  if (error) throw OutputError(fmt::format("{}: has gone while it was written to", path_.string()));
-  return size;
 }
 
 void MetricsWriter::on_fault(Training& training, const StepPlan& step,
@@ -129,7 +111,7 @@ void MetricsWriter::write(const OwnMetrics& metrics) {
 void MetricsWriter::write_line(const std::string& line) {
   cut_off();
   out_ << line << '\n' << std::flush;
-  if (!out_) fail(path_);
+  if (!out_) cannot_write(path_);
   bytes_ += static_cast<std::int64_t>(line.size()) + 1;
 }
 

@@ -41,10 +41,6 @@ std::string stamp_now() {
 constexpr std::string_view kWayOn =
     "accepted: the file as it was, or continuing without TensorBoard's files (--tensorboard=false)";
 
-[[noreturn]] void failed_at(const fs::path& path, const std::error_code& error) {
-  throw OutputError(fmt::format("{}: cannot write: {}", path.string(), error.message()));
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -77,7 +73,7 @@ std::vector<fs::path> event_files(const fs::path& folder) {
 EventFolder::EventFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
-  if (error) failed_at(path_, error);
+  if (error) cannot_write(path_, error);
 }
 
 fs::path EventFolder::next() {
@@ -126,7 +122,7 @@ void EventFolder::go_back() {
     const fs::path last = path_ / names_.back();
     std::error_code error;
     fs::resize_file(last, static_cast<std::uintmax_t>(bytes_), error);
-    if (error) failed_at(last, error);
+    if (error) cannot_write(last, error);
   }
   remove_if_not_among(names_);
 }
@@ -142,7 +138,7 @@ void EventFolder::remove_if_not_among(const std::vector<std::string>& names) con
     const bool known = std::find(names.begin(), names.end(), file.filename()) != names.end();
     if (!known && !error) fs::remove(file, error);
   }
-  if (error) failed_at(path_, error);
+  if (error) cannot_write(path_, error);
 }
 
 }  // namespace rubato
