@@ -11,13 +11,17 @@
 namespace rubato {
 namespace {
 
-TEST(ProgressBar, FillsUp) {
+TEST(ProgressBar, FillsUpAndRoundsDown) {
+  EXPECT_EQ(progress_bar(-1, 3, false), "...");
   EXPECT_EQ(progress_bar(0, 4, false), "....");
   EXPECT_EQ(progress_bar(0.5, 4, false), "##..");
+  EXPECT_EQ(progress_bar(0.99, 3, false), "##.");
   EXPECT_EQ(progress_bar(1, 4, false), "####");
   EXPECT_EQ(progress_bar(7, 4, false), "####");
   EXPECT_EQ(progress_bar(0.5, 4, true), "██  ");
   EXPECT_EQ(progress_bar(0.3125, 4, true), "█▎  ");
+  EXPECT_EQ(progress_bar(1.0 / 16, 2, true), "▏ ");
+  EXPECT_EQ(progress_bar(15.0 / 16, 1, true), "▉");
   EXPECT_EQ(progress_bar(1, 2, true), "██");
 }
 

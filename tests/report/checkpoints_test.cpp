@@ -125,19 +125,6 @@ TEST_F(Checkpoints, NothingIsRemovedWhenOneCannotBeWritten) {
   EXPECT_TRUE(fs::exists(path_ / "step-1.safetensors"));
 }
 
-// A training after so many steps.
-class AfterSteps final : public test::NoTraining {
- public:
-  [[nodiscard]] const TrainResult& result() const override { return result_; }
-  [[nodiscard]] State state() const override { return {}; }
-
-  void set_steps(std::int64_t steps) { result_.steps = steps; }
-
- private:
-  TrainResult result_;
-};
-
-// Each interval begins with the checkpoint before it.
 TEST_F(Checkpoints, AreKeptOfAnotherThreadWhereTheyAreNewer) {
   Checkpointer checkpointer(folder_, {.count = 1, .unit = CheckpointInterval::Unit::epochs});
   checkpointer.write(5, state_of(5));
@@ -149,44 +136,98 @@ TEST_F(Checkpoints, AreKeptOfAnotherThreadWhereTheyAreNewer) {
   EXPECT_EQ(newest(), 6);
 }
 
-TEST_F(Checkpoints, AreWrittenOnceInEachInterval) {
-  using Unit = CheckpointInterval::Unit;
+// A training of which only the steps are asked for.
+class CountedTraining final : public test::NoTraining {
+ public:
+  [[nodiscard]] const TrainResult& result() const override { return result_; }
+  [[nodiscard]] State state() const override { return {}; }
+  void set_steps(std::int64_t steps) { result_.steps = steps; }
+
+ private:
+  TrainResult result_;
+};
+
+// Each interval begins with the checkpoint before it.
+TEST_F(Checkpoints, AreWrittenOnceInEachIntervalOfTime) {
   // False where the machine took a whole interval for what takes no time, which proves nothing.
-  const auto proved = [this](Unit unit) {
-    const std::int64_t count = unit == Unit::seconds ? 1 : 2;
+  const auto proved = [this] {
+    Checkpointer checkpointer(CheckpointFolder(path_, 1),
+                              {.count = 1, .unit = CheckpointInterval::Unit::seconds});
+    CountedTraining training;
     Stopwatch since;
-    const auto held_up = [&] { return unit == Unit::seconds && since.seconds() >= 1; };
-    Checkpointer checkpointer(CheckpointFolder(path_, 1), {.count = count, .unit = unit});
-    AfterSteps training;
-    // Over the length of an interval, whatever its unit.
-    const auto pass = [&] {
-      for (int i = 0; i < 2 && unit == Unit::steps; ++i) checkpointer.on_step(training, {});
-      for (int i = 0; i < 2 && unit == Unit::epochs; ++i) checkpointer.on_epoch(training, {});
-      if (unit == Unit::seconds) std::this_thread::sleep_for(std::chrono::milliseconds(1010));
+    const auto step = [&](std::int64_t steps) {
+      training.set_steps(steps);
+      checkpointer.between_steps(training);
+      return since.seconds() < 1;
     };
-    training.set_steps(1);
-    checkpointer.between_steps(training);
-    if (held_up()) return false;
+    if (!step(1)) return false;
     EXPECT_THAT(names(), testing::IsEmpty());
-    pass();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1010));
     since = {};
-    training.set_steps(2);
-    checkpointer.between_steps(training);
+    step(2);
     EXPECT_THAT(names(), ElementsAre("step-2.safetensors"));
-    training.set_steps(3);
-    checkpointer.between_steps(training);
-    if (held_up()) return false;
+    if (!step(3)) return false;
     EXPECT_THAT(names(), ElementsAre("step-2.safetensors"));
     return true;
   };
-  for (const Unit unit : {Unit::seconds, Unit::steps, Unit::epochs}) {
-    SCOPED_TRACE(choice_name(kCheckpointUnits, unit));
-    bool is_proved = false;
-    for (int attempt = 0; attempt < 10 && !is_proved; ++attempt) {
-      is_proved = proved(unit);
-      fs::remove_all(path_);
+  bool is_proved = false;
+  for (int attempt = 0; attempt < 10 && !is_proved; ++attempt) {
+    is_proved = proved();
+    fs::remove_all(path_);
+  }
+  EXPECT_TRUE(is_proved);
+}
+
+// Written when so many are over, not before; what the others count is of no matter.
+TEST(Checkpointer, WritesWhenItsIntervalIsOver) {
+  using Unit = CheckpointInterval::Unit;
+  for (const Unit unit : {Unit::steps, Unit::epochs}) {
+    const test::TempFolder folder;
+    int before_writing = 0;
+    Checkpointer checkpointer(CheckpointFolder(folder.path() / "checkpoints", 100),
+                              {.count = 3, .unit = unit}, [&] { ++before_writing; });
+    CountedTraining training;
+    const CheckpointFolder written(folder.path() / "checkpoints", 100);
+    for (int i = 1; i <= 9; ++i) {
+      training.set_steps(i);
+      if (unit == Unit::steps) checkpointer.on_step(training, {});
+      if (unit == Unit::epochs) checkpointer.on_epoch(training, {});
+      // Many of the other.
+      for (int k = 0; k < 5; ++k) {
+        if (unit == Unit::steps) checkpointer.on_epoch(training, {});
+        if (unit == Unit::epochs) checkpointer.on_step(training, {});
+      }
+      checkpointer.between_steps(training);
+      EXPECT_EQ(written.files().size(), static_cast<std::size_t>(i / 3)) << i;
+      EXPECT_EQ(before_writing, i / 3);
+      // One that is written for another reason begins an interval, too.
+      if (i == 9) static_cast<void>(checkpointer.write(100, {}));
     }
-    EXPECT_TRUE(is_proved);
+    for (int i = 0; i < 2; ++i) {
+      checkpointer.on_step(training, {});
+      checkpointer.on_epoch(training, {});
+      checkpointer.between_steps(training);
+    }
+    EXPECT_EQ(written.files().size(), 4U);
+    EXPECT_EQ(written.files().front().filename(), "step-100.safetensors");
+    // None any more, though one is due.
+    checkpointer.hold();
+    training.set_steps(10);
+    checkpointer.on_step(training, {});
+    checkpointer.on_epoch(training, {});
+    checkpointer.between_steps(training);
+    EXPECT_EQ(written.files().size(), 4U);
+  }
+}
+
+TEST(CheckpointFolder, KnowsItsFilesByTheirNames) {
+  const auto steps = [](const char* name) { return CheckpointFolder::steps_of(name); };
+  EXPECT_EQ(steps("step-0.safetensors"), 0);
+  EXPECT_EQ(steps("folder/step-123.safetensors"), 123);
+  for (const char* other : {"step-.safetensors", "step--1.safetensors", "step-1x.safetensors",
+                            "step-1.safetensors.part", "step-1", "1.safetensors",
+                            "Step-1.safetensors", "step-99999999999999999999.safetensors"}) {
+    EXPECT_EQ(steps(other), std::nullopt) << other;
   }
 }
 

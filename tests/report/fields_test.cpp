@@ -1,5 +1,5 @@
-// The fields of a line of metrics.jsonl and of summary.json, and what happens just before and just
-// after a checkpoint is due. That every column is there is tested in records_test.cpp.
+// The fields of a line of metrics.jsonl and of summary.json. That every
+// column is there is tested in records_test.cpp.
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include <rubato/runs/records.hpp>
-#include <rubato/runs/run_folder.hpp>
 #include <rubato/steps/plan.hpp>
 
 #include "base/machine/instruction_set.hpp"
@@ -210,70 +209,6 @@ TEST(Metrics, HaveTheseFields) {
   }
   std::string more;
   EXPECT_FALSE(std::getline(lines, more));
-}
-
-// A training of which only the steps are asked for.
-class CountedTraining final : public test::NoTraining {
- public:
-  [[nodiscard]] const TrainResult& result() const override { return result_; }
-  [[nodiscard]] State state() const override { return {}; }
-  void advance() { ++result_.steps; }
-
- private:
-  TrainResult result_;
-};
-
-// Written when so many are over, not before; what the others count is of no matter.
-TEST(Checkpointer, WritesWhenItsIntervalIsOver) {
-  using Unit = CheckpointInterval::Unit;
-  for (const Unit unit : {Unit::steps, Unit::epochs}) {
-    const test::TempFolder folder;
-    int before_writing = 0;
-    Checkpointer checkpointer(CheckpointFolder(folder.path() / "checkpoints", 100),
-                              {.count = 3, .unit = unit}, [&] { ++before_writing; });
-    CountedTraining training;
-    const CheckpointFolder written(folder.path() / "checkpoints", 100);
-    for (int i = 1; i <= 9; ++i) {
-      training.advance();
-      if (unit == Unit::steps) checkpointer.on_step(training, {});
-      if (unit == Unit::epochs) checkpointer.on_epoch(training, {});
-      // Many of the other.
-      for (int k = 0; k < 5; ++k) {
-        if (unit == Unit::steps) checkpointer.on_epoch(training, {});
-        if (unit == Unit::epochs) checkpointer.on_step(training, {});
-      }
-      checkpointer.between_steps(training);
-      EXPECT_EQ(written.files().size(), static_cast<std::size_t>(i / 3)) << i;
-      EXPECT_EQ(before_writing, i / 3);
-      // One that is written for another reason begins an interval, too.
-      if (i == 9) static_cast<void>(checkpointer.write(100, {}));
-    }
-    for (int i = 0; i < 2; ++i) {
-      checkpointer.on_step(training, {});
-      checkpointer.on_epoch(training, {});
-      checkpointer.between_steps(training);
-    }
-    EXPECT_EQ(written.files().size(), 4U);
-    EXPECT_EQ(written.files().front().filename(), "step-100.safetensors");
-    // None any more, though one is due.
-    checkpointer.hold();
-    training.advance();
-    checkpointer.on_step(training, {});
-    checkpointer.on_epoch(training, {});
-    checkpointer.between_steps(training);
-    EXPECT_EQ(written.files().size(), 4U);
-  }
-}
-
-TEST(CheckpointFolder, KnowsItsFilesByTheirNames) {
-  const auto steps = [](const char* name) { return CheckpointFolder::steps_of(name); };
-  EXPECT_EQ(steps("step-0.safetensors"), 0);
-  EXPECT_EQ(steps("folder/step-123.safetensors"), 123);
-  for (const char* other : {"step-.safetensors", "step--1.safetensors", "step-1x.safetensors",
-                            "step-1.safetensors.part", "step-1", "1.safetensors",
-                            "Step-1.safetensors", "step-99999999999999999999.safetensors"}) {
-    EXPECT_EQ(steps(other), std::nullopt) << other;
-  }
 }
 
 }  // namespace

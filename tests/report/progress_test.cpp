@@ -66,13 +66,6 @@ TEST(ClockTime, GrowsHoursWhenNeeded) {
   }
 }
 
-TEST(ProgressBar, RoundsDown) {
-  EXPECT_EQ(progress_bar(-1, 3, false), "...");
-  EXPECT_EQ(progress_bar(0.99, 3, false), "##.");
-  EXPECT_EQ(progress_bar(1.0 / 16, 2, true), "▏ ");
-  EXPECT_EQ(progress_bar(15.0 / 16, 1, true), "▉");
-}
-
 TEST(Decimal, HasNoSignWhereThereIsNoNumber) {
   EXPECT_EQ(decimal(0.25, 4), "0.2500");
   EXPECT_EQ(decimal(-0.25, 1), "-0.2");
@@ -327,11 +320,11 @@ TEST(Progress, DrawsAViewOfAsManyLinesAsTheTerminalHasRoomFor) {
     std::string text;
     RunViewer viewer([&text](std::string_view drawn) { text += drawn; }, terminal.program(), {});
     viewer.run().note(step_of(plan_of(2)), 64);
-    viewer.draw({});
+    viewer.draw();
     // Without a test there are six lines.
     const std::ptrdiff_t room = std::clamp<std::ptrdiff_t>(rows - 1, 1, 6);
     EXPECT_EQ(std::ranges::count(text, '\n'), room) << rows;
-    viewer.draw({});
+    viewer.draw();
     EXPECT_THAT(text, HasSubstr(fmt::format("\r\x1b[{}A", room))) << "it begins where it began";
   }
 }

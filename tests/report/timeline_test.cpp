@@ -74,11 +74,22 @@ double end_of(const json& event) {
   return event.at("ts").get<double>() + event.at("dur").get<double>();
 }
 
-std::vector<std::string> steps_of(const json& events) {
-  std::vector<std::string> steps;
+// The names of those of the training: its steps, and what else it did.
+std::vector<std::string> names_of(const json& events, std::int64_t lane) {
+  std::vector<std::string> names;
   const auto lanes = lanes_of(events, kTraining);
-  for (const json& event : lanes.at(1)) steps.push_back(event.at("name"));
-  return steps;
+  for (const json& event : lanes.at(lane)) names.push_back(event.at("name"));
+  return names;
+}
+std::vector<std::string> steps_of(const json& events) {
+  return names_of(events, 1);
+}
+std::vector<std::string> instants_of(const json& events) {
+  std::vector<std::string> names;
+  for (const json& event : events) {
+    if (event.at("ph") == "i") names.push_back(event.at("name"));
+  }
+  return names;
 }
 
 class TimelineFile : public testing::Test {
@@ -190,15 +201,8 @@ TEST_F(TimelineFile, HasTestsFaultsAndWhatTheRunNotes) {
   training.timeline->note("checkpoint", now, now + std::chrono::milliseconds(3));
   training.timeline->write();
   const json events = events_of(file());
-  std::vector<std::string> others;
-  const auto lanes = lanes_of(events, kTraining);
-  for (const json& event : lanes.at(2)) others.push_back(event.at("name"));
-  EXPECT_THAT(others, ElementsAre("test", "test", "checkpoint"));
-  std::vector<std::string> instants;
-  for (const json& event : events) {
-    if (event.at("ph") == "i") instants.push_back(event.at("name"));
-  }
-  EXPECT_THAT(instants, ElementsAre("core 1 died"));
+  EXPECT_THAT(names_of(events, 2), ElementsAre("test", "test", "checkpoint"));
+  EXPECT_THAT(instants_of(events), ElementsAre("core 1 died"));
 }
 
 TEST_F(TimelineFile, LeavesOutWholeStepsWhereThereIsNoRoom) {
@@ -254,11 +258,7 @@ TEST_F(TimelineFile, EndsBeforeTheFirstStepThatHasNoRoomAndItsFaults) {
   EXPECT_EQ(file_json.at("otherData").at("whole"), false);
   EXPECT_EQ(file_json.at("otherData").at("last_step"), 2);
   EXPECT_THAT(steps_of(events), ElementsAre("step 1", "step 2"));
-  std::vector<std::string> instants;
-  for (const json& event : events) {
-    if (event.at("ph") == "i") instants.push_back(event.at("name"));
-  }
-  EXPECT_THAT(instants, ElementsAre("core 1 died"));
+  EXPECT_THAT(instants_of(events), ElementsAre("core 1 died"));
 }
 
 // The calling thread alone updates; for the others the step is over when the cores are done.

@@ -6,10 +6,8 @@
 #include <fstream>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <rubato/base/error.hpp>
 
@@ -24,35 +22,21 @@ namespace {
 constexpr std::size_t kKnownBy = 256;
 constexpr std::size_t kChunk = 1 << 20;
 
-// A file that is open for reading, unless it could not be opened.
-class OpenFile {
- public:
-  explicit OpenFile(const std::filesystem::path& file)
-      : descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+[[noreturn]] void cannot_read(const std::filesystem::path& file) {
+  throw Error(
+      fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
+}
 
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-  // Returns fewer than `count` bytes at the end of the file.
-  [[nodiscard]] std::string bytes(std::int64_t offset, std::size_t count,
-                                  const std::filesystem::path& file) const {
-    std::string bytes(count, '\0');
-    const ssize_t got = pread(descriptor_, bytes.data(), count, offset);
-    if (got < 0) fail(file);
-    bytes.resize(static_cast<std::size_t>(got));
-    return bytes;
-  }
-  [[noreturn]] static void fail(const std::filesystem::path& file) {
-    throw Error(
-        fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
-  }
-
- private:
-  int descriptor_;
-};
+// Returns fewer than `count` bytes at the end of the file.
+std::string bytes_of(std::ifstream& in, std::int64_t offset, std::size_t count,
+                     const std::filesystem::path& file) {
+  std::string bytes(count, '\0');
+  in.clear();
+  in.seekg(offset).read(bytes.data(), static_cast<std::streamsize>(count));
+  if (in.bad()) cannot_read(file);
+  bytes.resize(static_cast<std::size_t>(in.gcount()));
+  return bytes;
+}
 
 }  // namespace
 
@@ -65,20 +49,20 @@ void GrowingLines::rewind() {
 void GrowingLines::read(const std::function<void()>& begin_anew,
                         const std::function<void(std::string_view line)>& take) {
   if (is_there(file_)) require_regular_file(file_);
-  const OpenFile file(file_);
-  if (!file.is_open() && errno != ENOENT) OpenFile::fail(file_);
+  std::ifstream in(file_, std::ios::binary);
+  if (!in.is_open() && errno != ENOENT) cannot_read(file_);
   const auto known = static_cast<std::int64_t>(last_bytes_.size());
   if (bytes_ > 0 &&
-      (!file.is_open() || file.bytes(bytes_ - known, last_bytes_.size(), file_) != last_bytes_)) {
+      (!in.is_open() || bytes_of(in, bytes_ - known, last_bytes_.size(), file_) != last_bytes_)) {
     rewind();
     begin_anew();
   }
   has_rest_ = false;
-  if (!file.is_open()) return;
+  if (!in.is_open()) return;
   std::string rest;
   std::int64_t offset = bytes_;
   while (true) {
-    const std::string chunk = file.bytes(offset, kChunk, file_);
+    const std::string chunk = bytes_of(in, offset, kChunk, file_);
     has_rest_ = !rest.empty();
     if (chunk.empty()) return;
     offset += static_cast<std::int64_t>(chunk.size());
@@ -91,7 +75,7 @@ void GrowingLines::read(const std::function<void()>& begin_anew,
     }
     if (begin == 0) continue;
     bytes_ += static_cast<std::int64_t>(begin);
-    last_bytes_ = (last_bytes_ + rest.substr(0, begin));
+    last_bytes_.append(rest, 0, begin);
     last_bytes_.erase(0, last_bytes_.size() - std::min(last_bytes_.size(), kKnownBy));
     rest.erase(0, begin);
   }

@@ -139,7 +139,7 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   if (out_.verbose) details_.note(step);
   if (viewer_) {
     viewer_->run().note(step, static_cast<std::int64_t>(samples_done()));
-    if (viewer_->due()) viewer_->draw(pace());
+    if (viewer_->due()) draw_view(rate());
   } else if (out_.style == ProgressStyle::bar) {
     if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
@@ -181,9 +181,7 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   if (viewer_) {
     // The first step of the next epoch may take long, so the view is drawn now.
     viewer_->run().note(epoch);
-    Pace now = pace();
-    now.samples_per_second = rate;
-    viewer_->draw(now);
+    draw_view(rate);
   }
   release();
 }
@@ -203,6 +201,17 @@ void Progress::draw_bar(const StepRecord& step) {
   // The bar follows the epoch, whose progress it shows.
   bar_.draw(
       line_with_bar(std::move(fields), drawable_columns(out_.descriptor), done, kNarrowestBar));
+}
+
+void Progress::draw_view(double samples_per_second) {
+  const Remaining remaining = remaining_now();
+  RunView& run = viewer_->run();
+  run.epoch = std::min(epochs_done_ + 1, options_.epochs);
+  run.epochs = options_.epochs;
+  run.done = remaining.done;
+  run.seconds_left = remaining.seconds;
+  run.rate = samples_per_second;
+  viewer_->draw();
 }
 
 // A failed output must not end the run, so the error is only kept for error().
@@ -239,15 +248,6 @@ double Progress::samples_done() const {
 double Progress::samples_ahead() const {
   return static_cast<double>((options_.epochs - epochs_done_ - 1) * options_.samples_per_epoch +
                              epoch_samples_planned_ - epoch_samples_);
-}
-
-Pace Progress::pace() const {
-  const Remaining remaining = remaining_now();
-  return {.epoch = std::min(epochs_done_ + 1, options_.epochs),
-          .epochs = options_.epochs,
-          .done = remaining.done,
-          .seconds_left = remaining.seconds,
-          .samples_per_second = rate()};
 }
 
 // The speed is that of the whole run, so that evaluations count, too.

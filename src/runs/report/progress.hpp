@@ -15,7 +15,7 @@
 #include "base/core/seconds.hpp"
 #include "base/core/terminal/drawn_lines.hpp"
 #include "loop/train/record_schemas.hpp"
-#include "run_viewer.hpp"
+#include "run_view.hpp"
 
 namespace rubato {
 
@@ -118,10 +118,10 @@ class Progress final : public Observer {
   void print(std::string_view line);
   void clear();
   void draw_bar(const StepRecord& step);
+  void draw_view(double samples_per_second);
   // Samples of the whole run that are done, and that are still to come.
   [[nodiscard]] double samples_done() const;
   [[nodiscard]] double samples_ahead() const;
-  [[nodiscard]] Pace pace() const;
   /// Samples per second of training in this epoch so far.
   [[nodiscard]] double rate() const;
   [[nodiscard]] Remaining remaining_now() const;

@@ -9,9 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/core/seconds.hpp"
 #include "base/core/terminal/charts.hpp"
-#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "base/core/text/text.hpp"
 #include "progress.hpp"
@@ -314,6 +312,45 @@ std::string view_line(std::string_view name, int name_columns, const RunView& ru
 
 std::vector<std::string> view_lines(const RunView& run, const ViewStyle& style) {
   return ViewPainter(run, style).lines();
+}
+
+namespace {
+
+// Seconds between two drawings: smooth for the eye, at negligible cost.
+constexpr double kViewRedraw = 0.1;
+
+}  // namespace
+
+RunViewer::RunViewer(std::function<void(std::string_view)> write, int descriptor,
+                     std::function<int()> disturbances)
+    : descriptor_(descriptor), disturbances_(std::move(disturbances)), block_(std::move(write)) {
+  if (disturbances_) disturbances_seen_ = disturbances_();
+}
+
+bool RunViewer::due() const {
+  return !block_.drawn() || since_drawn_.seconds() >= kViewRedraw;
+}
+
+void RunViewer::look_for_disturbances() {
+  if (!disturbances_) return;
+  if (std::exchange(disturbances_seen_, disturbances_()) != disturbances_seen_) block_.leave();
+}
+
+void RunViewer::draw() {
+  since_drawn_ = {};
+  const int columns = drawable_columns(descriptor_);
+  std::vector<std::string> lines = view_lines(run_, {.columns = columns, .utf8 = speaks_utf8()});
+  // The cursor needs a row of its own.
+  const std::size_t rows =
+      std::max<std::size_t>(terminal_rows(descriptor_).value_or(lines.size() + 1), 2);
+  lines.resize(std::min(lines.size(), rows - 1));
+  look_for_disturbances();
+  block_.draw(std::move(lines), columns + 1, rows);
+}
+
+void RunViewer::clear() {
+  look_for_disturbances();
+  block_.clear(drawable_columns(descriptor_) + 1);
 }
 
 }  // namespace rubato

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,9 @@
 #include <vector>
 
 #include <rubato/loop/records.hpp>
+
+#include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 
 namespace rubato {
 
@@ -125,5 +129,34 @@ struct ViewStyle {
 /// several runs.
 [[nodiscard]] std::string view_line(std::string_view name, int name_columns, const RunView& run,
                                     const ViewStyle& style);
+
+/// Draws the view of a run that trains in this process, from the records that observers receive. A
+/// step costs a few additions, and a drawing takes place about ten times a second.
+class RunViewer {
+ public:
+  /// `write` receives the text for the terminal of `descriptor`. `disturbances` counts how often
+  /// something else has been written there, below which the view is then drawn again; may be empty.
+  RunViewer(std::function<void(std::string_view)> write, int descriptor,
+            std::function<int()> disturbances);
+
+  /// The view that is drawn.
+  [[nodiscard]] RunView& run() { return run_; }
+  /// Whether it is time to draw.
+  [[nodiscard]] bool due() const;
+  void draw();
+  /// Removes the view from the terminal.
+  void clear();
+
+ private:
+  // Leaves the old drawing alone if something else has been written to the terminal since.
+  void look_for_disturbances();
+
+  int descriptor_;
+  std::function<int()> disturbances_;
+  int disturbances_seen_ = 0;
+  Stopwatch since_drawn_;
+  DrawnBlock block_;
+  RunView run_;
+};
 
 }  // namespace rubato
