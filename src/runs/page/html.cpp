@@ -58,27 +58,17 @@ std::string row_of(const AnswerDocument::Table& table, const std::vector<std::st
 }  // namespace
 
 std::string escaped(std::string_view text) {
+  constexpr std::string_view kSpecial = "&<>\"'";
+  constexpr std::array<std::string_view, kSpecial.size()> kEntities{"&amp;", "&lt;", "&gt;",
+                                                                    "&quot;", "&#39;"};
   std::string html;
   html.reserve(text.size());
   for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += letter;
+    const std::size_t special = kSpecial.find(letter);
+    if (special == std::string_view::npos) {
+      html += letter;
+    } else {
+      html += kEntities.at(special);
     }
   }
   return html;
@@ -87,16 +77,10 @@ std::string escaped(std::string_view text) {
 std::string script_json(const nlohmann::ordered_json& json) {
   std::string text = json_text(json);
   // JSON has '<' only within strings, so it can be replaced everywhere.
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char letter : text) {
-    if (letter == '<') {
-      safe += "\\u003c";
-    } else {
-      safe += letter;
-    }
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\u003c");
   }
-  return safe;
+  return text;
 }
 
 std::string paragraph(std::string_view text) {

@@ -89,7 +89,7 @@ std::string sentence_of(std::span<const ThinnedRun> runs) {
 std::string facts_of_one(const ThinnedRun& run) {
   Rows rows;
   for (const RunFact& fact : run_facts()) {
-    std::string value = fact.value(run);
+    std::string value = fact.of(run);
     if (!value.empty()) rows.emplace_back(fact.heading, std::move(value));
   }
   return facts("The run", 2, rows);
@@ -104,10 +104,10 @@ std::string facts_of_all(std::span<const ThinnedRun> runs) {
   std::vector<std::string> common;
   for (const RunFact& fact : run_facts()) {
     std::vector<std::string> values;
-    for (const ThinnedRun& run : runs) values.push_back(fact.value(run));
+    for (const ThinnedRun& run : runs) values.push_back(fact.of(run));
     const bool same = std::ranges::all_of(
         values, [&](const std::string& value) { return value == values.front(); });
-    if (same && (fact.is_option || values.front().empty())) {
+    if (same && (!fact.option.empty() || values.front().empty())) {
       if (!values.front().empty()) {
         common.push_back(fmt::format("{} {}", fact.heading, values.front()));
       }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/core/text/json.hpp"
 #include "buckets.hpp"
 #include "runs/report/report_schemas.hpp"
 
@@ -148,17 +149,11 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-double number_at(const nlohmann::json& json, const char* key) {
-  if (!json.is_object()) return 0;
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 Parts wall_parts(const ThinnedRun& run) {
   const RunTimes& times = run.times;
   // The time of observers, checkpoints and the start of the program; known only after the run has
   // ended.
-  const double rest = number_at(run.summary, "wall_seconds") - times.wall - times.test;
+  const double rest = number_at(run.summary, "wall_seconds").value_or(0) - times.wall - times.test;
   return {{"gradients", std::max(0.0, times.wall - times.exchange - times.update)},
           {"exchange between hosts", times.exchange},
           {"update", times.update},

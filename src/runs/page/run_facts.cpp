@@ -21,18 +21,6 @@ const nlohmann::json* found_in(const nlohmann::json& json, const std::string& ke
   return found == json.end() || found->is_null() || !found->is_primitive() ? nullptr : &*found;
 }
 
-std::optional<double> number_in(const nlohmann::json& json, const std::string& key) {
-  const nlohmann::json* const found = found_in(json, key);
-  return found != nullptr && found->is_number() ? std::optional(found->get<double>())
-                                                : std::nullopt;
-}
-
-// The value of the option `name`; a template, so that it can be a plain function pointer.
-template <const char* name>
-std::string option(const ThinnedRun& run) {
-  return option_of(run, name);
-}
-
 std::string percent(std::optional<double> share) {
   return share ? value_in_words(100 * *share, /*is_accuracy=*/true) : std::string();
 }
@@ -46,16 +34,6 @@ template <Axis axis>
 std::string modelled(const ThinnedRun& run) {
   return run.has_clock && run.last[axis] > 0 ? amount_in_words(run.last[axis]) : std::string();
 }
-
-constexpr char kModel[] = "model";
-constexpr char kData[] = "data";
-constexpr char kTrace[] = "trace";
-constexpr char kRule[] = "rule";
-constexpr char kBatch[] = "batch";
-constexpr char kOptimizer[] = "optimizer";
-constexpr char kRate[] = "lr";
-constexpr char kSeed[] = "seed";
-constexpr char kHostCount[] = "hosts";
 
 }  // namespace
 
@@ -72,19 +50,19 @@ double progress_of(const ThinnedRun& run, Axis axis) {
                            : axis == Axis::samples ? "samples"
                                                    : "wall_seconds";
   const bool is_counted = axis != Axis::hours && axis != Axis::money;
-  const auto ended = is_counted ? number_in(run.summary, name) : std::nullopt;
+  const auto ended = is_counted ? number_at(run.summary, name) : std::nullopt;
   return ended.value_or(run.last[axis]);
 }
 
 std::optional<double> final_value(const ThinnedRun& run, const std::string& test) {
-  const auto ended = number_in(run.summary, "final_" + test);
+  const auto ended = number_at(run.summary, "final_" + test);
   if (ended || run.summary.is_object() || run.last_epoch.empty()) return ended;
-  const auto last = rubato::number_in(record_info("epoch"), run.last_epoch, test);
+  const auto last = number_in(record_info("epoch"), run.last_epoch, test);
   return last && std::isfinite(*last) ? last : std::nullopt;
 }
 
 std::optional<double> best_accuracy(const ThinnedRun& run) {
-  if (const auto best = number_in(run.summary, "best_test_accuracy")) return best;
+  if (const auto best = number_at(run.summary, "best_test_accuracy")) return best;
   std::optional<double> best;
   for (const Buckets::Bucket& epochs : run.epochs.buckets()) {
     const Buckets::Range range = run.epochs.range_of(epochs, "test_accuracy");
@@ -112,6 +90,10 @@ std::string end_of(const ThinnedRun& run) {
   }
 }
 
+std::string RunFact::of(const ThinnedRun& run) const {
+  return option.empty() ? value(run) : option_of(run, option);
+}
+
 const std::vector<RunFact>& run_facts() {
   static const std::vector<RunFact> facts{
       {.heading = "test accuracy %",
@@ -136,15 +118,15 @@ const std::vector<RunFact>& run_facts() {
       {.heading = "modelled hours", .value = modelled<Axis::hours>, .is_number = true},
       {.heading = "money", .value = modelled<Axis::money>, .is_number = true},
       {.heading = "end", .value = end_of},
-      {.heading = "model", .value = option<kModel>, .is_option = true},
-      {.heading = "data", .value = option<kData>, .is_option = true},
-      {.heading = "trace", .value = option<kTrace>, .is_option = true},
-      {.heading = "rule", .value = option<kRule>, .is_option = true},
-      {.heading = "batch policy", .value = option<kBatch>, .is_option = true},
-      {.heading = "optimizer", .value = option<kOptimizer>, .is_option = true},
-      {.heading = "learning rate", .value = option<kRate>, .is_option = true},
-      {.heading = "seed", .value = option<kSeed>, .is_option = true},
-      {.heading = "hosts", .value = option<kHostCount>, .is_option = true}};
+      {.heading = "model", .option = "model"},
+      {.heading = "data", .option = "data"},
+      {.heading = "trace", .option = "trace"},
+      {.heading = "rule", .option = "rule"},
+      {.heading = "batch policy", .option = "batch"},
+      {.heading = "optimizer", .option = "optimizer"},
+      {.heading = "learning rate", .option = "lr"},
+      {.heading = "seed", .option = "seed"},
+      {.heading = "hosts", .option = "hosts"}};
   return facts;
 }
 

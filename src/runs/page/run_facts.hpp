@@ -31,11 +31,14 @@ namespace rubato::page {
 /// A column of the table of runs.
 struct RunFact {
   std::string heading{};
+  /// The option whose value it is, which describes what was trained; a value that all runs share is
+  /// stated once. Empty for a result.
+  std::string option{};
   std::string (*value)(const ThinnedRun& run) = nullptr;
   /// Whether its values are numbers.
   bool is_number = false;
-  /// Whether it describes what was trained; an option that all runs share is stated once.
-  bool is_option = false;
+
+  [[nodiscard]] std::string of(const ThinnedRun& run) const;
 };
 [[nodiscard]] const std::vector<RunFact>& run_facts();
 

@@ -15,6 +15,7 @@
 #include <rubato/loop/trainer.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/text/json.hpp"
 #include "runs/report/timeline.hpp"
 #include "thinned_run.hpp"
 
@@ -44,9 +45,9 @@ struct Lanes {
   std::size_t count = 0;
 };
 
-double number_at(const nlohmann::json& event, const char* key) {
-  const auto found = event.find(key);
-  return found != event.end() && found->is_number() ? found->get<double>() : -1;
+// Numbers in events are not negative.
+double number_of(const nlohmann::json& event, const char* key) {
+  return number_at(event, key).value_or(-1);
 }
 
 std::string text_at(const nlohmann::json& event, const char* key) {
@@ -71,8 +72,8 @@ std::optional<TimedStep> median_step(const std::filesystem::path& file) {
   std::vector<TimedStep> steps;
   for_each_event(file, [&](const nlohmann::json& event) {
     const std::string name = text_at(event, "name");
-    const TimedStep step{.begin = number_at(event, "ts"), .duration = number_at(event, "dur")};
-    if (number_at(event, "pid") != kTrainingProcess || !name.starts_with(kStepName) ||
+    const TimedStep step{.begin = number_of(event, "ts"), .duration = number_of(event, "dur")};
+    if (number_of(event, "pid") != kTrainingProcess || !name.starts_with(kStepName) ||
         step.duration < 0)
       return;
     const nlohmann::json number =
@@ -102,8 +103,8 @@ class StepReader {
 
   void take(const nlohmann::json& event) {
     const std::string kind = text_at(event, "ph");
-    const double process = number_at(event, "pid");
-    const double number = number_at(event, "tid");
+    const double process = number_of(event, "pid");
+    const double number = number_of(event, "tid");
     if (process != kThreadsProcess && process != kCoresProcess) return;
     Lanes& lanes = process == kThreadsProcess ? threads_ : cores_;
     if (kind == "M" && text_at(event, "name") == "process_name") {
@@ -115,11 +116,11 @@ class StepReader {
     if (kind == "M" && text_at(event, "name") == "thread_name") {
       lanes.names[lane] = text_at(event.value("args", nlohmann::json::object()), "name");
     }
-    const double at = number_at(event, "ts");
+    const double at = number_of(event, "ts");
     if (at < step_.begin || at > step_.end()) return;
     if (kind == "X") take_span(event, at, lane, lanes);
-    if (kind == "s") starts_[number_at(event, "id")] = {lane, at};
-    if (kind == "f") take_meeting(number_at(event, "id"), lane, at);
+    if (kind == "s") starts_[number_of(event, "id")] = {lane, at};
+    if (kind == "f") take_meeting(number_of(event, "id"), lane, at);
   }
 
   [[nodiscard]] std::vector<Json> figures() const {
@@ -140,15 +141,15 @@ class StepReader {
     const auto activity = activity_of(text_at(event, "name"));
     const nlohmann::json args = event.value("args", nlohmann::json::object());
     // A test of the previous epoch may end just where the step begins.
-    if (!activity || number_at(args, "step") != static_cast<double>(step_.step)) return;
+    if (!activity || number_of(args, "step") != static_cast<double>(step_.step)) return;
     if (kActivities.at(*activity).value == Activity::test || ++lanes.count > kMostSpans) return;
     Json& spans = lanes.spans.try_emplace(lane, Json::array()).first->second;
-    Json span{*activity, milliseconds(at), milliseconds(at + number_at(event, "dur"))};
+    Json span{*activity, milliseconds(at), milliseconds(at + number_of(event, "dur"))};
     // The span ends with its first and its last minibatch.
-    const double minibatch = number_at(args, "minibatch");
+    const double minibatch = number_of(args, "minibatch");
     if (minibatch >= 0) {
       span.push_back(chart_number(minibatch));
-      span.push_back(chart_number(minibatch + std::max(1.0, number_at(args, "minibatches")) - 1));
+      span.push_back(chart_number(minibatch + std::max(1.0, number_of(args, "minibatches")) - 1));
     }
     spans.push_back(std::move(span));
   }

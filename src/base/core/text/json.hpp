@@ -17,6 +17,14 @@ template <class Value>
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
+/// The number that an object has under this key; empty if it has none, or `json` is not an object.
+[[nodiscard]] inline std::optional<double> number_at(const nlohmann::json& json,
+                                                     const std::string& key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? std::optional(found->get<double>())
+                                                   : std::nullopt;
+}
+
 /// The document as text, on one line or indented by `indent` blanks. File names may contain any
 /// bytes; those that are not UTF-8 become the replacement character.
 template <class Json>
