@@ -1,10 +1,12 @@
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include <rubato/numbers/loss_scaler.hpp>
 
+#include "scaling/resume.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -57,19 +59,14 @@ TEST(LossScaler, StaysAFloat) {
 }
 
 TEST(LossScaler, GoesOnFromItsState) {
-  const LossScaleOptions options{.initial = 8, .interval = 3};
   const std::vector<bool> course{true, false, true, true, true, true, true, false, true};
-  LossScaler whole(options);
-  const std::vector<double> expected = scales(whole, course);
-  for (std::size_t done = 0; done <= course.size(); ++done) {
-    const auto middle = course.begin() + static_cast<std::ptrdiff_t>(done);
-    LossScaler first(options);
-    std::vector<double> found = scales(first, {course.begin(), middle});
-    LossScaler second(options);
-    load_numbers(second, numbers_of(first), "the loss scale");
-    for (const double scale : scales(second, {middle, course.end()})) found.push_back(scale);
-    EXPECT_EQ(found, expected) << done;
-  }
+  test::expect_resumes(
+      course.size(),
+      [] { return std::make_unique<LossScaler>(LossScaleOptions{.initial = 8, .interval = 3}); },
+      [&](LossScaler& scaler, std::size_t i) {
+        scaler.update(course[i]);
+        return std::vector<double>{scaler.scale()};
+      });
   LossScaler scaler;
   for (const std::vector<double>& damaged : std::vector<std::vector<double>>{
            {}, {1}, {0, 0}, {-1, 0}, {std::numeric_limits<double>::quiet_NaN(), 0}, {1, -1}}) {

@@ -86,18 +86,6 @@ TEST(LrSchedule, RejectsWhatIsWrong) {
   EXPECT_THAT(error("warmup:length=2+"), HasSubstr("unknown schedule ''"));
 }
 
-TEST(LrSchedule, EveryNameIsKnown) {
-  const std::vector<std::string> complete{
-      "constant",       "step:every=1", "multi-step:at=1", "polynomial:total=1",
-      "cosine:total=1", "exponential",  "warmup:length=1", "warmup-cosine:warmup=1,total=2",
-      "plateau"};
-  ASSERT_EQ(lr_schedule_names().size(), complete.size());
-  for (std::size_t i = 0; i < complete.size(); ++i) {
-    EXPECT_TRUE(complete[i].starts_with(lr_schedule_names()[i]));
-    EXPECT_GE(make_lr_schedule(complete[i])->factor(0), 0);
-  }
-}
-
 TEST(LrSchedule, PositionIsWhatTheUnitCounts) {
   TrainingProgress progress{.epochs = 2,
                             .epoch_samples = 600,

@@ -190,18 +190,5 @@ TEST(Resume, NoiseScaleAfterEveryStep) {
       });
 }
 
-TEST(Resume, MovingAverageAfterEveryValue) {
-  for (const Averaging averaging : {Averaging::debiased, Averaging::mean_first}) {
-    MovingAverage whole;
-    for (int i = 0; i < 12; ++i) {
-      MovingAverage resumed;
-      load_numbers(resumed, numbers_of(whole), "the average");
-      for (MovingAverage* average : {&whole, &resumed}) average->add(i * i, 0.8, averaging);
-      EXPECT_EQ(numbers_of(resumed), numbers_of(whole)) << i;
-      EXPECT_EQ(resumed.value(), whole.value()) << i;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace rubato
