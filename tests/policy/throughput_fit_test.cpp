@@ -175,12 +175,5 @@ TEST(FitThroughput, MakesTheBestOfTimesThatAreOfNoModel) {
   EXPECT_LT(fit_error(found, seconds, kOfHost), std::log(1.1));
 }
 
-TEST(FitThroughput, IsAFunctionOfTheTimes) {
-  const StepSeconds seconds = times_of(
-      {.gradient_base = 0.1, .gradient_slope = 0.3, .host_base = 0.7, .gamma = 2}, many_shapes());
-  const ThroughputModel first = fit_throughput(seconds, kOfHost);
-  EXPECT_EQ(fit_throughput(seconds, kOfHost), first);
-}
-
 }  // namespace
 }  // namespace rubato
