@@ -54,7 +54,8 @@ void expect_partition(std::int64_t minibatches, std::int64_t cores, Assignment a
     all.insert(all.end(), own.begin(), own.end());
   }
   EXPECT_LE(most - fewest, 1);
-  std::sort(all.begin(), all.end());
+  // Runs in order need no sorting.
+  if (assignment != Assignment::contiguous) std::sort(all.begin(), all.end());
   ASSERT_EQ(all.size(), static_cast<std::size_t>(minibatches));
   for (std::size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(all[i], 100 + static_cast<std::int64_t>(i));
@@ -66,17 +67,6 @@ TEST(Assignment, SharesAreDisjointCoverAndDifferByAtMostOne) {
       for (const std::int64_t cores : {1, 2, 3, 5, 8, 13, 24, 39, 40, 41, 1000}) {
         SCOPED_TRACE(testing::Message() << name << ", " << minibatches << " on " << cores);
         expect_partition(minibatches, cores, assignment);
-      }
-    }
-  }
-}
-
-TEST(Assignment, ContiguousSharesAreRunsInOrder) {
-  for (const std::int64_t cores : {1, 3, 8}) {
-    std::int64_t next = 100;
-    for (std::int64_t core = 0; core < cores; ++core) {
-      for (const std::int64_t index : share(29, core, cores, Assignment::contiguous)) {
-        EXPECT_EQ(index, next++);
       }
     }
   }
