@@ -46,6 +46,7 @@ TEST(SpreadsheetCsv, SemicolonsAndTabsSeparateWhereTheHeaderSaysSo) {
   EXPECT_EQ(read("step;batchsize;cores\n0;128;8\n1;64;\n"), "128/8 64/0 ");
   EXPECT_EQ(read("step\tbatchsize\tcores\n0\t128\t8\n1\t 64 \t\n"), "128/8 64/0 ");
   EXPECT_EQ(read("\xEF\xBB\xBFstep;batchsize\r\n0;128\r\n"), "128/0 ");
+  EXPECT_EQ(read("\xEF\xBB\xBFstep,batchsize\n0,128"), "128/0 ");
   EXPECT_EQ(error_in("step;batchsize\n0,128\n"),
             "t.csv:2: 1 field in '0,128'; accepted: 2, as the header says (step;batchsize)");
   EXPECT_EQ(error_in("step\tbatchsize\n0 128\n"),
@@ -65,8 +66,8 @@ TEST(SpreadsheetCsv, EmptyColumnsMayFollow) {
 
 // Of rows that once held something.
 TEST(SpreadsheetCsv, EmptyRowsMayFollow) {
-  for (const std::string_view end :
-       {"", "\n", "\n\n\n", "\n,\n,\n", "\n,,,,\n", "\n , \n\n\"\",\"\"", "\r\n,\r\n"}) {
+  for (const std::string_view end : {"", "\n", "\n\n\n", "\n,\n,\n", "\n,,,,\n",
+                                     "\n , \n\n\"\",\"\"", "\r\n,\r\n", "\r\n\r\n \t\r\n"}) {
     EXPECT_EQ(read("step,batchsize\n0,128\n1,64" + std::string(end)), "128/0 64/0 ") << end;
   }
   // The field of cores that is empty is not mistaken for one.

@@ -51,21 +51,6 @@ TEST(Csv, RejectsCoresThatAreNotThoseOfHosts) {
   }
 }
 
-TEST(Csv, KeepsTheEnd) {
-  EXPECT_EQ(Trace::parse_csv("step,batchsize\n0,128", "t.csv", TraceEnd::cycle).end(),
-            TraceEnd::cycle);
-}
-
-TEST(Csv, AcceptsWhatEditorsLeave) {
-  const Trace plain = Trace::parse_csv("step,batchsize\n0,128\n1,64\n", "t.csv");
-  for (const std::string_view text :
-       {"step,batchsize\r\n0,128\r\n1,64\r\n", "\xEF\xBB\xBFstep,batchsize\n0,128\n1,64",
-        "step,batchsize\n0,128\n1,64\n\n\n",
-        "\xEF\xBB\xBFstep,batchsize\r\n0,128\r\n1,64\r\n\r\n \t\r\n"}) {
-    EXPECT_EQ(Trace::parse_csv(text, "t.csv").steps(), plain.steps()) << text;
-  }
-}
-
 TEST(Csv, AcceptsTheLargestValues) {
   const Trace trace = Trace::parse_csv("step,batchsize,cores\n0,1099511627776,1048576\n", "t.csv");
   EXPECT_EQ(trace.steps().front(), (TraceStep{kMaxBatchSize, kMaxCores}));

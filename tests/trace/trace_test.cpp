@@ -29,28 +29,20 @@ TEST(Trace, GivesItsRows) {
   EXPECT_EQ(trace.at(StepIndex{2}), (TraceStep{96, std::nullopt}));
 }
 
-TEST(Trace, EndsWithErrorAndStop) {
+TEST(Trace, EndsHoldsOrCycles) {
   for (const TraceEnd end : {TraceEnd::error, TraceEnd::stop}) {
-    const Trace trace = three_steps(end);
-    EXPECT_EQ(batch_at(trace, 2), 96);
-    EXPECT_EQ(batch_at(trace, 3), -1);
-    EXPECT_FALSE(trace.endless());
+    EXPECT_EQ(batch_at(three_steps(end), 2), 96);
+    EXPECT_EQ(batch_at(three_steps(end), 3), -1);
+    EXPECT_FALSE(three_steps(end).endless());
   }
-}
-
-TEST(Trace, HoldsItsLastRow) {
-  const Trace trace = three_steps(TraceEnd::hold);
-  EXPECT_EQ(batch_at(trace, 3), 96);
-  EXPECT_EQ(batch_at(trace, 1'000'000'000'000), 96);
-  EXPECT_TRUE(trace.endless());
-}
-
-TEST(Trace, CyclesFromItsStart) {
-  const Trace trace = three_steps(TraceEnd::cycle);
-  EXPECT_EQ(batch_at(trace, 3), 32);
-  EXPECT_EQ(batch_at(trace, 7), 64);
-  EXPECT_EQ(trace.at(StepIndex{7})->cores, 4);
-  EXPECT_TRUE(trace.endless());
+  const Trace hold = three_steps(TraceEnd::hold);
+  EXPECT_EQ(batch_at(hold, 3), 96);
+  EXPECT_EQ(batch_at(hold, 1'000'000'000'000), 96);
+  EXPECT_TRUE(hold.endless());
+  const Trace cycle = three_steps(TraceEnd::cycle);
+  EXPECT_EQ(batch_at(cycle, 3), 32);
+  EXPECT_EQ(cycle.at(StepIndex{7}), (TraceStep{64, 4}));
+  EXPECT_TRUE(cycle.endless());
 }
 
 TEST(Trace, NamesTheStep) {
@@ -58,21 +50,17 @@ TEST(Trace, NamesTheStep) {
   EXPECT_EQ(Trace::constant(128).where(StepIndex{15}), "constant 128, step 16");
 }
 
+// Where a trace has ended, the row that is missing would stand behind the last one.
 TEST(Trace, NamesTheLineOfAFile) {
-  constexpr std::string_view kText = "step,batchsize\n0,32\n1,64\n";
-  EXPECT_EQ(Trace::parse_csv(kText, "t.csv").where(StepIndex{0}), "t.csv:2");
-  EXPECT_EQ(Trace::parse_csv(kText, "t.csv").where(StepIndex{1}), "t.csv:3");
-  EXPECT_EQ(Trace::parse_csv(kText, "t.csv", TraceEnd::hold).where(StepIndex{9}), "t.csv:3");
-  EXPECT_EQ(Trace::parse_csv(kText, "t.csv", TraceEnd::cycle).where(StepIndex{4}), "t.csv:2");
-}
-
-// The row that is missing would stand behind the last one.
-TEST(Trace, NamesTheLineBehindAFileThatHasEnded) {
-  constexpr std::string_view kText = "step,batchsize\n0,32\n1,64\n";
+  const auto line = [](TraceEnd end, std::int64_t step) {
+    return Trace::parse_csv("step,batchsize\n0,32\n1,64\n", "t.csv", end).where(StepIndex{step});
+  };
+  EXPECT_EQ(line(TraceEnd::error, 0), "t.csv:2");
+  EXPECT_EQ(line(TraceEnd::error, 1), "t.csv:3");
+  EXPECT_EQ(line(TraceEnd::hold, 9), "t.csv:3");
+  EXPECT_EQ(line(TraceEnd::cycle, 4), "t.csv:2");
   for (const TraceEnd end : {TraceEnd::error, TraceEnd::stop}) {
-    for (const std::int64_t step : {2, 3, 1000}) {
-      EXPECT_EQ(Trace::parse_csv(kText, "t.csv", end).where(StepIndex{step}), "t.csv:4") << step;
-    }
+    for (const std::int64_t step : {2, 3, 1000}) EXPECT_EQ(line(end, step), "t.csv:4") << step;
   }
 }
 
