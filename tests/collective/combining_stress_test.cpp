@@ -33,9 +33,10 @@ std::int64_t sum_of_leaves(std::int64_t step, std::int64_t leaves) {
   return leaves * (leaves - 1) / 2 + leaves * step;
 }
 
-// A sum in plain memory, and in how many leaves.
+// A sum in plain memory, and of which leaves.
 struct Partial {
   std::int64_t value = 0;
+  std::int64_t first = 0;
   std::int64_t leaves = 0;
 };
 
@@ -104,7 +105,9 @@ class Stress {
     const auto merge = [&](SumId left, SumId right) {
       Partial& sum = sums_[static_cast<std::size_t>(left)];
       const Partial& added = sums_[static_cast<std::size_t>(right)];
-      sum = {sum.value + added.value, sum.leaves + added.leaves};
+      // In their order.
+      if (sum.first + sum.leaves != added.first) ++failures_;
+      sum = {sum.value + added.value, sum.first, sum.leaves + added.leaves};
       delay(random);
       free_.push(static_cast<std::uint32_t>(right));
       return left;
@@ -113,7 +116,7 @@ class Stress {
     for (std::int64_t leaf = begin; leaf < end; ++leaf) {
       const std::uint32_t id = take_buffer();
       delay(random);
-      sums_[id] = {leaf_value(now_, leaf), 1};
+      sums_[id] = {leaf_value(now_, leaf), leaf, 1};
       const auto complete = run.offer(SumId{id}, merge);
       if (!complete) continue;
       const auto root = climb(shape, tree_, *complete, merge);

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <latch>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -197,40 +195,6 @@ TEST(CombiningTree, ForgetsItsStepsWhenTheirCountBeginsAgain) {
     EXPECT_EQ(offer_run(shape, tree, leaves, 0, 1), "((0+1)+(2+3))") << steps_between;
   }
 }
-
-// Many steps on plain threads, each with its own run of leaves: one thread completes each sum, in
-// the one order, and sees what all others wrote.
-class CombiningTreeThreads : public testing::TestWithParam<int> {};
-
-TEST_P(CombiningTreeThreads, SumOnceAndInOrder) {
-  const int threads = GetParam();
-  constexpr std::int64_t kSteps = 200;
-  constexpr std::int64_t kMostLeaves = 61;
-  CombiningTree<> tree(kMostLeaves);
-  for (std::int64_t step = 0; step < kSteps; ++step) {
-    const std::int64_t count = std::max<std::int64_t>(threads, 1 + (step * 7) % kMostLeaves);
-    const SummationTree shape(count);
-    Leaves leaves(count);
-    tree.begin_step();
-    std::vector<std::string> roots(static_cast<std::size_t>(threads));
-    std::vector<std::thread> pool;
-    pool.reserve(static_cast<std::size_t>(threads));
-    std::latch ready(threads);
-    for (int t = 0; t < threads; ++t) {
-      pool.emplace_back([&, t] {
-        ready.arrive_and_wait();  // all at once
-        roots[static_cast<std::size_t>(t)] =
-            offer_run(shape, tree, leaves, count * t / threads, count * (t + 1) / threads);
-      });
-    }
-    for (std::thread& thread : pool) thread.join();
-    std::string root;
-    for (const std::string& text : roots) root += text;
-    ASSERT_EQ(root, expected_text(count)) << count << " leaves in step " << step;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Threads, CombiningTreeThreads, testing::Values(1, 2, 3, 5, 8));
 
 }  // namespace
 }  // namespace rubato

@@ -30,33 +30,17 @@ using test::Operation;
 using test::PlantedAtomic;
 using test::UncountedAtomic;
 
-template <class T>
-using RelaxedExchange =
-    PlantedAtomic<T, Operation::exchange, std::memory_order_acq_rel, std::memory_order_relaxed>;
-template <class T>
-using AcquireExchange =
-    PlantedAtomic<T, Operation::exchange, std::memory_order_acq_rel, std::memory_order_acquire>;
-template <class T>
-using ReleaseExchange =
-    PlantedAtomic<T, Operation::exchange, std::memory_order_acq_rel, std::memory_order_release>;
-template <class T>
-using RelaxedCount =
-    PlantedAtomic<T, Operation::fetch_sub, std::memory_order_acq_rel, std::memory_order_relaxed>;
-template <class T>
-using AcquireCount =
-    PlantedAtomic<T, Operation::fetch_sub, std::memory_order_acq_rel, std::memory_order_acquire>;
-template <class T>
-using ReleaseCount =
-    PlantedAtomic<T, Operation::fetch_sub, std::memory_order_acq_rel, std::memory_order_release>;
-template <class T>
-using RelaxedPop =
-    PlantedAtomic<T, Operation::load, std::memory_order_acquire, std::memory_order_relaxed>;
-template <class T>
-using RelaxedPush =
-    PlantedAtomic<T, Operation::success, std::memory_order_release, std::memory_order_relaxed>;
-template <class T>
-using RelaxedRetry =
-    PlantedAtomic<T, Operation::failure, std::memory_order_acquire, std::memory_order_relaxed>;
+// Atomics that ask for a weaker order where the code asks for acq_rel, or for the one that is
+// named.
+template <Operation operation, std::memory_order weaker,
+          std::memory_order needed = std::memory_order_acq_rel>
+struct Planted {
+  template <class T>
+  using Atomic = PlantedAtomic<T, operation, needed, weaker>;
+};
+constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
+constexpr std::memory_order kAcquire = std::memory_order_acquire;
+constexpr std::memory_order kRelease = std::memory_order_release;
 
 // The leaves of a step, cut into one run for each thread. Set before a check, as the checker makes
 // its tests itself.
@@ -269,16 +253,18 @@ TEST(ModelCheck, FourThreadsWithALeafEachCompleteEverySumOnce) {
 }
 
 // Each order that the code asks for is needed: a weaker one is found.
-template <template <class> class Atomic>
+template <Operation operation, std::memory_order weaker>
 testing::AssertionResult finds_race_in_tree() {
+  using Faulty = Planted<operation, weaker>;
   cuts = {0, 1, 2};
-  return finds_as_expected<TreeCheck<2, Atomic, false, rl::test_result_data_race>>(0);
+  return finds_as_expected<TreeCheck<2, Faulty::template Atomic, false, rl::test_result_data_race>>(
+      0);
 }
 
 TEST(ModelCheck, FindsAWeakerOrderInTheTree) {
-  EXPECT_TRUE(finds_race_in_tree<RelaxedExchange>());
-  EXPECT_TRUE(finds_race_in_tree<AcquireExchange>());
-  EXPECT_TRUE(finds_race_in_tree<ReleaseExchange>());
+  EXPECT_TRUE((finds_race_in_tree<Operation::exchange, kRelaxed>()));
+  EXPECT_TRUE((finds_race_in_tree<Operation::exchange, kAcquire>()));
+  EXPECT_TRUE((finds_race_in_tree<Operation::exchange, kRelease>()));
 }
 
 TEST(ModelCheck, FindsAMergeThatIsMissing) {
@@ -307,17 +293,19 @@ TEST(ModelCheck, ThreeThreadsCompleteEveryChunkOnce) {
   EXPECT_TRUE(finds_as_expected<CorrectChunkedTree<3>>(3));
 }
 
-template <template <class> class Atomic>
+template <Operation operation, std::memory_order weaker>
 testing::AssertionResult finds_race_in_chunked_tree() {
+  using Faulty = Planted<operation, weaker>;
   cuts = {0, 1, 2};
-  return finds_as_expected<ChunkedTreeCheck<2, Atomic, rl::test_result_data_race>>(0);
+  return finds_as_expected<ChunkedTreeCheck<2, Faulty::template Atomic, rl::test_result_data_race>>(
+      0);
 }
 
 TEST(ModelCheck, FindsAWeakerOrderInTheChunkedTree) {
-  EXPECT_TRUE(finds_race_in_chunked_tree<RelaxedCount>());
-  EXPECT_TRUE(finds_race_in_chunked_tree<AcquireCount>());
-  EXPECT_TRUE(finds_race_in_chunked_tree<ReleaseCount>());
-  EXPECT_TRUE(finds_race_in_chunked_tree<RelaxedExchange>());
+  EXPECT_TRUE((finds_race_in_chunked_tree<Operation::fetch_sub, kRelaxed>()));
+  EXPECT_TRUE((finds_race_in_chunked_tree<Operation::fetch_sub, kAcquire>()));
+  EXPECT_TRUE((finds_race_in_chunked_tree<Operation::fetch_sub, kRelease>()));
+  EXPECT_TRUE((finds_race_in_chunked_tree<Operation::exchange, kRelaxed>()));
 }
 
 // In how many changes of thread the faults below are found.
@@ -336,9 +324,12 @@ testing::AssertionResult finds_fault_of_stack() {
 }
 
 TEST(ModelCheck, FindsAWeakerOrderInTheStack) {
-  EXPECT_TRUE((finds_fault_of_stack<RelaxedPush, rl::test_result_data_race>()));
-  EXPECT_TRUE((finds_fault_of_stack<RelaxedPop, rl::test_result_user_assert_failed>()));
-  EXPECT_TRUE((finds_fault_of_stack<RelaxedRetry, rl::test_result_user_assert_failed>()));
+  using Push = Planted<Operation::success, kRelaxed, kRelease>;
+  using Pop = Planted<Operation::load, kRelaxed, kAcquire>;
+  using Retry = Planted<Operation::failure, kRelaxed, kAcquire>;
+  EXPECT_TRUE((finds_fault_of_stack<Push::Atomic, rl::test_result_data_race>()));
+  EXPECT_TRUE((finds_fault_of_stack<Pop::Atomic, rl::test_result_user_assert_failed>()));
+  EXPECT_TRUE((finds_fault_of_stack<Retry::Atomic, rl::test_result_user_assert_failed>()));
 }
 
 // Without the count of changes.
