@@ -55,9 +55,7 @@ Taken take(ClockedSource& source, std::int64_t steps) {
 }
 
 TEST(ClockedSource, TakesWhatThereIsWhenAStepBegins) {
-  ClockOptions options;
-  options.cluster.price = 7200;
-  ClockedSource source = clocked(devices({{0, 2}, {1.5, 3}, {3, 5}}), options);
+  ClockedSource source = clocked(devices({{0, 2}, {1.5, 3}, {3, 5}}), {.cluster = {.price = 7200}});
   const Taken taken = take(source, 4);
   // Those that come in the middle of a step wait for its end.
   EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{2, 2, 3, 5}));
@@ -65,9 +63,8 @@ TEST(ClockedSource, TakesWhatThereIsWhenAStepBegins) {
 }
 
 TEST(ClockedSource, LosesTheStepThatACoreLeaves) {
-  ClockOptions options;
-  options.cluster.restart_seconds = 10;
-  ClockedSource source = clocked(devices({{0, 4}, {1.25, 3}, {8, 2}}), options);
+  ClockedSource source =
+      clocked(devices({{0, 4}, {1.25, 3}, {8, 2}}), {.cluster = {.restart_seconds = 10}});
   const Taken taken = take(source, 2);
   // A quarter of a second of the second step is lost, the restart holds those of the four cores
   // that are left, three and later two.
@@ -82,8 +79,7 @@ TEST(ClockedSource, LosesTheStepThatACoreLeaves) {
 // By hand: of four cores one leaves after a quarter of a second. It comes back a second later, and
 // others with it, in a restart of ten: what is paid are the three that have stayed.
 TEST(ClockedSource, PaysInARestartWhoHasStayed) {
-  ClockOptions options;
-  options.cluster.restart_seconds = 10;
+  const ClockOptions options{.cluster = {.restart_seconds = 10}};
   ClockedSource back = clocked(devices({{0, 4}, {0.25, 3}, {1.25, 4}, {2.25, 9}}), options);
   const Taken taken = take(back, 1);
   EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{9}));
@@ -99,10 +95,8 @@ TEST(ClockedSource, PaysInARestartWhoHasStayed) {
 
 TEST(ClockedSource, WaitsWhileThereIsNothing) {
   for (const OnIdle on_idle : {OnIdle::pause, OnIdle::checkpoint}) {
-    ClockOptions options;
-    options.on_idle = on_idle;
-    options.cluster.restart_seconds = 5;
-    ClockedSource source = clocked(devices({{0, 0}, {2, 1}, {3, 0}, {20, 2}}), options);
+    ClockedSource source = clocked(devices({{0, 0}, {2, 1}, {3, 0}, {20, 2}}),
+                                   {.cluster = {.restart_seconds = 5}, .on_idle = on_idle});
     const Taken taken = take(source, 2);
     const double restart = on_idle == OnIdle::pause ? 0 : 5;
     ASSERT_EQ(taken.times.size(), 2U);
@@ -124,10 +118,8 @@ TEST(ClockedSource, WaitsForAsManyDevicesAsThePolicyWants) {
 }
 
 TEST(ClockedSource, CountsCheckpoints) {
-  ClockOptions options;
-  options.cluster.checkpoint_steps = 2;
-  options.cluster.checkpoint_seconds = 0.5;
-  ClockedSource source = clocked(devices({{0, 1}}), options);
+  ClockedSource source =
+      clocked(devices({{0, 1}}), {.cluster = {.checkpoint_steps = 2, .checkpoint_seconds = 0.5}});
   EXPECT_EQ(take(source, 5).times.back().seconds, 5 + 2 * 0.5);
 }
 
@@ -168,9 +160,8 @@ TEST(ClockedSource, EndsWithTheHoursOfItsBudget) {
   const Budget budget{.hours = 0.001};
   const auto end_of = [&](const std::vector<AvailabilityChange>& changes, TraceEnd end,
                           std::int64_t fewest = 1) {
-    ClockOptions options;
-    options.cluster.restart_seconds = 2;
-    ClockedSource source = clocked(devices(changes, 100'000, end), options, fewest);
+    ClockedSource source =
+        clocked(devices(changes, 100'000, end), {.cluster = {.restart_seconds = 2}}, fewest);
     const SourceEnd found = end_after(source, 1, budget);
     EXPECT_EQ(found.cause, SourceEnd::Cause::budget);
     return *found.time;
@@ -189,10 +180,8 @@ TEST(ClockedSource, EndsWithTheHoursOfItsBudget) {
   EXPECT_NEAR(restarting.restart_seconds, 1.85, 1e-12);
   EXPECT_NEAR(restarting.core_seconds, 3 + 3 * 0.75 + 2 * 1.85, 1e-12);
   // In the restart behind a time without devices.
-  ClockOptions options;
-  options.cluster.restart_seconds = 2;
-  options.on_idle = OnIdle::checkpoint;
-  ClockedSource idle = clocked(devices({{0, 1}, {1, 0}, {3, 1}}, 100, TraceEnd::hold), options);
+  ClockedSource idle = clocked(devices({{0, 1}, {1, 0}, {3, 1}}, 100, TraceEnd::hold),
+                               {.cluster = {.restart_seconds = 2}, .on_idle = OnIdle::checkpoint});
   const ClockTime resuming = *end_after(idle, 1, budget).time;
   EXPECT_EQ(resuming.seconds, 3.6);
   EXPECT_EQ(resuming.idle_seconds, 2);
@@ -206,9 +195,7 @@ TEST(ClockedSource, EndsWithTheHoursOfItsBudget) {
 }
 
 TEST(ClockedSource, EndsWithTheMoneyOfItsBudget) {
-  ClockOptions options;
-  options.cluster.restart_seconds = 2;
-  options.cluster.price = 3600;
+  const ClockOptions options{.cluster = {.restart_seconds = 2, .price = 3600}};
   // 3 in the first step, 1.5 in the attempt that is lost, and 2 in a second of the restart.
   ClockedSource source = clocked(devices({{0, 3}, {1.5, 2}}, 100, TraceEnd::hold), options);
   const SourceEnd end = end_after(source, 1, {.money = 6.5});
@@ -249,10 +236,8 @@ TEST(ClockedSource, EndsWithTheStepThatReachesItsBudget) {
 }
 
 TEST(ClockedSource, TakesAsLongAsWhatIsLeftOfTheSamples) {
-  ClockOptions options;
-  options.cluster.substep_seconds = 1;
-  options.minibatch_size = 4;
-  options.max_batch = 32;
+  const ClockOptions options{
+      .cluster = {.substep_seconds = 1}, .minibatch_size = 4, .max_batch = 32};
   // Eight minibatches on three cores take three turns, five of them two, and one of them one.
   for (const auto& [left, seconds] :
        {std::pair(33, 3.0), {32, 3.0}, {20, 2.0}, {17, 2.0}, {1, 1.0}}) {
@@ -264,18 +249,16 @@ TEST(ClockedSource, TakesAsLongAsWhatIsLeftOfTheSamples) {
 }
 
 TEST(ClockedSource, GivesUpWhereNoStepCanEnd) {
-  ClockOptions options;
-  ClockedSource source = clocked(devices({{0, 2}, {0.5, 1}}, 0.75, TraceEnd::cycle), options, 2);
+  ClockedSource source = clocked(devices({{0, 2}, {0.5, 1}}, 0.75, TraceEnd::cycle), {}, 2);
   EXPECT_THAT(test::error_of([&] { static_cast<void>(source.next({})); }),
               HasSubstr("no step has ended in 100000 attempts"));
 }
 
 // A step that no change of a cycle disturbs, however long it lasts.
 TEST(ClockedSource, LooksThroughACycleOnce) {
-  ClockOptions options;
-  options.cluster.update_seconds = 1e9;
   ClockedSource source =
-      clocked(Availability({{0, 2}, {0.001, 3}}, 0.002, "flicker", TraceEnd::cycle), options);
+      clocked(Availability({{0, 2}, {0.001, 3}}, 0.002, "flicker", TraceEnd::cycle),
+              {.cluster = {.update_seconds = 1e9}});
   EXPECT_EQ(take(source, 2).times.back().seconds, 2 * (1 + 1e9));
 }
 
@@ -436,10 +419,9 @@ ClockedSource by_modest(Availability availability, ClockOptions options, std::in
 }
 
 TEST(ClockedSource, TakesWhatItsPolicyDecides) {
-  ClockOptions options;
-  options.cluster.restart_seconds = 10;
   // One core of the five may go, which changes nothing; then two of those at work go.
-  ClockedSource source = by_modest(devices({{0, 5}, {1.5, 4}, {2.25, 2}, {30, 8}}), options, 1);
+  ClockedSource source = by_modest(devices({{0, 5}, {1.5, 4}, {2.25, 2}, {30, 8}}),
+                                   {.cluster = {.restart_seconds = 10}}, 1);
   const Taken taken = take(source, 2);
   EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{4, 4}));
   EXPECT_EQ(taken.times[0], (ClockTime{.seconds = 1, .core_seconds = 4}));

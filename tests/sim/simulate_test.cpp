@@ -14,22 +14,40 @@
 namespace rubato {
 namespace {
 
-std::unique_ptr<ClockedSource> source_of_training() {
-  ClockOptions options;
-  options.cluster.substep_seconds = 0.4;
-  options.cluster.gradient_bytes = 1000;
-  options.cluster.bandwidth_within_host = 1e5;
-  options.cluster.restart_seconds = 0.3;
-  options.cluster.price = 1.5;
-  options.minibatch_size = 2;
-  options.max_batch = 12;
+// Each device has a minibatch of two samples.
+std::unique_ptr<ClockedSource> source_on(Availability availability, const ClusterModel& cluster) {
   return std::make_unique<ClockedSource>(
-      Availability({{0, 3}, {0.7, 5}, {1.1, 6}, {2.35, 1}, {2.9, 0}, {4.1, 4}}, 5, "cloud",
-                   TraceEnd::cycle),
+      std::move(availability),
       [](std::int64_t devices, const SourceProgress&) {
         return TraceStep{.batch_size = 2 * devices, .cores = devices};
       },
-      options);
+      ClockOptions{.cluster = cluster, .minibatch_size = 2, .max_batch = 12});
+}
+
+std::unique_ptr<ClockedSource> source_of_training() {
+  return source_on(Availability({{0, 3}, {0.7, 5}, {1.1, 6}, {2.35, 1}, {2.9, 0}, {4.1, 4}}, 5,
+                                "cloud", TraceEnd::cycle),
+                   {.substep_seconds = 0.4,
+                    .gradient_bytes = 1000,
+                    .bandwidth_within_host = 1e5,
+                    .restart_seconds = 0.3,
+                    .price = 1.5});
+}
+
+// What training by these options plans, on so many samples.
+PlanOptions plan_of(const TrainOptions& options, std::int64_t samples = 48) {
+  return {.dataset_size = samples,
+          .minibatch_size = options.minibatch_size,
+          .cores = options.cores,
+          .remainder = options.remainder,
+          .epochs = options.epochs};
+}
+
+void expect_same(const SimulationResult& simulated, const TrainResult& trained) {
+  EXPECT_EQ(simulated.time, trained.time);
+  EXPECT_EQ(simulated.epochs, trained.epochs);
+  EXPECT_EQ(simulated.steps, trained.steps);
+  EXPECT_EQ(simulated.samples, trained.samples);
 }
 
 TEST(Simulate, IsWhatTrainingDoes) {
@@ -43,14 +61,9 @@ TEST(Simulate, IsWhatTrainingDoes) {
 
     std::vector<SimulatedStep> steps;
     const auto source = source_of_training();
-    const SimulationResult simulated =
-        simulate(*source,
-                 {.dataset_size = 48,
-                  .minibatch_size = 2,
-                  .cores = options.cores,
-                  .remainder = remainder,
-                  .epochs = 3},
-                 [&](const SimulatedStep& step) { steps.push_back(step); });
+    expect_same(simulate(*source, plan_of(options),
+                         [&](const SimulatedStep& step) { steps.push_back(step); }),
+                result);
     ASSERT_EQ(steps.size(), recorder->steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const StepRecord& trained = recorder->steps[i];
@@ -60,10 +73,7 @@ TEST(Simulate, IsWhatTrainingDoes) {
       EXPECT_EQ(steps[i].plan.first_minibatch, trained.plan.first_minibatch);
       EXPECT_EQ(steps[i].time, trained.time);
     }
-    EXPECT_EQ(simulated.time, result.time);
-    EXPECT_EQ(simulated.epochs, 3);
-    EXPECT_EQ(simulated.steps, result.steps);
-    EXPECT_EQ(simulated.samples, result.samples);
+    EXPECT_EQ(result.epochs, 3);
     EXPECT_EQ(recorder->epochs.back().time, result.time);
     EXPECT_GT(result.time->restarts, 0);
     EXPECT_GT(result.time->idle_seconds, 0);
@@ -85,16 +95,10 @@ TEST(Simulate, EndsWithTheLastSampleAsTrainingDoes) {
     const TrainResult result = trainer.fit();
     const auto source = make();
     SimulatedStep last;
-    const SimulationResult simulated = simulate(*source,
-                                                {.dataset_size = samples,
-                                                 .minibatch_size = 2,
-                                                 .cores = 2,
-                                                 .remainder = Remainder::carry,
-                                                 .epochs = 2},
-                                                [&](const SimulatedStep& step) { last = step; });
+    expect_same(simulate(*source, plan_of(options, samples),
+                         [&](const SimulatedStep& step) { last = step; }),
+                result);
     EXPECT_EQ(result.samples, 2 * samples);
-    EXPECT_EQ(simulated.samples, 2 * samples);
-    EXPECT_EQ(simulated.time, result.time);
     EXPECT_EQ(last.plan.batch_size, recorder->steps.back().plan.batch_size);
     EXPECT_EQ(last.time, recorder->steps.back().time);
     return result.time->seconds;
@@ -152,16 +156,7 @@ TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
 
 // Devices are there for the first second of every thousand.
 std::unique_ptr<ClockedSource> rare_source(TraceEnd end) {
-  ClockOptions options;
-  options.cluster.substep_seconds = 0.25;
-  options.minibatch_size = 2;
-  options.max_batch = 12;
-  return std::make_unique<ClockedSource>(
-      Availability({{0, 3}, {1, 0}}, 1000, "rare", end),
-      [](std::int64_t devices, const SourceProgress&) {
-        return TraceStep{.batch_size = 2 * devices, .cores = devices};
-      },
-      options);
+  return source_on(Availability({{0, 3}, {1, 0}}, 1000, "rare", end), {.substep_seconds = 0.25});
 }
 
 struct Ended {
@@ -175,14 +170,9 @@ Ended ended(TraceEnd end, const Budget& budget) {
   Trainer trainer(test::tiny_objective(), rare_source(end), options);
   const auto recorder = trainer.add_observer<test::Recorder>();
   const auto source = rare_source(end);
-  Ended both{
-      .trained = trainer.fit(),
-      .simulated = simulate(
-          *source, {.dataset_size = 48, .minibatch_size = 2, .cores = options.cores, .epochs = 3},
-          {}, budget)};
-  EXPECT_EQ(both.simulated.time, both.trained.time);
-  EXPECT_EQ(both.simulated.steps, both.trained.steps);
-  EXPECT_EQ(both.simulated.epochs, both.trained.epochs);
+  Ended both{.trained = trainer.fit(),
+             .simulated = simulate(*source, plan_of(options), {}, budget)};
+  expect_same(both.simulated, both.trained);
   EXPECT_EQ(recorder->epochs.back().time, both.trained.time);
   // A state of it is of the same end.
   Trainer loaded(test::tiny_objective(), rare_source(end), options);
@@ -244,19 +234,10 @@ TEST(Simulate, EndsWithItsBudgetAsTrainingDoes) {
       Trainer trainer(test::tiny_objective(), source_of_training(), options);
       const TrainResult result = trainer.fit();
       const auto source = source_of_training();
-      const SimulationResult simulated = simulate(*source,
-                                                  {.dataset_size = 48,
-                                                   .minibatch_size = 2,
-                                                   .cores = options.cores,
-                                                   .remainder = remainder,
-                                                   .epochs = 3},
-                                                  {}, budget);
+      const SimulationResult simulated = simulate(*source, plan_of(options), {}, budget);
+      expect_same(simulated, result);
       EXPECT_THAT(result.stopped, testing::HasSubstr("reached"));
       EXPECT_EQ(simulated.reached, result.stopped);
-      EXPECT_EQ(simulated.time, result.time);
-      EXPECT_EQ(simulated.samples, result.samples);
-      EXPECT_EQ(simulated.steps, result.steps);
-      EXPECT_EQ(simulated.epochs, result.epochs);
     }
   }
 }
@@ -277,10 +258,7 @@ TEST(Simulate, CountsAllEpochsOfTheStepThatReachesTheBudgetAsTrainingDoes) {
     options.budget = budget;
     options.remainder = Remainder::carry;
     TraceSource source(trace);
-    const SimulationResult simulated = simulate(
-        source,
-        {.dataset_size = 10, .minibatch_size = 2, .remainder = Remainder::carry, .epochs = 9}, {},
-        budget);
+    const SimulationResult simulated = simulate(source, plan_of(options, 10), {}, budget);
     EXPECT_EQ(simulated.epochs, epochs);
     Trainer whole(test::tiny_objective(10), trace, options);
     const auto all = whole.add_observer<test::Recorder>();

@@ -23,6 +23,14 @@ TimedSource::Options timed_options() {
           .cores = 2};
 }
 
+// With a checkpoint of ten seconds after so many steps.
+TimedSource::Options with_checkpoints(std::int64_t steps) {
+  TimedSource::Options options = timed_options();
+  options.cluster.checkpoint_steps = steps;
+  options.cluster.checkpoint_seconds = 10;
+  return options;
+}
+
 TimedSource timed(const std::vector<TraceStep>& steps, const TimedSource::Options& options) {
   return {std::make_unique<TraceSource>(Trace(steps, TraceEnd::stop, "three.csv")), options};
 }
@@ -56,10 +64,7 @@ TEST(TimedSource, TakesAsLongAsTheClusterDoes) {
 }
 
 TEST(TimedSource, WritesCheckpoints) {
-  TimedSource::Options options = timed_options();
-  options.cluster.checkpoint_steps = 2;
-  options.cluster.checkpoint_seconds = 10;
-  TimedSource source = timed(kThreeSteps, options);
+  TimedSource source = timed(kThreeSteps, with_checkpoints(2));
   source.taken(kThreeSteps[0], at_step(1));
   EXPECT_EQ(source.time_after(at_step(1))->seconds, 16);
   source.taken(kThreeSteps[1], at_step(2));
@@ -67,9 +72,7 @@ TEST(TimedSource, WritesCheckpoints) {
 }
 
 TEST(TimedSource, GoesOnFromAState) {
-  TimedSource::Options options = timed_options();
-  options.cluster.checkpoint_steps = 2;
-  options.cluster.checkpoint_seconds = 10;
+  TimedSource::Options options = with_checkpoints(2);
   TimedSource whole = timed(kThreeSteps, options);
   whole.taken(kThreeSteps[0], at_step(1));
   const State state = state_of(whole, 1);
@@ -81,9 +84,7 @@ TEST(TimedSource, GoesOnFromAState) {
   TimedSource other = timed(kThreeSteps, options);
   EXPECT_THAT(test::error_of([&] { load_state(other, state, 1); }),
               testing::HasSubstr("another cluster or policy"));
-  options = timed_options();
-  options.cluster.checkpoint_steps = 2;
-  options.cluster.checkpoint_seconds = 10;
+  options = with_checkpoints(2);
   options.cores = 3;
   TimedSource wider = timed(kThreeSteps, options);
   EXPECT_THAT(test::error_of([&] { load_state(wider, state, 1); }),
@@ -140,9 +141,7 @@ class OneLess final : public BatchPolicy {
 };
 
 TEST(TimedSource, TakesWhatItsPolicyDecides) {
-  TimedSource::Options options = timed_options();
-  options.cluster.checkpoint_steps = 1;
-  options.cluster.checkpoint_seconds = 10;
+  TimedSource::Options options = with_checkpoints(1);
   const auto make = [&](std::unique_ptr<BatchPolicy> policy) {
     return TimedSource(std::make_unique<TraceSource>(Trace(kThreeSteps, TraceEnd::stop, "three")),
                        options, std::move(policy));
