@@ -1,11 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
-#include <utility>
-#include <vector>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,19 +17,26 @@
 
 namespace rubato::test {
 
+/// Waits until the condition holds; fails the test if it does not come to that.
+inline void wait_until(const std::function<bool()>& condition,
+                       std::chrono::seconds patience = std::chrono::minutes(2)) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!condition() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(condition());
+}
+
 /// A process of the rubato of this build, whose output is in a file; in a network namespace where
 /// one is named. It is killed with its owner.
 class BackgroundProgram {
  public:
-  BackgroundProgram(std::vector<std::string> arguments, const std::filesystem::path& folder,
+  BackgroundProgram(const Words& arguments, const std::filesystem::path& folder,
                     const std::string& network = "")
       : output_(outputs_.path() / "output") {
-    arguments.insert(arguments.begin(), RUBATO_PROGRAM);
-    if (!network.empty()) {
-      // It becomes the program.
-      arguments.insert(arguments.begin(), {"ip", "netns", "exec", network});
-    }
-    process_ = start_program(std::move(arguments), folder, output_, output_);
+    // ip becomes the program.
+    const Words before = network.empty() ? Words{} : Words{"ip", "netns", "exec", network};
+    process_ = start_program((before + RUBATO_PROGRAM + arguments).all(), folder, output_, output_);
     runs_ = process_ != 0;
   }
   ~BackgroundProgram() { end(SIGKILL); }

@@ -18,15 +18,12 @@ using test::ProgramResult;
 using testing::AllOf;
 using testing::HasSubstr;
 
-ProgramResult bench(std::vector<std::string> more) {
-  std::vector<std::string> arguments{"bench",     "reduce", "--peers=false", "--seconds", "0.001",
-                                     "--threads", "2",      "--size",        "1000"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return test::rubato(arguments);
+ProgramResult bench(const test::Words& more) {
+  return test::rubato("bench reduce --peers=false --seconds 0.001 --threads 2 --size 1000" + more);
 }
 
 TEST(BenchReduce, MeasuresEveryStrategy) {
-  const ProgramResult result = bench({"--json", "--cores", "2,5"});
+  const ProgramResult result = bench("--json --cores 2,5");
   ASSERT_EQ(result.code, 0) << result.err;
   const json report = json::parse(result.out);
   for (const char* name : {"processor", "caches", "kernel", "compiler", "blas"}) {
@@ -52,7 +49,7 @@ TEST(BenchReduce, MeasuresEveryStrategy) {
 
 // The hand-written loop has at most eight arrays.
 TEST(BenchReduce, MeasuresTheLoopUpToEightCores) {
-  const ProgramResult result = bench({"--json", "--cores", "8,9", "--fused"});
+  const ProgramResult result = bench("--json --cores 8,9 --fused");
   ASSERT_EQ(result.code, 0) << result.err;
   std::vector<std::int64_t> cores;
   const json report = json::parse(result.out);
@@ -70,8 +67,8 @@ TEST(BenchReduce, SaysWhenItsOutputIsLost) {
 }
 
 TEST(BenchReduce, CountsWhatAStrategyMoves) {
-  const json report = json::parse(
-      bench({"--json", "--fused", "--cores", "8", "--strategy", "loop,sharded,tree,ring"}).out);
+  const json report =
+      json::parse(bench("--json --fused --cores 8 --strategy loop,sharded,tree,ring").out);
   std::vector<double> arrays;
   for (const json& row : report["measurements"]) {
     arrays.push_back(static_cast<double>(row["bytes_moved"]) / 4000);
@@ -80,38 +77,33 @@ TEST(BenchReduce, CountsWhatAStrategyMoves) {
   EXPECT_THAT(arrays, testing::ElementsAre(12, 12, 26, 7 * 3 + 7 * 2 + 5));
 }
 
-TEST(BenchReduce, PrintsATableAndCsv) {
-  const ProgramResult table = bench({"--strategy", "tree,sharded", "--arrival", "straggler"});
+TEST(BenchReduce, PrintsATable) {
+  const ProgramResult table = bench("--strategy tree,sharded --arrival straggler");
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, AllOf(HasSubstr("processor "),
                                HasSubstr("8 cores x 1000 floats, 2 threads, "
                                          "straggler arrival, hot cache"),
                                HasSubstr("\ntree "), HasSubstr("\nsharded ")));
-  const ProgramResult csv = bench({"--strategy", "tree", "--csv", "--arrival", "skewed"});
-  EXPECT_THAT(csv.out, AllOf(testing::StartsWith("strategy,reproducible,cores,size,"),
-                             HasSubstr("\ntree,true,8,1000,false,2,skewed,hot,")));
 }
 
 TEST(BenchReduce, TakesTwoLevelsWithTheirArguments) {
-  const ProgramResult result =
-      bench({"--json", "--cores", "6", "--strategy",
-             "tree,two-level:hosts=2,inner=halving-doubling,ring,two-level:outer=ring"});
+  const ProgramResult result = bench(
+      "--json --cores 6 --strategy "
+      "tree,two-level:hosts=2,inner=halving-doubling,ring,two-level:outer=ring");
   ASSERT_EQ(result.code, 0) << result.err;
   const json report = json::parse(result.out);
   std::vector<std::string> measured;
   for (const json& row : report["measurements"]) measured.push_back(row["strategy"]);
   EXPECT_THAT(measured, testing::ElementsAre("tree", "two-level:hosts=2,inner=halving-doubling",
                                              "ring", "two-level:outer=ring"));
-  EXPECT_THAT(bench({"--strategy", "two-level:hosts=0"}).err,
+  EXPECT_THAT(bench("--strategy two-level:hosts=0").err,
               HasSubstr("--strategy: two-level: hosts: "));
-  EXPECT_THAT(bench({"--strategy", "two-level:inner=rings"}).err,
-              HasSubstr("did you mean 'ring'?"));
+  EXPECT_THAT(bench("--strategy two-level:inner=rings").err, HasSubstr("did you mean 'ring'?"));
 }
 
 // More than any machine has. Nothing was allocated.
 TEST(BenchReduce, RefusesWhatCannotHaveItsMemory) {
-  const ProgramResult large =
-      test::rubato({"bench", "reduce", "--cores", "8,4096", "--size", "2147483648"});
+  const ProgramResult large = test::rubato("bench reduce --cores 8,4096 --size 2147483648");
   EXPECT_EQ(large.code, 25) << large.err;
   EXPECT_THAT(large.err, AllOf(HasSubstr("rubato bench reduce: "),
                                HasSubstr(" cores x 2147483648 floats needs "),
@@ -121,24 +113,20 @@ TEST(BenchReduce, RefusesWhatCannotHaveItsMemory) {
 
 TEST(BenchReduce, RefusesWhatALimitOfAddressesLeavesNoRoomFor) {
   if (test::kSanitized) GTEST_SKIP() << "the sanitizer itself needs more addresses";
-  const ProgramResult limited = test::run_program(
-      "/bin/bash",
-      {"-c", "ulimit -v 2000000 && exec \"$0\" bench reduce --cores 64 --size 10000000 --threads 2",
-       RUBATO_PROGRAM});
+  const ProgramResult limited = test::shell(
+      "ulimit -v 2000000 && exec \"$0\" bench reduce --cores 64 --size 10000000 --threads 2");
   EXPECT_EQ(limited.code, 25) << limited.err;
   EXPECT_THAT(limited.err, AllOf(HasSubstr("64 cores x 10000000 floats needs 2.56 GB"),
                                  HasSubstr("what ulimit -v leaves")));
 }
 
 TEST(BenchReduce, RejectsWhatItCannotMeasure) {
-  EXPECT_THAT(bench({"--strategy", "trees"}).err, HasSubstr("did you mean 'tree'?"));
-  EXPECT_THAT(bench({"--cores", "2,x"}).err, HasSubstr("--cores: 'x' is not a number"));
-  EXPECT_THAT(bench({"--fused", "--strategy", "loop", "--cores", "9"}).err,
-              HasSubstr("at most 8 cores"));
-  EXPECT_THAT(bench({"--json", "--csv"}).err, HasSubstr("exclude each other"));
-  EXPECT_EQ(bench({"--arrival", "never"}).code, 2);
-  EXPECT_THAT(test::rubato({"bench", "reuce"}).err, HasSubstr("did you mean 'reduce'?"));
-  EXPECT_EQ(test::rubato({"bench"}).code, 2);
+  EXPECT_THAT(bench("--strategy trees").err, HasSubstr("did you mean 'tree'?"));
+  EXPECT_THAT(bench("--cores 2,x").err, HasSubstr("--cores: 'x' is not a number"));
+  EXPECT_THAT(bench("--fused --strategy loop --cores 9").err, HasSubstr("at most 8 cores"));
+  EXPECT_EQ(bench("--arrival never").code, 2);
+  EXPECT_THAT(test::rubato("bench reuce").err, HasSubstr("did you mean 'reduce'?"));
+  EXPECT_EQ(test::rubato("bench").code, 2);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -13,28 +12,27 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-test::ProgramResult calibrate(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "calibrate");
+test::ProgramResult calibrate(const test::Words& arguments) {
   const test::TempFolder folder;
-  return test::rubato(arguments, folder.path());
+  return test::rubato("calibrate" + arguments, folder.path());
 }
 
 // "substep=3.9e-05,update=4e-06,bytes=31400".
 const char* const kCluster = "substep=[0-9.e+-]+,update=[0-9.e+-]+,bytes=[0-9]+\n";
 
 TEST(CalibrateCommand, PrintsWhatClusterTakes) {
-  const test::ProgramResult result = calibrate({"--model=softmax"});
+  const test::ProgramResult result = calibrate("--model=softmax");
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, MatchesRegex(kCluster));
   EXPECT_THAT(result.out, HasSubstr("bytes=31400\n"));
   EXPECT_THAT(result.err, StartsWith("softmax, minibatch 32, one thread: medians of "));
   const std::string cluster = result.out.substr(0, result.out.size() - 1);
-  EXPECT_EQ(test::rubato({"simulate", "--trace=512", "--cluster", cluster}).code, 0);
+  EXPECT_EQ(test::rubato("simulate --trace=512 --cluster " + cluster).code, 0);
 }
 
 TEST(CalibrateCommand, MultipliesBoth) {
   const auto substep = [](const std::string& factor) {
-    const test::ProgramResult result = calibrate({"--model=quadratic:dim=10", "--factor", factor});
+    const test::ProgramResult result = calibrate("--model=quadratic:dim=10 --factor " + factor);
     EXPECT_THAT(result.out, MatchesRegex(kCluster));
     EXPECT_THAT(result.err, HasSubstr("; times 1e"));
     return std::stod(result.out.substr(result.out.find('=') + 1));
@@ -46,12 +44,12 @@ TEST(CalibrateCommand, MultipliesBoth) {
 TEST(CalibrateCommand, RefusesWhatItDoesNotDependOn) {
   for (const char* argument : {"--epochs=3", "--trace=64", "--clock=virtual", "--threads=1",
                                "--keep=2", "--schedule=constant", "--out=x"}) {
-    const test::ProgramResult result = calibrate({argument});
+    const test::ProgramResult result = calibrate(argument);
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("which do not depend on it; accepted: with `rubato train`"))
         << argument;
   }
-  EXPECT_THAT(calibrate({"--factor=0"}).err, HasSubstr("accepted: a number greater than 0"));
+  EXPECT_THAT(calibrate("--factor=0").err, HasSubstr("accepted: a number greater than 0"));
 }
 
 }  // namespace

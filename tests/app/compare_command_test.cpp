@@ -1,7 +1,7 @@
 // `rubato compare` as users run it: on the built-in digits with softmax regression, which takes a
 // quarter of a second.
 
-#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -15,8 +15,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "app/run_program.hpp"
-#include "support/temp_folder.hpp"
+#include "app/command_test.hpp"
 #include "tensorboard/event_reader.hpp"
 
 namespace rubato {
@@ -30,21 +29,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-using Arguments = std::vector<std::string>;
-
-class CompareCommand : public testing::Test {
+class CompareCommand : public test::CommandTest {
  protected:
-  [[nodiscard]] ProgramResult compare(Arguments arguments,
+  [[nodiscard]] ProgramResult compare(const test::Words& arguments,
                                       const test::WhileRunning& during = {}) const {
-    arguments.insert(arguments.begin(), "compare");
-    return test::rubato(arguments, folder_.path(), during);
-  }
-  [[nodiscard]] fs::path path(const std::string& name) const { return folder_.path() / name; }
-  [[nodiscard]] std::string file(const std::string& name) const {
-    return test::read_file(path(name));
+    return rubato("compare" + arguments, during);
   }
   [[nodiscard]] nlohmann::json answer(const std::string& experiment) const {
-    return nlohmann::json::parse(file(experiment + "/answer.json"));
+    return json_in(experiment + "/answer.json");
   }
   // How many runs have ended, and whether another one has a checkpoint.
   struct Seen {
@@ -54,7 +46,7 @@ class CompareCommand : public testing::Test {
   [[nodiscard]] Seen look(const std::string& experiment) const {
     Seen seen;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(path(experiment) / "runs", error)) {
+    for (const auto& entry : fs::directory_iterator(file(experiment) / "runs", error)) {
       if (!entry.is_directory()) continue;
       if (fs::exists(entry.path() / "summary.json")) {
         ++seen.ended;
@@ -70,36 +62,20 @@ class CompareCommand : public testing::Test {
   // experiment has ended instead: this machine is fast, or the test was held up.
   [[nodiscard]] bool reaches(const std::string& experiment, std::ptrdiff_t ended) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (std::chrono::steady_clock::now() < end && !fs::exists(path(experiment) / "answer.md")) {
+    while (std::chrono::steady_clock::now() < end && !fs::exists(file(experiment) / "answer.md")) {
       const Seen seen = look(experiment);
       if (seen.ended >= ended && seen.checkpoint) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return false;
   }
-
-  const test::TempFolder folder_;
 };
 
-Arguments design_of(const std::string& out, int epochs) {
-  return {"--model",
-          "softmax",
-          "--rule",
-          "linear,root",
-          "--seed",
-          "1..2",
-          "--epochs",
-          fmt::to_string(epochs),
-          "--lr",
-          "0.02",
-          "--target",
-          "80",
-          "--out",
-          out,
-          "--jobs",
-          "1",
-          "--checkpoint-every",
-          "10steps"};
+std::string design_of(const std::string& out, int epochs) {
+  return fmt::format(
+      "--model softmax --rule linear,root --seed 1..2 --epochs {} --lr 0.02 --target 80 --out {} "
+      "--jobs 1 --checkpoint-every 10steps",
+      epochs, out);
 }
 
 // Of so many epochs that an experiment is caught in the middle: `caught` does something to one in
@@ -115,12 +91,12 @@ int epochs_to_be_caught(const Caught& caught) {
 
 // `tensorboard --logdir t/runs` shows the axes, and how accurate the runs were in the end.
 TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
-  const Arguments arguments{"--rule",   "linear,root", "--seed", "1,2", "--model",      "softmax",
-                            "--epochs", "1",           "--out",  "t",   "--tensorboard"};
+  const std::string arguments =
+      "--rule linear,root --seed 1,2 --model softmax --epochs 1 --out t --tensorboard";
   ASSERT_EQ(compare(arguments).code, 0);
   // Again, which has nothing to do.
   ASSERT_EQ(compare(arguments).code, 0);
-  const auto columns = test::read_folder(path("t/runs"));
+  const auto columns = test::read_folder(file("t/runs"));
   ASSERT_EQ(columns.size(), 2U);
   ASSERT_TRUE(columns[1].hparams);
   EXPECT_THAT(
@@ -129,7 +105,7 @@ TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
   EXPECT_THAT(columns[1].hparams->metrics, ElementsAre("test/accuracy", "test/loss"));
   const auto runs = answer("t").at("runs");
   for (const auto& run : runs) {
-    const auto events = test::read_folder(path("t/runs/" + run.at("name").get<std::string>()));
+    const auto events = test::read_folder(file("t/runs/" + run.at("name").get<std::string>()));
     ASSERT_TRUE(events.at(1).hparams) << run;
     const auto& values = events[1].hparams->values;
     EXPECT_EQ(std::get<std::string>(values.at("rule")), run.at("rule").get<std::string>());
@@ -144,7 +120,7 @@ constexpr std::array<const char*, 3> kAnswers{"answer.md", "answer.csv", "answer
 
 TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
   const int epochs = epochs_to_be_caught([this](int tried) {
-    fs::remove_all(path("killed"));
+    fs::remove_all(file("killed"));
     for (const std::ptrdiff_t ended : {1, 3}) {
       const ProgramResult result =
           compare(design_of("killed", tried), [&](pid_t process, const auto&) {
@@ -157,16 +133,17 @@ TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
   ASSERT_EQ(compare(design_of("whole", epochs)).code, 0);
   // What had ended is not done again.
   std::vector<std::pair<fs::path, fs::file_time_type>> before;
-  for (const auto& entry : fs::directory_iterator(path("killed/runs"))) {
+  for (const auto& entry : fs::directory_iterator(file("killed/runs"))) {
     const fs::path summary = entry.path() / "summary.json";
     if (fs::exists(summary)) before.emplace_back(summary, fs::last_write_time(summary));
   }
   EXPECT_GE(before.size(), 3U);
-  const ProgramResult result = compare({"--resume", "killed"});
+  const ProgramResult result = compare("--resume killed");
   EXPECT_EQ(result.code, 0) << result.err;
   for (const auto& [summary, time] : before) EXPECT_EQ(fs::last_write_time(summary), time);
   for (const char* name : kAnswers) {
-    EXPECT_EQ(file(std::string("killed/") + name), file(std::string("whole/") + name)) << name;
+    EXPECT_EQ(content(std::string("killed/") + name), content(std::string("whole/") + name))
+        << name;
   }
 }
 
@@ -176,7 +153,7 @@ TEST_F(CompareCommand, StopsItsRunsOnASignal) {
   epochs_to_be_caught([&](int epochs) {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
       const std::string out = folder_of(signal);
-      fs::remove_all(path(out));
+      fs::remove_all(file(out));
       results[signal] = compare(design_of(out, epochs), [&](pid_t process, const auto&) {
         if (reaches(out, 0)) kill(process, signal);
       });
@@ -189,15 +166,15 @@ TEST_F(CompareCommand, StopsItsRunsOnASignal) {
     EXPECT_EQ(result.code, 128 + signal);
     EXPECT_THAT(result.err, AllOf(HasSubstr("the runs finish their steps and write checkpoints"),
                                   HasSubstr("to continue: rubato compare --resume ")));
-    EXPECT_FALSE(fs::exists(path(out) / "answer.md"));
-    const ProgramResult quiet = compare({"--resume", out, "--quiet"});
+    EXPECT_FALSE(fs::exists(file(out) / "answer.md"));
+    const ProgramResult quiet = compare("--resume " + out + " --quiet");
     EXPECT_EQ(quiet.code, 0);
     EXPECT_EQ(quiet.err, "");
     EXPECT_THAT(quiet.out, AllOf(HasSubstr("baseline"), Not(HasSubstr("answer.md")),
                                  Not(HasSubstr("are complete"))))
         << "the answer, and nothing else";
   }
-  EXPECT_EQ(file("stopped-2/answer.json"), file("stopped-15/answer.json"));
+  EXPECT_EQ(content("stopped-2/answer.json"), content("stopped-15/answer.json"));
 }
 
 // The first child of a process; 0 where it has none.
@@ -211,7 +188,7 @@ pid_t child_of(pid_t process) {
 TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
   ProgramResult result;
   epochs_to_be_caught([&](int epochs) {
-    fs::remove_all(path("e"));
+    fs::remove_all(file("e"));
     result = compare(design_of("e", epochs), [&](pid_t process, const auto&) {
       if (!reaches("e", 0)) return;
       if (const pid_t child = child_of(process); child != 0) kill(child, SIGKILL);
@@ -221,87 +198,52 @@ TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
   EXPECT_EQ(result.code, 27);
   EXPECT_THAT(result.out, HasSubstr("killed by signal 9 (Killed); it continues the next time"));
   EXPECT_THAT(result.err, HasSubstr("1 run did not reach its end; to continue: rubato compare"));
-  EXPECT_THAT(file("e/answer.md"), HasSubstr("1 of 2 missing"));
-  EXPECT_EQ(compare({"--resume", "e", "--quiet"}).code, 0);
-  EXPECT_THAT(file("e/answer.md"), Not(HasSubstr("missing")));
+  EXPECT_THAT(content("e/answer.md"), HasSubstr("1 of 2 missing"));
+  EXPECT_EQ(compare("--resume e --quiet").code, 0);
+  EXPECT_THAT(content("e/answer.md"), Not(HasSubstr("missing")));
 }
 
-Arguments with(Arguments arguments, std::initializer_list<std::string> more) {
-  arguments.insert(arguments.end(), more);
-  return arguments;
-}
-
-const Arguments kShort{"--model", "softmax", "--epochs", "1", "--quiet"};
-
-TEST_F(CompareCommand, NamesRunsThatDivergeOrNeverLearn) {
-  const ProgramResult result =
-      compare({"--model", "mlp:hidden=16", "--epochs", "1", "--quiet", "--rule", "linear", "--lr",
-               "0.02,1e38,1e-12", "--seed", "2,3", "--out", "e"});
-  ASSERT_EQ(result.code, 0) << result.err;
-  const nlohmann::json json = answer("e");
-  EXPECT_EQ(json["cells"][0]["ends"]["finished"], 2);
-  EXPECT_EQ(json["cells"][1]["ends"]["diverged"], 2);
-  EXPECT_EQ(json["cells"][1]["verdict"], "lost");
-  EXPECT_EQ(json["cells"][2]["ends"]["never learned"], 2);
-  EXPECT_FALSE(json["cells"][2]["value"].is_null());
-  EXPECT_THAT(file("e/answer.md"),
-              AllOf(HasSubstr("| 2 of 2 diverged |"), HasSubstr("2 of 2 never learned)"),
-                    HasSubstr("elastic_linear_lr-1e-12_seed-2, elastic_linear_lr-1e-12_seed-3")));
-}
+const std::string kShort = "--model softmax --epochs 1 --quiet ";
 
 TEST_F(CompareCommand, TakesMoreValuesLater) {
-  const Arguments first = with(kShort, {"--rule", "linear", "--seed", "1,2", "--out", "e"});
+  const std::string first = kShort + "--rule linear --seed 1,2 --out e";
   ASSERT_EQ(compare(first).code, 0);
-  const auto time = fs::last_write_time(path("e/runs/elastic_linear_seed-1/summary.json"));
-  const ProgramResult more =
-      compare({"--resume", "e", "--seed", "1..3", "--rule", "linear", "--rule", "root"});
+  const auto time = fs::last_write_time(file("e/runs/elastic_linear_seed-1/summary.json"));
+  const ProgramResult more = compare("--resume e --seed 1..3 --rule linear --rule root");
   ASSERT_EQ(more.code, 0) << more.err;
   EXPECT_THAT(more.out, HasSubstr("runs: 4 of 9 are complete"));
   EXPECT_EQ(answer("e")["runs"].size(), 9U);
-  EXPECT_EQ(fs::last_write_time(path("e/runs/elastic_linear_seed-1/summary.json")), time);
+  EXPECT_EQ(fs::last_write_time(file("e/runs/elastic_linear_seed-1/summary.json")), time);
   // And nothing else.
-  const ProgramResult other = compare({"--resume", "e", "--lr", "0.5"});
+  const ProgramResult other = compare("--resume e --lr 0.5");
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("--lr was 0.01, is 0.5"));
 }
 
 TEST_F(CompareCommand, IsReproducedByItsDesign) {
   folder_.write("t.csv", "step,batchsize\n0,128\n1,64\n");
-  const Arguments first =
-      with(kShort, {"--trace", "t.csv,256", "--on-trace-end", "cycle", "--seed", "1,2", "--tune",
-                    "lr=0.01,0.05", "--budget", "samples=5000", "--out", "e"});
+  const std::string first = kShort +
+                            "--trace t.csv,256 --on-trace-end cycle --seed 1,2 --tune lr=0.01,0.05 "
+                            "--budget samples=5000 --out e";
   ASSERT_EQ(compare(first).code, 0);
-  fs::remove(path("t.csv"));
-  ASSERT_EQ(compare({"--config", "e/design.toml", "--out", "again", "--quiet"}).code, 0);
+  fs::remove(file("t.csv"));
+  ASSERT_EQ(compare("--config e/design.toml --out again --quiet").code, 0);
   for (const char* name : kAnswers) {
-    EXPECT_EQ(file(std::string("e/") + name), file(std::string("again/") + name)) << name;
+    EXPECT_EQ(content(std::string("e/") + name), content(std::string("again/") + name)) << name;
   }
   EXPECT_EQ(answer("e")["cells"][0]["trace"], "t");
   EXPECT_EQ(answer("e")["tuning"][0]["values"].size(), 2U);
 }
 
-TEST_F(CompareCommand, SpendsModelledTimeAndMoney) {
-  const ProgramResult result =
-      compare({"--model", "softmax", "--quiet", "--trace", "spot:most=16,seed=1", "--on-trace-end",
-               "cycle", "--budget", "hours=0.01", "--price", "2", "--cluster", "substep=0.5",
-               "--seed", "1,2", "--out", "e"});
-  ASSERT_EQ(result.code, 0) << result.err;
-  const auto cells = answer("e")["cells"];
-  for (const auto& cell : cells) {
-    EXPECT_NEAR(cell["spent"]["hours"], 0.01, 0.001);
-    EXPECT_GT(cell["spent"]["money"], 0);
-  }
-}
-
 // Metrics that were emptied would make "never learned" of a good run; half a summary would end all.
 TEST_F(CompareCommand, DoesRunsAgainThatSomebodyHasChanged) {
-  const Arguments arguments = with(kShort, {"--rule", "linear,root", "--out", "e"});
+  const std::string arguments = kShort + "--rule linear,root --out e";
   const ProgramResult first = compare(arguments);
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(first.err, "");
   EXPECT_THAT(first.out, HasSubstr("Best: linear."));
   std::map<std::string, std::string> answers;
-  for (const char* name : kAnswers) answers[name] = file(std::string("e/") + name);
+  for (const char* name : kAnswers) answers[name] = content(std::string("e/") + name);
   folder_.write("e/runs/elastic_linear_seed-42/metrics.jsonl", "");
   folder_.write("e/runs/elastic_root_seed-42/summary.json", "{");
   const ProgramResult again = compare(arguments);
@@ -309,79 +251,47 @@ TEST_F(CompareCommand, DoesRunsAgainThatSomebodyHasChanged) {
   EXPECT_THAT(again.err, AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
                                HasSubstr("summary.json: not a summary of a run"),
                                HasSubstr("it is run again; its old files are in ")));
-  for (const char* name : kAnswers) EXPECT_EQ(file(std::string("e/") + name), answers[name]);
-  EXPECT_EQ(file("e/damaged/elastic_root_seed-42/summary.json"), "{");
+  for (const char* name : kAnswers) EXPECT_EQ(content(std::string("e/") + name), answers[name]);
+  EXPECT_EQ(content("e/damaged/elastic_root_seed-42/summary.json"), "{");
   EXPECT_EQ(compare(arguments).err, "");
   // Whoever watches it sees it there.
   folder_.write("e/runs/elastic_root_seed-42/summary.json", "{");
-  EXPECT_THAT(compare({"--resume", "e"}).out, HasSubstr("it is run again; its old files are"));
-}
-
-TEST_F(CompareCommand, SaysWhereATraceNeverChanged) {
-  folder_.write("t.csv", "step,batchsize\n0,128\n1,128\n2,64\n");
-  const ProgramResult result =
-      compare({"--model", "softmax", "--trace", "t.csv", "--on-trace-end", "hold", "--budget",
-               "samples=256", "--ref-batch", "64", "--rule", "linear", "--out", "e"});
-  ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out,
-              AllOf(HasSubstr("each run: 256 samples; seed 42\n"),
-                    HasSubstr("Nothing changed here"), HasSubstr("batch of 128 on 8 cores")));
-  const nlohmann::json cell = answer("e")["cells"][0];
-  EXPECT_EQ(cell["elasticity"]["batch_sizes"], 1);
-}
-
-TEST_F(CompareCommand, KeepsWhatAFailedRunSaid) {
-  // Names of parameters are found out by the program that trains.
-  const ProgramResult result =
-      compare(with(kShort, {"--rule", "linear", "--seed", "1,2", "--top-k", "1", "--monitor",
-                            "no-such-parameter", "--out", "e"}));
-  EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(file("e/answer.md"), AllOf(HasSubstr("| 2 of 2 failed |"), HasSubstr("--monitor")));
-  EXPECT_THAT(file("e/runs/elastic_linear_seed-1.failed"), HasSubstr("--monitor"));
+  EXPECT_THAT(compare("--resume e").out, HasSubstr("it is run again; its old files are"));
 }
 
 TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
-  const auto error = [&](const Arguments& arguments) {
-    const ProgramResult result = compare(with(arguments, {"--out", "e"}));
-    EXPECT_EQ(result.code, 2);
-    EXPECT_FALSE(fs::exists(path("e")));
-    return result.err;
-  };
-  EXPECT_THAT(error({"--rule", "linear,rot"}), HasSubstr("--rule: unknown rule 'rot'"));
-  EXPECT_THAT(error({"--rule", "linear,linear"}), HasSubstr("--rule: linear is listed twice"));
-  EXPECT_THAT(error({"--trace", "none.csv"}), HasSubstr("no such file as 'none.csv'"));
-  EXPECT_THAT(error({"--model", "softmax,quadratic"}), HasSubstr("and quadratic has none"));
-  EXPECT_THAT(error({"--budget", "hours=1", "--budget", "epochs=1", "--epochs", "2"}),
-              HasSubstr("--budget epochs=1: --epochs says 2"));
-  EXPECT_THAT(error({"--budget", "money=1"}), HasSubstr("--price"));
-  // Nothing says how long a step takes, and so nothing would say when the runs end.
-  EXPECT_THAT(error({"--budget", "hours=1"}),
-              HasSubstr("--budget hours=1: the time of a step is not known; accepted: with "
-                        "--cluster substep=SECONDS"));
-  EXPECT_THAT(error({"--tune-seeds", "3"}), HasSubstr("--tune-seeds: nothing is tuned"));
-  EXPECT_THAT(error({"--rul", "linear"}), HasSubstr("did you mean '--rule'?"));
-  EXPECT_THAT(compare({"--resume", "none"}).err, HasSubstr("none/design.toml"));
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--rule linear,rot", "--rule: unknown rule 'rot'"},
+           {"--rule linear,linear", "--rule: linear is listed twice"},
+           {"--trace none.csv", "no such file as 'none.csv'"},
+           {"--model softmax,quadratic", "and quadratic has none"},
+           {"--budget hours=1 --budget epochs=1 --epochs 2", "--budget epochs=1: --epochs says 2"},
+           {"--budget money=1", "--price"},
+           // Nothing says how long a step takes, and so nothing would say when the runs end.
+           {"--budget hours=1",
+            "--budget hours=1: the time of a step is not known; accepted: with --cluster "
+            "substep=SECONDS"},
+           {"--tune-seeds 3", "--tune-seeds: nothing is tuned"},
+           {"--rul linear", "did you mean '--rule'?"},
+           {"--resume none", "none/design.toml"}}) {
+    EXPECT_THAT(
+        refusal("compare " + arguments + (arguments.starts_with("--resume") ? "" : " --out e")),
+        HasSubstr(message));
+    EXPECT_FALSE(fs::exists(file("e")));
+  }
 }
 
 TEST_F(CompareCommand, WorksAloneInItsFolder) {
-  ASSERT_EQ(compare(with(kShort, {"--rule", "linear", "--out", "e"})).code, 0);
+  ASSERT_EQ(compare(kShort + "--rule linear --out e").code, 0);
   // One that is at work for as long as the other waits.
   const ProgramResult result = compare(design_of("f", 100'000), [&](pid_t process, const auto&) {
     EXPECT_TRUE(reaches("f", 0));
-    const ProgramResult other = compare({"--resume", "f"});
+    const ProgramResult other = compare("--resume f");
     EXPECT_EQ(other.code, 2);
     EXPECT_THAT(other.err, HasSubstr("another process works in this experiment"));
     kill(process, SIGKILL);
   });
   EXPECT_EQ(result.signal, SIGKILL);
-}
-
-TEST_F(CompareCommand, HasFlagsAsAxes) {
-  const ProgramResult result = compare(
-      with(kShort, {"--nesterov", "true,false", "--log-noise", "--rule", "linear", "--out", "e"}));
-  ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(answer("e")["axes"], (nlohmann::json{{"nesterov", {"true", "false"}}}));
-  EXPECT_THAT(file("e/design.toml"), HasSubstr("log-noise = true"));
 }
 
 }  // namespace

@@ -38,13 +38,12 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-std::string help_of(Lines words) {
-  words.emplace_back("--help");
-  return test::rubato(words).out;
+std::string help_of(const test::Words& words) {
+  return test::rubato(words + "--help").out;
 }
 
 // The commands that the help lists under its heading.
-Lines commands_of(const Lines& words) {
+Lines commands_of(const test::Words& words) {
   std::istringstream help(help_of(words));
   Lines commands;
   std::string line;
@@ -83,7 +82,7 @@ TEST(CompletionTable, HasEveryCommandAndEveryOption) {
   EXPECT_THAT(commands, IsSupersetOf({"train", "trace", "completion"}));
   EXPECT_EQ(words_at("rubato/"), commands);
   for (const std::string& command : commands) {
-    const Lines own = commands_of({command});
+    const Lines own = commands_of(command);
     for (const std::string& name : own.empty() ? Lines{""} : own) {
       Lines words{command};
       if (!name.empty()) words.push_back(name);

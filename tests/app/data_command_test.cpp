@@ -1,6 +1,7 @@
 // rubato train on data of the user's own, as Python writes them; and docs/data.md.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -15,10 +16,9 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "app/command_test.hpp"
 #include "app/doc_commands.hpp"
-#include "app/run_program.hpp"
 #include "support/idx_images.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -32,25 +32,33 @@ bool python_has(const std::string& modules) {
   return test::run_program("/usr/bin/python3", {"-c", "import " + modules}).code == 0;
 }
 
-class DataCommand : public testing::Test {
+class DataCommand : public test::CommandTest {
  protected:
   // 320 training images and 100 test images of 12 x 12 as IDX files in the folder "images".
   DataCommand() {
     test::write_idx_images(folder_, "images", "train", 320, 12);
     test::write_idx_images(folder_, "images", "t10k", 100, 12);
   }
-
   // Runs Python, with what is in the IDX files as x, y, x_test and y_test of uint8.
   void python(const std::string& script) const {
     const ProgramResult result = test::run_program(
         "/usr/bin/python3",
         {"-c",
-         "import numpy, sys\n"
+         "import numpy, os, struct, sys, zlib\n"
          "read = lambda name, skip: numpy.fromfile('images/' + name, dtype=numpy.uint8)[skip:]\n"
          "x = read('train-images-idx3-ubyte', 16).reshape(-1, 12, 12)\n"
          "y = read('train-labels-idx1-ubyte', 8)\n"
          "x_test = read('t10k-images-idx3-ubyte', 16).reshape(-1, 12, 12)\n"
-         "y_test = read('t10k-labels-idx1-ubyte', 8)\n" +
+         "y_test = read('t10k-labels-idx1-ubyte', 8)\n"
+         // Takes pixels of height x width x 1 (grey) or 3 (colours).
+         "def png(pixels):\n"
+         "    chunk = lambda name, data: (struct.pack('>I', len(data)) + name + data +\n"
+         "                                struct.pack('>I', zlib.crc32(name + data)))\n"
+         "    height, width, channels = pixels.shape\n"
+         "    rows = b''.join(b'\\0' + row.tobytes() for row in pixels)\n"
+         "    head = struct.pack('>IIBBBBB', width, height, 8, channels - 1, 0, 0, 0)\n"
+         "    return (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', head) +\n"
+         "            chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n" +
              script},
         folder_.path());
     ASSERT_EQ(result.code, 0) << result.err;
@@ -64,40 +72,29 @@ class DataCommand : public testing::Test {
     ASSERT_EQ(result.code, 0) << result.err;
   }
 
-  ProgramResult train(const std::string& data, const std::vector<std::string>& further,
-                      const std::string& run) const {
-    std::vector<std::string> arguments{"train", "--data",   data, "--trace", "64", "--minibatch",
-                                       "16",    "--epochs", "2",  "--out",   run};
-    arguments.insert(arguments.end(), further.begin(), further.end());
-    return test::rubato(arguments, folder_.path());
+  static std::string command(const std::string& data, const std::string& further) {
+    return fmt::format("train --data {} --trace 64 --minibatch 16 --epochs 2 {} ", data, further);
   }
-  // Of a run that has to succeed.
-  nlohmann::json summary(const std::string& data, const std::vector<std::string>& further) {
+  // The summary of a run that has to succeed.
+  nlohmann::json trained(const std::string& data, const std::string& further) {
     const std::string run = fmt::format("run-{}", ++runs_);
-    const ProgramResult result = train(data, further, run);
-    EXPECT_EQ(result.code, 0) << data << "\n" << result.err;
-    if (result.code != 0) return {};
-    last_out_ = result.out;
-    return nlohmann::json::parse(test::read_file(folder_.path() / run / "summary.json"));
+    last_out_ = succeeds(command(data, further) + "--out " + run);
+    return std::filesystem::exists(file(run)) ? summary(run) : nlohmann::json();
   }
-  std::string weights(const std::string& data, const std::vector<std::string>& further) {
-    const nlohmann::json found = summary(data, further);
+  std::string weights(const std::string& data, const std::string& further) {
+    const nlohmann::json found = trained(data, further);
     return found.is_null() ? "none" : found["weights_sha256"].get<std::string>();
   }
-  std::string refusal(const std::string& data, const std::vector<std::string>& further) const {
-    const ProgramResult result = train(data, further, "refused");
-    EXPECT_NE(result.code, 0) << data;
-    EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
-    return result.err;
+  [[nodiscard]] std::string refused(const std::string& data, const std::string& further) const {
+    return refusal(command(data, further));
   }
 
-  test::TempFolder folder_;
   int runs_ = 0;
   std::string last_out_;
 };
 
-const std::vector<std::string> kEigen{"--model", "mlp:hidden=16"};
-const std::vector<std::string> kTorch{"--model", "softmax", "--engine", "libtorch"};
+constexpr const char* kEigen = "--model mlp:hidden=16";
+constexpr const char* kTorch = "--model softmax --engine libtorch";
 
 TEST_F(DataCommand, TrainsToTheSameBitsHoweverImagesAreStored) {
   if (!python_has("numpy, torch")) GTEST_SKIP() << "python3-numpy and python3-torch are not there";
@@ -114,7 +111,7 @@ TEST_F(DataCommand, TrainsToTheSameBitsHoweverImagesAreStored) {
       "torch.save({'x': turned[:, None], 'y': long(y)[:, None], 'x_test': tensor(x_test)[:, "
       "None],\n"
       "            'y_test': long(y_test)[:, None]}, 'turned.pt')\n");
-  for (const auto& model : {kEigen, kTorch}) {
+  for (const char* const model : {kEigen, kTorch}) {
     const std::string expected = weights("mnist:images", model);
     for (const char* const file : {"stored.npz", "packed.npz", "plain.pt", "turned.pt"}) {
       EXPECT_EQ(weights(fmt::format("tensors:{}", file), model), expected) << file;
@@ -131,10 +128,9 @@ TEST_F(DataCommand, TrainsOnRealNumbersAndStandardisesThem) {
       "mean, deviation = rows.astype(float).mean(0), rows.astype(float).std(0)\n"
       "scale = lambda a: ((a - mean) / deviation)\n"
       "numpy.savez('scaled.npz', x=scale(rows), y=y, x_test=scale(held), y_test=y_test)\n");
-  auto longer = kEigen;
-  longer.insert(longer.end(), {"--epochs", "15", "--lr", "0.05"});
-  const auto scaled = summary("tensors:scaled.npz", longer);
-  const auto here = summary("tensors:raw.npz,standardise=true", longer);
+  const std::string longer = std::string(kEigen) + " --epochs 15 --lr 0.05";
+  const auto scaled = trained("tensors:scaled.npz", longer);
+  const auto here = trained("tensors:raw.npz,standardise=true", longer);
   EXPECT_NEAR(scaled["final_test_loss"], here["final_test_loss"], 1e-4);
   EXPECT_GT(here["final_test_accuracy"], 0.5);
   EXPECT_NE(weights("tensors:raw.npz", longer), here["weights_sha256"].get<std::string>());
@@ -150,44 +146,26 @@ TEST_F(DataCommand, TrainsOnRealTargets) {
       "numpy.savez('line.npz', x=a, y=a @ [1.0, -2.0, 0.5])\n"
       "numpy.savetxt('line.csv', numpy.column_stack([a, a @ [1.0, -2.0, 0.5]]), delimiter=',',\n"
       "              header='a,b,c,y', comments='')\n");
-  const std::vector<std::string> options{
-      "--model", "mlp:hidden=16", "--validation", "0.2", "--epochs", "20", "--metric", "mse"};
-  const auto of_numpy = summary("tensors:line.npz", options);
+  const std::string options = "--model mlp:hidden=16 --validation 0.2 --epochs 20 --metric mse";
+  const auto of_numpy = trained("tensors:line.npz", options);
   EXPECT_LT(of_numpy["final_test_mse"], 0.5) << "the variance of the targets is 5.25";
   EXPECT_EQ(of_numpy["final_test_mse"], of_numpy["final_test_loss"]);
   EXPECT_TRUE(of_numpy["final_test_accuracy"].is_null());
-  const auto of_table = summary("csv:line.csv", options);
+  const auto of_table = trained("csv:line.csv", options);
   EXPECT_NEAR(of_table["final_test_mse"], of_numpy["final_test_mse"], 1e-4);
-  EXPECT_THAT(refusal("tensors:line.npz", kTorch), HasSubstr("real numbers; accepted: mlp"));
+  EXPECT_THAT(refused("tensors:line.npz", kTorch), HasSubstr("real numbers; accepted: mlp"));
   // libtorch is a twin of Eigen, and evaluates what Eigen has trained.
-  auto in_libtorch = options;
-  in_libtorch.insert(in_libtorch.end(), {"--engine", "libtorch"});
-  EXPECT_NEAR(summary("tensors:line.npz", in_libtorch)["final_test_mse"],
+  EXPECT_NEAR(trained("tensors:line.npz", options + " --engine libtorch")["final_test_mse"],
               of_numpy["final_test_mse"], 1e-4);
-  const auto evaluated = test::rubato({"eval", "run-1", "--json"}, folder_.path());
-  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
-  EXPECT_NEAR(nlohmann::json::parse(evaluated.out)["mse"], of_numpy["final_test_mse"], 1e-6);
-  EXPECT_EQ(test::rubato({"predict", "run-1"}, folder_.path()).out.substr(0, 14),
-            "sample,output\n");
-  EXPECT_THAT(refusal("tensors:line.npz", {"--model", "softmax"}), HasSubstr("accepted: mlp"));
-  EXPECT_THAT(
-      refusal("tensors:line.npz", {"--model", "mlp", "--validation", "0.5", "--top-k", "2"}),
-      HasSubstr("the targets of tensors:line.npz are not classes"));
+  EXPECT_NEAR(nlohmann::json::parse(printed("eval run-1 --json"))["mse"],
+              of_numpy["final_test_mse"], 1e-6);
+  EXPECT_EQ(printed("predict run-1").substr(0, 14), "sample,output\n");
 }
 
 // The same samples, in the order in which a folder has them; whatever else there is to say is said.
 TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
   if (!python_has("numpy")) GTEST_SKIP() << "python3-numpy is not there";
   python(
-      "import os, struct, zlib\n"
-      "def png(pixels):\n"
-      "    chunk = lambda name, data: (struct.pack('>I', len(data)) + name + data +\n"
-      "                                struct.pack('>I', zlib.crc32(name + data)))\n"
-      "    height, width, _ = pixels.shape\n"
-      "    rows = b''.join(b'\\0' + row.tobytes() for row in pixels)\n"
-      "    return (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, "
-      "height, 8, 2, 0,\n"
-      "            0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n"
       "colours = numpy.stack([x, x // 2, 255 - x], axis=3)\n"
       "order = numpy.argsort(y, kind='stable')\n"
       "for i in order:\n"
@@ -195,7 +173,7 @@ TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
       "    open('tree/%d/%04d.png' % (y[i], i), 'wb').write(png(colours[i]))\n"
       "numpy.savez('last.npz', x=colours[order], labels=y[order], extra=x)\n"
       "numpy.savez('first.npz', x=colours[order].transpose(0, 3, 1, 2), y=y[order])\n");
-  for (const auto& model : {kEigen, kTorch}) {
+  for (const char* const model : {kEigen, kTorch}) {
     const std::string expected = weights("tensors:first.npz", model);
     EXPECT_EQ(weights("images:tree", model), expected);
     EXPECT_THAT(last_out_, HasSubstr("320 training images of 3 x 12 x 12 in 10 classes, trace"));
@@ -206,164 +184,48 @@ TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
   EXPECT_THAT(last_out_, HasSubstr(" (samples of [12, 12, 3] look like images with their channels "
                                    "last, which layout=hwc reads; not used: extra), trace"));
   EXPECT_THAT(
-      refusal("images:nowhere", kEigen),
+      refused("images:nowhere", kEigen),
       HasSubstr("--data: no such folder as 'nowhere'; accepted: a folder with a sub-folder"));
-}
-
-// The same samples are held out for every seed, number of threads and cores.
-TEST_F(DataCommand, TestsOnWhatIsHeldOut) {
-  const std::vector<std::string> few{"--model", "softmax", "--validation", "0.25"};
-  const auto with = [&](std::vector<std::string> further) {
-    further.insert(further.end(), few.begin(), few.end());
-    return further;
-  };
-  const std::string one = weights("mnist:images", with({"--threads", "1", "--cores", "3"}));
-  EXPECT_THAT(last_out_, HasSubstr("240 training and 80 validation images"));
-  EXPECT_EQ(weights("mnist:images", with({"--threads", "2", "--cores", "8"})), one);
-  EXPECT_NE(weights("mnist:images", {"--model", "softmax"}), one);
-  EXPECT_NE(weights("mnist:images", {"--model", "softmax", "--validation", "0.25,seed=1"}), one);
-  EXPECT_THAT(refusal("mnist:images", {"--model", "softmax", "--validation", "0.0001"}),
-              HasSubstr("--validation: 0.0001 of 320 samples leaves none"));
-}
-
-TEST_F(DataCommand, SaysWhatNeedsATestSet) {
-  folder_.write("table.csv", "a,b,y\n1,2,0\n2,1,1\n3,1,1\n4,1,0\n");
-  const std::vector<std::string> model{"--model", "softmax", "--trace", "4", "--minibatch", "2"};
-  const auto with = [&](std::vector<std::string> further) {
-    further.insert(further.end(), model.begin(), model.end());
-    return further;
-  };
-  EXPECT_TRUE(summary("csv:table.csv", with({}))["final_test_loss"].is_null());
-  for (const std::vector<std::string>& option :
-       {std::vector<std::string>{"--target-accuracy", "50"},
-        {"--patience", "1"},
-        {"--keep-best"},
-        {"--top-k", "1"},
-        {"--metric", "perplexity"}}) {
-    EXPECT_THAT(refusal("csv:table.csv", with(option)),
-                AllOf(HasSubstr(option[0]), HasSubstr("there is no test set in csv:table.csv")));
-  }
-  EXPECT_EQ(
-      train("csv:table.csv", with({"--patience", "1", "--watch", "train-loss"}), "watched").code,
-      0);
-  EXPECT_THAT(refusal("csv:table.csv", with({"--metric", "mse", "--validation", "0.5"})),
-              HasSubstr("--metric mse: the targets of csv:table.csv are classes"));
 }
 
 TEST_F(DataCommand, SaysWhatIsWrongWithData) {
   folder_.write("table.csv", "a,y\n1,0\n,1\n");
-  const std::vector<std::string> model{"--model", "softmax"};
-  EXPECT_THAT(refusal("csv:table.csv", model), HasSubstr("table.csv:3: column 'a' has no value"));
-  EXPECT_THAT(refusal("csv:none.csv", model), HasSubstr("no such file as 'none.csv'"));
-  EXPECT_THAT(refusal("csv:table.csv,lable=y", model), HasSubstr("'lable'"));
-  EXPECT_THAT(refusal("tensors:table.csv", model), HasSubstr("it is not a zip archive"));
-  EXPECT_THAT(refusal("table.csv", model),
-              HasSubstr("'table.csv' is a file; did you mean 'csv:table.csv'?"));
-  EXPECT_THAT(refusal("cifar10:images", model), HasSubstr("data_batch_1.bin: No such file"));
+  folder_.write("good.csv", "a,b,y\n1,2,0\n2,1,1\n3,1,1\n4,1,0\n");
   folder_.write("book.txt", std::string(1000, 'a') + "b");
-  EXPECT_THAT(
-      refusal("text:book.txt,length=10", model),
-      HasSubstr("has 10 targets for each; accepted: transformer of tokens, or script:FILE"));
-  EXPECT_THAT(refusal("text:book.txt,length=0", model), HasSubstr("length: "));
-}
-
-// Files that are cut off, or of which some bytes are the largest that there are: an error of a line
-// or two or a training, in little memory.
-TEST_F(DataCommand, TakesOrRefusesDamagedData) {
-  std::string table = "a,b,y\n";
-  for (int i = 0; i < 40; ++i) table += fmt::format("{},{},{}\n", i, i % 3 == 0 ? "x" : "z", i % 2);
-  std::vector<std::pair<std::string, std::string>> files{{"csv", table}};
-  std::string text;
-  for (int i = 0; i < 30; ++i) text += "To be, or not to be: caf\u00e9. ";
-  files.emplace_back("text", text);
-  if (python_has("numpy, torch")) {
-    python(
-        "import torch\n"
-        "numpy.savez('good.npz', x=x, y=y)\n"
-        "numpy.savez_compressed('packed.npz', x=x, y=y)\n"
-        "torch.save({'x': torch.from_numpy(x), 'y': torch.from_numpy(y)}, 'good.pt')\n");
-    for (const char* const name : {"good.npz", "packed.npz", "good.pt"}) {
-      files.emplace_back("tensors", test::read_file(folder_.path() / name));
-    }
-  }
-  for (const auto& [kind, good] : files) {
-    const std::string model = kind == "text" ? "transformer:dim=8" : "softmax";
-    for (int part = 1; part <= 4; ++part) {
-      const std::size_t at = good.size() * static_cast<std::size_t>(part) / 4 - 8;
-      std::string changed = good;
-      changed.replace(at, 8, 8, '\xff');
-      for (const std::string& bad : {good.substr(0, at), changed}) {
-        folder_.write("bad", bad);
-        std::filesystem::remove_all(folder_.path() / "run");
-        const ProgramResult result = test::shell(
-            fmt::format("ulimit -v 4000000 && exec \"$0\" train --data {}:bad --model {} --trace 4 "
-                        "--minibatch 2 --samples 8 --threads 1 --quiet --out run",
-                        kind, model),
-            folder_.path());
-        EXPECT_TRUE(result.code == 0 || result.code == 2)
-            << kind << ", byte " << at << ": " << result.code << " " << result.err;
-        EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
-      }
-    }
+  for (const auto& [data, more, message] : std::vector<std::array<std::string, 3>>{
+           {"csv:table.csv", "", "table.csv:3: column 'a' has no value"},
+           {"tensors:table.csv", "", "it is not a zip archive"},
+           {"table.csv", "", "'table.csv' is a file; did you mean 'csv:table.csv'?"},
+           {"cifar10:images", "", "data_batch_1.bin: No such file"},
+           {"text:book.txt,length=10", "", "accepted: transformer of tokens, or script:FILE"},
+           {"csv:good.csv", " --target-accuracy 50", "there is no test set in csv:good.csv"},
+           {"csv:good.csv", " --metric mse --validation 0.5",
+            "targets of csv:good.csv are classes"},
+           {"mnist:images", " --validation 0.0001", "0.0001 of 320 samples leaves none"},
+           {"mnist:images", " --metric top-k --top-k 3", "--metric has a top-k, too"}}) {
+    const std::string error =
+        refused(data, "--model softmax --trace 4 --minibatch 2 --ref-batch 4" + more);
+    EXPECT_THAT(error, HasSubstr(message));
+    EXPECT_LE(std::count(error.begin(), error.end(), '\n'), 2) << error;
   }
 }
 
-// A run goes on although its data have moved, and not with other data.
-TEST_F(DataCommand, GoesOnWithTheSameContent) {
-  folder_.write("a/table.csv", "a,b,y\n1,2,0\n2,1,1\n3,1,1\n4,1,0\n");
-  folder_.write("a/test.csv", "a,b,y\n1,2,1\n");
-  const std::vector<std::string> model{"--model", "softmax", "--trace", "4", "--minibatch", "2"};
-  ASSERT_EQ(train("csv:a/table.csv,test=a/test.csv,label=y", model, "run").code, 0);
-  std::filesystem::rename(folder_.path() / "a", folder_.path() / "b");
-  const auto resume = [&](const std::string& data) {
-    return test::rubato({"train", "--resume", "run", "--epochs", "3", "--data", data},
-                        folder_.path());
-  };
-  const ProgramResult moved = resume("csv:b/table.csv,test=b/test.csv,label=y");
-  EXPECT_EQ(moved.code, 0) << moved.err;
-  folder_.write("b/table.csv", "a,b,y\n1,2,0\n2,1,1\n3,1,1\n4,1.5,0\n");
-  EXPECT_NE(resume("csv:b/table.csv,test=b/test.csv,label=y").code, 0);
-}
-
-TEST_F(DataCommand, AugmentsToTheSameBitsOnEveryNumberOfThreadsAndCores) {
-  const std::vector<std::string> base{"--model", "softmax", "--augment",
-                                      "shift:pixels=1+flip+crop:padding=2+cutout:size=4"};
-  const auto with = [&](std::vector<std::string> further) {
-    further.insert(further.end(), base.begin(), base.end());
-    return further;
-  };
-  const std::string expected = weights("mnist:images", with({"--threads", "1", "--cores", "1"}));
-  EXPECT_EQ(weights("mnist:images", with({"--threads", "2", "--cores", "4"})), expected);
-  EXPECT_EQ(
-      weights("mnist:images", with({"--threads", "2", "--cores", "3", "--assignment", "strided"})),
-      expected);
+// The same samples are held out for every seed, number of threads and cores.
+TEST_F(DataCommand, AugmentsAndHoldsOutToTheSameBits) {
+  const std::string base =
+      "--model softmax --validation 0.25 --augment shift:pixels=1+flip+crop:padding=2+"
+      "cutout:size=4 ";
+  const std::string expected = weights("mnist:images", base + "--threads 1 --cores 1");
+  EXPECT_THAT(last_out_, HasSubstr("240 training and 80 validation images"));
+  EXPECT_EQ(weights("mnist:images", base + "--threads 2 --cores 3 --assignment strided"), expected);
+  EXPECT_NE(weights("mnist:images", base + "--validation 0.25,seed=1"), expected);
   for (const char* const other : {"shift:pixels=1", "flip", "crop:padding=2", "cutout:size=4"}) {
-    EXPECT_NE(weights("mnist:images", {"--model", "softmax", "--augment", other}), expected);
+    EXPECT_NE(weights("mnist:images", base + "--augment " + other), expected);
   }
   // Through a resume in the middle.
-  auto half = with({"--threads", "2"});
-  half.insert(half.end(), {"--epochs", "1"});
-  ASSERT_EQ(train("mnist:images", half, "half").code, 0);
-  const ProgramResult rest =
-      test::rubato({"train", "--resume", "half", "--epochs", "2"}, folder_.path());
-  ASSERT_EQ(rest.code, 0) << rest.err;
-  EXPECT_EQ(nlohmann::json::parse(
-                test::read_file(folder_.path() / "half" / "summary.json"))["weights_sha256"],
-            expected);
-}
-
-TEST_F(DataCommand, MeasuresWhatItIsAskedFor) {
-  for (const auto& model : {kEigen, kTorch}) {
-    auto options = model;
-    options.insert(options.end(), {"--metric", "top-k:k=3+perplexity+accuracy"});
-    const auto found = summary("mnist:images", options);
-    EXPECT_DOUBLE_EQ(found["final_test_perplexity"],
-                     std::exp(found["final_test_loss"].get<double>()));
-    EXPECT_GE(found["final_test_top_k_accuracy"], found["final_test_accuracy"]);
-    EXPECT_THAT(last_out_, AllOf(HasSubstr("perplexity"), HasSubstr("top-3")));
-  }
-  EXPECT_THAT(refusal("mnist:images", {"--metric", "top-k", "--top-k", "3"}),
-              HasSubstr("--metric has a top-k, too"));
+  succeeds(command("mnist:images", base) + "--epochs 1 --out half");
+  succeeds("train --resume half --epochs 2");
+  EXPECT_EQ(hash("half"), expected);
 }
 
 // A file as long as that, of zeros that take no room on the disk.
@@ -432,16 +294,15 @@ TEST_F(DataCommand, TrainsModelsOfPythonOnTokensOfPython) {
               "        return self.fc(self.encoder(self.embed(x)))\n"
               "torch.jit.script(Encoder()).save('encoder.pt')\n");
   for (const std::string model : {"script:lstm.pt", "script:encoder.pt", "transformer:dim=16"}) {
-    const auto options = [&model](const char* threads) {
-      return std::vector<std::string>{
-          "--model",      model, "--optimizer", "adam",       "--lr",      "0.01", "--epochs", "15",
-          "--validation", "0.1", "--metric",    "perplexity", "--threads", threads};
-    };
-    const nlohmann::json found = summary("tensors:tokens.pt", options("1"));
+    const std::string options = fmt::format(
+        "--model {} --optimizer adam --lr 0.01 --epochs 15 --validation 0.1 --metric perplexity "
+        "--threads ",
+        model);
+    const nlohmann::json found = trained("tensors:tokens.pt", options + "1");
     ASSERT_FALSE(found.is_null()) << model;
     EXPECT_GT(found["final_test_accuracy"], 0.9) << model;
     EXPECT_LT(found["final_test_perplexity"], 3) << model << ": 10 if it knew nothing";
-    EXPECT_EQ(weights("tensors:tokens.pt", options("2")),
+    EXPECT_EQ(weights("tensors:tokens.pt", options + "2"),
               found["weights_sha256"].get<std::string>())
         << model;
   }
@@ -451,25 +312,18 @@ TEST_F(DataCommand, TrainsTheTransformerOnAText) {
   std::string text;
   for (int i = 0; i < 120; ++i) text += "To be, or not to be, that is the question. ";
   folder_.write("book.txt", text);
-  const std::vector<std::string> held{"--model",      "transformer:dim=32",
-                                      "--optimizer",  "adam",
-                                      "--lr",         "0.01",
-                                      "--epochs",     "40",
-                                      "--trace",      "32",
-                                      "--ref-batch",  "32",
-                                      "--metric",     "perplexity+top-k:k=3",
-                                      "--validation", "0.2,seed=5"};
+  const std::string held =
+      "--model transformer:dim=32 --optimizer adam --lr 0.01 --epochs 40 --trace 32 --ref-batch 32 "
+      "--metric perplexity+top-k:k=3 --validation 0.2,seed=5";
   const std::string data = "text:book.txt,length=32";
-  const nlohmann::json found = summary(data, held);
+  const nlohmann::json found = trained(data, held);
   ASSERT_FALSE(found.is_null());
   EXPECT_GT(found["final_test_accuracy"], 0.7);
   EXPECT_DOUBLE_EQ(found["final_test_perplexity"],
                    std::exp(found["final_test_loss"].get<double>()));
 
   // The run's folder has its data, what is held out of them, and its weights.
-  const auto evaluated = test::rubato({"eval", "run-1", "--json"}, folder_.path());
-  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
-  const auto again = nlohmann::json::parse(evaluated.out);
+  const auto again = nlohmann::json::parse(printed("eval run-1 --json"));
   for (const auto& [ours, theirs] : std::vector<std::pair<std::string, std::string>>{
            {"loss", "final_test_loss"},
            {"accuracy", "final_test_accuracy"},
@@ -477,23 +331,16 @@ TEST_F(DataCommand, TrainsTheTransformerOnAText) {
            {"top_k_accuracy", "final_test_top_k_accuracy"}}) {
     EXPECT_EQ(again[ours], found[theirs]) << ours;
   }
-  const auto classes = test::rubato({"predict", "run-1", "--what", "classes"}, folder_.path());
-  ASSERT_EQ(classes.code, 0) << classes.err;
-  const std::int64_t rows = std::count(classes.out.begin(), classes.out.end(), '\n') - 1;
+  const std::string classes = printed("predict run-1 --what classes");
+  const std::int64_t rows = std::count(classes.begin(), classes.end(), '\n') - 1;
   EXPECT_EQ(rows, again["samples"]);
-  EXPECT_EQ(std::count(classes.out.begin(), classes.out.end(), ','), 32 * (rows + 1));
+  EXPECT_EQ(std::count(classes.begin(), classes.end(), ','), 32 * (rows + 1));
   // It begins where the other has ended.
-  auto more = held;
-  more.insert(more.end(), {"--weights", "run-1", "--epochs", "1", "--lr", "1e-9"});
-  EXPECT_NEAR(summary(data, more)["final_test_loss"], found["final_test_loss"], 1e-4);
-
+  EXPECT_NEAR(trained(data, held + " --weights run-1 --epochs 1 --lr 1e-9")["final_test_loss"],
+              found["final_test_loss"], 1e-4);
   // Nothing held out is nothing to evaluate.
-  ASSERT_NE(weights(data, {"--model", "transformer:dim=32"}), "none");
-  const auto nothing = test::rubato({"eval", "run-3"}, folder_.path());
-  EXPECT_EQ(nothing.code, 2);
-  EXPECT_THAT(nothing.err, HasSubstr("there is no test set in text:"));
-  EXPECT_THAT(refusal(data, {"--model", "mlp"}), HasSubstr("accepted: transformer"));
-  EXPECT_THAT(refusal(data, {"--model", "resnet20"}), HasSubstr("accepted: transformer"));
+  ASSERT_NE(weights(data, "--model transformer:dim=32"), "none");
+  EXPECT_THAT(refusal("eval run-3"), HasSubstr("there is no test set in text:"));
 }
 
 // docs/data.md
@@ -516,18 +363,9 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
       "    for i in range(300):\n"
       "        values = ','.join('%.1f' % value for value in random.normal(5, 1, size=4))\n"
       "        iris.write(values + ',Iris-' + ['setosa', 'virginica'][i % 2] + '\\n')\n"
-      "import struct, zlib\n"
-      "def png(pixels):\n"
-      "    chunk = lambda name, data: (struct.pack('>I', len(data)) + name + data +\n"
-      "                                struct.pack('>I', zlib.crc32(name + data)))\n"
-      "    height, width = pixels.shape\n"
-      "    rows = b''.join(b'\\0' + row.tobytes() for row in pixels)\n"
-      "    return (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, "
-      "height, 8, 0, 0,\n"
-      "            0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n"
       "for i in range(len(x)):\n"
       "    os.makedirs('shapes/row %d' % y[i], exist_ok=True)\n"
-      "    open('shapes/row %d/%d.png' % (y[i], i), 'wb').write(png(x[i]))\n"
+      "    open('shapes/row %d/%d.png' % (y[i], i), 'wb').write(png(x[i][..., None]))\n"
       "with open('book.txt', 'w') as book:\n"
       "    book.write('To be, or not to be, that is the question. ' * 100)\n"
       "os.mkdir('cifar')\n"
@@ -539,14 +377,11 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
   const std::string text = test::read_file(RUBATO_DATA_MD);
   const std::vector<std::string> commands = test::rubato_commands(text);
   for (const std::string& command : commands) {
-    std::vector<std::string> arguments = test::words_of(command);
     // Some of the data are smaller than a step of the built-in trace.
-    if (arguments.front() == "train") arguments.insert(arguments.end(), {"--trace", "64"});
-    const ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+    succeeds(command + (command.starts_with("train") ? " --trace 64" : ""));
   }
   EXPECT_GE(commands.size(), 10U);
-  EXPECT_THAT(test::read_file(folder_.path() / "shapes.csv"), HasSubstr("row 7"));
+  EXPECT_THAT(content("shapes.csv"), HasSubstr("row 7"));
 }
 
 TEST(DataDoc, NamesEveryKindAndEveryArgument) {

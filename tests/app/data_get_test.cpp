@@ -30,7 +30,7 @@ class DataGet : public testing::Test {
   }
   ~DataGet() override { unsetenv("XDG_CACHE_HOME"); }
 
-  [[nodiscard]] ProgramResult run(const std::vector<std::string>& arguments) const {
+  [[nodiscard]] ProgramResult run(const test::Words& arguments) const {
     return test::rubato(arguments, folder_.path());
   }
 
@@ -38,28 +38,27 @@ class DataGet : public testing::Test {
 };
 
 TEST_F(DataGet, SaysWhatIsWrong) {
-  EXPECT_EQ(run({"data", "get"}).err,
+  EXPECT_EQ(run("data get").err,
             "rubato data get: no NAME is given; accepted: one of mnist, fashion-mnist, cifar10\n");
-  const ProgramResult unknown = run({"data", "get", "minst"});
+  const ProgramResult unknown = run("data get minst");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err,
               HasSubstr("rubato data get: unknown data set 'minst'; did you mean 'mnist'?"));
-  EXPECT_THAT(run({"data", "gte"}).err, testing::StartsWith("rubato data: unknown command 'gte'"));
-  EXPECT_EQ(run({"data", "get", "mnist", "cifar10"}).code, 2);
-  const ProgramResult nobody = run({"data", "get", "mnist", "--from", "http://127.0.0.1:1/"});
+  EXPECT_THAT(run("data gte").err, testing::StartsWith("rubato data: unknown command 'gte'"));
+  EXPECT_EQ(run("data get mnist cifar10").code, 2);
+  const ProgramResult nobody = run("data get mnist --from http://127.0.0.1:1/");
   EXPECT_EQ(nobody.code, 31);
   EXPECT_THAT(nobody.err,
               AllOf(testing::StartsWith("rubato data get: http://127.0.0.1:1/train-images"),
                     HasSubstr("after 0 of 9912422 bytes; the same command continues")));
   folder_.write("file", "");
-  EXPECT_EQ(run({"data", "get", "mnist", "--to", "file/x", "--from", "http://127.0.0.1:1/"}).code,
-            24);
+  EXPECT_EQ(run("data get mnist --to file/x --from http://127.0.0.1:1/").code, 24);
 }
 
 TEST_F(DataGet, IsToldWhereDataAreNotThereYet) {
   for (const PublishedData& known : published_data()) {
     const std::string name(known.name);
-    const ProgramResult missing = run({"train", "--model", "softmax", "--data", name});
+    const ProgramResult missing = run("train --model softmax --data " + name);
     EXPECT_EQ(missing.code, 2);
     EXPECT_EQ(missing.err,
               fmt::format("rubato train: --data: {0} is not in {1}; accepted: after "
@@ -92,17 +91,14 @@ TEST_F(DataGet, BringsFashionMnistAndTrainsOnIt) {
   const std::string doc = test::read_file(RUBATO_DATA_MD);
   EXPECT_THAT(doc, HasSubstr("\nrubato data get fashion-mnist\n"
                              "rubato train --data fashion-mnist --model softmax --epochs 1\n"));
-  ProgramResult result = run({"data", "get", "fashion-mnist", "--from", server.url()});
+  ProgramResult result = run("data get fashion-mnist --from " + server.url());
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(result.out, "fashion-mnist is in " + folder + ": rubato train --data fashion-mnist\n");
-  result = run({"data", "get", "fashion-mnist", "--from", "http://127.0.0.1:1"});
+  result = run("data get fashion-mnist --from http://127.0.0.1:1");
   EXPECT_EQ(result.out,
             "fashion-mnist is already in " + folder + ": rubato train --data fashion-mnist\n");
-  const std::vector<std::string> options{
-      "train", "--model", "softmax",       "--epochs", "1",  "--samples",
-      "5000",  "--data",  "fashion-mnist", "--out",    "run"};
-  result = run(options);
+  result = run("train --model softmax --epochs 1 --samples 5000 --data fashion-mnist --out run");
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out,
               HasSubstr("softmax on fashion-mnist: 60000 training and 10000 test images"));

@@ -3,7 +3,6 @@
 // The commands in a page of the documentation.
 
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,15 +13,9 @@
 
 namespace rubato::test {
 
-/// The words of a command, as a shell has them. Quotes are around whole words.
+/// The words of a command, as a shell has them.
 inline std::vector<std::string> words_of(const std::string& command) {
-  std::istringstream text(command);
-  std::vector<std::string> words;
-  for (std::string word; text >> word;) {
-    if (word.front() == '\'') word = word.substr(1, word.size() - 2);
-    words.push_back(word);
-  }
-  return words;
+  return Words(command).all();
 }
 
 /// The commands behind "$ rubato " at the beginning of a line; one that ends with a backslash goes
@@ -39,7 +32,7 @@ inline std::vector<std::string> rubato_commands(const std::string& text) {
 
 /// Runs a command in `folder`, which must succeed without a warning, and returns what it prints.
 inline std::string run_command(const std::string& command, const TempFolder& folder) {
-  const ProgramResult result = rubato(words_of(command), folder.path());
+  const ProgramResult result = rubato(command, folder.path());
   EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
   // The calibration says there how exact it is.
   if (!command.starts_with("calibrate")) {

@@ -125,7 +125,7 @@ TEST(Readme, ItsTableHasCommandsThatRun) {
   for (const std::string& command : commands) {
     // The doctor may find something.
     if (command == "doctor") {
-      EXPECT_THAT(test::rubato({"doctor"}, folder.path()).out, HasSubstr("oneTBB"));
+      EXPECT_THAT(test::rubato("doctor", folder.path()).out, HasSubstr("oneTBB"));
     } else {
       test::run_command(command, folder);
     }

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -158,17 +157,6 @@ TEST_F(FetchData, BeginsAnewWhereTheServerHasNoSuchPart) {
   temp_.write("data/set/first.part", first_.substr(0, 60'000));
   EXPECT_THAT(error(), HasSubstr("the server answers with 6 bytes"));
   EXPECT_FALSE(fs::exists(folder() / "first.part"));
-}
-
-// The page of a network that asks for a password first.
-TEST_F(FetchData, KeepsNothingOfAWholeAnswerThatIsTooShort) {
-  server_.put("first", {.content = "<html>"});
-  EXPECT_THAT(error(), HasSubstr("/first: the server answers with 6 bytes; accepted: the published "
-                                 "file of 100000"));
-  EXPECT_FALSE(fs::exists(folder() / "first.part"));
-  server_.put("first", {.content = first_});
-  fetch();
-  EXPECT_EQ(content("first"), first_);
 }
 
 TEST_F(FetchData, RefusesAnotherSize) {

@@ -1,7 +1,6 @@
 // Training under the kernels of other CPUs: what is said, recorded, held and refused.
 
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,11 +14,12 @@ namespace rubato {
 namespace {
 
 using test::ProgramResult;
+using test::Words;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kOldCpu{"ATEN_CPU_CAPABILITY=default", "ONEDNN_MAX_CPU_ISA=SSE41",
-                                       "OPENBLAS_CORETYPE=Prescott"};
+const Words kOldCpu =
+    "ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Prescott";
 
 class KernelsCommand : public test::SmallTraining {
  protected:
@@ -29,18 +29,14 @@ class KernelsCommand : public test::SmallTraining {
   }
 
   // `rubato COMMAND...` with `variables` in its environment.
-  ProgramResult run(std::vector<std::string> variables, const std::vector<std::string>& command) {
-    variables.emplace_back(RUBATO_PROGRAM);
-    variables.insert(variables.end(), command.begin(), command.end());
-    return test::run_program("/usr/bin/env", variables, folder_.path());
+  [[nodiscard]] ProgramResult run(const Words& variables, const Words& command) const {
+    return test::run_program("/usr/bin/env", variables + RUBATO_PROGRAM + command, folder_.path());
   }
-  ProgramResult train(const std::vector<std::string>& variables,
-                      const std::vector<std::string>& more) {
-    std::vector<std::string> command{"train",     "--data",   "mnist:data", "--model",
-                                     "mlp",       "--engine", "libtorch",   "--trace",
-                                     "trace.csv", "--epochs", "1"};
-    command.insert(command.end(), more.begin(), more.end());
-    return run(variables, command);
+  [[nodiscard]] ProgramResult train(const Words& variables, const Words& more) const {
+    return run(
+        variables,
+        "train --data mnist:data --model mlp --engine libtorch --trace trace.csv --epochs 1" +
+            more);
   }
   // Whether the kernels of another CPU can be had: those of an OpenBLAS that is built for many.
   [[nodiscard]] static bool has_avx2() { return cpu_instruction_set() >= InstructionSet::avx2; }
@@ -63,10 +59,9 @@ TEST_F(KernelsCommand, TheUsersChoiceIsLeftAloneAndRecorded) {
 TEST_F(KernelsCommand, PortableIsTheSameWhateverTheLibrariesWouldTake) {
   if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
   for (const auto& [name, variables] :
-       {std::pair{"new", std::vector<std::string>{"-u", "OPENBLAS_CORETYPE"}},
-        std::pair{"old", kOldCpu}}) {
+       {std::pair{"new", Words("-u OPENBLAS_CORETYPE")}, std::pair{"old", kOldCpu}}) {
     const ProgramResult result =
-        train(variables, {"--kernels=portable", "--out", name, "--threads=1"});
+        train(variables, std::string("--kernels=portable --threads=1 --out ") + name);
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     EXPECT_THAT(result.out, HasSubstr("\nportable kernels: AVX2 and FMA, as on every CPU\n"));
@@ -77,7 +72,7 @@ TEST_F(KernelsCommand, PortableIsTheSameWhateverTheLibrariesWouldTake) {
     EXPECT_EQ(kernels["onednn"], "avx2");
   }
   EXPECT_EQ(hash("new"), hash("old"));
-  EXPECT_THAT(test::read_file(file("new/config.toml")), HasSubstr("kernels = \"portable\"\n"));
+  EXPECT_THAT(content("new/config.toml"), HasSubstr("kernels = \"portable\"\n"));
 }
 
 // Where oneDNN 2.6 writes beyond its memory: shortcuts with few channels, and channels last.
@@ -93,29 +88,27 @@ TEST_F(KernelsCommand, NarrowResidualNetworksTrainOnAnOlderCpu) {
 
 TEST_F(KernelsCommand, AResumeOnOtherKernelsSaysSo) {
   if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
-  const std::vector<std::string> haswell{"ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2",
-                                         "OPENBLAS_CORETYPE=Haswell"};
+  const Words haswell =
+      "ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell";
   ASSERT_EQ(train(haswell, {"--out=run"}).code, 0);
-  const ProgramResult same = run(haswell, {"train", "--resume=run", "--epochs=2"});
+  const ProgramResult same = run(haswell, "train --resume=run --epochs=2");
   EXPECT_EQ(same.code, 0);
   EXPECT_EQ(same.err, "");
-  const ProgramResult other = run(kOldCpu, {"train", "--resume=run", "--epochs=2"});
+  const ProgramResult other = run(kOldCpu, "train --resume=run --epochs=2");
   EXPECT_EQ(other.code, 0);
   EXPECT_EQ(other.err,
             "rubato train: the run was computed with OpenBLAS Haswell, ATen AVX2, oneDNN avx2\n"
             "and continues with OpenBLAS Prescott, ATen NO AVX, oneDNN sse41: its bits may differ "
             "from those of a run that was not interrupted (--kernels portable keeps them)\n");
-  EXPECT_THAT(run(haswell, {"train", "--resume=run", "--kernels=portable"}).err,
+  EXPECT_THAT(run(haswell, "train --resume=run --kernels=portable").err,
               HasSubstr("--kernels was native, is portable"));
 }
 
 TEST_F(KernelsCommand, APortableRunGoesOnExactlyOnOtherKernels) {
   if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
-  ASSERT_EQ(
-      train({"-u", "OPENBLAS_CORETYPE"}, {"--kernels=portable", "--out=whole", "--epochs=2"}).code,
-      0);
-  ASSERT_EQ(train({"-u", "OPENBLAS_CORETYPE"}, {"--kernels=portable", "--out=run"}).code, 0);
-  const ProgramResult result = run(kOldCpu, {"train", "--resume=run", "--epochs=2"});
+  ASSERT_EQ(train("-u OPENBLAS_CORETYPE", "--kernels=portable --out=whole --epochs=2").code, 0);
+  ASSERT_EQ(train("-u OPENBLAS_CORETYPE", "--kernels=portable --out=run").code, 0);
+  const ProgramResult result = run(kOldCpu, "train --resume=run --epochs=2");
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(hash("run"), hash("whole"));
@@ -129,7 +122,7 @@ TEST_F(KernelsCommand, PortableIsRefusedWhereItCannotBeHeld) {
 }
 
 TEST_F(KernelsCommand, TheDoctorSeesThem) {
-  const ProgramResult result = run(kOldCpu, {"doctor", "--json"});
+  const ProgramResult result = run(kOldCpu, "doctor --json");
   const auto report = nlohmann::json::parse(result.out);
   EXPECT_EQ(report["facts"]["openblas"], "Prescott");
   EXPECT_EQ(report["facts"]["aten"], "NO AVX");
@@ -143,7 +136,6 @@ TEST_F(KernelsCommand, TheDoctorSeesThem) {
   EXPECT_EQ(result.code, 26);
 }
 
-// Every row "| `rubato train ...` | `hash` |" of docs/kernels.md.
 // What needs no libtorch is held to the same instruction set.
 TEST_F(KernelsCommand, PortableIsTheSameForEigen) {
   if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
@@ -161,6 +153,7 @@ TEST_F(KernelsCommand, PortableIsTheSameForEigen) {
   EXPECT_EQ(summary("three")["kernels"]["eigen"], "SSE");
 }
 
+// Every row "| `rubato train ...` | `hash` |" of docs/kernels.md.
 TEST_F(KernelsCommand, TheKnownHashesAreMet) {
   if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
   const std::regex row("\n\\| `rubato ([^`]+)` \\| `([0-9a-f]{64})` \\|");
@@ -168,10 +161,8 @@ TEST_F(KernelsCommand, TheKnownHashesAreMet) {
   int known = 0;
   for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
     const std::string name = std::to_string(known++);
-    std::istringstream words((*it)[1].str() + " --quiet --checkpoint-every never --out " + name);
-    std::vector<std::string> command;
-    for (std::string word; words >> word;) command.push_back(word);
-    const ProgramResult result = run({}, command);
+    const ProgramResult result =
+        run({}, (*it)[1].str() + " --quiet --checkpoint-every never --out " + name);
     ASSERT_EQ(result.code, 0) << result.err;
     const auto versions = summary(name)["versions"];
     const bool debians =

@@ -18,9 +18,8 @@ using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-std::string listed(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "list");
-  const ProgramResult result = test::rubato(arguments);
+std::string listed(const test::Words& arguments) {
+  const ProgramResult result = test::rubato("list" + arguments);
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err, "");
   return result.out;
@@ -42,23 +41,23 @@ TEST(List, NamesAllFamilies) {
 }
 
 TEST(List, ExplainsAFamily) {
-  const std::string out = listed({"schedules"});
+  const std::string out = listed("schedules");
   EXPECT_THAT(out,
               AllOf(HasSubstr("schedules (--schedule): "), HasSubstr("\nstep\n    gamma^"),
                     ContainsRegex("\n    every +required +a number greater than 0, such as 30"),
                     ContainsRegex("\n    gamma +0.1 +a number greater than 0\n"),
                     ContainsRegex("\n    mode +as --watch +min, max\n")));
-  EXPECT_EQ(listed({"schedule"}), out) << "in the singular, too";
-  EXPECT_EQ(listed({"rule", "schedule"}), listed({"rules"}) + "\n" + out);
-  EXPECT_THAT(listed({"data"}), AllOf(HasSubstr("\nmnist:DIR\n"),
-                                      ContainsRegex("\n    label +the last one +the name of"),
-                                      HasSubstr("\nGiven as NAME,ARGUMENT=VALUE,ARGUMENT=VALUE.")));
+  EXPECT_EQ(listed("schedule"), out) << "in the singular, too";
+  EXPECT_EQ(listed("rule schedule"), listed("rules") + "\n" + out);
+  EXPECT_THAT(listed("data"), AllOf(HasSubstr("\nmnist:DIR\n"),
+                                    ContainsRegex("\n    label +the last one +the name of"),
+                                    HasSubstr("\nGiven as NAME,ARGUMENT=VALUE,ARGUMENT=VALUE.")));
 }
 
 TEST(List, FitsIntoEightyColumns) {
-  std::vector<std::string> all;
-  for (const Family& family : families()) all.push_back(family.name);
-  for (const auto& arguments : {std::vector<std::string>{}, all, {"records"}}) {
+  std::string all;
+  for (const Family& family : families()) all += family.name + " ";
+  for (const std::string& arguments : {std::string(), all, std::string("records")}) {
     for (const std::string& line : lines_of(listed(arguments))) {
       EXPECT_LE(line.size(), 80U) << line;
       EXPECT_FALSE(line.ends_with(' ')) << line;
@@ -67,7 +66,7 @@ TEST(List, FitsIntoEightyColumns) {
 }
 
 TEST(List, IsJsonWithAllThereIsToKnow) {
-  const auto all = nlohmann::json::parse(listed({"--json"}))["families"];
+  const auto all = nlohmann::json::parse(listed("--json"))["families"];
   ASSERT_EQ(all.size(), families().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Family& family = families()[i];
@@ -85,7 +84,7 @@ TEST(List, IsJsonWithAllThereIsToKnow) {
       }
     }
   }
-  const auto rules = nlohmann::json::parse(listed({"--json", "rule"}))["families"];
+  const auto rules = nlohmann::json::parse(listed("--json rule"))["families"];
   ASSERT_EQ(rules.size(), 1U);
   EXPECT_EQ(rules[0]["strategies"][4]["arguments"][1],
             nlohmann::json::parse(R"({"name": "averaging", "kind": "choice", "default": "debiased",
@@ -94,21 +93,21 @@ TEST(List, IsJsonWithAllThereIsToKnow) {
 }
 
 TEST(List, ExplainsTheRecords) {
-  const std::string out = listed({"records"});
+  const std::string out = listed("records");
   for (const RecordInfo& record : record_infos()) {
     EXPECT_THAT(out, HasSubstr("\n" + record.name + "\n    "));
     for (const ColumnInfo& column : record.columns) {
       EXPECT_THAT(out, HasSubstr("\n    " + json_path(column) + " "));
     }
   }
-  EXPECT_EQ(listed({"records", "--json"}), record_json_schema());
-  EXPECT_EQ(test::rubato({"list", "records", "rules"}).err,
+  EXPECT_EQ(listed("records --json"), record_json_schema());
+  EXPECT_EQ(test::rubato("list records rules").err,
             "rubato list: records are listed by themselves; accepted: without the name of a "
             "family\n");
 }
 
 TEST(List, SuggestsTheNearestFamily) {
-  const ProgramResult result = test::rubato({"list", "rlues"});
+  const ProgramResult result = test::rubato("list rlues");
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(
@@ -117,8 +116,8 @@ TEST(List, SuggestsTheNearestFamily) {
       "samplers, traces, generators, policies, batch-policies, rules, schedules, optimizers, "
       "transforms, initializers, augmentations, metrics, precisions, "
       "reducers, algorithms\n");
-  EXPECT_THAT(test::rubato({"list", "--jsn"}).err, HasSubstr("did you mean '--json'?"));
-  EXPECT_THAT(listed({"--help"}), HasSubstr("Usage: rubato list [FAMILY...] [OPTIONS]\n"));
+  EXPECT_THAT(test::rubato("list --jsn").err, HasSubstr("did you mean '--json'?"));
+  EXPECT_THAT(listed("--help"), HasSubstr("Usage: rubato list [FAMILY...] [OPTIONS]\n"));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST(RecordsPage, HasCommandsThatRunAndMetricsThatAreThere) {
   ASSERT_EQ(commands.size(), 3U);
   std::string steps;
   for (const std::string& command : commands) {
-    const ProgramResult result = test::rubato(test::words_of(command), folder.path());
+    const ProgramResult result = test::rubato(command, folder.path());
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
     EXPECT_EQ(result.err, "") << command;
     if (steps.empty() && command.starts_with("metrics")) steps = result.out;
@@ -36,18 +36,17 @@ TEST(RecordsPage, HasCommandsThatRunAndMetricsThatAreThere) {
 TEST(MetricsCommand, SaysWhatIsWrong) {
   const TempFolder folder;
   folder.write("run/metrics.jsonl", "{}\n");
-  const auto error = [&](const std::vector<std::string>& arguments) {
+  const auto error = [&](const test::Words& arguments) {
     const ProgramResult result = test::rubato(arguments, folder.path());
     EXPECT_EQ(result.code, 2);
     return result.err;
   };
-  EXPECT_EQ(error({"metrics"}),
+  EXPECT_EQ(error("metrics"),
             "rubato metrics: no RUN is given; accepted: rubato metrics RUN [OPTIONS]\n");
-  EXPECT_EQ(error({"metrics", "a", "b"}), "rubato metrics: 'a' and 'b'; accepted: one RUN\n");
-  EXPECT_THAT(error({"metrics", "none"}), HasSubstr("none/metrics.jsonl: cannot be read"));
-  EXPECT_THAT(error({"metrics", "run"}),
-              HasSubstr("run/metrics.jsonl:1: is not a line of metrics"));
-  EXPECT_THAT(error({"metrics", "run", "--kind", "epohc"}),
+  EXPECT_EQ(error("metrics a b"), "rubato metrics: 'a' and 'b'; accepted: one RUN\n");
+  EXPECT_THAT(error("metrics none"), HasSubstr("none/metrics.jsonl: cannot be read"));
+  EXPECT_THAT(error("metrics run"), HasSubstr("run/metrics.jsonl:1: is not a line of metrics"));
+  EXPECT_THAT(error("metrics run --kind epohc"),
               HasSubstr("--kind: unknown kind of line 'epohc'; did you mean 'epoch'?"));
 }
 

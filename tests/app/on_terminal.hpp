@@ -22,18 +22,18 @@ class TerminalProgram {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  TerminalProgram(unsigned short columns, std::vector<std::string> arguments,
+  TerminalProgram(unsigned short columns, const Words& arguments,
                   const std::filesystem::path& folder = ".", const Variables& variables = {}) {
     winsize size = size_of(columns);
-    std::string program = RUBATO_PROGRAM;
-    std::vector<char*> argv{program.data()};
-    for (std::string& argument : arguments) argv.push_back(argument.data());
+    std::vector<std::string> words = (Words{RUBATO_PROGRAM} + arguments).all();
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     child_ = forkpty(&master_, nullptr, nullptr, &size);
     if (child_ != 0) return;
     setenv("TERM", "xterm", 1);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-    if (chdir(folder.c_str()) == 0) execv(program.c_str(), argv.data());
+    if (chdir(folder.c_str()) == 0) execv(argv[0], argv.data());
     _exit(127);
   }
   ~TerminalProgram() {
@@ -92,11 +92,10 @@ class TerminalProgram {
 
 /// What the rubato of this build prints with `arguments` in `folder` on a terminal of so many
 /// columns.
-[[nodiscard]] inline std::string on_terminal(unsigned short columns,
-                                             std::vector<std::string> arguments,
+[[nodiscard]] inline std::string on_terminal(unsigned short columns, const Words& arguments,
                                              const std::filesystem::path& folder = ".",
                                              const TerminalProgram::Variables& variables = {}) {
-  TerminalProgram program(columns, std::move(arguments), folder, variables);
+  TerminalProgram program(columns, arguments, folder, variables);
   EXPECT_EQ(program.finish(), 0) << program.text();
   return program.text();
 }

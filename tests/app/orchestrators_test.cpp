@@ -2,15 +2,12 @@
 // these run them, are asked to end, and go on.
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <regex>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -67,11 +64,7 @@ class Orchestrators : public test::SmallTraining {
       return static_cast<std::size_t>(std::ranges::count(text, '\n'));
     };
     const std::size_t wanted = lines() + more;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (lines() < wanted && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    EXPECT_GE(lines(), wanted);
+    test::wait_until([&] { return lines() >= wanted; });
   }
   // What a shell answers that is signalled, by `signal_all`, once the run has gone some steps.
   int end_in_the_middle(const std::string& script, const std::function<void(pid_t)>& signal_all) {
@@ -90,8 +83,7 @@ class Orchestrators : public test::SmallTraining {
     set_epochs(epochs);
     const ProgramResult ended = test::run_program("/bin/bash", {"-c", script}, folder_.path());
     EXPECT_EQ(ended.code, 0) << ended.err;
-    ASSERT_EQ(
-        test::rubato({"train", "--config", "run.toml", "--out", "whole"}, folder_.path()).code, 0);
+    succeeds("train --config run.toml --out whole");
     EXPECT_EQ(hash("run"), hash("whole"));
   }
 };
@@ -160,9 +152,7 @@ TEST_F(Orchestrators, OfKubernetes) {
   ASSERT_NE(end, std::string::npos);
   const test::BackgroundProgram server({"rendezvous", "--port", "0", "--token-file", "token"},
                                        folder_.path());
-  while (!server.output().ends_with('\n')) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  test::wait_until([&] { return server.output().ends_with('\n'); });
   const std::string said = server.output();
   const std::string port = said.substr(said.rfind(' ') + 1, said.rfind('\n') - said.rfind(' ') - 1);
   std::string pod =

@@ -1,14 +1,10 @@
 // What users see of runs whose devices end before they do.
 
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "app/run_program.hpp"
+#include "app/command_test.hpp"
 #include "base/core/file.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -17,27 +13,19 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class OutOfDevices : public testing::Test {
+class OutOfDevices : public test::CommandTest {
  protected:
   OutOfDevices() {
     // Three steps of 64 samples, of 60 s each.
     folder_.write("short.csv", "seconds,count\n0,2\n200,0\n1000,\n");
     folder_.write("rare.csv", "seconds,count\n0,2\n200,0\n100000,2\n200000,\n");
   }
-  [[nodiscard]] test::ProgramResult rubato(const std::vector<std::string>& arguments) const {
-    return test::rubato(arguments, folder_.path());
-  }
-  [[nodiscard]] nlohmann::json json(const std::string& file) const {
-    return nlohmann::json::parse(read_file(folder_.path() / file));
-  }
-
-  const test::TempFolder folder_;
 };
 
 TEST_F(OutOfDevices, IsAnEndOfItsOwn) {
-  const auto result =
-      rubato({"train", "--model=softmax", "--trace=short.csv", "--clock=virtual",
-              "--cluster=substep=60,bytes=0", "--on-trace-end=stop", "--epochs=2", "--out=run"});
+  const auto result = rubato(
+      "train --model=softmax --trace=short.csv --clock=virtual --cluster=substep=60,bytes=0 "
+      "--on-trace-end=stop --epochs=2 --out=run");
   EXPECT_EQ(result.code, 30);
   EXPECT_THAT(result.out, AllOf(HasSubstr("stopped: out of devices\n"),
                                 HasSubstr("modelled time 16:40, 0.1111 core-hours, idle 13:20, "
@@ -45,28 +33,19 @@ TEST_F(OutOfDevices, IsAnEndOfItsOwn) {
   EXPECT_EQ(result.err,
             "rubato train: the availability has no devices for the rest of the training; a longer "
             "one, or --on-trace-end hold or cycle, has them\n");
-  EXPECT_EQ(json("run/summary.json").at("stopped"), "out of devices");
-  EXPECT_EQ(json("run/summary.json").at("samples"), 192);
-}
-
-// As above, with restarts of half a minute.
-TEST_F(OutOfDevices, ComesAfterRestarts) {
-  const auto result = rubato({"train", "--model=softmax", "--trace=short.csv", "--clock=virtual",
-                              "--cluster=substep=60,bytes=0,restart=30", "--on-trace-end=stop",
-                              "--epochs=2", "--out=run"});
-  EXPECT_EQ(result.code, 30);
-  EXPECT_THAT(result.out, HasSubstr("lost 20 s, restarting 30 s, 1 restart\n"));
+  EXPECT_EQ(json_in("run/summary.json").at("stopped"), "out of devices");
+  EXPECT_EQ(json_in("run/summary.json").at("samples"), 192);
 }
 
 TEST_F(OutOfDevices, IsLostInAComparison) {
-  const auto result = rubato({"compare", "--model=softmax", "--trace=short.csv", "--clock=virtual",
-                              "--cluster=substep=60,bytes=0", "--on-trace-end=stop", "--seed=1,2",
-                              "--epochs=1", "--rule=constant", "--out=compared", "--jobs=1"});
+  const auto result = rubato(
+      "compare --model=softmax --trace=short.csv --clock=virtual --cluster=substep=60,bytes=0 "
+      "--on-trace-end=stop --seed=1,2 --epochs=1 --rule=constant --out=compared --jobs=1");
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("2 of 2 out of devices"),
                                 HasSubstr("out of devices (the availability had no devices for "
                                           "the rest of the training):")));
-  const auto answer = json("compared/answer.json");
+  const auto answer = json_in("compared/answer.json");
   for (const auto& cell : answer.at("cells")) {
     const bool is_short = !cell.at("baseline").get<bool>();
     EXPECT_EQ(cell.at("ends").at("out of devices") > 0, is_short) << cell.dump();
@@ -76,19 +55,19 @@ TEST_F(OutOfDevices, IsLostInAComparison) {
 
 // Of 0.1 hours the last 160 s are waited for.
 TEST_F(OutOfDevices, IsNotWaitedForBeyondTheBudget) {
-  const auto result =
-      rubato({"train", "--model=softmax", "--trace=rare.csv", "--clock=virtual",
-              "--cluster=substep=60,bytes=0", "--hours=0.1", "--epochs=2", "--out=run"});
+  const auto result = rubato(
+      "train --model=softmax --trace=rare.csv --clock=virtual --cluster=substep=60,bytes=0 "
+      "--hours=0.1 --epochs=2 --out=run");
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("stopped: 0.1 hours of the clock reached\n"),
                                 HasSubstr("modelled time 6:00")));
-  EXPECT_EQ(json("run/summary.json").at("clock").at("hours"), 0.1);
-  const auto compared = rubato({"compare", "--model=softmax", "--trace=rare.csv",
-                                "--budget=hours=0.1", "--cluster=substep=60,bytes=0", "--seed=1",
-                                "--epochs=2", "--rule=constant", "--out=compared", "--jobs=1"});
+  EXPECT_EQ(json_in("run/summary.json").at("clock").at("hours"), 0.1);
+  const auto compared = rubato(
+      "compare --model=softmax --trace=rare.csv --budget=hours=0.1 --cluster=substep=60,bytes=0 "
+      "--seed=1 --epochs=2 --rule=constant --out=compared --jobs=1");
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_THAT(compared.out, Not(HasSubstr("out of devices")));
-  const auto answer = json("compared/answer.json");
+  const auto answer = json_in("compared/answer.json");
   for (const auto& run : answer.at("runs")) {
     EXPECT_EQ(run.at("end"), "finished");
   }

@@ -2,15 +2,12 @@
 // them.
 
 #include <cstdlib>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 
+#include "app/command_test.hpp"
 #include "app/on_terminal.hpp"
-#include "app/run_program.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -21,37 +18,26 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-using Arguments = std::vector<std::string>;
+using test::Words;
 
-class PlotCommandTest : public testing::Test {
+class PlotCommandTest : public test::CommandTest {
  protected:
-  void train(const std::string& out, const Arguments& more = {}) const {
-    Arguments all{"train", "--model", "softmax", "--epochs", "3", "--quiet", "--out", out};
-    all.insert(all.end(), more.begin(), more.end());
-    const test::ProgramResult result = test::rubato(all, folder_.path());
-    ASSERT_EQ(result.code, 0) << result.err;
+  void train(const std::string& out, const Words& more = {}) const {
+    succeeds("train --model softmax --epochs 3 --quiet --out " + out + more);
   }
   // The script for gnuplot, which is not started.
-  [[nodiscard]] std::string plotted(Arguments arguments) const {
-    arguments.insert(arguments.begin(), {"plot", "--gnuplot", "plot.gp"});
-    const test::ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 0) << result.err;
-    EXPECT_EQ(result.out, "");
-    return test::read_file(folder_.path() / "plot.gp");
+  [[nodiscard]] std::string plotted(const Words& arguments) const {
+    EXPECT_EQ(printed("plot --gnuplot plot.gp" + arguments), "");
+    return content("plot.gp");
   }
-  [[nodiscard]] std::string refused(Arguments arguments) const {
-    arguments.insert(arguments.begin(), "plot");
-    const test::ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 2) << result.out;
-    return result.err;
+  [[nodiscard]] std::string refused(const Words& arguments) const {
+    return refusal("plot" + arguments);
   }
-
-  test::TempFolder folder_;
 };
 
 TEST_F(PlotCommandTest, DrawsTheAccuracyOfARun) {
   train("runs/first");
-  const std::string script = plotted({"runs/first"});
+  const std::string script = plotted("runs/first");
   EXPECT_THAT(script, HasSubstr("\nset title 'test_accuracy, %' noenhanced\nunset key\n"));
   EXPECT_THAT(script, HasSubstr("\nset xlabel 'samples'\n"));
   EXPECT_THAT(script, ContainsRegex("\n11[0-9]+ [0-9.]+ [0-9.]+ [0-9.]+ NaN\n23[0-9]+ "));
@@ -59,62 +45,52 @@ TEST_F(PlotCommandTest, DrawsTheAccuracyOfARun) {
 
 TEST_F(PlotCommandTest, DrawsRunsOverOneAnother) {
   train("runs/linear");
-  train("runs/root", {"--rule", "root"});
-  const std::string script = plotted({"runs", "--y", "loss", "--x", "steps"});
+  train("runs/root", "--rule root");
+  const std::string script = plotted("runs --y loss --x steps");
   EXPECT_THAT(script, HasSubstr("\nset title 'loss' noenhanced\n"));
   EXPECT_THAT(script, HasSubstr(" title ' linear', "));
   EXPECT_THAT(script, HasSubstr(" title ' root', "));
   EXPECT_THAT(script, HasSubstr("\nset xlabel 'steps'\n"));
-  EXPECT_EQ(plotted({"runs/linear", "runs/root/", "--y", "loss", "--x", "steps"}), script);
+  EXPECT_EQ(plotted("runs/linear runs/root/ --y loss --x steps"), script);
 }
 
 TEST_F(PlotCommandTest, DrawsTheLossWhereThereIsNoAccuracy) {
-  train("run", {"--model", "quadratic:dim=10"});
-  EXPECT_THAT(plotted({"run"}), HasSubstr("\nset title 'loss' noenhanced\n"));
-  EXPECT_THAT(refused({"run", "--y", "accuracy"}),
+  train("run", "--model quadratic:dim=10");
+  EXPECT_THAT(plotted("run"), HasSubstr("\nset title 'loss' noenhanced\n"));
+  EXPECT_THAT(refused("run --y accuracy"),
               StartsWith("rubato plot: no run has test_accuracy over samples; accepted: "));
-}
-
-TEST_F(PlotCommandTest, DrawsOverModelledTime) {
-  train("run", {"--clock", "virtual", "--price", "2"});
-  EXPECT_THAT(plotted({"run", "--x", "hours"}), HasSubstr("\nset xlabel 'hours'\n"));
-  EXPECT_THAT(plotted({"run", "--x", "money"}), HasSubstr("\nset xlabel 'money'\n"));
 }
 
 TEST_F(PlotCommandTest, IsDrawnByGnuplot) {
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no gnuplot";
   train("runs/linear");
-  train("runs/root", {"--rule", "root"});
-  const auto drawn = [&](Arguments arguments) {
-    arguments.insert(arguments.begin(), {"plot", "runs", "--y", "loss"});
-    const test::ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 0);
-    EXPECT_EQ(result.err, "");
-    return result.out;
+  train("runs/root", "--rule root");
+  const auto drawn = [&](const Words& arguments) {
+    return printed("plot runs --y loss" + arguments);
   };
   const std::string text = drawn({});
   EXPECT_THAT(text, ContainsRegex("^ +loss\n"));
   EXPECT_THAT(text, AllOf(HasSubstr("*****"), HasSubstr("#########")));
   EXPECT_THAT(text, ContainsRegex("\n +0 +5000 .*\n +samples\n *\\*+ *linear\n *#+ *root\n$"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(test::on_terminal(60, {"plot", "runs"}, folder_.path()), HasSubstr("\x1b["));
-  EXPECT_THAT(test::on_terminal(60, {"plot", "runs"}, folder_.path(), {{"NO_COLOR", "1"}}),
+  EXPECT_THAT(test::on_terminal(60, "plot runs", folder_.path()), HasSubstr("\x1b["));
+  EXPECT_THAT(test::on_terminal(60, "plot runs", folder_.path(), {{"NO_COLOR", "1"}}),
               Not(HasSubstr("\x1b")));
-  EXPECT_EQ(drawn({"--out", "loss.svg", "--gnuplot", "loss.gp"}), "");
-  const std::string svg = test::read_file(folder_.path() / "loss.svg");
+  EXPECT_EQ(drawn("--out loss.svg --gnuplot loss.gp"), "");
+  const std::string svg = content("loss.svg");
   EXPECT_THAT(svg, StartsWith("<?xml"));
   EXPECT_THAT(svg, HasSubstr("<title>linear</title>"));
   EXPECT_THAT(svg, HasSubstr("</svg>"));
   EXPECT_EQ(test::shell("gnuplot loss.gp", folder_.path()).out, svg);
   EXPECT_EQ(test::shell("LC_ALL=C exec \"$0\" plot runs", folder_.path()).err, "");
-  EXPECT_EQ(drawn({"--out", "loss.png"}), "");
-  EXPECT_THAT(test::read_file(folder_.path() / "loss.png"), StartsWith("\x89PNG\r\n\x1a\n"));
-  EXPECT_EQ(drawn({"--out", "loss.pdf"}), "");
-  EXPECT_THAT(test::read_file(folder_.path() / "loss.pdf"), StartsWith("%PDF"));
+  EXPECT_EQ(drawn("--out loss.png"), "");
+  EXPECT_THAT(content("loss.png"), StartsWith("\x89PNG\r\n\x1a\n"));
+  EXPECT_EQ(drawn("--out loss.pdf"), "");
+  EXPECT_THAT(content("loss.pdf"), StartsWith("%PDF"));
 }
 
 TEST_F(PlotCommandTest, SaysThatThereIsNoGnuplot) {
-  train("run", {"--epochs", "1"});
+  train("run", "--epochs 1");
   const test::ProgramResult result =
       test::shell("PATH=/nowhere; exec \"$0\" plot run --out run.svg", folder_.path());
   EXPECT_EQ(result.code, 2);
@@ -125,16 +101,12 @@ TEST_F(PlotCommandTest, SaysThatThereIsNoGnuplot) {
 
 // Each choice is one curve, the mean of its seeds.
 TEST_F(PlotCommandTest, DrawsTheChoicesOfAnExperiment) {
-  const test::ProgramResult compared =
-      test::rubato({"compare", "--model", "softmax", "--rule", "linear,root", "--seed", "1..3",
-                    "--epochs", "2", "--out", "exp", "--quiet"},
-                   folder_.path());
-  ASSERT_EQ(compared.code, 0) << compared.err;
-  const std::string script = plotted({"exp"});
+  succeeds("compare --model softmax --rule linear,root --seed 1..3 --epochs 2 --out exp --quiet");
+  const std::string script = plotted("exp");
   EXPECT_THAT(script,
               ContainsRegex("title ' elastic linear', .*\n.*\n.* title ' elastic root', .*\n.*"
                             "\n.* title ' 128 constant \\(baseline\\)', "));
-  EXPECT_THAT(plotted({"exp/runs/elastic_linear_seed-1", "exp/runs/elastic_root_seed-1"}),
+  EXPECT_THAT(plotted("exp/runs/elastic_linear_seed-1 exp/runs/elastic_root_seed-1"),
               HasSubstr(" title ' elastic_linear_seed-1'"));
 }
 
@@ -148,32 +120,31 @@ TEST_F(PlotCommandTest, NamesChoicesByWhatDiffers) {
                   R"({"kind":"step","step":0,"epoch":0,"batch":64,"cores":2,"loss":1})"
                   "\n");
   }
-  EXPECT_THAT(plotted({"exp", "--y", "loss"}),
+  EXPECT_THAT(plotted("exp --y loss"),
               ContainsRegex("title ' linear', .*\n.*\n.* title ' root', "));
 }
 
 TEST_F(PlotCommandTest, NamesRunsThatItDoesNotDraw) {
-  train("runs/clocked", {"--clock", "virtual"});
+  train("runs/clocked", "--clock virtual");
   train("runs/plain");
-  const test::ProgramResult result = test::rubato({"plot", "runs", "--x", "hours"}, folder_.path());
+  const test::ProgramResult result = rubato("plot runs --x hours");
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.err, "rubato plot: no test_accuracy, % over hours, so not drawn: plain\n");
 }
 
 TEST_F(PlotCommandTest, SaysWhatItCannotPlot) {
-  train("run", {"--epochs", "1"});
+  train("run", "--epochs 1");
   EXPECT_EQ(refused({}),
             "rubato plot: no RUN|EXPERIMENT is given; accepted: rubato plot RUN|EXPERIMENT... "
             "[OPTIONS]\n");
-  EXPECT_THAT(refused({"nowhere"}), StartsWith("rubato plot: nowhere: no such folder; accepted: "));
-  EXPECT_THAT(refused({"run", "--y", "los"}),
+  EXPECT_THAT(refused("nowhere"), StartsWith("rubato plot: nowhere: no such folder; accepted: "));
+  EXPECT_THAT(refused("run --y los"),
               StartsWith("rubato plot: --y: unknown column 'los'; did you mean 'loss'?"));
-  EXPECT_THAT(refused({"run", "--x", "days"}), StartsWith("rubato plot: --x: unknown axis 'days'"));
-  EXPECT_EQ(refused({"run", "--out", "run.gif"}),
+  EXPECT_THAT(refused("run --x days"), StartsWith("rubato plot: --x: unknown axis 'days'"));
+  EXPECT_EQ(refused("run --out run.gif"),
             "rubato plot: --out: 'run.gif' is not a picture; accepted: FILE.svg, FILE.png or "
             "FILE.pdf\n");
-  const test::ProgramResult lost =
-      test::rubato({"plot", "run", "--gnuplot", "nowhere/run.gp"}, folder_.path());
+  const test::ProgramResult lost = rubato("plot run --gnuplot nowhere/run.gp");
   EXPECT_EQ(lost.code, 24);
   EXPECT_THAT(lost.err, HasSubstr("nowhere/run.gp"));
 }

@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -32,7 +31,7 @@ class FinishedRun : public test::ResumedTraining {
     }
     return files;
   }
-  void expect_refused(const std::vector<std::string>& options, const std::string& why) {
+  void expect_refused(const test::Words& options, const std::string& why) {
     const auto before = files("run");
     const ProgramResult result = resume("run", options);
     EXPECT_EQ(result.code, 2);
@@ -42,21 +41,21 @@ class FinishedRun : public test::ResumedTraining {
 };
 
 TEST_F(FinishedRun, WithoutACheckpointIsLeftAlone) {
-  ASSERT_EQ(train({"--epochs=1", "--out=run", "--checkpoint-every=never", "--quiet"}).code, 0);
+  ASSERT_EQ(train("--epochs=1 --out=run --checkpoint-every=never --quiet").code, 0);
   const std::string ended =
       "rubato train: run: the run has ended and left summary.json, but no checkpoint to continue "
       "from; "
       "accepted: a new run, such as rubato train --config run/config.toml\n";
   expect_refused({}, ended);
-  expect_refused({"--epochs=100"}, ended);
-  expect_refused({"--lr=0.5", "--epochs=100"}, ended);
+  expect_refused("--epochs=100", ended);
+  expect_refused("--lr=0.5 --epochs=100", ended);
   // Weights that were saved from a full disk.
   fs::remove(file("run/summary.json"));
   expect_refused({}, "the run has ended and left weights.safetensors, but no checkpoint");
 }
 
 TEST_F(FinishedRun, ThatDivergedWithoutACheckpointIsLeftAlone) {
-  ASSERT_EQ(train({"--epochs=1", "--out=run", "--lr=1e38", "--momentum=0"}).code, 22);
+  ASSERT_EQ(train("--epochs=1 --out=run --lr=1e38 --momentum=0").code, 22);
   ASSERT_FALSE(fs::exists(file("run/checkpoints")));
   expect_refused({}, "the run has ended and left summary.json, but no checkpoint");
 }
@@ -64,15 +63,15 @@ TEST_F(FinishedRun, ThatDivergedWithoutACheckpointIsLeftAlone) {
 // A run that has come to nothing begins anew, but with its own options.
 TEST_F(FinishedRun, OptionsAreComparedWithoutACheckpoint) {
   const ProgramResult killed =
-      train({"--epochs=2", "--out=run", "--checkpoint-every=never", stuck_after_three_steps()},
+      train("--epochs=2 --out=run --checkpoint-every=never" + stuck_after_three_steps(),
             after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
   ASSERT_EQ(killed.signal, SIGKILL);
-  expect_refused({"--lr=0.5"}, "--lr was 0.01, is 0.5\nmay be changed: --on-trace-end, ");
-  expect_refused({"--clip-norm=3"}, "--clip-norm was not set, is 3");
+  expect_refused("--lr=0.5", "--lr was 0.01, is 0.5\nmay be changed: --on-trace-end, ");
+  expect_refused("--clip-norm=3", "--clip-norm was not set, is 3");
   fs::copy(file("data"), file("other"));
-  expect_refused({"--data=mnist:other"}, "--data was mnist:");
-  expect_refused({"--trace=trace.csv"}, "--trace was trace.csv, is ");
-  const std::string config = read_file(file("run/config.toml"));
+  expect_refused("--data=mnist:other", "--data was mnist:");
+  expect_refused("--trace=trace.csv", "--trace was trace.csv, is ");
+  const std::string config = content("run/config.toml");
   folder_.write("run/config.toml", config + "lr\n");
   expect_refused({}, "run/config.toml:");
   fs::remove(file("run/config.toml"));
@@ -80,8 +79,8 @@ TEST_F(FinishedRun, OptionsAreComparedWithoutACheckpoint) {
 }
 
 TEST_F(FinishedRun, WithADamagedConfigurationIsLeftAlone) {
-  ASSERT_EQ(train({"--epochs=1", "--out=run", "--quiet"}).code, 0);
-  const std::string config = read_file(file("run/config.toml"));
+  ASSERT_EQ(train("--epochs=1 --out=run --quiet").code, 0);
+  const std::string config = content("run/config.toml");
   // Within a line, and between two.
   for (const std::size_t length : {config.find("rule") + 3, config.find("rule")}) {
     folder_.write("run/config.toml", config.substr(0, length));
@@ -90,11 +89,10 @@ TEST_F(FinishedRun, WithADamagedConfigurationIsLeftAlone) {
 }
 
 TEST_F(FinishedRun, GoesOnFromANamedCheckpointAndKeepsTheNewerOnes) {
-  ASSERT_EQ(train({"--epochs=2", "--out=whole", "--keep-best", "--quiet"}).code, 0);
-  ASSERT_EQ(train({"--epochs=3", "--out=run", "--keep-best", "--checkpoint-every=4steps",
-                   "--keep=100", "--quiet"})
-                .code,
-            0);
+  ASSERT_EQ(train("--epochs=2 --out=whole --keep-best --quiet").code, 0);
+  ASSERT_EQ(
+      train("--epochs=3 --out=run --keep-best --checkpoint-every=4steps --keep=100 --quiet").code,
+      0);
   const auto before = files("run");
   const ProgramResult result = resume("run/checkpoints/step-8.safetensors", {"--epochs=2"});
   ASSERT_EQ(result.code, 0) << result.err;
@@ -105,7 +103,7 @@ TEST_F(FinishedRun, GoesOnFromANamedCheckpointAndKeepsTheNewerOnes) {
                     HasSubstr("\nepoch 2/2  ")));
   EXPECT_EQ(hash("run"), hash("whole"));
   EXPECT_EQ(metrics("run"), metrics("whole"));
-  EXPECT_EQ(read_file(file("run/best.safetensors")), read_file(file("whole/best.safetensors")));
+  EXPECT_EQ(content("run/best.safetensors"), content("whole/best.safetensors"));
   // What was newer is all there,
   const auto kept = files("run/newer-than-step-8");
   for (const char* name :
@@ -118,9 +116,9 @@ TEST_F(FinishedRun, GoesOnFromANamedCheckpointAndKeepsTheNewerOnes) {
   EXPECT_TRUE(fs::exists(file("run/checkpoints/step-8.safetensors")));
   EXPECT_FALSE(fs::exists(file("run/checkpoints/step-30.safetensors")));
   // and goes on as any run does.
-  const ProgramResult newer = resume("run/newer-than-step-8", {"--epochs=4", "--quiet"});
+  const ProgramResult newer = resume("run/newer-than-step-8", "--epochs=4 --quiet");
   EXPECT_EQ(newer.code, 0) << newer.err;
-  ASSERT_EQ(resume("run", {"--epochs=4", "--quiet"}).code, 0);
+  ASSERT_EQ(resume("run", "--epochs=4 --quiet").code, 0);
   EXPECT_EQ(hash("run/newer-than-step-8"), hash("run"));
   EXPECT_EQ(metrics("run/newer-than-step-8"), metrics("run"));
   // Back once more: another folder.
@@ -129,14 +127,14 @@ TEST_F(FinishedRun, GoesOnFromANamedCheckpointAndKeepsTheNewerOnes) {
 }
 
 TEST_F(FinishedRun, TheNewestCheckpointByNameIsNothingSpecial) {
-  ASSERT_EQ(train({"--epochs=1", "--out=run", "--quiet"}).code, 0);
+  ASSERT_EQ(train("--epochs=1 --out=run --quiet").code, 0);
   EXPECT_EQ(resume("run/checkpoints/step-10.safetensors", {"--epochs=2"}).code, 0);
   EXPECT_FALSE(fs::exists(file("run/newer-than-step-10")));
 }
 
 TEST_F(FinishedRun, ANamedCheckpointHasToBeThereAndGood) {
-  ASSERT_EQ(train({"--epochs=1", "--out=run", "--checkpoint-every=4steps", "--quiet"}).code, 0);
-  const auto error = [&](const std::string& name, const std::vector<std::string>& more = {}) {
+  ASSERT_EQ(train("--epochs=1 --out=run --checkpoint-every=4steps --quiet").code, 0);
+  const auto error = [&](const std::string& name, const test::Words& more = {}) {
     const auto before = files("run");
     const ProgramResult result = resume("run/checkpoints/" + name, more);
     EXPECT_EQ(result.code, 2);
@@ -151,7 +149,7 @@ TEST_F(FinishedRun, ANamedCheckpointHasToBeThereAndGood) {
   fs::rename(file("data"), file("data_of_the_run"));
   fs::copy(file("data_of_the_run"), file("data"));
   folder_.write("data/t10k-labels-idx1-ubyte",
-                read_file(file("data/t10k-labels-idx1-ubyte")).substr(0, 107) + '\x05');
+                content("data/t10k-labels-idx1-ubyte").substr(0, 107) + '\x05');
   EXPECT_THAT(error("step-4.safetensors"), HasSubstr("not the data of the run"));
   fs::remove_all(file("data"));
   fs::rename(file("data_of_the_run"), file("data"));
@@ -164,16 +162,10 @@ class LostOutput : public test::ResumedTraining {
  protected:
   ProgramResult train_into(const std::string& to, const std::string& before = "",
                            const std::string& options = "--epochs=3") {
-    return test::run_program(
-        "/bin/bash",
-        {"-c",
-         before +
-             "exec \"$0\" train --data=mnist:data --model=softmax --trace=trace.csv --minibatch=8 "
-             "--on-trace-end=cycle --rule=adascale --lookahead=3 --out=run "
-             "--checkpoint-every=never --log-steps=1 " +
-             options + " " + to,
-         RUBATO_PROGRAM},
-        folder_.path());
+    return test::shell(fmt::format("{}exec \"$0\" {} --out=run --checkpoint-every=never "
+                                   "--log-steps=1 {} {}",
+                                   before, kOptions, options, to),
+                       folder_.path());
   }
   void expect_goes_on(const ProgramResult& result, const std::string& why) {
     EXPECT_EQ(result.signal, 0);
@@ -181,7 +173,7 @@ class LostOutput : public test::ResumedTraining {
     EXPECT_EQ(result.err, "rubato train: cannot write the output: " + why +
                               "; to continue: rubato train --resume run\n");
     EXPECT_FALSE(fs::exists(file("run/weights.safetensors")));
-    ASSERT_EQ(train({"--epochs=3", "--out=whole", "--quiet"}).code, 0);
+    ASSERT_EQ(train("--epochs=3 --out=whole --quiet").code, 0);
     EXPECT_EQ(resume("run", {"--quiet"}).code, 0);
     EXPECT_EQ(hash("run"), hash("whole"));
     EXPECT_EQ(metrics("run"), metrics("whole"));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -11,7 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/run_program.hpp"
 #include "app/small_training.hpp"
 
 namespace rubato::test {
@@ -27,29 +25,25 @@ class ResumedTraining : public SmallTraining {
     write_trace({8, 16, 32, 40, 64, 8, 16, 32, 40, 64});
   }
 
-  ProgramResult train(std::vector<std::string> more, const WhileRunning& during = {}) {
-    std::vector<std::string> arguments{
-        "train",         "--data=mnist:data",    "--model=softmax", "--trace=trace.csv",
-        "--minibatch=8", "--on-trace-end=cycle", "--threads=2",     "--rule=adascale",
-        "--lookahead=3"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return rubato(arguments, folder_.path(), during);
+  // The options but for --epochs and --out.
+  static constexpr const char* kOptions =
+      "train --data=mnist:data --model=softmax --trace=trace.csv --minibatch=8 "
+      "--on-trace-end=cycle --threads=2 --rule=adascale --lookahead=3 ";
+
+  [[nodiscard]] ProgramResult train(const Words& more, const WhileRunning& during = {}) const {
+    return rubato(kOptions + more, during);
+  }
+  [[nodiscard]] ProgramResult resume(const std::string& run, const Words& more = {}) const {
+    return rubato(Words{"train", "--resume", run} + more);
   }
   // The fourth step is the first one to have a fifth core, which takes many seconds for each of its
   // minibatches.
-  static std::string stuck_after_three_steps() { return "--straggler=core=4,factor=1e6"; }
-  ProgramResult resume(const std::string& run, std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"train", "--resume", run});
-    return rubato(more, folder_.path());
-  }
-
+  static std::string stuck_after_three_steps() { return " --straggler=core=4,factor=1e6"; }
   // The metrics without who computed them, and how long it took.
   [[nodiscard]] std::vector<nlohmann::json> metrics(const std::string& run) const {
-    std::vector<nlohmann::json> lines;
-    std::ifstream in(file(run) / "metrics.jsonl");
-    for (std::string line; std::getline(in, line);) {
-      lines.push_back(nlohmann::json::parse(line));
-      for (const char* key : {"seconds", "substeps", "cores"}) lines.back().erase(key);
+    std::vector<nlohmann::json> lines = records(run);
+    for (nlohmann::json& line : lines) {
+      for (const char* key : {"seconds", "substeps", "cores"}) line.erase(key);
     }
     return lines;
   }

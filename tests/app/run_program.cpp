@@ -1,5 +1,7 @@
 #include "app/run_program.hpp"
 
+#include <sstream>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,6 +12,19 @@
 #include "support/temp_folder.hpp"
 
 namespace rubato::test {
+
+Words::Words(const std::string& text) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (word.front() == '\'') word = word.substr(1, word.size() - 2);
+    words_.push_back(word);
+  }
+}
+
+Words operator+(Words words, const Words& more) {
+  words.words_.insert(words.words_.end(), more.words_.begin(), more.words_.end());
+  return words;
+}
 
 pid_t start_program(std::vector<std::string> arguments, const std::filesystem::path& folder,
                     const std::filesystem::path& out, const std::filesystem::path& err) {
@@ -37,16 +52,14 @@ pid_t start_program(std::vector<std::string> arguments, const std::filesystem::p
   return process;
 }
 
-ProgramResult run_program(const std::filesystem::path& program,
-                          const std::vector<std::string>& arguments,
+ProgramResult run_program(const std::filesystem::path& program, const Words& arguments,
                           const std::filesystem::path& folder, const WhileRunning& during) {
   const TempFolder outputs;
   const std::filesystem::path out = outputs.path() / "out";
   const std::filesystem::path err = outputs.path() / "err";
-  std::vector<std::string> all{program.string()};
-  all.insert(all.end(), arguments.begin(), arguments.end());
   ProgramResult result;
-  if (const pid_t child = start_program(all, folder, out, err); child != 0) {
+  const Words all = Words{program.string()} + arguments;
+  if (const pid_t child = start_program(all.all(), folder, out, err); child != 0) {
     if (during) during(child, err);
     int status = 0;
     waitpid(child, &status, 0);
@@ -58,7 +71,7 @@ ProgramResult run_program(const std::filesystem::path& program,
   return result;
 }
 
-ProgramResult rubato(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+ProgramResult rubato(const Words& arguments, const std::filesystem::path& folder,
                      const WhileRunning& during) {
   return run_program(RUBATO_PROGRAM, arguments, folder, during);
 }

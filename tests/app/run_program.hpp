@@ -2,12 +2,31 @@
 
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
 
 namespace rubato::test {
+
+/// The words of a command, as a list or as a text that a shell would divide at its blanks; quotes
+/// are around whole words.
+class Words {
+ public:
+  Words(std::initializer_list<std::string> words) : words_(words) {}
+  Words(std::vector<std::string> words) : words_(std::move(words)) {}
+  Words(const std::string& text);
+  Words(const char* text) : Words(std::string(text)) {}
+
+  [[nodiscard]] const std::vector<std::string>& all() const { return words_; }
+  /// The words of both.
+  friend Words operator+(Words words, const Words& more);
+
+ private:
+  std::vector<std::string> words_;
+};
 
 /// What a program did.
 struct ProgramResult {
@@ -31,12 +50,12 @@ using WhileRunning = std::function<void(pid_t process, const std::filesystem::pa
 
 /// Runs `program` with `arguments` in `folder`, without input, and waits for its end.
 [[nodiscard]] ProgramResult run_program(const std::filesystem::path& program,
-                                        const std::vector<std::string>& arguments,
+                                        const Words& arguments,
                                         const std::filesystem::path& folder = ".",
                                         const WhileRunning& during = {});
 
 /// Runs the rubato of this build.
-[[nodiscard]] ProgramResult rubato(const std::vector<std::string>& arguments,
+[[nodiscard]] ProgramResult rubato(const Words& arguments,
                                    const std::filesystem::path& folder = ".",
                                    const WhileRunning& during = {});
 

@@ -3,15 +3,12 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
-#include "app/run_program.hpp"
+#include "app/command_test.hpp"
 #include "support/idx_images.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -21,7 +18,7 @@ using testing::StartsWith;
 
 constexpr const char* kPython = "/usr/bin/python3";
 
-class ScriptCommand : public testing::Test {
+class ScriptCommand : public test::CommandTest {
  protected:
   void SetUp() override {
     test::write_idx_images(folder_, "data", "train", 640, 28);
@@ -30,43 +27,27 @@ class ScriptCommand : public testing::Test {
   [[nodiscard]] bool exported() const {
     return test::run_program(kPython, {RUBATO_EXPORT_MODELS, folder_.path().string()}).code == 0;
   }
-  [[nodiscard]] test::ProgramResult rubato(const std::vector<std::string>& arguments,
-                                           const test::WhileRunning& during = {}) const {
-    return test::rubato(arguments, folder_.path(), during);
-  }
   [[nodiscard]] test::ProgramResult train(const std::string& model, const std::string& run,
-                                          std::vector<std::string> more = {},
+                                          const std::string& more = "",
                                           const test::WhileRunning& during = {}) const {
-    const std::vector<std::string> all{"train",     "--data=mnist:data",
-                                       "--quiet",   "--model=script:" + model + ".pt",
-                                       "--out",     run,
-                                       "--trace",   "96",
-                                       "--epochs=2"};
-    more.insert(more.begin(), all.begin(), all.end());
-    return rubato(more, during);
+    return rubato(fmt::format("train --data=mnist:data --quiet --model=script:{}.pt --out={} "
+                              "--trace=96 --epochs=2 {}",
+                              model, run, more),
+                  during);
   }
-  [[nodiscard]] nlohmann::json summary(const std::string& run) const {
-    return nlohmann::json::parse(test::read_file(folder_.path() / run / "summary.json"));
-  }
-  [[nodiscard]] std::string hash(const std::string& run) const {
-    return summary(run)["weights_sha256"];
-  }
-
-  test::TempFolder folder_;
 };
 
 TEST_F(ScriptCommand, HasTheSameBitsOnAllThreadsAndCoresAndThroughAKill) {
   if (!exported()) GTEST_SKIP() << kPython << " has no module torch here";
   for (const std::string model : {"cnn", "lstm", "transformer"}) {
     SCOPED_TRACE(model);
-    ASSERT_EQ(train(model, model, {"--threads=1", "--cores=1"}).code, 0);
-    ASSERT_EQ(train(model, model + "2", {"--threads=2", "--cores=64"}).code, 0);
+    ASSERT_EQ(train(model, model, "--threads=1 --cores=1").code, 0);
+    ASSERT_EQ(train(model, model + "2", "--threads=2 --cores=64").code, 0);
     EXPECT_EQ(hash(model + "2"), hash(model));
-    ASSERT_EQ(train(model, model + "4", {"--threads=4", "--cores=8", "--assignment=strided"}).code,
-              0);
+    ASSERT_EQ(train(model, model + "4", "--threads=4 --cores=8 --assignment=strided").code, 0);
     EXPECT_EQ(hash(model + "4"), hash(model));
     const auto killed =
-        train(model, model + "-killed", {"--checkpoint-every=1steps"},
+        train(model, model + "-killed", "--checkpoint-every=1steps",
               [&](pid_t process, const std::filesystem::path&) {
                 const auto checkpoint =
                     folder_.path() / (model + "-killed") / "checkpoints" / "step-4.safetensors";
@@ -74,8 +55,7 @@ TEST_F(ScriptCommand, HasTheSameBitsOnAllThreadsAndCoresAndThroughAKill) {
                 kill(process, SIGKILL);
               });
     ASSERT_TRUE(killed.signal == SIGKILL || killed.code == 0);
-    const auto resumed = rubato({"train", "--resume", model + "-killed", "--quiet"});
-    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    succeeds("train --quiet --resume " + model + "-killed");
     EXPECT_EQ(hash(model + "-killed"), hash(model));
   }
 }
@@ -151,10 +131,10 @@ print(largest(ours, before))
   for (const std::string model : {"cnn", "lstm", "transformer"}) {
     SCOPED_TRACE(model);
     const auto result = train(model + "-plain", model,
-                              {"--data=tensors:batch.pt", "--trace=32", "--ref-batch=32",
-                               "--minibatch=32", "--epochs=20", "--lr=0.05"});
+                              "--data=tensors:batch.pt --trace=32 --ref-batch=32 --minibatch=32 "
+                              "--epochs=20 --lr=0.05");
     ASSERT_EQ(result.code, 0) << result.err;
-    const auto python = test::run_program(kPython, {"compare.py", model}, folder_.path());
+    const auto python = test::run_program(kPython, "compare.py " + model, folder_.path());
     ASSERT_EQ(python.code, 0) << python.err;
     EXPECT_LT(std::stod(python.out), 1e-4);
     EXPECT_GT(std::stod(python.out.substr(python.out.find('\n'))), 1e-2) << "it was trained";
@@ -174,9 +154,8 @@ TEST_F(ScriptCommand, SaysWhatIsWrongWithAFile) {
               StartsWith("rubato train: --model: text.pt: cannot be read as TorchScript"));
   EXPECT_THAT(text.err, HasSubstr("it is not a zip archive; accepted: what torch.jit.script()"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
-  const auto named = rubato({"train", "--model", "text.pt"});
-  EXPECT_EQ(named.code, 2);
-  EXPECT_THAT(named.err, HasSubstr("'text.pt' is a file; did you mean 'script:text.pt'?"));
+  EXPECT_THAT(refusal("train --model text.pt"),
+              HasSubstr("'text.pt' is a file; did you mean 'script:text.pt'?"));
 }
 
 }  // namespace

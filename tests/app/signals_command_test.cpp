@@ -3,7 +3,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,33 +26,19 @@ using testing::HasSubstr;
 
 class Signals : public test::ResumedTraining {
  protected:
-  [[nodiscard]] static std::vector<std::string> options(std::vector<std::string> more) {
-    more.insert(more.begin(), {"train", "--data=mnist:data", "--model=softmax", "--trace=trace.csv",
-                               "--minibatch=8", "--on-trace-end=cycle", "--threads=2",
-                               "--rule=adascale", "--lookahead=3", "--checkpoint-every=never"});
-    return more;
+  [[nodiscard]] static std::string options(const std::string& more) {
+    return kOptions + ("--checkpoint-every=never " + more);
   }
   // Without an end, so that signals find it at work, and slow, so that it does not come far.
-  [[nodiscard]] static std::vector<std::string> endless(const std::string& run,
-                                                        const std::vector<std::string>& more = {}) {
-    std::vector<std::string> all =
-        options({"--epochs=1000000", "--straggler=core=0,factor=300", "--out=" + run, "--quiet"});
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+  [[nodiscard]] static std::string endless(const std::string& run) {
+    return options("--epochs=1000000 --straggler=core=0,factor=300 --quiet --out=" + run);
   }
   // In its fourth step for as long as it matters.
-  [[nodiscard]] static std::vector<std::string> stuck(const std::string& run) {
-    return options({"--epochs=1", "--out=" + run, "--quiet", stuck_after_three_steps()});
-  }
-  static void wait_until(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + test::kPatience;
-    while (!condition() && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(milliseconds(5));
-    }
-    EXPECT_TRUE(condition());
+  [[nodiscard]] static std::string stuck(const std::string& run) {
+    return options("--epochs=1 --quiet --out=" + run + stuck_after_three_steps());
   }
   void wait_for_lines(const std::string& run, std::size_t lines) const {
-    wait_until([&] { return metrics_lines(run) >= lines; });
+    test::wait_until([&] { return metrics_lines(run) >= lines; });
   }
   [[nodiscard]] std::vector<std::string> checkpoints(const std::string& run) const {
     std::vector<std::string> names;
@@ -69,10 +54,9 @@ class Signals : public test::ResumedTraining {
   void expect_one_run(const std::string& run) {
     const std::string epochs =
         fmt::format("--epochs={}", metrics(run).back()["epoch"].get<std::int64_t>() + 2);
-    const ProgramResult result = resume(run, {epochs, "--straggler=core=0,factor=1", "--quiet"});
+    const ProgramResult result = resume(run, epochs + " --straggler=core=0,factor=1 --quiet");
     EXPECT_EQ(result.code, 0) << result.err;
-    ASSERT_EQ(test::rubato(options({epochs, "--out=whole-" + run, "--quiet"}), folder_.path()).code,
-              0);
+    succeeds(options(epochs + " --quiet --out=whole-" + run));
     EXPECT_EQ(hash(run), hash("whole-" + run));
     EXPECT_EQ(metrics(run), metrics("whole-" + run));
   }
@@ -99,20 +83,17 @@ TEST_F(Signals, ThatCouldEndItLeaveACheckpoint) {
 
 // Whoever starts it with nohup wants it to go on.
 TEST_F(Signals, ThatAreIgnoredStayIgnored) {
-  const ProgramResult result = test::run_program(
-      "/bin/sh",
-      {"-c",
-       "trap '' HUP; \"$0\" train --data=mnist:data --model=softmax --trace=trace.csv "
-       "--minibatch=8 --on-trace-end=cycle --epochs=1000000 --out=run --quiet & "
-       "while ! [ -s run/metrics.jsonl ]; do sleep 0.05; done; kill -HUP $!; sleep 0.3; kill $!; "
-       "wait $!",
-       RUBATO_PROGRAM},
-      folder_.path());
+  const ProgramResult result =
+      test::shell(fmt::format("trap '' HUP; \"$0\" {} --epochs=1000000 --out=run --quiet & "
+                              "while ! [ -s run/metrics.jsonl ]; do sleep 0.05; done; "
+                              "kill -HUP $!; sleep 0.3; kill $!; wait $!",
+                              kOptions),
+                  folder_.path());
   EXPECT_EQ(result.code, 143) << result.err;
 }
 
 TEST_F(Signals, AClosedTerminalIsOne) {
-  test::TerminalProgram program(80, options({"--epochs=1000000", "--out=run"}), folder_.path());
+  test::TerminalProgram program(80, options("--epochs=1000000 --out=run"), folder_.path());
   ASSERT_TRUE(program.read_until([&](std::string_view) { return metrics_lines("run") >= 5; }));
   program.hang_up();
   EXPECT_EQ(program.finish(), 129);
@@ -121,28 +102,22 @@ TEST_F(Signals, AClosedTerminalIsOne) {
 
 // By Eigen, by libtorch, and where the weights are rounded to half precision in a step.
 TEST_F(Signals, SaveTheStateBeforeAStepAtOnce) {
-  for (const std::vector<std::string>& more :
-       {std::vector<std::string>{},
-        {"--model=mlp:hidden=8", "--engine=libtorch", "--optimizer=adam"},
-        {"--model=mlp:hidden=8", "--engine=libtorch", "--precision=fp16"}}) {
-    SCOPED_TRACE(more.empty() ? "" : more.back());
+  for (const std::string more : {"", " --model=mlp:hidden=8 --engine=libtorch --optimizer=adam",
+                                 " --model=mlp:hidden=8 --engine=libtorch --precision=fp16"}) {
+    SCOPED_TRACE(more);
     fs::remove_all(file("run"));
     fs::remove_all(file("whole"));
-    std::vector<std::string> command = stuck("run");
-    command.insert(command.end(), more.begin(), more.end());
-    BackgroundProgram program(command, folder_.path());
+    BackgroundProgram program(stuck("run") + more, folder_.path());
     wait_for_lines("run", 3);
     program.signal(SIGTERM);
-    wait_until([&] { return !checkpoints("run").empty(); });
+    test::wait_until([&] { return !checkpoints("run").empty(); });
     EXPECT_THAT(checkpoints("run"), testing::ElementsAre("step-3.safetensors")) << program.output();
     EXPECT_TRUE(program.runs());
     // The supervisor's patience is at its end.
     program.end(SIGKILL);
-    const ProgramResult result = resume("run", {"--straggler=core=4,factor=1", "--quiet"});
+    const ProgramResult result = resume("run", "--straggler=core=4,factor=1 --quiet");
     EXPECT_EQ(result.code, 0) << result.err;
-    std::vector<std::string> whole = options({"--epochs=1", "--out=whole", "--quiet"});
-    whole.insert(whole.end(), more.begin(), more.end());
-    ASSERT_EQ(test::rubato(whole, folder_.path()).code, 0);
+    succeeds(options("--epochs=1 --out=whole --quiet") + more);
     EXPECT_EQ(hash("run"), hash("whole"));
     EXPECT_EQ(metrics("run"), metrics("whole"));
   }
@@ -156,7 +131,7 @@ TEST_F(Signals, OfOneRequestCountOnce) {
     program.signal(SIGINT);
     std::this_thread::sleep_for(milliseconds(50));
   }
-  wait_until([&] { return !checkpoints("run").empty(); });
+  test::wait_until([&] { return !checkpoints("run").empty(); });
   EXPECT_TRUE(program.runs());
   std::this_thread::sleep_for(milliseconds(1100));
   program.end(SIGTERM);
@@ -168,7 +143,7 @@ TEST_F(Signals, Usr1SavesAndTheRunGoesOn) {
   wait_for_lines("run", 5);
   for (std::size_t i = 1; i <= 2; ++i) {
     program.signal(SIGUSR1);
-    wait_until([&] { return checkpoints("run").size() >= i; });
+    test::wait_until([&] { return checkpoints("run").size() >= i; });
     wait_for_lines("run", metrics_lines("run") + 5);
   }
   EXPECT_TRUE(program.runs());
@@ -179,14 +154,12 @@ TEST_F(Signals, Usr1SavesAndTheRunGoesOn) {
   BackgroundProgram slow(stuck("slow"), folder_.path());
   wait_for_lines("slow", 3);
   slow.signal(SIGUSR1);
-  wait_until([&] { return !checkpoints("slow").empty(); });
+  test::wait_until([&] { return !checkpoints("slow").empty(); });
   EXPECT_THAT(checkpoints("slow"), testing::ElementsAre("step-3.safetensors"));
 }
 
-// --- --continue
-
 TEST_F(Signals, TheSameCommandBeginsAndGoesOn) {
-  const std::vector<std::string> command = endless("run", {"--continue"});
+  const std::string command = endless("run") + " --continue";
   std::size_t lines = 0;
   for (int i = 0; i < 3; ++i) {
     BackgroundProgram program(command, folder_.path());
@@ -197,19 +170,14 @@ TEST_F(Signals, TheSameCommandBeginsAndGoesOn) {
   }
   expect_one_run("run");
   // One that is complete is no mistake.
-  const ProgramResult complete = test::rubato(
-      options({fmt::format("--epochs={}", metrics("run").back()["epoch"].get<int>() + 1),
-               "--out=run", "--continue", "--quiet"}),
-      folder_.path());
-  EXPECT_EQ(complete.code, 0) << complete.err;
+  succeeds(options(fmt::format("--epochs={} --out=run --continue --quiet",
+                               metrics("run").back()["epoch"].get<int>() + 1)));
   EXPECT_EQ(hash("run"), hash("whole-run"));
 }
 
 TEST_F(Signals, TheSameCommandBeginsAnewWhatHasComeToNothing) {
-  const auto command = [&](const std::string& out) {
-    return options({"--epochs=1", "--out=" + out, "--continue", "--quiet"});
-  };
-  ASSERT_EQ(test::rubato(command("whole"), folder_.path()).code, 0);
+  const std::string command = options("--epochs=1 --continue --quiet --out=");
+  succeeds(command + "whole");
   {
     BackgroundProgram program(endless("run"), folder_.path());
     wait_for_lines("run", 5);
@@ -217,31 +185,27 @@ TEST_F(Signals, TheSameCommandBeginsAnewWhatHasComeToNothing) {
   }
   fs::remove(file("run") / "metrics.jsonl");
   {
-    BackgroundProgram program(endless("run", {"--continue"}), folder_.path());
+    BackgroundProgram program(endless("run") + " --continue", folder_.path());
     wait_for_lines("run", 5);
     program.end(SIGTERM);
     EXPECT_EQ(program.code(), 143) << program.output();
   }
   // Killed while it made the folder.
   fs::create_directory(file("begun"));
-  const ProgramResult begun = test::rubato(command("begun"), folder_.path());
-  EXPECT_EQ(begun.code, 0) << begun.err;
+  succeeds(command + "begun");
   EXPECT_EQ(hash("begun"), hash("whole"));
 }
 
 TEST_F(Signals, TheSameCommandIsTheSameRun) {
-  const auto run = [&](std::vector<std::string> more) {
-    more.insert(more.end(), {"--epochs=1", "--quiet"});
-    return test::rubato(options(more), folder_.path());
-  };
-  ASSERT_EQ(run({"--out=run", "--continue"}).code, 0);
-  const ProgramResult other = run({"--out=run", "--continue", "--lr=0.5"});
-  EXPECT_EQ(other.code, 2);
-  EXPECT_THAT(other.err, HasSubstr("--lr was 0.01, is 0.5"));
-  EXPECT_THAT(run({"--continue"}).err, HasSubstr("accepted: with --out FOLDER, without --resume"));
-  EXPECT_THAT(run({"--out=run"}).err, HasSubstr("--out: 'run' exists already"));
-  EXPECT_THAT(test::rubato({"train", "--resume=run", "--continue"}, folder_.path()).err,
-              HasSubstr("accepted: with --out FOLDER, without --resume"));
+  const std::string command = options("--epochs=1 --quiet ");
+  succeeds(command + "--out=run --continue");
+  EXPECT_THAT(refusal(command + "--out=run --continue --lr=0.5"),
+              HasSubstr("--lr was 0.01, is 0.5"));
+  EXPECT_THAT(refusal(command + "--out=run"), HasSubstr("--out: 'run' exists already"));
+  for (const std::string& alone : {command, std::string("train --resume=run ")}) {
+    EXPECT_THAT(refusal(alone + "--continue"),
+                HasSubstr("accepted: with --out FOLDER, without --resume"));
+  }
 }
 
 }  // namespace

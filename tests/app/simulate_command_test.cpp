@@ -1,11 +1,9 @@
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "app/run_program.hpp"
-#include "support/temp_folder.hpp"
+#include "app/command_test.hpp"
 
 namespace rubato {
 namespace {
@@ -13,33 +11,22 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class SimulateCommand : public testing::Test {
+class SimulateCommand : public test::CommandTest {
  protected:
-  [[nodiscard]] std::string printed(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), "simulate");
-    const test::ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 0) << result.err;
-    EXPECT_EQ(result.err, "");
-    return result.out;
+  [[nodiscard]] std::string printed(const test::Words& arguments) const {
+    return CommandTest::printed("simulate" + arguments);
   }
-  [[nodiscard]] nlohmann::json json_of(std::vector<std::string> arguments) const {
-    arguments.emplace_back("--json");
-    return nlohmann::json::parse(printed(arguments));
+  [[nodiscard]] nlohmann::json json_of(const test::Words& arguments) const {
+    return nlohmann::json::parse(printed("--json" + arguments));
   }
-  [[nodiscard]] std::string error(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), "simulate");
-    const test::ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 2);
-    EXPECT_EQ(result.out, "");
-    return result.err;
+  [[nodiscard]] std::string error(const test::Words& arguments) const {
+    return refusal("simulate" + arguments);
   }
-
-  const test::TempFolder folder_;
 };
 
 // By hand: 12,000 samples are 375 steps of one minibatch of 32 on one core, 2 s each.
 TEST_F(SimulateCommand, SaysWhatATrainingTakes) {
-  EXPECT_EQ(printed({"--trace=32", "--cores=1", "--epochs=2", "--cluster=substep=2", "--price=3"}),
+  EXPECT_EQ(printed("--trace=32 --cores=1 --epochs=2 --cluster=substep=2 --price=3"),
             "epochs  steps  mean batch  cores   time  core-hours  money  idle  lost  restarting  "
             "restarts\n"
             "     2    750          32      1  25:00      0.4167   1.25   0 s   0 s         0 s  "
@@ -48,9 +35,9 @@ TEST_F(SimulateCommand, SaysWhatATrainingTakes) {
 
 // 375 minibatches a pass: eight cores take 46 of a step of 8 minibatches each, four take two turns.
 TEST_F(SimulateCommand, ComparesAllCombinations) {
-  const auto runs =
-      json_of({"--trace=256", "--epochs=1", "--cores=4,8", "--cluster=substep=1,bytes=0",
-               "--cluster", "substep=10,update=1,bytes=0", "--price", "3600"});
+  const auto runs = json_of(
+      "--trace=256 --epochs=1 --cores=4,8 --cluster=substep=1,bytes=0 --cluster "
+      "substep=10,update=1,bytes=0 --price 3600");
   ASSERT_EQ(runs.size(), 4U);
   const auto run = [&](std::size_t i, const char* cores, const char* cluster, double seconds,
                        double of_cores) {
@@ -71,9 +58,9 @@ TEST_F(SimulateCommand, ComparesAllCombinations) {
 
 TEST_F(SimulateCommand, ReadsDevicesAtTheTimesOfItsSteps) {
   folder_.write("devices.csv", "seconds,count\n0,2\n95,1\n200,0\n250,4\n10000,\n");
-  const std::vector<std::string> arguments{"--trace=devices.csv",
-                                           "--cluster=substep=10,restart=5,bytes=0", "--epochs=1",
-                                           "--samples=1024", "--on-idle=pause,checkpoint"};
+  const test::Words arguments =
+      "--trace=devices.csv --cluster=substep=10,restart=5,bytes=0 --epochs=1 --samples=1024 "
+      "--on-idle=pause,checkpoint";
   const auto runs = json_of(arguments);
   // Nine steps on two devices until 90 s; a tenth is lost at 95 s and begun anew at 100 s on one.
   // Ten of them end at 200 s, with 896 samples. From 250 s on there are four, and 128 more.
@@ -93,8 +80,9 @@ TEST_F(SimulateCommand, ReadsDevicesAtTheTimesOfItsSteps) {
 TEST_F(SimulateCommand, KnowsHowLargeTheGradientOfAModelIs) {
   // 21,900 floats over a link of a byte in a second: two cores, a ring, twice a half.
   const auto seconds = [&](const std::string& model) {
-    return json_of({"--model", model, "--trace=64", "--cores=2", "--samples=64",
-                    "--cluster=substep=1,host-bandwidth=1,host-latency=0"})
+    return json_of("--model " + model +
+                   " --trace=64 --cores=2 --samples=64 "
+                   "--cluster=substep=1,host-bandwidth=1,host-latency=0")
                .at(0)
                .at("clock")
                .at("hours")
@@ -109,9 +97,9 @@ TEST_F(SimulateCommand, KnowsHowLargeTheGradientOfAModelIs) {
 // and 32. A step of two minibatches takes 1 s, an exchange 2 x 0.1 s and 15,736 bytes at 31,440 a
 // second, and two and a half times 31,400 bytes go through memory at 31,400 in a second.
 TEST_F(SimulateCommand, HasHosts) {
-  const std::vector<std::string> arguments{
-      "--model=softmax", "--trace=64", "--cores=2", "--samples=64",
-      "--cluster=substep=1,hosts=2,latency=0.1,bandwidth=31440,memory-bandwidth=31400,update=0.5"};
+  const test::Words arguments =
+      "--model=softmax --trace=64 --cores=2 --samples=64 "
+      "--cluster=substep=1,hosts=2,latency=0.1,bandwidth=31440,memory-bandwidth=31400,update=0.5";
   const auto run = json_of(arguments).at(0);
   // A subtree's sum goes into messages, and one of them to the other host; then two halves are
   // added, and one is given.
@@ -122,17 +110,17 @@ TEST_F(SimulateCommand, HasHosts) {
   const std::string table = printed(arguments);
   EXPECT_THAT(table, HasSubstr("bytes/step"));
   EXPECT_THAT(table, HasSubstr("31,436"));
-  EXPECT_EQ(json_of({"--trace=64", "--samples=64"}).at(0).at("host_bytes_per_step"), 0);
+  EXPECT_EQ(json_of("--trace=64 --samples=64").at(0).at("host_bytes_per_step"), 0);
 }
 
 TEST_F(SimulateCommand, SaysWhatEndsIt) {
-  EXPECT_THAT(printed({"--trace=32", "--cores=1", "--cluster=substep=2", "--hours=0.1"}),
+  EXPECT_THAT(printed("--trace=32 --cores=1 --cluster=substep=2 --hours=0.1"),
               HasSubstr("0.1 hours of the clock reached\n"));
   folder_.write("devices.csv", "seconds,count\n0,2\n95,\n");
-  EXPECT_THAT(printed({"--trace=devices.csv", "--cluster=substep=10", "--on-trace-end=stop"}),
+  EXPECT_THAT(printed("--trace=devices.csv --cluster=substep=10 --on-trace-end=stop"),
               HasSubstr("out of devices\n"));
   folder_.write("rare.csv", "seconds,count\n0,2\n95,0\n100000,2\n100100,\n");
-  const auto run = json_of({"--trace=rare.csv", "--cluster=substep=10", "--hours=0.05"}).at(0);
+  const auto run = json_of("--trace=rare.csv --cluster=substep=10 --hours=0.05").at(0);
   EXPECT_EQ(run.at("ended_by"), "0.05 hours of the clock reached");
   EXPECT_EQ(run.at("clock").at("hours"), 0.05);
   EXPECT_EQ(run.at("clock").at("idle_hours"), 85.0 / 3600);
@@ -140,21 +128,21 @@ TEST_F(SimulateCommand, SaysWhatEndsIt) {
 
 TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
   folder_.write("devices.csv", "seconds,count\n0,2\n95,\n");
-  EXPECT_EQ(error({"--trace=devices.csv", "--cluster=substep=10"}),
+  EXPECT_EQ(error("--trace=devices.csv --cluster=substep=10"),
             "rubato simulate: devices.csv at 90 s, step 10 of the run: the availability ends at 95 "
             "s, and there is more to train; accepted: a longer one, or --on-trace-end hold, cycle "
             "or stop\n");
-  EXPECT_EQ(error({"--trace=devices.csv", "--cluster=substep=100", "--on-trace-end=stop"}),
+  EXPECT_EQ(error("--trace=devices.csv --cluster=substep=100 --on-trace-end=stop"),
             "rubato simulate: --trace devices.csv: there is no step to simulate; accepted: devices "
             "that stay as long as a step takes, within the budget\n");
-  EXPECT_EQ(error({"--cores=4,0"}),
+  EXPECT_EQ(error("--cores=4,0"),
             "rubato simulate: --cores: '0' is out of range; accepted: a whole number from 1 to "
             "1048576\n");
-  EXPECT_THAT(error({"--clock=real"}), StartsWith("rubato simulate: unknown option '--clock"));
-  EXPECT_EQ(error({"--cores=1..999", "--minibatch=1..999"}),
+  EXPECT_THAT(error("--clock=real"), StartsWith("rubato simulate: unknown option '--clock"));
+  EXPECT_EQ(error("--cores=1..999 --minibatch=1..999"),
             "rubato simulate: --minibatch: all combinations are more than 100000 runs; accepted: "
             "fewer values\n");
-  EXPECT_THAT(error({"--money=3"}), HasSubstr("--money: nothing costs anything"));
+  EXPECT_THAT(error("--money=3"), HasSubstr("--money: nothing costs anything"));
 }
 
 // By hand: of two devices one leaves after 200 s, the other after 1000, each in a step of 60 s that
@@ -162,8 +150,8 @@ TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
 TEST_F(SimulateCommand, SaysWhatRestartsTake) {
   folder_.write("leaving.csv", "seconds,count\n0,2\n200,1\n1000,\n");
   EXPECT_THAT(
-      printed({"--model=softmax", "--trace=leaving.csv", "--on-trace-end=stop", "--epochs=1",
-               "--cluster=substep=60,bytes=0,restart=30"}),
+      printed("--model=softmax --trace=leaving.csv --on-trace-end=stop --epochs=1 "
+              "--cluster=substep=60,bytes=0,restart=30"),
       HasSubstr(" idle  lost  restarting  restarts  ended by\n     0     15          38  1 to "
                 "2  17:10      0.3333   0 s  1:10        1:00         2  out of devices\n"));
 }

@@ -1,22 +1,18 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "app/run_program.hpp"
+#include "app/command_test.hpp"
 #include "support/idx_images.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato::test {
 
 /// The program in a folder with a small data set of ten easy classes: 320 training images and 100
 /// test images of 12 x 12.
-class SmallTraining : public testing::Test {
+class SmallTraining : public CommandTest {
  protected:
   void SetUp() override {
     write_idx_images(folder_, "data", "train", 320, 12);
@@ -29,17 +25,6 @@ class SmallTraining : public testing::Test {
     }
     folder_.write("trace.csv", trace);
   }
-  [[nodiscard]] std::filesystem::path file(const std::string& name) const {
-    return folder_.path() / name;
-  }
-  [[nodiscard]] nlohmann::json summary(const std::string& run) const {
-    return nlohmann::json::parse(read_file(file(run) / "summary.json"));
-  }
-  [[nodiscard]] std::string hash(const std::string& run) const {
-    return summary(run)["weights_sha256"];
-  }
-
-  TempFolder folder_;
 };
 
 }  // namespace rubato::test

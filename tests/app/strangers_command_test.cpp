@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -57,18 +56,9 @@ class Crowd {
 
 class StrangersAtTheRendezvous : public test::SmallTraining {
  protected:
-  void wait_until(const std::function<bool()>& condition) const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (std::chrono::steady_clock::now() < end) {
-      if (condition()) return;
-      std::this_thread::sleep_for(milliseconds(20));
-    }
-    FAIL() << "nothing came of it";
-  }
   // How much of them there is, wherever the run has gone on.
   [[nodiscard]] std::size_t metrics() const {
-    return test::read_file(file("run") / "metrics.jsonl").size() +
-           test::read_file(file("run-2") / "metrics.jsonl").size();
+    return content("run/metrics.jsonl").size() + content("run-2/metrics.jsonl").size();
   }
 };
 
@@ -77,52 +67,31 @@ TEST_F(StrangersAtTheRendezvous, StopNobodyFromGoingOn) {
   write_trace({32, 64, 160, 96});
   folder_.write("token", "open sesame\n");
   BackgroundProgram server({"rendezvous", "--port", "0", "--token-file", "token"}, folder_.path());
-  wait_until([&] { return server.output().ends_with('\n'); });
+  test::wait_until([&] { return server.output().ends_with('\n'); });
   const std::string said = server.output();
   const int port = std::stoi(said.substr(said.rfind(' ')));
-  const std::vector<std::string> host{"train",
-                                      "--data",
-                                      "mnist:data",
-                                      "--trace",
-                                      "trace.csv",
-                                      "--on-trace-end",
-                                      "cycle",
-                                      "--minibatch",
-                                      "8",
-                                      "--model",
-                                      "softmax",
-                                      "--threads",
-                                      "1",
-                                      "--epochs",
-                                      "1000000",
-                                      "--hosts",
-                                      "2",
-                                      "--min-hosts",
-                                      "1",
-                                      "--out",
-                                      "run",
-                                      "--rendezvous",
-                                      fmt::format("127.0.0.1:{}/run", port)};
-  std::vector<std::string> with_token = host;
-  with_token.insert(with_token.end(), {"--token-file", "token"});
-
+  const std::string host = fmt::format(
+      "train --data mnist:data --trace trace.csv --on-trace-end cycle --minibatch 8 --model "
+      "softmax "
+      "--threads 1 --epochs 1000000 --hosts 2 --min-hosts 1 --out run --rendezvous "
+      "127.0.0.1:{}/run",
+      port);
+  const std::string with_token = host + " --token-file token";
   std::optional<Crowd> crowd(port);
   BackgroundProgram one(with_token, folder_.path());
   BackgroundProgram other(with_token, folder_.path());
-  wait_until([&] { return metrics() > 0; });
+  test::wait_until([&] { return metrics() > 0; });
   other.end(SIGKILL);
   const std::size_t before = metrics();
-  wait_until([&] { return metrics() > before + 10'000; });
+  test::wait_until([&] { return metrics() > before + 10'000; });
   EXPECT_TRUE(one.runs()) << one.output();
 
-  const auto stranger = test::rubato(host, folder_.path());
-  EXPECT_EQ(stranger.code, 2);
-  EXPECT_EQ(stranger.err,
+  EXPECT_EQ(refusal(host),
             fmt::format("rubato train: cannot reach the rendezvous 127.0.0.1:{}: it is served with "
                         "another token; accepted: the same on all hosts\n",
                         port));
   one.signal(SIGINT);
-  wait_until([&] { return !one.runs(); });
+  test::wait_until([&] { return !one.runs(); });
   EXPECT_THAT(one.code(), testing::AnyOf(130, 143)) << one.output();
   // They have to find it as long as they come.
   crowd.reset();
@@ -134,13 +103,9 @@ TEST_F(StrangersAtTheRendezvous, StopNobodyFromGoingOn) {
 TEST_F(StrangersAtTheRendezvous, AreNotTheHostsThatAreLaunched) {
   write_trace({32, 64});
   folder_.write("token", "open sesame\n");
-  const auto launched = test::rubato(
-      {"launch", "--hosts",      "2",          "--min-hosts", "1",         "--",
-       "train",  "--data",       "mnist:data", "--trace",     "trace.csv", "--on-trace-end",
-       "cycle",  "--minibatch",  "8",          "--model",     "softmax",   "--epochs",
-       "1",      "--token-file", "token",      "--quiet",     "--out",     "run"},
-      folder_.path());
-  EXPECT_EQ(launched.code, 0) << launched.err;
+  succeeds(
+      "launch --hosts 2 --min-hosts 1 -- train --data mnist:data --trace trace.csv --on-trace-end "
+      "cycle --minibatch 8 --model softmax --epochs 1 --token-file token --quiet --out run");
 }
 
 }  // namespace

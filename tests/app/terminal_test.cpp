@@ -19,8 +19,6 @@
 namespace rubato {
 namespace {
 
-using Arguments = std::vector<std::string>;
-
 constexpr std::array<unsigned short, 4> kNarrow{40, 50, 60, 79};
 
 std::vector<std::string> shown_words(const std::string& text) {
@@ -41,25 +39,18 @@ std::vector<std::string> shown_lines(const std::string& text) {
   return lines;
 }
 
-void expect_fitting(const std::string& text, unsigned short columns, const Arguments& arguments) {
+void expect_fitting(const std::string& text, unsigned short columns, const std::string& arguments) {
   for (const std::string& line : shown_lines(text)) {
     // A word that is longer than the terminal is wide has a line of its own.
     if (shown_words(line).size() < 2) continue;
-    EXPECT_LE(width_of(line), columns) << fmt::format("{}", fmt::join(arguments, " ")) << '\n'
-                                       << line;
+    EXPECT_LE(width_of(line), columns) << arguments << '\n' << line;
   }
 }
 
 TEST(NarrowTerminals, HaveTheWordsOfProseInLinesThatFit) {
-  const std::vector<Arguments> all{{"--help"},
-                                   {"trace", "--help"},
-                                   {"train", "--help"},
-                                   {"compare", "--help"},
-                                   {"simulate", "--help"},
-                                   {"bench", "reduce", "--help"},
-                                   {"list"},
-                                   {"list", "rules", "data", "generators"}};
-  for (const Arguments& arguments : all) {
+  for (const char* const arguments :
+       {"--help", "trace --help", "train --help", "compare --help", "simulate --help",
+        "bench reduce --help", "list", "list rules data generators"}) {
     const std::vector<std::string> words = shown_words(test::rubato(arguments).out);
     for (const unsigned short columns : kNarrow) {
       const std::string text = test::on_terminal(columns, arguments);
@@ -72,13 +63,11 @@ TEST(NarrowTerminals, HaveTheWordsOfProseInLinesThatFit) {
 TEST(NarrowTerminals, HaveTablesPlotsAndRunsInLinesThatFit) {
   const test::TempFolder folder;
   for (const unsigned short columns : kNarrow) {
-    const std::vector<Arguments> all{
-        {"plan"},
-        {"simulate", "--model", "softmax", "--cores", "2,8", "--price", "2", "--cluster",
-         "substep=0.01,bytes=87600", "--cluster", "substep=0.02,latency=0.001"},
-        {"trace", "show", "spot:most=16,life=0.2,seed=1"},
-        {"train", "--model", "softmax", "--epochs", "1", "--out", fmt::format("run-{}", columns)}};
-    for (const Arguments& arguments : all) {
+    for (const std::string& arguments :
+         {std::string("plan"), std::string("trace show spot:most=16,life=0.2,seed=1"),
+          std::string("simulate --model softmax --cores 2,8 --price 2 --cluster "
+                      "substep=0.01,bytes=87600 --cluster substep=0.02,latency=0.001"),
+          fmt::format("train --model softmax --epochs 1 --out run-{}", columns)}) {
       expect_fitting(test::on_terminal(columns, arguments, folder.path()), columns, arguments);
     }
   }
@@ -90,8 +79,9 @@ TEST(NarrowTerminals, HaveColumnsThatDoNotFitBelow) {
               testing::AllOf(testing::HasSubstr("\r\nepoch  max  samples  dropped\r\n    1  512  "),
                              testing::HasSubstr("\r\nepoch  utilisation\r\n    1  ")));
   const std::string simulated =
-      test::on_terminal(40, {"simulate", "--model", "softmax", "--cores", "2,8", "--minibatch",
-                             "16,32", "--cluster", "substep=0.01"});
+      test::on_terminal(40,
+                        "simulate --model softmax --cores 2,8 --minibatch 16,32 --cluster "
+                        "substep=0.01");
   std::istringstream lines(simulated);
   int headers = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -106,8 +96,7 @@ TEST(NarrowTerminals, HaveColumnsThatDoNotFitBelow) {
 
 TEST(NarrowTerminals, HaveAnswersOfComparisonsInLinesThatFit) {
   const test::TempFolder folder;
-  const Arguments arguments{"compare", "--model", "softmax", "--epochs", "1", "--rule",
-                            "linear",  "--jobs",  "1",       "--out",    "e"};
+  const std::string arguments = "compare --model softmax --epochs 1 --rule linear --jobs 1 --out e";
   const std::string text = test::on_terminal(40, arguments, folder.path());
   expect_fitting(text, 40, arguments);
   EXPECT_THAT(text, testing::HasSubstr("What one seed cannot show"));
@@ -115,7 +104,7 @@ TEST(NarrowTerminals, HaveAnswersOfComparisonsInLinesThatFit) {
 
 // A file or a pipe takes lines as they are.
 TEST(NarrowTerminals, AreNotPipes) {
-  const std::string text = test::rubato({"plan"}).out;
+  const std::string text = test::rubato("plan").out;
   EXPECT_THAT(text, testing::HasSubstr("median  max  samples  dropped  utilisation\n"));
 }
 

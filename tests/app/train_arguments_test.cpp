@@ -9,7 +9,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
-#include "app/doc_commands.hpp"
+#include "app/run_program.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "config/other_value.hpp"
 #include "runs/config/readings.hpp"
@@ -20,34 +20,25 @@
 namespace rubato::app {
 namespace {
 
-using Arguments = std::vector<std::string>;
+using test::Words;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-TrainArguments parsed(const Arguments& arguments) {
-  return parse_train_arguments(arguments);
+TrainArguments parsed(const Words& arguments, TrainCommand command = TrainCommand::train) {
+  return parse_train_arguments(arguments.all(), command);
 }
 
-std::string error_parsing(const Arguments& arguments) {
-  return test::error_of([&] { return parse_train_arguments(arguments); });
+std::string error_parsing(const Words& arguments, TrainCommand command = TrainCommand::train) {
+  return test::error_of([&] { return parsed(arguments, command); });
 }
 
 // The configuration file of a run in `folder`.
 std::string config_text(const TrainArguments& arguments, const std::filesystem::path& folder) {
   return to_toml(with_paths_from(folder, arguments.run));
 }
-
-class WorkingFolder : public testing::Test {
- protected:
-  void SetUp() override { std::filesystem::current_path(folder_.path()); }
-  void TearDown() override { std::filesystem::current_path(before_); }
-
-  const test::TempFolder folder_;
-  const std::filesystem::path before_ = std::filesystem::current_path();
-};
 
 TEST(TrainArguments, HaveTheOriginalsDefaults) {
   const TrainArguments options = parsed({});
@@ -83,81 +74,49 @@ TEST(TrainArguments, TakeEveryOptionOfARun) {
   const TrainArguments loud = parsed({"--verbose", "--out=" + (folder.path() / "new").string()});
   EXPECT_TRUE(loud.verbose);
   EXPECT_EQ(loud.out, folder.path() / "new");
-  EXPECT_TRUE(parsed({"--quiet"}).quiet);
+  EXPECT_TRUE(parsed("--quiet").quiet);
 }
 
 TEST(TrainArguments, OptimizersHaveTheirUsualMomentum) {
   const auto momentum = [](const char* optimizer) {
-    return optimizer_options(parsed({"--optimizer", optimizer}).run).momentum;
+    return optimizer_options(parsed(Words{"--optimizer", optimizer}).run).momentum;
   };
   EXPECT_EQ(momentum("sgd"), 0.5);
   EXPECT_EQ(momentum("lars"), 0.5);
   EXPECT_EQ(momentum("rmsprop"), 0);
   EXPECT_EQ(momentum("adam"), 0);
   const OptimizerOptions options = optimizer_options(
-      parsed({"--optimizer=rmsprop:alpha=0.9", "--momentum=0.7", "--weight-decay=0.1"}).run);
+      parsed("--optimizer=rmsprop:alpha=0.9 --momentum=0.7 --weight-decay=0.1").run);
   EXPECT_EQ(options.method, OptimizerMethod(RmspropOptions{.alpha = 0.9}));
   EXPECT_EQ(options.momentum, 0.7);
   EXPECT_EQ(options.weight_decay, 0.1);
 }
 
-TEST(TrainArguments, PortableKernelsAreKeptInTheConfiguration) {
+TEST(TrainArguments, PortableKernelsHaveNoBf16) {
   EXPECT_EQ(parsed({}).run.kernels, Kernels::native);
-  EXPECT_EQ(error_parsing({"--kernels=avx2"}),
-            "--kernels: unknown kernels 'avx2'; accepted: native, portable");
   if (cpu_instruction_set() < InstructionSet::avx2) GTEST_SKIP() << "needs AVX2";
-  const test::TempFolder folder;
-  const TrainArguments options = parsed({"--kernels=portable"});
-  EXPECT_EQ(options.run.kernels, Kernels::portable);
-  const std::string config = config_text(options, folder.path() / "run");
-  EXPECT_EQ(parsed({"--config", folder.write("run/config.toml", config)}), options);
-  EXPECT_THAT(error_parsing({"--kernels=portable", "--precision=bf16"}),
+  EXPECT_THAT(error_parsing("--kernels=portable --precision=bf16"),
               HasSubstr("accepted: with --precision full or fp16"));
-  EXPECT_EQ(parsed({"--kernels=portable", "--precision=fp16"}).run.precision, "fp16");
+  EXPECT_EQ(parsed("--kernels=portable --precision=fp16").run.precision, "fp16");
 }
 
 TEST(TrainArguments, SeparateValuesAndTheLastOneCount) {
-  EXPECT_EQ(parsed({"--cores", "4"}).run.cores, 4);
-  EXPECT_EQ(parsed({"--cores", "4", "--cores=5"}).run.cores, 5);
-  EXPECT_FALSE(parsed({"--nesterov", "--nesterov=false"}).run.nesterov);
+  EXPECT_EQ(parsed("--cores 4").run.cores, 4);
+  EXPECT_EQ(parsed("--cores 4 --cores=5").run.cores, 5);
+  EXPECT_FALSE(parsed("--nesterov --nesterov=false").run.nesterov);
 }
 
 TEST(TrainArguments, ConfigurationLeavesOutWhereAndHowLoud) {
   const test::TempFolder folder;
-  const auto file =
-      folder.write("config.toml", config_text(parsed({"--out=new_run", "--quiet"}), folder.path()));
-  EXPECT_EQ(parsed({"--config", file}), TrainArguments{});
-}
-
-TEST_F(WorkingFolder, ConfigurationHasPathsThatSurviveAMove) {
-  folder_.write("data/here", "");
-  folder_.write("run/t.csv", "");
-  const std::string config =
-      config_text(parsed({"--data=mnist:./data", "--trace=run/../run/t.csv"}), "run");
-  const std::string here = std::filesystem::current_path();
-  EXPECT_THAT(config, HasSubstr("data = \"mnist:" + here + "/data\"\n"));
-  EXPECT_THAT(config, HasSubstr("trace = \"t.csv\"\n"));
-}
-
-TEST_F(WorkingFolder, PathsInTheConfigurationAreRelativeToIt) {
-  const auto config =
-      folder_.write("run/config.toml", "trace = \"t.csv\"\ndata = \"mnist:images\"\n");
-  folder_.write("run/images/here", "");
-  folder_.write("images/here", "");
-  const TrainArguments options = parsed({"--config=run/config.toml"});
-  EXPECT_EQ(options.run.trace, "run/t.csv");
-  EXPECT_EQ(options.run.data->path, "run/images");
-  // Those in the arguments are relative to here.
-  const TrainArguments overridden =
-      parsed({"--config=run/config.toml", "--trace=t.csv", "--data=mnist:images"});
-  EXPECT_EQ(overridden.run.trace, "t.csv");
-  EXPECT_EQ(overridden.run.data->path, "images");
+  const std::string file =
+      folder.write("config.toml", config_text(parsed("--out=new_run --quiet"), folder.path()));
+  EXPECT_EQ(parsed("--config " + file), TrainArguments{});
 }
 
 TEST(TrainArguments, ArgumentsOverrideTheConfiguration) {
   const test::TempFolder folder;
-  const auto file = folder.write("c.toml", "cores = 4\nepochs = 9\nnesterov = true\n");
-  const TrainArguments options = parsed({"--cores=5", "--nesterov=false", "--config", file});
+  const std::string file = folder.write("c.toml", "cores = 4\nepochs = 9\nnesterov = true\n");
+  const TrainArguments options = parsed("--cores=5 --nesterov=false --config " + file);
   EXPECT_EQ(options.run.cores, 5);
   EXPECT_EQ(options.run.epochs, 9);
   EXPECT_FALSE(options.run.nesterov);
@@ -183,9 +142,8 @@ struct Refused {
 
 void expect_refused(const std::vector<Refused>& all) {
   for (const auto& [text, cause, accepted] : all) {
-    const Arguments arguments = test::words_of(text);
     const std::string option = text.substr(0, text.find_first_of(" ="));
-    EXPECT_THAT(error_parsing(arguments),
+    EXPECT_THAT(error_parsing(text),
                 AllOf(StartsWith(option + ": " + cause), HasSubstr("accepted: " + accepted)))
         << text;
   }
@@ -210,25 +168,18 @@ TEST(TrainArguments, RejectArgumentsThatWouldDoNothing) {
       {"--on-trace-end=stop --trace=128", "a constant trace has no end", "with a file or elastic"},
       {"--top-k=1000001", "'1000001' is out of range", "a whole number from 0 to 1000000"},
   });
-  for (const Arguments& arguments :
-       {Arguments{"--lookahead=5", "--lookahead-alpha=0.8", "--lookahead-start=after"},
-        {"--patience=2", "--min-delta=0.1"},
-        {"--monitor=*", "--monitor-every=3"},
-        {"--tensorboard", "--histograms=*", "--histograms-every=3"},
-        {"--schedule=exponential", "--schedule-unit=steps"},
-        {"--schedule=plateau+exponential", "--schedule-unit=steps"},
-        {"--watch=train-loss", "--patience=1"},
-        {"--watch=train-loss", "--keep-best"},
-        {"--watch=train-loss", "--schedule=plateau"},
-        {"--no-decay=vectors", "--weight-decay=0.1"},
-        {"--no-decay=vectors", "--optimizer=lars"},
-        {"--no-decay=vectors", "--rule=adascale"},
-        {"--no-decay=vectors", "--rule=lbsgd:warmup=lars"},
-        {"--no-decay=vectors", "--log-noise"},
-        {"--keep=5", "--checkpoint-every=1epochs"},
-        {"--trace=elastic", "--on-trace-end=stop"},
-        {"--top-k=10"}}) {
-    EXPECT_EQ(error_parsing(arguments), "no error") << testing::PrintToString(arguments);
+  for (const char* const arguments :
+       {"--lookahead=5 --lookahead-alpha=0.8 --lookahead-start=after",
+        "--patience=2 --min-delta=0.1", "--monitor=* --monitor-every=3",
+        "--tensorboard --histograms=* --histograms-every=3",
+        "--schedule=exponential --schedule-unit=steps",
+        "--schedule=plateau+exponential --schedule-unit=steps", "--watch=train-loss --patience=1",
+        "--watch=train-loss --keep-best", "--watch=train-loss --schedule=plateau",
+        "--no-decay=vectors --weight-decay=0.1", "--no-decay=vectors --optimizer=lars",
+        "--no-decay=vectors --rule=adascale", "--no-decay=vectors --rule=lbsgd:warmup=lars",
+        "--no-decay=vectors --log-noise", "--keep=5 --checkpoint-every=1epochs",
+        "--trace=elastic --on-trace-end=stop", "--top-k=10"}) {
+    EXPECT_EQ(error_parsing(arguments), "no error") << arguments;
   }
 }
 
@@ -241,17 +192,16 @@ TEST(TrainArguments, InAConfigurationMayDoNothing) {
                    "patience = 3\nmin-delta = 0.5\nmonitor-every = 7\nschedule-unit = \"steps\"\n"
                    "watch = \"train-loss\"\nno-decay = \"vectors\"\nkeep = 3\ntrace = 128\n"
                    "on-trace-end = \"cycle\"\nlog-steps = 7\n");
-  EXPECT_EQ(error_parsing({"--config", config}), "no error");
-  EXPECT_EQ(
-      error_parsing({"--config", config, "--patience=0", "--checkpoint-every=never", "--quiet"}),
-      "no error");
-  EXPECT_THAT(error_parsing({"--config", config, "--patience=0", "--min-delta=1"}),
+  EXPECT_EQ(error_parsing("--config " + config), "no error");
+  EXPECT_EQ(error_parsing("--config " + config + " --patience=0 --checkpoint-every=never --quiet"),
+            "no error");
+  EXPECT_THAT(error_parsing("--config " + config + " --patience=0 --min-delta=1"),
               HasSubstr("nothing stops early"));
 }
 
 TEST(TrainArguments, OfVerifyAreThoseThatItGoesBy) {
-  const auto error = [](const Arguments& arguments) {
-    return test::error_of([&] { return parse_train_arguments(arguments, TrainCommand::verify); });
+  const auto error = [](const Words& arguments) {
+    return error_parsing(arguments, TrainCommand::verify);
   };
   for (const std::string text :
        {"patience=3", "min-delta=1", "keep-best", "top-k=3", "target-accuracy=50",
@@ -261,10 +211,9 @@ TEST(TrainArguments, OfVerifyAreThoseThatItGoesBy) {
     EXPECT_THAT(error({"--" + text}),
                 StartsWith("--" + option + ": `rubato verify` keeps nothing"));
   }
-  EXPECT_EQ(error({"--steps=1"}),
+  EXPECT_EQ(error("--steps=1"),
             "--steps: '1' is out of range; accepted: a whole number from 2 to 1000000000");
-  EXPECT_EQ(error({"--steps=2", "--rule=adascale", "--log-noise", "--faults=rate=0.1"}),
-            "no error");
+  EXPECT_EQ(error("--steps=2 --rule=adascale --log-noise --faults=rate=0.1"), "no error");
   const test::TempFolder folder;
   EXPECT_EQ(error({"--config", folder.write("c.toml", config_text(parsed({}), folder.path()))}),
             "no error");
@@ -282,40 +231,20 @@ TEST(TrainArguments, FaultsAndStragglersNameTheirArguments) {
   });
 }
 
-class RunToResume : public testing::Test {
- protected:
-  RunToResume() { folder_.write("run/config.toml", config_text(parsed({}), run_)); }
-
-  const test::TempFolder folder_;
-  const std::filesystem::path run_ = folder_.path() / "run";
-};
-
-TEST_F(RunToResume, IsAFolderOrOneOfItsCheckpoints) {
-  const TrainArguments options = parsed({"--resume", run_.string(), "--epochs=9"});
-  EXPECT_EQ(options.resume, run_);
-  EXPECT_EQ(options.checkpoint, std::nullopt);
+TEST(TrainArguments, AResumedRunStaysInItsFolderWithItsOptions) {
+  const test::TempFolder folder;
+  const std::string run = folder.path() / "run";
+  folder.write("run/config.toml", config_text(parsed({}), run));
+  const TrainArguments options =
+      parsed("--epochs=9 --resume " + run + "/checkpoints/step-89.safetensors");
+  EXPECT_EQ(options.resume, run);
+  EXPECT_EQ(options.checkpoint, run + "/checkpoints/step-89.safetensors");
   EXPECT_EQ(options.run.epochs, 9);
-  EXPECT_EQ(read_configuration(run_ / "config.toml").epochs, 5);
-  const auto file = run_ / "checkpoints" / "step-89.safetensors";
-  const TrainArguments older = parsed({"--resume=" + file.string()});
-  EXPECT_EQ(older.resume, run_);
-  EXPECT_EQ(older.checkpoint, file);
-}
-
-TEST_F(RunToResume, StaysInItsFolder) {
-  EXPECT_EQ(error_parsing({"--resume", run_.string(), "--out", (folder_.path() / "new").string()}),
+  EXPECT_EQ(read_configuration(run + "/config.toml").epochs, 5);
+  EXPECT_EQ(error_parsing("--resume " + run + " --out " + (folder.path() / "new").string()),
             "--out: a resumed run stays in its folder; accepted: --resume alone");
-  EXPECT_EQ(error_parsing({"--resume", run_.string(), "--config", "c.toml"}),
+  EXPECT_EQ(error_parsing("--resume " + run + " --config c.toml"),
             "--config: --resume has a configuration of its own; accepted: one of them");
-}
-
-TEST_F(WorkingFolder, ACheckpointMayBeNamedFromInsideOfItsRun) {
-  folder_.write("config.toml", "epochs = 3\n");
-  folder_.write("checkpoints/step-1.safetensors", "");
-  EXPECT_EQ(parsed({"--resume=checkpoints/step-1.safetensors"}).resume, ".");
-  std::filesystem::current_path("checkpoints");
-  EXPECT_EQ(parsed({"--resume=step-1.safetensors"}).resume, "..");
-  EXPECT_EQ(parsed({"--resume=./step-1.safetensors"}).run.epochs, 3);
 }
 
 TEST(TrainArguments, RejectWhatIsWrong) {
@@ -387,26 +316,25 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--out /", "'/' exists already", "a folder that does not exist yet"},
   });
   // Messages that do not begin with one option.
-  const std::vector<std::pair<Arguments, std::string>> others{
-      {{"--coers", "4"},
-       "unknown option '--coers'; did you mean '--cores'? see rubato train --help"},
-      {{"--coers=4"}, "unknown option '--coers'; did you mean '--cores'?"},
-      {{"-cores", "4"}, "unknown option '-cores'; did you mean '--cores'?"},
-      {{"--zzzzzzzzzz"}, "unknown option '--zzzzzzzzzz'; see rubato train --help"},
-      {{"-7"}, "unknown option '-7'; see rubato train --help"},
-      {{"mnist"}, "unexpected argument 'mnist'; see rubato train --help"},
-      {{"--quiet", "-"}, "unexpected argument '-'; see rubato train --help"},
-      {{"--cores"}, "--cores needs a value; accepted: --cores N"},
-      {{"--cores="}, "--cores needs a value; accepted: --cores N"},
-      {{"--trace", "--cores", "4"}, "--trace needs a value; accepted: --trace FILE"},
-      {{"--rule=linear-momentum", "--optimizer=adam"}, "--rule linear-momentum: it sums gradients"},
-      {{"--optimizer", "adam", "--nesterov"}, "Nesterov momentum applies to sgd only, not to adam"},
-      {{"--precision=bf16:scale=2"}, "--precision: bf16 takes no arguments, but has 'scale'"},
-      {{"--reduce", "two-level:hosts=2"}, "reducer two-level:hosts=2 does not give the same bits"},
-      {{"--optimizer=sgd:form=mxnet", "--momentum=0"}, "sgd:form=mxnet: there is no momentum"},
-      {{"--data", "/"}, "'/' is a folder; did you mean 'mnist:/', 'cifar10:/' or 'images:/'?"},
+  const std::vector<std::pair<Words, std::string>> others{
+      {"--coers 4", "unknown option '--coers'; did you mean '--cores'? see rubato train --help"},
+      {"--coers=4", "unknown option '--coers'; did you mean '--cores'?"},
+      {"-cores 4", "unknown option '-cores'; did you mean '--cores'?"},
+      {"--zzzzzzzzzz", "unknown option '--zzzzzzzzzz'; see rubato train --help"},
+      {"-7", "unknown option '-7'; see rubato train --help"},
+      {"mnist", "unexpected argument 'mnist'; see rubato train --help"},
+      {"--quiet -", "unexpected argument '-'; see rubato train --help"},
+      {"--cores", "--cores needs a value; accepted: --cores N"},
+      {"--cores=", "--cores needs a value; accepted: --cores N"},
+      {"--trace --cores 4", "--trace needs a value; accepted: --trace FILE"},
+      {"--rule=linear-momentum --optimizer=adam", "--rule linear-momentum: it sums gradients"},
+      {"--optimizer adam --nesterov", "Nesterov momentum applies to sgd only, not to adam"},
+      {"--precision=bf16:scale=2", "--precision: bf16 takes no arguments, but has 'scale'"},
+      {"--reduce two-level:hosts=2", "reducer two-level:hosts=2 does not give the same bits"},
+      {"--optimizer=sgd:form=mxnet --momentum=0", "sgd:form=mxnet: there is no momentum"},
+      {"--data /", "'/' is a folder; did you mean 'mnist:/', 'cifar10:/' or 'images:/'?"},
       {{"--out", ""}, "--out: '' is empty; accepted: a folder that does not exist"},
-      {{"--config", "/no/where"}, "cannot read the configuration /no/where: No such file"}};
+      {"--config /no/where", "cannot read the configuration /no/where: No such file"}};
   for (const auto& [arguments, message] : others) {
     EXPECT_THAT(error_parsing(arguments), HasSubstr(message));
   }

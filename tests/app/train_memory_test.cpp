@@ -1,13 +1,13 @@
 // Trainings that do not get the memory they need.
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -31,12 +31,9 @@ class TrainMemory : public test::SmallTraining {};
 // has room below it.
 TEST_F(TrainMemory, IsRefusedBeforeTheFirstStepWhereItCannotFit) {
   write_trace({12'000});
-  const ProgramResult result = test::run_program(
-      "/bin/bash",
-      {"-c",
-       "ulimit -v 4000000 && exec \"$0\" train --model mlp --trace trace.csv --minibatch 1 "
-       "--reduce sharded --threads 2 --epochs 1 --out run",
-       RUBATO_PROGRAM},
+  const ProgramResult result = test::shell(
+      "ulimit -v 4000000 && exec \"$0\" train --model mlp --trace trace.csv --minibatch 1 "
+      "--reduce sharded --threads 2 --epochs 1 --out run",
       folder_.path());
   EXPECT_EQ(result.code, kExitCode) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("rubato train: training needs 12000 gradient buffers of"),
@@ -49,11 +46,8 @@ TEST_F(TrainMemory, IsRefusedBeforeTheFirstStepWhereItCannotFit) {
 TEST_F(TrainMemory, EndsInOneLineWhereThereIsHardlyRoomForTheLibraries) {
   write_trace({64});
   const auto under_limit = [&](int kibibytes, const std::string& command) {
-    return test::run_program(
-        "/bin/bash",
-        {"-c",
-         "ulimit -v " + std::to_string(kibibytes) + " && exec timeout --signal=KILL 60 " + command,
-         RUBATO_PROGRAM},
+    return test::shell(
+        fmt::format("ulimit -v {} && exec timeout --signal=KILL 60 {}", kibibytes, command),
         folder_.path());
   };
   int refused = 0;
@@ -105,41 +99,17 @@ TEST_F(TrainMemory, ThatRunsOutLeavesACheckpointToGoOnFrom) {
     const rlimit limit{.rlim_cur = now, .rlim_max = now};
     EXPECT_EQ(prlimit(process, RLIMIT_AS, &limit, nullptr), 0);
   };
-  const ProgramResult result = test::rubato({"train",
-                                             "--model",
-                                             "mlp",
-                                             "--engine",
-                                             "libtorch",
-                                             "--trace",
-                                             "trace.csv",
-                                             "--on-trace-end",
-                                             "hold",
-                                             "--minibatch",
-                                             "8",
-                                             "--reduce",
-                                             "sharded",
-                                             "--threads",
-                                             "2",
-                                             "--epochs",
-                                             "1",
-                                             "--checkpoint-every",
-                                             "1steps",
-                                             "--out",
-                                             "run",
-                                             "--cores",
-                                             "40",
-                                             "--straggler",
-                                             "core=39,factor=2000"},
-                                            folder_.path(), take_the_rest);
+  const ProgramResult result = rubato(
+      "train --model mlp --engine libtorch --trace trace.csv --on-trace-end hold --minibatch 8 "
+      "--reduce sharded --threads 2 --epochs 1 --checkpoint-every 1steps --out run --cores 40 "
+      "--straggler core=39,factor=2000",
+      take_the_rest);
   EXPECT_EQ(result.code, kExitCode) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("rubato train: "), HasSubstr("could not be allocated"),
                                 HasSubstr("; to continue: rubato train --resume run"),
                                 Not(HasSubstr("frame #"))));
 
-  const ProgramResult resumed = test::rubato({"train", "--resume", "run", "--checkpoint-every",
-                                              "never", "--straggler", "core=39,factor=1"},
-                                             folder_.path());
-  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  succeeds("train --resume run --checkpoint-every never --straggler core=39,factor=1");
   EXPECT_EQ(summary("run")["epochs"], 1);
 }
 

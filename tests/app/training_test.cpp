@@ -2,13 +2,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/runs/records.hpp>
@@ -16,6 +13,7 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "app/run_program.hpp"
 #include "clients/app/train/terminal_run.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "runs/run/run_request.hpp"
@@ -27,93 +25,93 @@
 namespace rubato::app {
 namespace {
 
-using Arguments = std::vector<std::string>;
+using test::Words;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TrainArguments parsed_options(const Arguments& arguments) {
-  return parse_train_arguments(arguments);
+TrainArguments parsed_options(const Words& arguments) {
+  return parse_train_arguments(arguments.all());
 }
-TrainOptions options_of(const Arguments& arguments) {
+TrainOptions options_of(const Words& arguments) {
   return train_options(parsed_options(arguments).run);
 }
 
 // Every option that the library has: its value by default, and one that was asked for.
 TEST(TrainOptions, AreThoseOfTheCommandLine) {
   struct Case {
-    Arguments arguments;
+    std::string arguments;
     // Whether it is there.
     std::function<bool(const TrainOptions&)> is_there;
   };
   const std::vector<Case> cases{
-      {{"--epochs=7"}, [](const auto& o) { return o.epochs == 7; }},
-      {{"--iterations=12.5"}, [](const auto& o) { return o.budget.iterations == 12.5; }},
-      {{"--samples=512"}, [](const auto& o) { return o.budget.samples == 512; }},
-      {{"--clock=virtual", "--hours=0.5"}, [](const auto& o) { return o.budget.hours == 0.5; }},
-      {{"--clock=virtual", "--price=2", "--money=0.5"},
+      {"--epochs=7", [](const auto& o) { return o.epochs == 7; }},
+      {"--iterations=12.5", [](const auto& o) { return o.budget.iterations == 12.5; }},
+      {"--samples=512", [](const auto& o) { return o.budget.samples == 512; }},
+      {"--clock=virtual --hours=0.5", [](const auto& o) { return o.budget.hours == 0.5; }},
+      {"--clock=virtual --price=2 --money=0.5",
        [](const auto& o) { return o.budget.money == 0.5; }},
-      {{"--minibatch=16"}, [](const auto& o) { return o.minibatch_size == 16; }},
-      {{"--lr=0.125"}, [](const auto& o) { return o.learning_rate == 0.125; }},
-      {{"--ref-batch=64"}, [](const auto& o) { return o.reference_batch_size == 64; }},
-      {{"--rule=root:ramp=3"}, [](const auto& o) { return o.rule == "root:ramp=3"; }},
-      {{"--schedule=cosine:total=5"}, [](const auto& o) { return o.schedule == "cosine:total=5"; }},
-      {{"--schedule=cosine:total=5", "--schedule-unit=samples"},
+      {"--minibatch=16", [](const auto& o) { return o.minibatch_size == 16; }},
+      {"--lr=0.125", [](const auto& o) { return o.learning_rate == 0.125; }},
+      {"--ref-batch=64", [](const auto& o) { return o.reference_batch_size == 64; }},
+      {"--rule=root:ramp=3", [](const auto& o) { return o.rule == "root:ramp=3"; }},
+      {"--schedule=cosine:total=5", [](const auto& o) { return o.schedule == "cosine:total=5"; }},
+      {"--schedule=cosine:total=5 --schedule-unit=samples",
        [](const auto& o) { return o.schedule_unit == ScheduleUnit::samples; }},
-      {{"--watch=test-accuracy", "--keep-best"},
+      {"--watch=test-accuracy --keep-best",
        [](const auto& o) { return o.watch == Metric::test_accuracy; }},
-      {{"--optimizer=rmsprop:alpha=0.5"},
+      {"--optimizer=rmsprop:alpha=0.5",
        [](const auto& o) {
          return o.optimizer == OptimizerOptions{.method = RmspropOptions{.alpha = 0.5}};
        }},
-      {{"--optimizer=lars:trust=0.5,form=pytorch", "--momentum=0.25"},
+      {"--optimizer=lars:trust=0.5,form=pytorch --momentum=0.25",
        [](const auto& o) {
          return o.optimizer ==
                 OptimizerOptions{
                     .method = LarsOptions{.momentum_form = MomentumForm::pytorch, .trust = 0.5},
                     .momentum = 0.25};
        }},
-      {{"--nesterov"},
+      {"--nesterov",
        [](const auto& o) { return method_options<SgdOptions>(o.optimizer.method).nesterov; }},
-      {{"--weight-decay=0.25"}, [](const auto& o) { return o.optimizer.weight_decay == 0.25; }},
-      {{"--lookahead=7"}, [](const auto& o) { return o.lookahead == LookaheadOptions{.k = 7}; }},
-      {{"--lookahead=5", "--lookahead-alpha=0.75"},
+      {"--weight-decay=0.25", [](const auto& o) { return o.optimizer.weight_decay == 0.25; }},
+      {"--lookahead=7", [](const auto& o) { return o.lookahead == LookaheadOptions{.k = 7}; }},
+      {"--lookahead=5 --lookahead-alpha=0.75",
        [](const auto& o) { return o.lookahead == LookaheadOptions{.k = 5, .alpha = 0.75}; }},
-      {{"--lookahead=5", "--lookahead-start=after"},
+      {"--lookahead=5 --lookahead-start=after",
        [](const auto& o) {
          return o.lookahead ==
                 LookaheadOptions{.k = 5, .start = LookaheadStart::after_first_update};
        }},
-      {{"--lookahead=5", "--lookahead-weights=fast"},
+      {"--lookahead=5 --lookahead-weights=fast",
        [](const auto& o) {
          return o.lookahead == LookaheadOptions{.k = 5, .weights = LookaheadWeights::fast};
        }},
-      {{"--clip-norm=2.5"}, [](const auto& o) { return o.clip_norm == 2.5; }},
-      {{"--clip-value=2.5"}, [](const auto& o) { return o.clip_value == 2.5; }},
-      {{"--seed=18446744073709551615"},
+      {"--clip-norm=2.5", [](const auto& o) { return o.clip_norm == 2.5; }},
+      {"--clip-value=2.5", [](const auto& o) { return o.clip_value == 2.5; }},
+      {"--seed=18446744073709551615",
        [](const auto& o) { return o.seed == 18446744073709551615U; }},
-      {{"--top-k=3"}, [](const auto& o) { return o.top_k == 3; }},
-      {{"--log-noise"}, [](const auto& o) { return o.log_noise; }},
-      {{"--log-minibatches"}, [](const auto& o) { return o.log_minibatches; }},
-      {{"--cores=11"}, [](const auto& o) { return o.cores == 11; }},
-      {{"--assignment=strided"}, [](const auto& o) { return o.assignment == Assignment::strided; }},
-      {{"--reduce=sharded"}, [](const auto& o) { return o.reduce == "sharded"; }},
-      {{"--exact=false"}, [](const auto& o) { return !o.exact; }},
-      {{"--fault=core=1,step=2,substep=3+core=4,step=5"},
+      {"--top-k=3", [](const auto& o) { return o.top_k == 3; }},
+      {"--log-noise", [](const auto& o) { return o.log_noise; }},
+      {"--log-minibatches", [](const auto& o) { return o.log_minibatches; }},
+      {"--cores=11", [](const auto& o) { return o.cores == 11; }},
+      {"--assignment=strided", [](const auto& o) { return o.assignment == Assignment::strided; }},
+      {"--reduce=sharded", [](const auto& o) { return o.reduce == "sharded"; }},
+      {"--exact=false", [](const auto& o) { return !o.exact; }},
+      {"--fault=core=1,step=2,substep=3+core=4,step=5",
        [](const auto& o) {
          return o.faults == FaultOptions{.planned = {{CoreRank{1}, StepIndex{1}, 3},
                                                      {CoreRank{4}, StepIndex{4}, 0}}};
        }},
-      {{"--faults=rate=0.25,seed=6"},
+      {"--faults=rate=0.25,seed=6",
        [](const auto& o) { return o.faults == FaultOptions{.rate = 0.25, .seed = 6}; }},
-      {{"--straggler=core=2,factor=1.5"},
+      {"--straggler=core=2,factor=1.5",
        [](const auto& o) {
          return o.stragglers == std::vector<Straggler>{{CoreRank{2}, 1.5}};
        }},
-      {{"--threads=3"}, [](const auto& o) { return o.threads == 3; }}};
+      {"--threads=3", [](const auto& o) { return o.threads == 3; }}};
   // Not what the machine happens to have.
-  const Arguments usual{"--threads=2"};
+  const char* const usual = "--threads=2";
   for (const auto& [arguments, is_there] : cases) {
-    SCOPED_TRACE(testing::PrintToString(arguments));
+    SCOPED_TRACE(arguments);
     EXPECT_FALSE(is_there(options_of(usual))) << "the case shows nothing";
     EXPECT_TRUE(is_there(options_of(arguments)));
     // Through the configuration of the run, as well.
@@ -128,7 +126,7 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
 }
 
 TEST(TrainOptions, MakeAGroupOfEachPattern) {
-  const auto groups = options_of({"--no-decay=conv*,vectors,*.bias", "--weight-decay=0.1"}).groups;
+  const auto groups = options_of("--no-decay=conv*,vectors,*.bias --weight-decay=0.1").groups;
   ASSERT_EQ(groups.size(), 3U);
   EXPECT_EQ(groups[0].name, "conv*");
   EXPECT_EQ(groups[1].name, "vectors");
@@ -140,27 +138,10 @@ TEST(TrainOptions, MakeAGroupOfEachPattern) {
   for (const ParameterGroup& group : groups) EXPECT_EQ(group.options.weight_decay, 0);
 }
 
-// Each value of the configuration comes back as it was asked for.
-TEST(Configuration, KeepsWhatMayNotBeTogether) {
-  const test::TempFolder folder;
-  for (const Arguments& arguments : {Arguments{"--clip-value=0.125"},
-                                     {"--target-accuracy=97.5"},
-                                     {"--target-accuracy=97.5,best"},
-                                     {"--optimizer=adam:beta1=0.8"},
-                                     {"--trace=256"},
-                                     {"--momentum=0"},
-                                     {"--optimizer=sgd:form=mxnet", "--momentum=0.25"}}) {
-    const TrainArguments options = parsed_options(arguments);
-    EXPECT_NE(options, parsed_options({})) << testing::PrintToString(arguments);
-    const std::string config = to_toml(options.run);
-    EXPECT_EQ(parsed_options({"--config", folder.write("config.toml", config)}), options) << config;
-  }
-}
-
 TEST(RunMessages, OpenWithWhatWillBeTrained) {
-  TrainArguments options =
-      parsed_options({"--model=mlp", "--rule=root", "--lr=0.25", "--ref-batch=64", "--threads=3",
-                      "--minibatch=16", "--cores=5", "--seed=9", "--optimizer=adam"});
+  TrainArguments options = parsed_options(
+      "--model=mlp --rule=root --lr=0.25 --ref-batch=64 --threads=3 --minibatch=16 --cores=5 "
+      "--seed=9 --optimizer=adam");
   const auto workload = dense_workload({.model = "quadratic:dim=7,samples=90"});
   const auto opened = [&](const Trace& trace) { return opening(options.run, *workload, trace); };
   EXPECT_EQ(opened(Trace({{32, std::nullopt}}, TraceEnd::hold, "the trace")),
@@ -229,9 +210,8 @@ TEST(RunMessages, SayByHowMuchATargetIsMissed) {
       result.final_test =
           Evaluation{.samples = 1, .loss = 0, .accuracy = last, .top_k_accuracy = {}};
     result.best_test_accuracy = best;
-    Arguments arguments;
-    if (!target.empty()) arguments.push_back("--target-accuracy=" + target);
-    return missed_target(parsed_options(arguments).run, result);
+    return missed_target(parsed_options(target.empty() ? "" : "--target-accuracy=" + target).run,
+                         result);
   };
   EXPECT_EQ(missed("", 0.1, 0.2), std::nullopt);
   EXPECT_EQ(missed("50", 0.5, 0.6), std::nullopt);
@@ -242,7 +222,7 @@ TEST(RunMessages, SayByHowMuchATargetIsMissed) {
   EXPECT_EQ(missed("50", {}, {}), "test accuracy 0.00 % is below --target-accuracy 50 %");
   TrainResult without;
   without.final_test = Evaluation{.samples = 1, .loss = 0, .accuracy = {}, .top_k_accuracy = {}};
-  EXPECT_EQ(missed_target(parsed_options({"--target-accuracy=50"}).run, without),
+  EXPECT_EQ(missed_target(parsed_options("--target-accuracy=50").run, without),
             "--target-accuracy 50 %: the outputs do not tell the classes apart, and have no "
             "accuracy");
 }
@@ -250,14 +230,13 @@ TEST(RunMessages, SayByHowMuchATargetIsMissed) {
 TEST(RunMessages, SayWhatDoesNothing) {
   const Trace silent({{32, std::nullopt}}, TraceEnd::hold, "t");
   const Trace saying({{32, 4}, {32, 6}}, TraceEnd::hold, "t");
-  const auto lines = [](const Arguments& arguments, const Trace& trace, bool redrawn) {
+  const auto lines = [](const Words& arguments, const Trace& trace, bool redrawn) {
     return idle_arguments(parsed_options(arguments), trace, redrawn);
   };
-  EXPECT_THAT(lines({"--cores=4", "--log-steps=3"}, silent, false), testing::IsEmpty());
+  EXPECT_THAT(lines("--cores=4 --log-steps=3", silent, false), testing::IsEmpty());
   EXPECT_THAT(lines({}, saying, true), testing::IsEmpty()) << "nobody asked for it";
   EXPECT_THAT(
-      lines({"--cores=9", "--log-steps=3", "--straggler=core=5,factor=2+core=6,factor=2"}, saying,
-            true),
+      lines("--cores=9 --log-steps=3 --straggler=core=5,factor=2+core=6,factor=2", saying, true),
       ElementsAre("--cores 9 does nothing: t says how many there are in every step",
                   "--straggler core=6 does nothing: the cores are 0 to 5",
                   "--log-steps 3 does nothing on a terminal, where a bar shows every step"));
@@ -267,21 +246,20 @@ TEST(RunMessages, SayWhatDoesNothing) {
 TEST(RunMessages, SayWhatTheRuleMakesOfTheRate) {
   const Trace constant({{64, 2}, {64, 3}}, TraceEnd::hold, "t");
   const Trace elastic({{64, 2}, {128, 2}}, TraceEnd::hold, "t");
-  const auto said = [](const Arguments& arguments, const RunSteps& steps) {
+  const auto said = [](const Words& arguments, const RunSteps& steps) {
     return scaled_rate(parsed_options(arguments), steps);
   };
-  EXPECT_EQ(said({"--lr=0.1"}, constant),
+  EXPECT_EQ(said("--lr=0.1", constant),
             "--lr 0.1 is for batch 128: rule linear takes steps of batch 64 with lr 0.05\n"
             "with --ref-batch 64 they are taken with lr 0.1");
-  EXPECT_THAT(said({"--lr=0.1", "--rule=root"}, constant).value(),
-              HasSubstr("with lr 0.0707107\n"));
-  EXPECT_THAT(said({"--lr=0.1", "--rule=adascale"}, constant).value(),
+  EXPECT_THAT(said("--lr=0.1 --rule=root", constant).value(), HasSubstr("with lr 0.0707107\n"));
+  EXPECT_THAT(said("--lr=0.1 --rule=adascale", constant).value(),
               HasSubstr("rule adascale takes steps of batch 64 with a rate of its own\n"));
   EXPECT_EQ(said({}, constant), std::nullopt) << "nobody gave one";
-  EXPECT_EQ(said({"--lr=0.1", "--ref-batch=128"}, constant), std::nullopt);
-  EXPECT_EQ(said({"--lr=0.1", "--rule=constant"}, constant), std::nullopt);
-  EXPECT_EQ(said({"--lr=0.1"}, elastic), std::nullopt) << "that is what it is for";
-  EXPECT_EQ(said({"--lr=0.1"}, Trace::constant(128)), std::nullopt);
+  EXPECT_EQ(said("--lr=0.1 --ref-batch=128", constant), std::nullopt);
+  EXPECT_EQ(said("--lr=0.1 --rule=constant", constant), std::nullopt);
+  EXPECT_EQ(said("--lr=0.1", elastic), std::nullopt) << "that is what it is for";
+  EXPECT_EQ(said("--lr=0.1", Trace::constant(128)), std::nullopt);
 }
 
 // Before the step, in it, without a substep in it, and after the end.

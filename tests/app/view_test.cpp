@@ -21,17 +21,14 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-using Arguments = std::vector<std::string>;
-
-Arguments training(const std::string& out, const Arguments& more = {}) {
-  Arguments all{"train", "--model", "softmax", "--epochs", "2", "--out", out};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+// Returns a command that trains; the last of several options counts.
+std::string training(const std::string& out, const std::string& more = "") {
+  return "train --model softmax --epochs 2 --out " + out + " " + more;
 }
 
 // So that it does not end by itself.
-Arguments long_training(const std::string& out) {
-  return training(out, {"--epochs", "100000"});
+std::string long_training(const std::string& out) {
+  return training(out, "--epochs 100000");
 }
 
 std::vector<std::string> shown(const std::string& text, std::size_t columns) {
@@ -59,7 +56,7 @@ TEST(View, GivesWayToTheLinesOfAPipe) {
   EXPECT_TRUE(has_view(text));
   EXPECT_THAT(text, AnyOf(HasSubstr("left"), HasSubstr("loss")));
   const test::ProgramResult piped =
-      test::rubato(training((folder.path() / "b").string(), {"--log-steps", "0"}));
+      test::rubato(training((folder.path() / "b").string(), "--log-steps 0"));
   EXPECT_FALSE(has_view(piped.out));
   test::Screen screen(400);
   screen.send(piped.out);
@@ -68,17 +65,17 @@ TEST(View, GivesWayToTheLinesOfAPipe) {
 
 TEST(View, IsOnlyWhereItIsWanted) {
   const test::TempFolder folder;
-  const auto text_of = [&](const char* out, const Arguments& more,
+  const auto text_of = [&](const char* out, const char* more,
                            const test::TerminalProgram::Variables& variables) {
     return test::on_terminal(120, training(out, more), folder.path(), variables);
   };
-  EXPECT_THAT(text_of("dumb", {}, {{"TERM", "dumb"}}), Not(HasSubstr("\x1b")));
-  const std::string plain = text_of("plain", {}, {{"NO_COLOR", "1"}});
+  EXPECT_THAT(text_of("dumb", "", {{"TERM", "dumb"}}), Not(HasSubstr("\x1b")));
+  const std::string plain = text_of("plain", "", {{"NO_COLOR", "1"}});
   EXPECT_FALSE(has_view(plain));
   EXPECT_THAT(plain, HasSubstr("\r\x1b[2Kepoch 1/2")) << "a line that is drawn over";
-  EXPECT_TRUE(has_view(text_of("empty", {}, {{"NO_COLOR", ""}})));
-  EXPECT_EQ(text_of("quiet", {"--quiet"}, {}), "");
-  const std::string verbose = text_of("verbose", {"--verbose"}, {});
+  EXPECT_TRUE(has_view(text_of("empty", "", {{"NO_COLOR", ""}})));
+  EXPECT_EQ(text_of("quiet", "--quiet", {}), "");
+  const std::string verbose = text_of("verbose", "--verbose", {});
   EXPECT_THAT(verbose, Not(HasSubstr("\x1b")));
   EXPECT_THAT(verbose, HasSubstr(" %, waiting "));
   EXPECT_THAT(verbose, HasSubstr("weights have SHA-256 "));
@@ -134,8 +131,7 @@ TEST(View, LeavesTheTerminalWholeWhenItIsKilled) {
 
 TEST(View, LeavesTheTerminalWholeAfterAnError) {
   const test::TempFolder folder;
-  test::TerminalProgram program(120, training("run", {"--model", "mlp", "--lr", "1e30"}),
-                                folder.path());
+  test::TerminalProgram program(120, training("run", "--model mlp --lr 1e30"), folder.path());
   EXPECT_EQ(program.finish(), 22);
   EXPECT_THAT(shown(program.text(), 120), Contains("metrics are kept in run"));
 }
