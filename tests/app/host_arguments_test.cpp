@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include "app/run_program.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-HostArguments read(const std::vector<std::string>& arguments, const Variables& variables = {}) {
+HostArguments read(const test::Words& arguments, const Variables& variables = {}) {
   HostArguments hosts;
   CommandLine line("rubato train", "");
   HostOptions options(hosts, [&](const std::string& name) {
@@ -22,7 +23,7 @@ HostArguments read(const std::vector<std::string>& arguments, const Variables& v
     return found == variables.end() ? std::nullopt : std::optional<std::string>(found->second);
   });
   options.define(line);
-  line.parse(arguments);
+  line.parse(arguments.all());
   options.finish(line);
   return hosts;
 }
@@ -30,17 +31,18 @@ HostArguments read(const std::vector<std::string>& arguments, const Variables& v
 TEST(HostArguments, AreOptions) {
   EXPECT_EQ(read({}), HostArguments());
   EXPECT_FALSE(read({}).several());
-  EXPECT_EQ(read({"--hosts", "3", "--rank", "2", "--rendezvous", "node0:29000/mine", "--interface",
-                  "eth1", "--host-weight", "0.5", "--host-timeout", "2.5", "--token-file", "t"}),
-            (HostArguments{.count = 3,
-                           .rank = 2,
-                           .address = "node0",
-                           .port = 29000,
-                           .run = "mine",
-                           .interface = "eth1",
-                           .weight = 0.5,
-                           .token_file = "t",
-                           .timeout = std::chrono::milliseconds(2500)}));
+  EXPECT_EQ(
+      read("--hosts 3 --rank 2 --rendezvous node0:29000/mine --interface eth1 --host-weight 0.5 "
+           "--host-timeout 2.5 --token-file t"),
+      (HostArguments{.meeting = {.count = 3,
+                                 .rank = 2,
+                                 .address = "node0",
+                                 .port = 29000,
+                                 .run = "mine",
+                                 .interface = "eth1",
+                                 .weight = 0.5,
+                                 .timeout = std::chrono::milliseconds(2500)},
+                     .token_file = "t"}));
   // What is said of an environment counts only where it is asked for.
   EXPECT_EQ(read({}, {{"RANK", "1"}, {"WORLD_SIZE", "4"}}), HostArguments());
 }
@@ -55,50 +57,55 @@ TEST(HostArguments, OfTorchrun) {
                            {"TORCHELASTIC_RESTART_COUNT", "2"},
                            {"SLURM_PROCID", "9"},
                            {"SLURM_NTASKS", "10"}};
-  EXPECT_EQ(read({"--hosts", "env"}, torchrun), (HostArguments{.count = 4,
-                                                               .rank = 1,
-                                                               .address = "node7",
-                                                               .port = 29400,
-                                                               .run = "ab/2",
-                                                               .is_tcp_store = true}));
-  EXPECT_EQ(read({"--hosts", "env", "--rank", "3", "--rendezvous", "[::1]:7"}, torchrun),
-            (HostArguments{.count = 4, .rank = 3, .address = "::1", .port = 7}));
+  EXPECT_EQ(read("--hosts env", torchrun).meeting, (C10dOptions{.count = 4,
+                                                                .rank = 1,
+                                                                .address = "node7",
+                                                                .port = 29400,
+                                                                .run = "ab/2",
+                                                                .is_tcp_store = true}));
+  EXPECT_EQ(read("--hosts env --rank 3 --rendezvous [::1]:7", torchrun).meeting,
+            (C10dOptions{.count = 4, .rank = 3, .address = "::1", .port = 7}));
 }
 
 TEST(HostArguments, OfMpirunAndSrun) {
   EXPECT_EQ(
-      read({"--hosts", "env"}, {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}}),
-      (HostArguments{.count = 3, .rank = 1}));
-  EXPECT_EQ(read({"--hosts", "env"},
-                 {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "3"}, {"MASTER_PORT", "1"}}),
-            (HostArguments{.count = 3, .rank = 2, .port = 1}));
+      read("--hosts env", {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}}).meeting,
+      (C10dOptions{.count = 3, .rank = 1}));
+  EXPECT_EQ(
+      read("--hosts env", {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "3"}, {"MASTER_PORT", "1"}})
+          .meeting,
+      (C10dOptions{.count = 3, .rank = 2, .port = 1}));
   // One of them alone trains alone, whatever is said of the others.
-  EXPECT_FALSE(read({"--hosts", "env", "--interface", "lo"}, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})
-                   .several());
+  EXPECT_FALSE(read("--hosts env --interface lo", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}).several());
 }
 
 TEST(HostArguments, ThatContradictEachOtherAreErrors) {
-  const auto error = [](const std::vector<std::string>& arguments,
-                        const Variables& variables = {}) {
-    return test::error_of([&] { static_cast<void>(read(arguments, variables)); });
+  struct Case {
+    std::string arguments;
+    std::string error;
+    Variables variables{};
   };
-  EXPECT_THAT(error({"--hosts", "env"}), testing::StartsWith("--hosts env: no launcher's variables "
-                                                             "are in the environment; accepted: "));
-  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "0"}}),
-              testing::HasSubstr("no launcher's variables"));
-  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "x"}, {"WORLD_SIZE", "2"}}),
-              testing::StartsWith("RANK in the environment: "));
-  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
-              testing::StartsWith("WORLD_SIZE in the environment: "));
-  EXPECT_EQ(error({"--hosts", "env"}, {{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
-            "--rank 2: there are 2 hosts; accepted: 0 to 1");
-  EXPECT_THAT(error({"--hosts", "0"}), testing::StartsWith("--hosts: "));
-  EXPECT_THAT(error({"--hosts", "2", "--host-timeout", "0.5"}),
-              testing::StartsWith("--host-timeout: "));
-  for (const std::string place : {"29500", ":29500", "a:", "a:b", "a:0", "a:1/"}) {
-    EXPECT_THAT(error({"--hosts", "2", "--rendezvous", place}),
-                testing::StartsWith("--rendezvous: "))
-        << place;
+  for (const auto& [arguments, error, variables] : std::vector<Case>{
+           {"--hosts env",
+            "--hosts env: no launcher's variables are in the environment; accepted: "},
+           {"--hosts env", "--hosts env: no launcher's variables", {{"RANK", "0"}}},
+           {"--hosts env", "RANK in the environment: ", {{"RANK", "x"}, {"WORLD_SIZE", "2"}}},
+           {"--hosts env", "WORLD_SIZE in the environment: ", {{"RANK", "0"}, {"WORLD_SIZE", "0"}}},
+           {"--hosts env",
+            "--rank 2: there are 2 hosts; accepted: 0 to 1",
+            {{"RANK", "2"}, {"WORLD_SIZE", "2"}}},
+           {"--rank 1", "--rank 1: there is 1 host; accepted: with --hosts N"},
+           {"--hosts 0", "--hosts: "},
+           {"--hosts 2 --host-timeout 0.5", "--host-timeout: "},
+           {"--hosts 2 --rendezvous 29500", "--rendezvous: "},
+           {"--hosts 2 --rendezvous :29500", "--rendezvous: "},
+           {"--hosts 2 --rendezvous a:", "--rendezvous: "},
+           {"--hosts 2 --rendezvous a:b", "--rendezvous: "},
+           {"--hosts 2 --rendezvous a:0", "--rendezvous: "},
+           {"--hosts 2 --rendezvous a:1/", "--rendezvous: "}}) {
+    EXPECT_THAT(test::error_of([&] { static_cast<void>(read(arguments, variables)); }),
+                testing::StartsWith(error))
+        << arguments;
   }
 }
 

@@ -40,6 +40,8 @@ struct C10dOptions {
   /// Time limit for waiting for another host, at least a second: until all have come, and in each
   /// exchange(). It has to be longer than the longest step, evaluation and checkpoint together.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
+
+  friend bool operator==(const C10dOptions&, const C10dOptions&) = default;
 };
 
 inline constexpr int kMaxHosts = 1024;

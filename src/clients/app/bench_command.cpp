@@ -46,7 +46,6 @@ struct BenchOptions {
   lab::MeasureOptions measure;
   bool peers = true;
   bool json = false;
-  bool csv = false;
 };
 
 // A part that consists of NAME=VALUE alone is another argument of the strategy before it.
@@ -88,21 +87,14 @@ void define_tasks(CommandLine& line, BenchOptions& options) {
 
 void define_conditions(CommandLine& line, BenchOptions& options) {
   line.group("Under what conditions");
-  line.option("arrival", choice_names(lab::kArrivals),
-              "when the cores' buffers arrive; the time counts from the last one", "simultaneous",
-              [&](const std::string& text) {
-                options.measure.arrival = parse_choice("arrival", text, lab::kArrivals);
-              });
-  line.option("cache", choice_names(lab::kCaches),
-              "whether buffers may be in the caches at the start", "hot",
-              [&](const std::string& text) {
-                options.measure.cache = parse_choice("cache", text, lab::kCaches);
-              });
-  line.option(
-      "seconds", "X",
-      "approximate time for each measurement, in three rounds in which the strategies take turns",
-      fmt::to_string(options.measure.seconds),
-      [&](const std::string& text) { options.measure.seconds = parse_real(text, kSeconds); });
+  line.choice("arrival", "when the cores' buffers arrive; the time counts from the last one",
+              "simultaneous", "arrival", lab::kArrivals, options.measure.arrival);
+  line.choice("cache", "whether buffers may be in the caches at the start", "hot", "cache",
+              lab::kCaches, options.measure.cache);
+  line.real("seconds", "X",
+            "approximate time for each measurement, in three rounds in which the strategies take "
+            "turns",
+            fmt::to_string(options.measure.seconds), options.measure.seconds, kSeconds);
 }
 
 // Shows on a terminal what is being measured, as the table comes only at the end.
@@ -239,7 +231,6 @@ int bench_reduce(std::span<const std::string> arguments) {
             options.peers);
   line.group("Output");
   line.flag("json", "print JSON", options.json);
-  line.flag("csv", "print CSV", options.csv);
   line.footer(
       "Values in [] are the defaults; all combinations of several values are measured.\n"
       "Examples:\n"
@@ -247,14 +238,10 @@ int bench_reduce(std::span<const std::string> arguments) {
       "  rubato bench reduce --cores 2,8 --size 25557032 --fused\n"
       "  rubato bench reduce --strategy tree,chunked-tree --arrival straggler --json");
   line.parse(arguments);
-  if (options.json && options.csv) {
-    throw Error("--json and --csv exclude each other; accepted: one of them");
-  }
   check_strategies(options);
   check_memory(options);
 
-  const bool table = !options.json && !options.csv;
-  if (table) print_text(bench_header(output_width()));
+  if (!options.json) print_text(bench_header(output_width()));
   DrawnLine progress(redraw_error);
   std::vector<BenchRow> all;
   for (const std::int64_t threads : options.threads) {
@@ -265,7 +252,7 @@ int bench_reduce(std::span<const std::string> arguments) {
       for (const std::int64_t cores : options.cores) {
         const lab::ReduceTask task = task_of(options, cores, size);
         const std::vector<BenchRow> rows = measure_task(options, task, workers, triad, progress);
-        if (table) {
+        if (!options.json) {
           print_text(bench_table(rows, output_width()));
           // A closed pipe ends the program here: nobody would read the remaining measurements.
           require_output();
@@ -275,27 +262,18 @@ int bench_reduce(std::span<const std::string> arguments) {
     }
   }
   if (options.json) print_out(bench_json(all));
-  if (options.csv) print_out(bench_csv(all));
   return 0;
 }
 
 constexpr std::array kBenchCommands{
     Command{"reduce", "strategies for summing the cores' gradients", bench_reduce}};
 
-constexpr CommandGroup kBench{.name = "rubato bench",
-                              .description = "Measures the parts of training.",
-                              .kind = "benchmark",
-                              .commands = kBenchCommands,
-                              .footer = "`rubato bench reduce --help` says more."};
-
 }  // namespace
 
-std::span<const Command> bench_commands() {
-  return kBenchCommands;
-}
-
-int bench_command(std::span<const std::string> arguments) {
-  return run_group(kBench, arguments);
-}
+constinit const CommandGroup kBench{.name = "rubato bench",
+                                    .description = "Measures the parts of training.",
+                                    .kind = "benchmark",
+                                    .commands = kBenchCommands,
+                                    .footer = "`rubato bench reduce --help` says more."};
 
 }  // namespace rubato::app

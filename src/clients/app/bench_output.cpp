@@ -1,14 +1,12 @@
 #include "bench_output.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/core/text/csv.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/text_table.hpp"
 #include "runs/lab/measure.hpp"
@@ -101,22 +99,6 @@ std::string bench_json(std::span<const BenchRow> rows) {
                                     {"triad_bytes_per_second", row.triad}});
   }
   return json_text(json, 2) + "\n";
-}
-
-std::string bench_csv(std::span<const BenchRow> rows) {
-  std::string text =
-      "strategy,reproducible,cores,size,fused,threads,arrival,cache,runs,median_seconds,min_"
-      "seconds,"
-      "max_seconds,bytes_moved,triad_bytes_per_second\n";
-  for (const BenchRow& row : rows) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                   csv_field(row.strategy), row.reproducible, row.task.cores, row.task.size,
-                   row.task.fused, row.threads, choice_name(lab::kArrivals, row.options.arrival),
-                   choice_name(lab::kCaches, row.options.cache), row.seconds.runs,
-                   row.seconds.median, row.seconds.min, row.seconds.max, row.bytes_moved,
-                   row.triad);
-  }
-  return text;
 }
 
 }  // namespace rubato::app

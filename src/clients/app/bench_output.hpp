@@ -35,6 +35,5 @@ struct BenchRow {
 /// A table of the rows of one task on one number of threads, fastest first.
 [[nodiscard]] std::string bench_table(std::span<const BenchRow> rows, LineWidth width = {});
 [[nodiscard]] std::string bench_json(std::span<const BenchRow> rows);
-[[nodiscard]] std::string bench_csv(std::span<const BenchRow> rows);
 
 }  // namespace rubato::app

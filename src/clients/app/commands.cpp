@@ -25,8 +25,8 @@ constexpr std::array kCommands{
     Command{"rendezvous", "serve a meeting place for hosts that train together", serve_rendezvous},
     Command{"hosts", "show the state of a run of hosts that come and go", show_hosts},
     Command{"plan", "show what a trace will do before anything is trained", plan_command},
-    Command{"data", "fetch known data sets", data_command, data_commands},
-    Command{"trace", "read, generate, convert and show traces", trace_command, trace_commands},
+    Command{"data", "fetch known data sets", nullptr, &kData},
+    Command{"trace", "read, generate, convert and show traces", nullptr, &kTrace},
     Command{"simulate", "predict time and cost on a cluster, without training", simulate_command},
     Command{"calibrate", "measure a model here, for the modelled time of simulate and train",
             calibrate_front},
@@ -41,7 +41,7 @@ constexpr std::array kCommands{
     Command{"predict", "write the outputs of a trained model", predict_front},
     Command{"metrics", "print the metrics of a run as CSV", metrics_command},
     Command{"list", "print the names that options take (rules, models, ...)", list_command},
-    Command{"bench", "measure strategies for summing gradients", bench_command, bench_commands},
+    Command{"bench", "measure strategies for summing gradients", nullptr, &kBench},
     Command{"doctor", "report what would make training slow or wrong here", doctor_command},
     Command{"completion", "print a script that completes commands, options and names",
             completion_command},
@@ -94,16 +94,8 @@ int run_rubato(std::span<const std::string> arguments) {
   return run_group(kRubato, arguments);
 }
 
-std::span<const Command> rubato_commands() {
-  return kCommands;
-}
-
 }  // namespace
 
-const Command& program() {
-  static constexpr Command kItself{
-      .name = kRubato.name, .run = run_rubato, .commands = rubato_commands};
-  return kItself;
-}
+constinit const Command kProgram{.name = kRubato.name, .run = run_rubato, .group = &kRubato};
 
 }  // namespace rubato::app

@@ -9,12 +9,8 @@
 
 namespace rubato::app {
 
-/// `rubato bench`: measures parts of training. `arguments` begin after the name of the command.
-/// Returns the exit code; throws Error for a mistake of the user.
-int bench_command(std::span<const std::string> arguments);
-
-/// The benchmarks, as commands.
-[[nodiscard]] std::span<const Command> bench_commands();
+/// `rubato bench`: measures parts of training.
+extern const CommandGroup kBench;
 
 /// `rubato compare`: runs an experiment and prints its result. Returns the exit code; throws Error
 /// for a mistake of the user.
@@ -25,12 +21,8 @@ int bench_command(std::span<const std::string> arguments);
 /// user.
 [[nodiscard]] int completion_command(std::span<const std::string> arguments);
 
-/// `rubato data get`: fetches a known data set. Returns the exit code; throws Error for a mistake
-/// of the user.
-[[nodiscard]] int data_command(std::span<const std::string> arguments);
-
-/// The commands of `rubato data`: get.
-[[nodiscard]] std::span<const Command> data_commands();
+/// `rubato data`: fetches known data sets.
+extern const CommandGroup kData;
 
 /// `rubato doctor`: reports what would make training on this machine slow or wrong. Returns an
 /// ExitCode; throws Error for a mistake of the user.
@@ -74,12 +66,8 @@ int bench_command(std::span<const std::string> arguments);
 /// code; throws Error for a mistake of the user.
 int simulate_command(std::span<const std::string> arguments);
 
-/// `rubato trace import|generate|convert|show`: reads, makes and shows traces and the availability
-/// of devices over time. Returns the exit code; throws Error for a mistake of the user.
-[[nodiscard]] int trace_command(std::span<const std::string> arguments);
-
-/// The commands of `rubato trace`: import, generate, convert, show.
-[[nodiscard]] std::span<const Command> trace_commands();
+/// `rubato trace`: reads, makes and shows traces and the availability of devices over time.
+extern const CommandGroup kTrace;
 
 /// `rubato train`: checks the options and the trace, and trains models that need no libtorch. For
 /// others it becomes the program rubato-train, and does not return. Returns the exit code; throws
@@ -109,6 +97,6 @@ int simulate_command(std::span<const std::string> arguments);
 [[nodiscard]] int watch_command(std::span<const std::string> arguments);
 
 /// The program itself, as the command that contains all others.
-[[nodiscard]] const Command& program();
+extern const Command kProgram;
 
 }  // namespace rubato::app

@@ -29,15 +29,14 @@ void ask_training(doctor::Facts& facts) {
 
 int doctor_command(std::span<const std::string> arguments) {
   std::string out = "runs";
-  std::optional<std::int64_t> threads;
   bool json = false;
   CommandLine line("rubato doctor",
                    "Reports what would make training on this machine slow or wrong, and what to do "
                    "about it: the BLAS and its kernels, malloc, CPUs, memory, disk, versions.");
-  line.option("out", "DIR", "the folder for runs", out,
-              [&](const std::string& text) { out = text; });
-  line.option("threads", "N", "the number of threads for training", "all that it may use",
-              [&](const std::string& text) { threads = parse_whole(text, 1, kMaxThreads); });
+  std::optional<std::int64_t> threads;
+  line.text("out", "DIR", "the folder for runs", out, out);
+  line.whole("threads", "N", "the number of threads for training", "all that it may use", threads,
+             1, kMaxThreads);
   line.flag("json", "print JSON: what was found, and the facts behind it", json);
   line.footer("Exit codes: 0 when there is no problem, 26 when there is one.");
   line.parse(arguments);

@@ -17,11 +17,10 @@ using namespace rubato::app;
 
 // The name that precedes error messages: that of the command, such as "rubato trace show".
 std::string signature(std::span<const std::string> arguments) {
-  const Command* command = &rubato::app::program();
+  const Command* command = &kProgram;
   std::string name(command->name);
   for (const std::string& argument : arguments) {
-    const std::span<const Command> within =
-        command->commands == nullptr ? std::span<const Command>() : command->commands();
+    const std::span<const Command> within = command->commands();
     const auto found = std::ranges::find(within, argument, &Command::name);
     if (found == within.end()) break;
     command = &*found;
@@ -37,6 +36,6 @@ int main(int argc, char** argv) {
   rubato::ignore_openmp_binding();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   return rubato::run_with_enough_stack([&] {
-    return run_reporting_errors(signature(arguments), [&] { return program().run(arguments); });
+    return run_reporting_errors(signature(arguments), [&] { return kProgram.run(arguments); });
   });
 }

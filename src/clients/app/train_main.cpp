@@ -9,7 +9,6 @@
 #include <rubato/base/machine.hpp>
 #include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/libtorch/workload.hpp>
-#include <rubato/loop/objective.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/process.hpp"
@@ -68,25 +67,18 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
     const auto options = parse_train_arguments(std::span(arguments).subspan(1), program->command);
     rubato::use_right_kernels(argv, options.run.kernels);
     const auto execute = [&] {
-      try {
+      return run_program(options, [&] {
         if (options.hosts.elastic()) {
-          return static_cast<int>(
-              train_on_elastic_hosts(options, workload_of(options.run), rubato::elastic_hosts));
+          return train_on_elastic_hosts(options, workload_of(options.run), rubato::elastic_hosts);
         }
-        return static_cast<int>(
-            options.hosts.several()
-                ? train_on_hosts(options, workload_of(options.run), rubato::c10d_hosts)
-                : program->execute(options, rubato::torch_workload));
-      } catch (const rubato::TrainingError& error) {
-        if (options.verbose) print_error(error.details() + "\n");
-        throw;
-      } catch (...) {
-        rubato::rethrow_of_plugins(options.run.plugin);
-      }
+        return options.hosts.several()
+                   ? train_on_hosts(options, workload_of(options.run), rubato::c10d_hosts)
+                   : program->execute(options, rubato::torch_workload);
+      });
     };
     if (!options.hosts.several() || options.hosts.elastic()) return execute();
     // The message of an error begins with the host on which it occurred.
-    return run_reporting_errors(fmt::format("rubato {}: host {}", name, options.hosts.rank),
+    return run_reporting_errors(fmt::format("rubato {}: host {}", name, options.hosts.meeting.rank),
                                 execute);
   });
 }

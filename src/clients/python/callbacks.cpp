@@ -37,7 +37,7 @@ void Listener::on_fault(Training& training, const StepPlan& step,
                         std::span<const FaultRecord> faults, std::int64_t cores_left) {
   static_cast<void>(training);
   for (const FaultRecord& fault : faults) {
-    faults_.add(row_of(fault_schema(), {step.index, fault, cores_left}));
+    records_.faults.add(row_of(fault_schema(), {step.index, fault, cores_left}));
   }
 }
 
@@ -45,16 +45,16 @@ void Listener::on_step(Training& training, const StepRecord& step) {
   calling_.require_not_abandoned();
   Row row = row_of(step_schema(), step);
   for (const MinibatchRecord& minibatch : step.minibatches) {
-    minibatches_.add(row_of(minibatch_schema(), {step.plan.index, minibatch}));
+    records_.minibatches.add(row_of(minibatch_schema(), {step.plan.index, minibatch}));
   }
   if (hears_steps_) tell(training, callbacks_.on_step, "step", step.plan.index.value(), row);
-  steps_.add(row);
+  records_.steps.add(row);
 }
 
 void Listener::on_epoch(Training& training, const EpochRecord& epoch) {
   Row row = row_of(epoch_schema(), epoch);
   if (hears_epochs_) tell(training, callbacks_.on_epoch, "epoch", epoch.epoch.value(), row);
-  epochs_.add(row);
+  records_.epochs.add(row);
 }
 
 void Listener::between_steps(Training& training) {
@@ -64,16 +64,8 @@ void Listener::between_steps(Training& training) {
 
 void Listener::keep(const StepPlan& step, std::span<const TensorStatistics> tensors) {
   for (const TensorStatistics& tensor : tensors) {
-    monitored_.add(row_of(monitor_schema(), {step.index, tensor}));
+    records_.monitored.add(row_of(monitor_schema(), {step.index, tensor}));
   }
-}
-
-void Listener::continue_from(Listener& before) {
-  steps_ = std::move(before.steps_);
-  epochs_ = std::move(before.epochs_);
-  minibatches_ = std::move(before.minibatches_);
-  faults_ = std::move(before.faults_);
-  monitored_ = std::move(before.monitored_);
 }
 
 Listener::Answer Listener::answer_of(const py::object& answered) {

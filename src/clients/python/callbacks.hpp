@@ -37,6 +37,15 @@ struct Callbacks {
 /// Reads the dictionary that train() is given. Requires the GIL.
 [[nodiscard]] Callbacks callbacks_of(const pybind11::dict& dict);
 
+/// The records of a training.
+struct Records {
+  Table steps;
+  Table epochs;
+  Table minibatches;
+  Table faults;
+  Table monitored;
+};
+
 /// Keeps the records, calls the callbacks, and does what they ask for: ends training, sets its
 /// rate, keeps their metrics. Ends a training for which nobody waits any more.
 class Listener final : public Observer {
@@ -53,14 +62,9 @@ class Listener final : public Observer {
   /// Keeps the statistics of a Monitor.
   void keep(const StepPlan& step, std::span<const TensorStatistics> tensors);
 
-  [[nodiscard]] const Table& steps() const { return steps_; }
-  [[nodiscard]] const Table& epochs() const { return epochs_; }
-  [[nodiscard]] const Table& minibatches() const { return minibatches_; }
-  [[nodiscard]] const Table& faults() const { return faults_; }
-  [[nodiscard]] const Table& monitored() const { return monitored_; }
-
+  [[nodiscard]] const Records& records() const { return records_; }
   /// Takes over the records of a listener to the same training before this one.
-  void continue_from(Listener& before);
+  void continue_from(Listener& before) { records_ = std::move(before.records_); }
 
  private:
   // The answer of a callback.
@@ -83,11 +87,7 @@ class Listener final : public Observer {
   bool hears_epochs_;
   // Why a callback wants training to end; empty if none does.
   std::string reason_;
-  Table steps_;
-  Table epochs_;
-  Table minibatches_;
-  Table faults_;
-  Table monitored_;
+  Records records_;
 };
 
 /// A user's rule in Python (rubato/_callbacks.py). Must be made and destroyed with the GIL.

@@ -20,12 +20,16 @@ constexpr std::chrono::milliseconds kMoment{50};
 
 }  // namespace
 
+void handle_signals() {
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
 void SignalCheck::operator()() {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_ < kMoment) return;
   last_ = now;
   const pybind11::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+  handle_signals();
 }
 
 bool CallingThread::run(const std::function<void()>& call) {

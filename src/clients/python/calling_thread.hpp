@@ -88,11 +88,14 @@ struct WorkEnd {
 [[nodiscard]] WorkEnd run_beside_python(std::function<void(CallingThread&)> work,
                                         const std::function<void()>& every_moment);
 
-/// Makes Python handle signals, several times a second however often it is called. For long work on
+/// Makes Python handle signals; requires the GIL. Throws pybind11::error_already_set if a handler
+/// throws, as that of Ctrl-C does.
+void handle_signals();
+
+/// handle_signals(), several times a second however often it is called. For long work on
 /// the calling thread itself, without the GIL.
 class SignalCheck {
  public:
-  /// Throws pybind11::error_already_set if a handler throws, as that of Ctrl-C does.
   void operator()();
 
  private:

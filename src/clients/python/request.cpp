@@ -69,20 +69,16 @@ void set_hosts(Request& request, const std::string& rendezvous, int count, int l
                double weight, const std::string& interface, const std::string& token_file,
                double timeout) {
   constexpr double kThousand = 1000;
-  app::HostArguments hosts;
+  C10dOptions meeting{.count = count,
+                      .interface = interface,
+                      .weight = weight,
+                      .timeout = std::chrono::milliseconds(std::llround(timeout * kThousand))};
   try {
-    app::read_rendezvous(rendezvous, hosts);
+    app::read_rendezvous(rendezvous, meeting);
   } catch (const Error& error) {
     throw Error(fmt::format("hosts: {}", error.what()));
   }
-  hosts.count = count;
-  hosts.least = least;
-  hosts.most = most;
-  hosts.weight = weight;
-  hosts.interface = interface;
-  hosts.token_file = token_file;
-  hosts.timeout = std::chrono::milliseconds(std::llround(timeout * kThousand));
-  request.hosts = hosts;
+  request.hosts = {.meeting = meeting, .token_file = token_file, .least = least, .most = most};
 }
 
 }  // namespace

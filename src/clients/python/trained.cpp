@@ -143,9 +143,7 @@ Answer answer_to(const std::shared_ptr<const TrainedOn>& on, Question asked,
           rethrow_for_users();
         }
       },
-      [] {
-        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      });
+      handle_signals);
   if (end.failure) std::rethrow_exception(end.failure);
   return std::move(*answer);
 }

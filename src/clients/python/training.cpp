@@ -312,20 +312,12 @@ OwnParts own_parts(const py::object& object) {
   return parts;
 }
 
-py::object model_of(const Outcome& outcome) {
-  if (!outcome.model) return py::none();
-  return py::bytes(*outcome.model);
-}
-
-py::object best_of(const Outcome& outcome) {
-  if (!outcome.best) return py::none();
-  return dict_of(*outcome.best);
-}
-
 py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   using namespace py::literals;
-  const Listener& listener = *outcome.listener;
+  const Records& records = outcome.listener->records();
   const SessionOutcome& session = outcome.session;
+  const py::object model = outcome.model ? py::object(py::bytes(*outcome.model)) : py::none();
+  const py::object best = outcome.best ? py::object(dict_of(*outcome.best)) : py::none();
   return py::dict(
       "end"_a = choice_name(kRunEnds, session.end), "reason"_a = session.reason,
       "failure"_a = failure, "warnings"_a = outcome.warnings,
@@ -333,12 +325,11 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
       "checkpoint"_a = session.checkpoint ? session.checkpoint->string() : "",
       "to_go_on"_a = outcome.to_go_on, "model_name"_a = outcome.model_name,
       "has_real_targets"_a = outcome.trained_on->has_real_targets,
-      "steps"_a = listener.steps().columns(), "epochs"_a = listener.epochs().columns(),
-      "minibatches"_a = listener.minibatches().columns(), "faults"_a = listener.faults().columns(),
-      "monitored"_a = listener.monitored().columns(), "is_whole"_a = outcome.is_whole,
-      "weights"_a = dict_of(outcome.weights), "model"_a = model_of(outcome),
-      "best"_a = best_of(outcome), "best_epoch"_a = outcome.best_epoch,
-      "trained_on"_a = outcome.trained_on);
+      "steps"_a = records.steps.columns(), "epochs"_a = records.epochs.columns(),
+      "minibatches"_a = records.minibatches.columns(), "faults"_a = records.faults.columns(),
+      "monitored"_a = records.monitored.columns(), "is_whole"_a = outcome.is_whole,
+      "weights"_a = dict_of(outcome.weights), "model"_a = model, "best"_a = best,
+      "best_epoch"_a = outcome.best_epoch, "trained_on"_a = outcome.trained_on);
 }
 
 }  // namespace
@@ -369,9 +360,7 @@ py::dict train(const Request& request, const py::object& parts, const py::dict& 
           rethrow_for_users();
         }
       },
-      [] {
-        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      });
+      handle_signals);
   try {
     if (end.failure) std::rethrow_exception(end.failure);
   } catch (const py::error_already_set& error) {

@@ -81,7 +81,6 @@ void for_each_command(
     const Command& command, const Words& words,
     const std::function<void(const Words& words, const CommandHelp& help)>& take) {
   take(words, help_of(command));
-  if (command.commands == nullptr) return;
   for (const Command& one : command.commands()) {
     Words longer = words;
     longer.emplace_back(one.name);
@@ -124,7 +123,7 @@ std::string table_of_words() {
   const auto add = [&](const std::string& key, const Words& words) {
     if (!words.empty()) table += fmt::format("[{}]='{}'\n", key, fmt::join(words, " "));
   };
-  for_each_command(program(), {}, [&](const Words& words, const CommandHelp& help) {
+  for_each_command(kProgram, {}, [&](const Words& words, const CommandHelp& help) {
     std::string key = "rubato";
     for (const std::string& word : words) key += '/' + word;
     Words options;
@@ -144,20 +143,21 @@ std::string table_of_words() {
   return table + ")\n";
 }
 
+std::string bash_functions() {
+  return fmt::format("{}{}complete -o default -F _rubato_complete rubato\n", kBash,
+                     table_of_words());
+}
+
 std::string bash_script() {
-  return fmt::format(
-      "# Completes the commands, options and names of rubato in bash.\n{}{}"
-      "complete -o default -F _rubato_complete rubato\n",
-      kBash, table_of_words());
+  return "# Completes the commands, options and names of rubato in bash.\n" + bash_functions();
 }
 
 std::string zsh_script() {
   return fmt::format(
       "#compdef rubato\n# Completes the commands, options and names of rubato in zsh.\n"
-      "autoload -Uz +X bashcompinit && bashcompinit\n{}{}"
-      "complete -o default -F _rubato_complete rubato\n"
+      "autoload -Uz +X bashcompinit && bashcompinit\n{}"
       "if [[ $funcstack[1] == _rubato ]]; then _bash_complete -o default -F _rubato_complete; fi\n",
-      kBash, table_of_words());
+      bash_functions());
 }
 
 std::string fish_quoted(std::string_view text) {
@@ -171,7 +171,7 @@ std::string fish_quoted(std::string_view text) {
 
 std::string fish_script() {
   std::string script = "# Completes the commands, options and names of rubato in fish.\n";
-  for_each_command(program(), {}, [&](const Words& words, const CommandHelp& help) {
+  for_each_command(kProgram, {}, [&](const Words& words, const CommandHelp& help) {
     std::string where = words.empty() ? "__fish_use_subcommand" : "";
     for (const std::string& word : words) {
       where += fmt::format("{}__fish_seen_subcommand_from {}", where.empty() ? "" : "; and ", word);
@@ -225,8 +225,8 @@ int completion_command(std::span<const std::string> arguments) {
         wanted = &*found;
       },
       Words(kNames.begin(), kNames.end()));
-  line.option("out", "DIR", "write the scripts of all shells below DIR, as they are installed", "",
-              [&](const std::string& text) { out = text; });
+  line.text("out", "DIR", "write the scripts of all shells below DIR, as they are installed", "",
+            out);
   line.footer(
       "Installed programs have the scripts where shells look for them. For others:\n"
       "  source <(rubato completion bash)\n"

@@ -22,11 +22,12 @@ std::vector<std::string_view> names_of(std::span<const Command> commands) {
   return names;
 }
 
-const Command& find_command(std::string_view kind, std::string_view name,
-                            std::span<const Command> commands) {
-  const auto found = std::ranges::find(commands, name, &Command::name);
-  if (found != commands.end()) return *found;
-  throw Error(unknown_name_message(kind, name, names_of(commands)));
+std::span<const Command> Command::commands() const {
+  return group == nullptr ? std::span<const Command>() : group->commands;
+}
+
+int Command::execute(std::span<const std::string> arguments) const {
+  return run == nullptr ? run_group(*group, arguments) : run(arguments);
 }
 
 CommandHelp help_of_group(const CommandGroup& group) {
@@ -48,18 +49,18 @@ int run_group(const CommandGroup& group, std::span<const std::string> arguments)
   }
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") throw HelpAsked(help_of_group(group));
-  return find_command(group.kind, name, group.commands).run(arguments.subspan(1));
+  const auto found = std::ranges::find(group.commands, name, &Command::name);
+  if (found != group.commands.end()) return found->execute(arguments.subspan(1));
+  throw Error(unknown_name_message(group.kind, name, names_of(group.commands)));
 }
 
 CommandHelp help_of(const Command& command) {
-  CommandHelp help;
   try {
-    static_cast<void>(command.run(std::array{std::string("--help")}));
+    static_cast<void>(command.execute(std::array{std::string("--help")}));
     RUBATO_CHECK(false, "every command answers --help with what it says of itself");
   } catch (const HelpAsked& asked) {
-    help = asked.help();
+    return asked.help();
   }
-  return help;
 }
 
 namespace {
@@ -70,36 +71,22 @@ constexpr std::size_t kTextColumn = 26;
 constexpr std::size_t kNarrowTextColumn = 6;
 constexpr std::size_t kWide = 66;
 
-// A line of the footer, and whether it is an example. Consecutive lines of prose are joined.
-struct FooterLine {
-  bool is_example = false;
-  std::string text{};
-};
-
-std::vector<FooterLine> footer_lines(const std::string& footer) {
-  std::vector<FooterLine> lines;
-  for (std::size_t begin = 0; begin < footer.size();) {
-    const std::size_t end = std::min(footer.find('\n', begin), footer.size());
-    const std::string text = footer.substr(begin, end - begin);
-    const bool is_example = text.starts_with(' ');
-    if (!is_example && !lines.empty() && !lines.back().is_example) {
-      lines.back().text += ' ' + text;
-    } else {
-      lines.push_back({is_example, text});
-    }
-    begin = end + 1;
-  }
-  return lines;
-}
-
+// On a narrow terminal, consecutive lines of prose are joined and wrapped; an example stays a line.
 std::string footer_text(const std::string& footer, LineWidth width) {
   if (width.columns >= LineWidth::kProse) return footer;
-  std::string text;
-  for (const FooterLine& line : footer_lines(footer)) {
-    text += (line.is_example ? fitted(line.text, width) : wrapped(line.text, 0, width)) + '\n';
+  std::vector<std::string> lines;
+  const auto is_example = [](std::string_view line) { return line.starts_with(' '); };
+  for (const std::string_view line : split_at(footer, '\n')) {
+    if (is_example(line) || lines.empty() || is_example(lines.back())) {
+      lines.emplace_back(line);
+    } else {
+      lines.back().append(" ").append(line);
+    }
   }
-  text.pop_back();
-  return text;
+  for (std::string& line : lines) {
+    line = is_example(line) ? fitted(line, width) : wrapped(line, 0, width);
+  }
+  return fmt::to_string(fmt::join(lines, "\n"));
 }
 
 std::string option_text(const OptionHelp& option, LineWidth width) {

@@ -68,21 +68,24 @@ class HelpAsked : public std::exception {
   CommandHelp help_;
 };
 
+struct CommandGroup;
+
 /// A command, as a row of a table.
 struct Command {
   std::string_view name{};
   /// One line about what the command does.
   std::string_view summary{};
   /// Runs the command and returns its exit code. Throws HelpAsked if the arguments ask for help.
+  /// Null for a command that does nothing but run one of `group`.
   int (*run)(std::span<const std::string> arguments) = nullptr;
   /// The commands within this one; null if it has none.
-  std::span<const Command> (*commands)() = nullptr;
-};
+  const CommandGroup* group = nullptr;
 
-/// Returns the command of that name. Throws Error if there is none, naming the nearest; `kind` is
-/// what to call a command in that message ("command").
-[[nodiscard]] const Command& find_command(std::string_view kind, std::string_view name,
-                                          std::span<const Command> commands);
+  [[nodiscard]] std::span<const Command> commands() const;
+  /// Runs this command, or the one within it that the first argument names. Throws HelpAsked, and
+  /// Error if that is missing or unknown.
+  [[nodiscard]] int execute(std::span<const std::string> arguments) const;
+};
 
 /// A command that consists of commands.
 struct CommandGroup {

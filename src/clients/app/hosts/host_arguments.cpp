@@ -54,6 +54,7 @@ HostOptions::HostOptions(HostArguments& arguments, Environment environment)
     : arguments_(arguments), environment_(std::move(environment)) {}
 
 void HostOptions::define(CommandLine& line) {
+  C10dOptions& meeting = arguments_.meeting;
   line.group("Hosts");
   line.option("hosts", "N|env",
               "train on N hosts together, each a process with the same options and its own rank; "
@@ -61,74 +62,59 @@ void HostOptions::define(CommandLine& line) {
               "1", [this](const std::string& text) {
                 from_environment_ = text == kFromEnvironment;
                 if (!from_environment_) {
-                  arguments_.count = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+                  arguments_.meeting.count = static_cast<int>(parse_whole(text, 1, kMaxHosts));
                 }
               });
-  line.option("rank", "R", "the rank of this host, from 0; host 0 writes the run folder", "0",
-              [this](const std::string& text) {
-                arguments_.rank = static_cast<int>(parse_whole(text, 0, kMaxHosts - 1));
-              });
+  line.whole("rank", "R", "the rank of this host, from 0; host 0 writes the run folder", "0",
+             meeting.rank, 0, kMaxHosts - 1);
   line.option(
       "rendezvous", "HOST:PORT[/NAME]",
       "where the hosts meet: at host 0, or, with a NAME for the run, at a `rubato rendezvous`",
-      "127.0.0.1:29500", [this](const std::string& text) { read_rendezvous(text, arguments_); });
-  line.option("interface", "ADDRESS|NAME",
-              "the address or network interface at which the other hosts reach this one",
-              arguments_.interface,
-              [this](const std::string& text) { arguments_.interface = text; });
-  line.option("host-weight", "X",
-              "the share of a step that this host computes, relative to the others", "1",
-              [this](const std::string& text) { arguments_.weight = parse_real(text, kWeights); });
+      "127.0.0.1:29500", [&meeting](const std::string& text) { read_rendezvous(text, meeting); });
+  line.text("interface", "ADDRESS|NAME",
+            "the address or network interface at which the other hosts reach this one",
+            meeting.interface, meeting.interface);
+  line.real("host-weight", "X",
+            "the share of a step that this host computes, relative to the others", "1",
+            meeting.weight, kWeights);
   line.option(
       "host-timeout", "SECONDS",
       "how long to wait for another host; has to exceed the longest step, test and checkpoint",
-      "300", [this](const std::string& text) {
+      "300", [&meeting](const std::string& text) {
         const auto seconds = std::chrono::duration<double>(parse_real(text, kSeconds));
-        arguments_.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(seconds);
+        meeting.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(seconds);
       });
-  line.option(
+  line.whole(
       "min-hosts", "N",
       "let hosts come and go: the run continues with N of them, and waits if there are fewer", "",
-      [this](const std::string& text) {
-        arguments_.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
-      });
-  line.option("max-hosts", "N", "the most hosts that may take part; more are refused", "",
-              [this](const std::string& text) {
-                arguments_.most = static_cast<int>(parse_whole(text, 1, kMaxHosts));
-              });
-  line.option("on-term", "leave|stop",
+      arguments_.least, 1, kMaxHosts);
+  line.whole("max-hosts", "N", "the most hosts that may take part; more are refused", "",
+             arguments_.most, 1, kMaxHosts);
+  line.choice("on-term",
               "what a host of --min-hosts does when it is asked to terminate (SIGTERM, SIGHUP): it "
               "leaves and the others continue, or all stop",
-              "leave", [this](const std::string& text) {
-                arguments_.on_term = parse_choice("request to terminate", text, kOnTerms);
-              });
-  line.option("token-file", "FILE", "a file with a secret that every host needs to take part", "",
-              [this](const std::string& text) { arguments_.token_file = text; });
+              "leave", "request to terminate", kOnTerms, arguments_.on_term);
+  line.text("token-file", "FILE", "a file with a secret that every host needs to take part", "",
+            arguments_.token_file);
 }
 
 void HostOptions::finish(const CommandLine& line) {
   if (from_environment_) take_environment(line);
   if (arguments_.least > 0 || arguments_.most > 0) finish_elastic(line);
-  if (arguments_.rank >= arguments_.count) {
-    throw Error(fmt::format("--rank {}: there {} {} host{}; accepted: {}", arguments_.rank,
-                            arguments_.several() ? "are" : "is", arguments_.count,
-                            arguments_.several() ? "s" : "",
-                            arguments_.several() ? fmt::format("0 to {}", arguments_.count - 1)
-                                                 : std::string("with --hosts N")));
+  const int count = arguments_.meeting.count;
+  const int rank = arguments_.meeting.rank;
+  if (rank >= count) {
+    throw Error(arguments_.several()
+                    ? fmt::format("--rank {}: there are {} hosts; accepted: 0 to {}", rank, count,
+                                  count - 1)
+                    : fmt::format("--rank {}: there is 1 host; accepted: with --hosts N", rank));
   }
-  const IdleOption on_term{.option = "on-term",
-                           .idle = !arguments_.elastic(),
-                           .why = "all stop where hosts do not come and go",
-                           .accepted = "with --min-hosts N"};
-  require_none_idle(line, {&on_term, 1});
+  line.refuse_idle("on-term", !arguments_.elastic(), "all stop where hosts do not come and go",
+                   "with --min-hosts N");
   if (arguments_.several()) return;
   for (const char* const option :
        {"rendezvous", "interface", "host-weight", "host-timeout", "token-file"}) {
-    const IdleOption idle{.option = option,
-                          .idle = !from_environment_,
-                          .why = "there is one host",
-                          .accepted = "with --hosts N"};
-    require_none_idle(line, {&idle, 1});
+    line.refuse_idle(option, !from_environment_, "there is one host", "with --hosts N");
   }
 }
 
@@ -136,22 +122,23 @@ void HostOptions::finish_elastic(const CommandLine& line) {
   if (arguments_.least == 0) {
     throw Error("--max-hosts: the hosts do not come and go; accepted: with --min-hosts N");
   }
-  if (arguments_.most == 0) arguments_.most = std::max(arguments_.count, arguments_.least);
-  if (arguments_.least > arguments_.count || arguments_.most < arguments_.count) {
+  const int count = arguments_.meeting.count;
+  if (arguments_.most == 0) arguments_.most = std::max(count, arguments_.least);
+  if (arguments_.least > count || arguments_.most < count) {
     throw Error(
         fmt::format("--min-hosts {} --hosts {} --max-hosts {}; accepted: each at least the "
                     "one before it",
-                    arguments_.least, arguments_.count, arguments_.most));
+                    arguments_.least, count, arguments_.most));
   }
   if (line.given().contains("rank")) {
     throw Error("--rank: hosts that come and go are numbered as they come; accepted: without");
   }
-  if (arguments_.run.empty()) {
+  if (arguments_.meeting.run.empty()) {
     throw Error(
         "--min-hosts: hosts that come and go cannot meet at one of them; accepted: a --rendezvous "
         "HOST:PORT/NAME at a `rubato rendezvous`");
   }
-  arguments_.rank = 0;
+  arguments_.meeting.rank = 0;
 }
 
 void HostOptions::take_environment(const CommandLine& line) {
@@ -164,25 +151,26 @@ void HostOptions::take_environment(const CommandLine& line) {
         "WORLD_SIZE, "
         "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS");
   }
-  arguments_.count = static_cast<int>(whole_in(environment_, launcher->count, 1, kMaxHosts));
+  C10dOptions& meeting = arguments_.meeting;
+  meeting.count = static_cast<int>(whole_in(environment_, launcher->count, 1, kMaxHosts));
   if (!line.given().contains("rank")) {
-    arguments_.rank = static_cast<int>(whole_in(environment_, launcher->rank, 0, kMaxHosts - 1));
+    meeting.rank = static_cast<int>(whole_in(environment_, launcher->rank, 0, kMaxHosts - 1));
   }
   if (line.given().contains("rendezvous")) return;
-  arguments_.address = environment_("MASTER_ADDR").value_or(arguments_.address);
+  meeting.address = environment_("MASTER_ADDR").value_or(meeting.address);
   if (environment_("MASTER_PORT")) {
-    arguments_.port = static_cast<int>(whole_in(environment_, "MASTER_PORT", 1, kMaxPort));
+    meeting.port = static_cast<int>(whole_in(environment_, "MASTER_PORT", 1, kMaxPort));
   }
   // The agent of torchrun serves one store for all its restarts of the processes, so the restart
   // count is part of the run's name.
   if (environment_("TORCHELASTIC_USE_AGENT_STORE") == "True") {
-    arguments_.is_tcp_store = true;
-    arguments_.run = fmt::format("{}/{}", environment_("TORCHELASTIC_RUN_ID").value_or("none"),
-                                 environment_("TORCHELASTIC_RESTART_COUNT").value_or("0"));
+    meeting.is_tcp_store = true;
+    meeting.run = fmt::format("{}/{}", environment_("TORCHELASTIC_RUN_ID").value_or("none"),
+                              environment_("TORCHELASTIC_RESTART_COUNT").value_or("0"));
   }
 }
 
-void read_rendezvous(const std::string& text, HostArguments& arguments) {
+void read_rendezvous(const std::string& text, C10dOptions& meeting) {
   const std::size_t slash = text.find('/');
   const std::string place = text.substr(0, slash);
   const std::size_t colon = place.rfind(':');
@@ -193,16 +181,17 @@ void read_rendezvous(const std::string& text, HostArguments& arguments) {
                     "10.0.0.1:29500",
                     short_line(text)));
   }
-  arguments.port = static_cast<int>(parse_whole(place.substr(colon + 1), 1, kMaxPort));
-  arguments.address = place.substr(0, colon);
+  meeting.port = static_cast<int>(parse_whole(place.substr(colon + 1), 1, kMaxPort));
+  meeting.address = place.substr(0, colon);
   // IPv6 addresses are written in brackets before a port.
-  if (arguments.address.starts_with('[') && arguments.address.ends_with(']')) {
-    arguments.address = arguments.address.substr(1, arguments.address.size() - 2);
+  if (meeting.address.starts_with('[') && meeting.address.ends_with(']')) {
+    meeting.address = meeting.address.substr(1, meeting.address.size() - 2);
   }
-  arguments.run = named ? text.substr(slash + 1) : "";
+  meeting.run = named ? text.substr(slash + 1) : "";
 }
 
 std::string token_in(const std::string& file) {
+  if (file.empty()) return {};
   std::ifstream in(file);
   std::string token;
   std::string more;
@@ -216,77 +205,9 @@ std::string token_in(const std::string& file) {
 }
 
 C10dOptions meeting_of(const HostArguments& hosts) {
-  return {.count = hosts.count,
-          .rank = hosts.rank,
-          .address = hosts.address,
-          .port = hosts.port,
-          .run = hosts.run,
-          .is_tcp_store = hosts.is_tcp_store,
-          .interface = hosts.interface,
-          .weight = hosts.weight,
-          .token = hosts.token_file.empty() ? "" : token_in(hosts.token_file),
-          .timeout = hosts.timeout};
-}
-
-namespace {
-
-constexpr const char* kPlace = "HOST:PORT/NAME";
-
-}  // namespace
-
-HostsArguments parse_hosts_arguments(std::span<const std::string> arguments) {
-  HostsArguments read;
-  std::string place;
-  CommandLine line(
-      "rubato hosts",
-      "Shows a run of hosts that come and go, from their rendezvous and without taking part: which "
-      "hosts there are, what they do, how far they are, and which of them writes the run.");
-  line.operands(OperandCount::one, kPlace,
-                "the rendezvous and the name of the run, as in --rendezvous of `rubato train`",
-                [&](const std::string& text) {
-                  read_rendezvous(text, read.meeting);
-                  place = text;
-                });
-  line.option("token-file", "FILE", "a file with the secret of the run's hosts", "",
-              [&](const std::string& text) { read.meeting.token_file = text; });
-  line.flag("json", "print JSON: the same, with absent values as null", read.json);
-  line.footer(
-      "Exit codes: 0 whatever the run does, 2 for an unknown run or a wrong token,\n"
-      "28 for a rendezvous that does not answer.\n"
-      "Example:\n"
-      "  rubato hosts node0:29500/spring --token-file token");
-  line.parse(arguments);
-  if (read.meeting.run.empty()) {
-    throw Error(fmt::format("'{}' names no run; accepted: {}", short_line(place), kPlace));
-  }
-  return read;
-}
-
-RendezvousArguments parse_rendezvous_arguments(std::span<const std::string> arguments) {
-  constexpr std::int64_t kHighestPort = 65'535;
-  RendezvousArguments read;
-  CommandLine line("rubato rendezvous",
-                   "Serves a meeting place for hosts that train together, for any number of runs, "
-                   "until interrupted: `rubato train --hosts N --rendezvous HOST:PORT/NAME`, with "
-                   "a new NAME for each run.");
-  line.option("port", "PORT", "the port to listen on; 0 chooses a free one",
-              fmt::to_string(read.port), [&](const std::string& text) {
-                read.port = static_cast<int>(parse_whole(text, 0, kHighestPort));
-              });
-  line.option("address", "ADDRESS",
-              "the address of this machine to listen on, such as 127.0.0.1, instead of all its "
-              "network interfaces",
-              "", [&](const std::string& text) { read.address = text; });
-  line.option("token-file", "FILE",
-              "a file with the hosts' secret, which keeps out everybody else; do without only on a "
-              "network on which you trust every machine (docs/hosts.md)",
-              "", [&](const std::string& text) { read.token_file = text; });
-  line.flag("quiet", "print nothing but errors", read.quiet);
-  line.footer(
-      "Exit codes: 0 after Ctrl-C or a request to terminate, 2 if the port is not\n"
-      "available.");
-  line.parse(arguments);
-  return read;
+  C10dOptions meeting = hosts.meeting;
+  meeting.token = token_in(hosts.token_file);
+  return meeting;
 }
 
 }  // namespace rubato::app

@@ -15,20 +15,11 @@ namespace rubato::app {
 
 /// The place of this process among the hosts of `rubato train`, and how it meets the others.
 struct HostArguments {
-  int count = 1;
-  int rank = 0;
-  /// The rendezvous. `run` is the name of the run at a `rubato rendezvous` or another store; empty
-  /// if host 0 serves the store.
-  std::string address = "127.0.0.1";
-  int port = 29500;
-  std::string run{};
-  /// True if the store is a TCPStore of c10d, as torchrun's is.
-  bool is_tcp_store = false;
-  std::string interface = "127.0.0.1";
-  double weight = 1;
+  /// All but the token, and the texts that have to be equal. `run` is empty if host 0 serves the
+  /// store.
+  C10dOptions meeting{};
   /// The file with the token of the hosts; no token if empty.
   std::string token_file{};
-  std::chrono::milliseconds timeout = std::chrono::minutes(5);
 
   /// The least and the greatest number of elastic hosts; 0 if the hosts are not elastic.
   int least = 0;
@@ -37,7 +28,7 @@ struct HostArguments {
   OnTerm on_term = OnTerm::leave;
 
   [[nodiscard]] bool elastic() const { return least > 0; }
-  [[nodiscard]] bool several() const { return count > 1 || elastic(); }
+  [[nodiscard]] bool several() const { return meeting.count > 1 || elastic(); }
 
   friend bool operator==(const HostArguments&, const HostArguments&) = default;
 };
@@ -72,39 +63,11 @@ class HostOptions {
   bool from_environment_ = false;
 };
 
-/// Reads a rendezvous, "HOST:PORT" or "HOST:PORT/NAME", into the arguments. Throws Error.
-void read_rendezvous(const std::string& text, HostArguments& arguments);
+/// Reads a rendezvous, "HOST:PORT" or "HOST:PORT/NAME". Throws Error.
+void read_rendezvous(const std::string& text, C10dOptions& meeting);
 
-/// Reads the token in a file, without the end of the line. Throws Error if the file cannot be read,
-/// is empty or has more than one line.
+/// Reads the token in a file, without the end of the line; empty if `file` is. Throws Error if the
+/// file cannot be read, is empty or has more than one line.
 [[nodiscard]] std::string token_in(const std::string& file);
-
-/// The arguments of `rubato hosts`.
-struct HostsArguments {
-  /// The rendezvous of the hosts, the name of their run and their token; the other members are
-  /// unused.
-  HostArguments meeting{};
-  bool json = false;
-};
-
-/// Reads the arguments after the name of the command. Throws HelpAsked, and Error for a mistake of
-/// the user.
-[[nodiscard]] HostsArguments parse_hosts_arguments(std::span<const std::string> arguments);
-
-/// The arguments of `rubato rendezvous`.
-struct RendezvousArguments {
-  /// The port to listen on; 0 chooses a free one.
-  int port = 29500;
-  /// The address to listen on; all network interfaces if empty.
-  std::string address{};
-  /// The file with the token of the hosts; no token if empty.
-  std::string token_file{};
-  bool quiet = false;
-};
-
-/// Reads the arguments after the name of the command. Throws HelpAsked, and Error for a mistake of
-/// the user.
-[[nodiscard]] RendezvousArguments parse_rendezvous_arguments(
-    std::span<const std::string> arguments);
 
 }  // namespace rubato::app

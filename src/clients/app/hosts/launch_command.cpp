@@ -270,18 +270,13 @@ LaunchArguments parse(std::span<const std::string> arguments) {
                    "Trains on several hosts that are processes of this machine, to try it: `rubato "
                    "launch --hosts 3 -- train OPTIONS` starts `rubato train OPTIONS` with --hosts "
                    "3 and a --rank each, and a token that only they know.");
-  line.option("hosts", "N", "the number of hosts", fmt::to_string(read.hosts),
-              [&](const std::string& text) {
-                read.hosts = static_cast<int>(parse_whole(text, 1, kMaxHosts));
-              });
-  line.option("min-hosts", "N",
-              "the run continues with N of them; killed hosts are restarted and rejoin", "",
-              [&](const std::string& text) {
-                read.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
-              });
-  line.option("restarts", "N", "how often hosts are restarted, in total",
-              fmt::to_string(read.restarts),
-              [&](const std::string& text) { read.restarts = parse_whole(text, 0, kMaxRestarts); });
+  line.whole("hosts", "N", "the number of hosts", fmt::to_string(read.hosts), read.hosts, 1,
+             kMaxHosts);
+  line.whole("min-hosts", "N",
+             "the run continues with N of them; killed hosts are restarted and rejoin", "",
+             read.least, 1, kMaxHosts);
+  line.whole("restarts", "N", "how often hosts are restarted, in total",
+             fmt::to_string(read.restarts), read.restarts, 0, kMaxRestarts);
   line.rest("train OPTIONS");
   line.footer(
       "Signals are forwarded. When a host fails, the others are asked to end. The exit\n"
@@ -292,11 +287,8 @@ LaunchArguments parse(std::span<const std::string> arguments) {
     throw Error(fmt::format("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least,
                             read.hosts, read.hosts));
   }
-  const IdleOption restarts{.option = "restarts",
-                            .idle = read.least == 0,
-                            .why = "a run does not continue without one of its hosts",
-                            .accepted = "with --min-hosts N"};
-  require_none_idle(line, {&restarts, 1});
+  line.refuse_idle("restarts", read.least == 0, "a run does not continue without one of its hosts",
+                   "with --min-hosts N");
   if (border != arguments.end()) {
     read.command = with_kept_configuration({border + 1, arguments.end()});
   }

@@ -60,38 +60,26 @@ class FetchLine {
   Stopwatch since_;
 };
 
-struct GetArguments {
-  const PublishedData* data = nullptr;
-  std::filesystem::path to{};
-  std::string from{};
-};
-
-void fetch(const GetArguments& wanted, const std::filesystem::path& folder) {
-  FetchLine line;
-  fetch_data(*wanted.data, wanted.from.empty() ? std::string(wanted.data->address) : wanted.from,
-             folder, [&](std::string_view file, std::int64_t bytes, std::int64_t size) {
-               line.show(file, bytes, size);
-             });
-}
-
 int get_data(std::span<const std::string> arguments) {
-  GetArguments wanted;
+  const PublishedData* wanted = nullptr;
+  std::filesystem::path to;
+  std::string from;
   CommandLine line("rubato data get",
                    "Fetches a known data set, so that --data takes it by its name. A download that "
                    "was cut off continues; the size and SHA-256 of each file are compared with the "
                    "published ones before it is used.");
   line.operands(
       OperandCount::one, "NAME", fmt::format("the data set: {}", fmt::join(known_names(), ", ")),
-      [&](const std::string& text) { wanted.data = &find_row("data set", text, published_data()); },
+      [&](const std::string& text) { wanted = &find_row("data set", text, published_data()); },
       known_names());
   line.option("to", "DIR", "the folder for its files; --data then takes it as KIND:DIR",
               "rubato/data/NAME in the cache, which is ~/.cache or $XDG_CACHE_HOME",
               [&](const std::string& text) {
                 if (text.empty()) throw Error("'' is empty; accepted: a folder");
-                wanted.to = text;
+                to = text;
               });
-  line.option("from", "URL", "the address of the folder with its files, instead of the publisher's",
-              "", [&](const std::string& text) { wanted.from = text; });
+  line.text("from", "URL", "the address of the folder with its files, instead of the publisher's",
+            "", from);
   line.footer(
       "Examples:\n"
       "  rubato data get mnist\n"
@@ -99,14 +87,18 @@ int get_data(std::span<const std::string> arguments) {
       "Exit codes: 2 for a mistake in the options, 24 if files could not be written,\n"
       "31 for a server that does not answer, or not with the published files.");
   line.parse(arguments);
-  const PublishedData& data = *wanted.data;
-  const std::filesystem::path folder = wanted.to.empty() ? cached_folder(data.name) : wanted.to;
+  const PublishedData& data = *wanted;
+  const std::filesystem::path folder = to.empty() ? cached_folder(data.name) : to;
   const std::string use =
-      wanted.to.empty() ? std::string(data.name) : fmt::format("{}:{}", data.kind, folder.string());
+      to.empty() ? std::string(data.name) : fmt::format("{}:{}", data.kind, folder.string());
   const bool is_there = has_data(data, folder);
   if (!is_there) {
     try {
-      fetch(wanted, folder);
+      FetchLine shown;
+      fetch_data(data, from.empty() ? std::string(data.address) : from, folder,
+                 [&](std::string_view file, std::int64_t bytes, std::int64_t size) {
+                   shown.show(file, bytes, size);
+                 });
     } catch (const FetchError& error) {
       print_error(fmt::format("rubato data get: {}\n", error.what()));
       return static_cast<int>(ExitCode::not_fetched);
@@ -119,20 +111,12 @@ int get_data(std::span<const std::string> arguments) {
 
 constexpr std::array kDataCommands{Command{"get", "fetch a known data set", get_data}};
 
-constexpr CommandGroup kDataGroup{.name = "rubato data",
-                                  .description = "Fetches known data sets.",
-                                  .kind = "command",
-                                  .commands = kDataCommands,
-                                  .footer = "`rubato data get --help` says more."};
-
 }  // namespace
 
-std::span<const Command> data_commands() {
-  return kDataCommands;
-}
-
-int data_command(std::span<const std::string> arguments) {
-  return run_group(kDataGroup, arguments);
-}
+constinit const CommandGroup kData{.name = "rubato data",
+                                   .description = "Fetches known data sets.",
+                                   .kind = "command",
+                                   .commands = kDataCommands,
+                                   .footer = "`rubato data get --help` says more."};
 
 }  // namespace rubato::app

@@ -80,10 +80,11 @@ class Curl {
   std::unique_ptr<CURL, void (*)(CURL*)> handle_;
 };
 
+// Returns -1 if there is no such file.
 std::int64_t size_of(const std::filesystem::path& file) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(file, error);
-  return error ? 0 : static_cast<std::int64_t>(size);
+  return error ? -1 : static_cast<std::int64_t>(size);
 }
 
 [[noreturn]] void fail(const std::string& url, const Answer& answer, CURLcode code, long status) {
@@ -102,7 +103,7 @@ std::int64_t size_of(const std::filesystem::path& file) {
 // Appends the rest of the file to `part`. Returns false if the server cannot send a part of the
 // file, or the file is already longer than it should be.
 bool ask_for_rest(const std::string& url, const std::filesystem::path& part, Answer& answer) {
-  answer.bytes = size_of(part);
+  answer.bytes = std::max<std::int64_t>(size_of(part), 0);
   if (answer.bytes >= answer.size) return answer.bytes == answer.size;
   errno = 0;
   answer.file.open(part, std::ios::binary | std::ios::app);
@@ -160,14 +161,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_size(const fs::path& file, std::int64_t size) {
-  std::error_code error;
-  const std::uintmax_t found = fs::file_size(file, error);
-  return !error && std::cmp_equal(found, size);
-}
-
 bool is_published(const fs::path& file, const PublishedFile& published) {
-  return has_size(file, published.size) && Sha256::hex_of_file(file) == published.sha256;
+  return size_of(file) == published.size && Sha256::hex_of_file(file) == published.sha256;
 }
 
 // Downloads a file and compares it with the published one; a wrong file is removed.
@@ -200,15 +195,13 @@ void rename_to(const fs::path& part, const fs::path& file) {
 void unpack(const PublishedData& data, const fs::path& archive, const fs::path& folder) {
   std::vector<std::string> command{"env",
                                    "tar",
-                                   "--extract",
-                                   "--gzip",
-                                   "--file",
-                                   archive.string(),
-                                   "--directory",
-                                   folder.string(),
                                    "--no-same-owner",
                                    "--strip-components=1",
-                                   "--wildcards"};
+                                   "--wildcards",
+                                   "--extract",
+                                   "--gzip",
+                                   "--file=" + archive.string(),
+                                   "--directory=" + folder.string()};
   for (const std::string_view name : data.unpacked) command.push_back(fmt::format("*/{}", name));
   const pid_t child = start_child("/usr/bin/env", command, tie_to);
   if (child > 0) await_child(child);
@@ -226,7 +219,7 @@ void unpack(const PublishedData& data, const fs::path& archive, const fs::path& 
 bool has_data(const PublishedData& data, const fs::path& folder) {
   if (!data.unpacked.empty()) {
     return std::ranges::all_of(data.unpacked, [&](std::string_view name) {
-      return has_size(folder / name, data.unpacked_size);
+      return size_of(folder / name) == data.unpacked_size;
     });
   }
   return std::ranges::all_of(data.files, [&](const PublishedFile& file) {

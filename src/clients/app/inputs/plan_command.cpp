@@ -103,31 +103,27 @@ std::string count_of(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
 }
 
-// The numbers of a row, for one epoch or for all of them.
-struct Totals {
-  std::vector<std::int64_t> batch_sizes;
+// A row about one epoch, or about all of them.
+std::vector<std::string> row_of(std::string name, std::span<const EpochPlan> epochs,
+                                const PlanOptions& plan) {
+  std::vector<std::int64_t> sizes;
   std::int64_t samples = 0;
-  std::int64_t dropped = 0;
   std::int64_t busy_substeps = 0;
   std::int64_t all_substeps = 0;
-
-  void add(const StepPlan& step) {
-    batch_sizes.push_back(step.batch_size);
-    busy_substeps += step.minibatches;
-    all_substeps += step.cores * ((step.minibatches + step.cores - 1) / step.cores);
+  for (const EpochPlan& epoch : epochs) {
+    samples += samples_of(epoch, plan);
+    for (const StepPlan& step : epoch.steps) {
+      sizes.push_back(step.batch_size);
+      busy_substeps += step.minibatches;
+      all_substeps += step.cores * ((step.minibatches + step.cores - 1) / step.cores);
+    }
   }
-};
-
-std::vector<std::string> row_of(std::string name, std::span<const EpochPlan> epochs,
-                                Totals totals) {
-  std::vector<std::int64_t>& sizes = totals.batch_sizes;
+  const std::int64_t dropped = std::ssize(epochs) * plan.dataset_size - samples;
   std::sort(sizes.begin(), sizes.end());
   // An epoch that lies within one step has no step of its own.
   if (sizes.empty())
-    return {std::move(name),         "", "0", "", "", "", grouped(totals.samples),
-            grouped(totals.dropped), ""};
-  const double utilisation =
-      static_cast<double>(totals.busy_substeps) / static_cast<double>(totals.all_substeps);
+    return {std::move(name), "", "0", "", "", "", grouped(samples), grouped(dropped), ""};
+  const double utilisation = static_cast<double>(busy_substeps) / static_cast<double>(all_substeps);
   return {std::move(name),
           fmt::format("{}-{}", epochs.front().first_step().value() + 1,
                       epochs.back().end_step().value()),
@@ -135,8 +131,8 @@ std::vector<std::string> row_of(std::string name, std::span<const EpochPlan> epo
           grouped(sizes.front()),
           grouped(sizes[(sizes.size() - 1) / 2]),
           grouped(sizes.back()),
-          grouped(totals.samples),
-          grouped(totals.dropped),
+          grouped(samples),
+          grouped(dropped),
           fmt::format("{:.1f} %", 100 * utilisation)};
 }
 
@@ -146,21 +142,11 @@ void put_epochs(std::string& text, const PlanOptions& plan, std::span<const Epoc
                                         "max",   "samples", "dropped", "utilisation"};
   TextTable table(std::vector(header.size(), Column::right));
   table.add(header);
-  Totals all;
   for (const EpochPlan& epoch : epochs) {
-    Totals totals;
-    for (const StepPlan& step : epoch.steps) {
-      totals.add(step);
-      all.add(step);
-    }
-    totals.samples = samples_of(epoch, plan);
-    all.samples += totals.samples;
-    totals.dropped = plan.dataset_size - totals.samples;
-    all.dropped += totals.dropped;
     table.add(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value() + 1),
-                     std::span(&epoch, 1), std::move(totals)));
+                     std::span(&epoch, 1), plan));
   }
-  if (epochs.size() > 1) table.add(row_of("all", epochs, std::move(all)));
+  if (epochs.size() > 1) table.add(row_of("all", epochs, plan));
   text += '\n' + table.text(width);
   if (!epochs.back().complete) text += "* the trace stops before this epoch is full\n";
 }
@@ -222,10 +208,8 @@ struct PlanCommandOptions {
 
 void define_data(CommandLine& line, PlanCommandOptions& options) {
   line.group("Data");
-  line.option("dataset-size", "N", "samples in the data set", fmt::to_string(options.dataset_size),
-              [&](const std::string& text) {
-                options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
-              });
+  line.whole("dataset-size", "N", "samples in the data set", fmt::to_string(options.dataset_size),
+             options.dataset_size, 1, kMaxDatasetSize);
   line.option("seed", "N",
               "seed of the shuffling, with --indices; the first epoch shuffles with N, the second "
               "with N + 1, and so on",
@@ -235,12 +219,9 @@ void define_data(CommandLine& line, PlanCommandOptions& options) {
 
 void define_output(CommandLine& line, PlanCommandOptions& options) {
   line.group("What to print");
-  line.option("epoch", "E", "epoch E only, counted from 1", "", [&](const std::string& text) {
-    options.epoch = parse_whole(text, 1, kMaxPlannedEpochs);
-  });
-  line.option(
-      "epochs", "N", "the first N epochs [all of the trace; one if it never ends]", "",
-      [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxPlannedEpochs); });
+  line.whole("epoch", "E", "epoch E only, counted from 1", "", options.epoch, 1, kMaxPlannedEpochs);
+  line.whole("epochs", "N", "the first N epochs [all of the trace; one if it never ends]", "",
+             options.epochs, 1, kMaxPlannedEpochs);
   line.flag("json",
             "print JSON: the minibatches of every core in every step; files and JSON count epochs "
             "and steps from 0",
@@ -288,11 +269,7 @@ int plan_command(std::span<const std::string> arguments) {
     throw Error("--indices: the table has no room for samples; accepted: together with --json");
   }
   const RunConfiguration& run = options.run;
-  const IdleOption seed{.option = "seed",
-                        .idle = !options.indices,
-                        .why = "no samples are printed",
-                        .accepted = "with --indices"};
-  require_none_idle(line, {&seed, 1});
+  line.refuse_idle("seed", !options.indices, "no samples are printed", "with --indices");
   require_none_idle(line.given(), run);
 
   const Planner planner(load_trace(run), {.dataset_size = options.dataset_size,

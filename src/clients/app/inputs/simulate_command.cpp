@@ -250,10 +250,8 @@ int simulate_command(std::span<const std::string> arguments) {
       "several values, separated by commas or by repeating it, and all combinations are compared.");
   define_values(line, options);
   line.group("Data");
-  line.option("dataset-size", "N", "samples in the data set", "that of the built-in data",
-              [&](const std::string& text) {
-                options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
-              });
+  line.whole("dataset-size", "N", "samples in the data set", "that of the built-in data",
+             options.dataset_size, 1, kMaxDatasetSize);
   line.group("Output");
   line.flag("json", "print JSON", options.json);
   line.footer(

@@ -47,16 +47,13 @@ void define_operand(CommandLine& line, TraceCommandOptions& options, const std::
 }
 
 void define_format(CommandLine& line, TraceCommandOptions& options) {
-  line.option("format", choice_names(kAvailabilityFormats),
-              "the format of a file with devices over time (docs/traces.md)", "recognised",
-              [&](const std::string& text) {
-                options.format = parse_choice("format", text, kAvailabilityFormats);
-              });
+  line.choice("format", "the format of a file with devices over time (docs/traces.md)",
+              "recognised", "format", kAvailabilityFormats, options.format);
 }
 
 void define_out(CommandLine& line, TraceCommandOptions& options) {
-  line.option("out", "FILE", "write it to FILE, and a summary to the terminal", "stdout",
-              [&](const std::string& text) { options.out = text; });
+  line.text("out", "FILE", "write it to FILE, and a summary to the terminal", "stdout",
+            options.out);
 }
 
 Availability read_file_in(const TraceCommandOptions& options) {
@@ -177,7 +174,9 @@ constexpr std::array kTraceCommands{
     Command{"convert", "turn devices over time into a trace of steps", convert_trace},
     Command{"show", "a summary and a plot of a trace, or of devices over time", show_trace}};
 
-constexpr CommandGroup kTrace{
+}  // namespace
+
+constinit const CommandGroup kTrace{
     .name = "rubato trace",
     .description =
         "Reads, generates, converts and shows traces, and the availability of devices "
@@ -185,15 +184,5 @@ constexpr CommandGroup kTrace{
     .kind = "command",
     .commands = kTraceCommands,
     .footer = "`rubato trace COMMAND --help` says more; docs/traces.md has the formats."};
-
-}  // namespace
-
-std::span<const Command> trace_commands() {
-  return kTraceCommands;
-}
-
-int trace_command(std::span<const std::string> arguments) {
-  return run_group(kTrace, arguments);
-}
 
 }  // namespace rubato::app

@@ -44,6 +44,10 @@ CommandLine::CommandLine(std::string name, std::string description)
   app_->set_help_flag();
 }
 
+CommandLine::CommandLine(const CommandTexts& texts) : CommandLine(texts.name, texts.description) {
+  footer(texts.footer);
+}
+
 CommandLine::~CommandLine() = default;
 
 void CommandLine::footer(std::string text) {
@@ -319,11 +323,10 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
   }
 }
 
-void require_none_idle(const CommandLine& line, std::span<const IdleOption> options) {
-  for (const auto& [option, idle, why, accepted] : options) {
-    if (!idle || !line.given().contains(option)) continue;
-    throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
-  }
+void CommandLine::refuse_idle(std::string_view option, bool is_idle, std::string_view why,
+                              std::string_view accepted) const {
+  if (!is_idle || !given_.contains(option)) return;
+  throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
 }
 
 }  // namespace rubato::app

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -7,7 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include <rubato/base/parse.hpp>
 
 #include "clients/app/help/help.hpp"
 #include "runs/config/run_option.hpp"
@@ -19,6 +25,14 @@ class Option;
 }  // namespace CLI
 
 namespace rubato::app {
+
+/// The texts of --help around the options of a command.
+struct CommandTexts {
+  /// The whole command as it is typed ("rubato train").
+  const char* name;
+  const char* description;
+  const char* footer;
+};
 
 /// The options of one command: their names, their help and the checks of their values.
 ///
@@ -33,6 +47,7 @@ class CommandLine {
 
   /// `name` is the whole command as it is typed ("rubato train").
   CommandLine(std::string name, std::string description);
+  explicit CommandLine(const CommandTexts& texts);
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -43,6 +58,39 @@ class CommandLine {
   /// would type it, and omitted if empty. The last of several values counts.
   void option(const std::string& name, const std::string& value, const std::string& help,
               const std::string& shown_default, Setter set);
+  /// The same for a value that is kept in `target` as it is typed, such as a path.
+  template <class Target>
+  void text(const std::string& name, const std::string& value, const std::string& help,
+            const std::string& shown_default, Target& target) {
+    option(name, value, help, shown_default, [&target](const std::string& text) { target = text; });
+  }
+  /// The same for a whole number from `min` to `max`.
+  template <class Target>
+  void whole(const std::string& name, const std::string& value, const std::string& help,
+             const std::string& shown_default, Target& target, std::int64_t min, std::int64_t max) {
+    option(name, value, help, shown_default, [&target, min, max](const std::string& text) {
+      const std::int64_t number = parse_whole(text, min, max);
+      if constexpr (std::is_integral_v<Target>) {
+        target = static_cast<Target>(number);
+      } else {
+        target = number;
+      }
+    });
+  }
+  /// The same for a number in `range`, which must outlive parse().
+  void real(const std::string& name, const std::string& value, const std::string& help,
+            const std::string& shown_default, double& target, const RealRange& range) {
+    option(name, value, help, shown_default,
+           [&](const std::string& text) { target = parse_real(text, range); });
+  }
+  /// The same for a name of `choices`, which must outlive parse(); messages about a wrong one call
+  /// it `kind`.
+  template <class Target, class Enum, std::size_t N>
+  void choice(const std::string& name, const std::string& help, const std::string& shown_default,
+              const char* kind, const std::array<Choice<Enum>, N>& choices, Target& target) {
+    option(name, choice_names(choices), help, shown_default,
+           [&, kind](const std::string& text) { target = parse_choice(kind, text, choices); });
+  }
   /// Adds the flag --`name`, with an optional value, true or false.
   void flag(const std::string& name, const std::string& help, Setter set);
   void flag(const std::string& name, const std::string& help, bool& target);
@@ -80,6 +128,21 @@ class CommandLine {
   /// help, and Error for an unknown option (naming the nearest) and for every value that its setter
   /// rejects (with the option, or the file and line).
   void parse(std::span<const std::string> arguments);
+
+  /// Throws Error if `option` was given in the arguments although it is idle: it has no effect, for
+  /// the reason `why`; `accepted` says what would give it one.
+  ///
+  /// The rule for all commands is: would the user want this run? If an argument has no effect
+  /// because of the other options (--min-delta where nothing stops early), the user meant another
+  /// run, and it is an Error before anything is trained. If the run is what the user meant and the
+  /// argument is a precaution that turns out to be unnecessary (--cores for a trace that always has
+  /// them, a fault in a step that is never reached, --log-steps on a terminal), a line on stderr
+  /// says so.
+  ///
+  /// Only arguments are judged. A configuration lists all options, as to_toml() writes it, and some
+  /// of them may have no effect because an argument has switched off what they are for.
+  void refuse_idle(std::string_view option, bool is_idle, std::string_view why,
+                   std::string_view accepted) const;
 
   /// The options given in the arguments of parse(), as opposed to a configuration file.
   [[nodiscard]] const GivenOptions& given() const { return given_; }
@@ -133,27 +196,5 @@ class CommandLine {
 /// cannot be written, memory that is missing or a lost host; an unknown exception is
 /// ExitCode::internal.
 [[nodiscard]] int run_reporting_errors(std::string_view program, const std::function<int()>& body);
-
-// Options that have no effect.
-//
-// The rule for all commands is: would the user want this run? If an argument has no effect because
-// of the other options (--min-delta where nothing stops early), the user meant another run, and it
-// is an Error before anything is trained. If the run is what the user meant and the argument is a
-// precaution that turns out to be unnecessary (--cores for a trace that always has them, a fault in
-// a step that is never reached, --log-steps on a terminal), a line on stderr says so.
-//
-// Only arguments are judged. A configuration lists all options, as to_toml() writes it, and some of
-// them may have no effect because an argument has switched off what they are for.
-
-/// An option that has no effect if `idle` is true, with the reason, and what would give it one.
-struct IdleOption {
-  std::string_view option;
-  bool idle = false;
-  std::string_view why;
-  std::string_view accepted;
-};
-
-/// Throws Error for the first of `options` that is idle and was given in the arguments.
-void require_none_idle(const CommandLine& line, std::span<const IdleOption> options);
 
 }  // namespace rubato::app

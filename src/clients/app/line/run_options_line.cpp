@@ -1,6 +1,8 @@
 #include "run_options_line.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -49,6 +51,15 @@ void define_run_options(CommandLine& line, RunConfiguration& configuration, Comm
   for (const RunOption* option : run_options(command)) {
     define_run_option(line, configuration, *option);
   }
+}
+
+std::vector<OptionHelp> own_options(const CommandLine& line) {
+  std::vector<OptionHelp> own = line.descriptions();
+  std::erase_if(own, [](const OptionHelp& described) {
+    return std::ranges::find(run_options(), described.name, &RunOption::name) !=
+           run_options().end();
+  });
+  return own;
 }
 
 }  // namespace rubato::app

@@ -15,6 +15,9 @@ void define_run_options(CommandLine& line, RunConfiguration& configuration);
 /// at once.
 void define_plugins(CommandLine& line, RunConfiguration& configuration);
 
+/// The options of `line` other than those of a run, by name.
+[[nodiscard]] std::vector<OptionHelp> own_options(const CommandLine& line);
+
 /// Adds the options of a run that the command takes.
 void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command);
 

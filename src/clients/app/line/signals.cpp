@@ -1,5 +1,7 @@
 #include "signals.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -38,37 +40,15 @@ bool is_pressing(int number) {
 }
 
 bool is_ending(int number) {
-  switch (number) {
-    // These cannot be handled.
-    case SIGKILL:
-    case SIGSTOP:
-    // These end no process.
-    case SIGCHLD:
-    case SIGCONT:
-    case SIGURG:
-    case SIGWINCH:
-    case SIGTSTP:
-    case SIGTTIN:
-    case SIGTTOU:
-      return false;
-    default:
-      return true;
-  }
+  // The first two cannot be handled, and the others end no process.
+  constexpr std::array kOthers{SIGKILL,  SIGSTOP, SIGCHLD, SIGCONT, SIGURG,
+                               SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU};
+  return std::find(kOthers.begin(), kOthers.end(), number) == kOthers.end();
 }
 
 bool is_fault(int number) {
-  switch (number) {
-    case SIGSEGV:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGTRAP:
-    case SIGSYS:
-    case SIGABRT:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+  return std::find(kFaults.begin(), kFaults.end(), number) != kFaults.end();
 }
 
 SignalAction action_of(SignalRole role, OnTerm on_term, const SignalEvent& event) {

@@ -69,16 +69,8 @@ class CompareProgress final : public ExperimentView {
 /// A view that reports damaged runs on stderr, and nothing else.
 class NoProgress final : public ExperimentView {
  public:
-  void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
-                const std::vector<RunResult>& /*ended*/) override {}
-  void on_start(const std::string& /*run*/) override {}
-  void on_end(const std::string& /*run*/, const RunResult& /*result*/,
-              double /*seconds*/) override {}
   void on_damaged(const std::string& run, const std::string& what,
                   const std::filesystem::path& aside) override;
-  void on_missing(const std::string& /*run*/, const std::string& /*why*/) override {}
-  void on_tick() override {}
-  void on_stage_end() override {}
 };
 
 }  // namespace rubato::app

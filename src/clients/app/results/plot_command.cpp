@@ -74,9 +74,8 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
               "what to plot: a column of steps or epochs that `rubato list records` names",
               "accuracy, or loss where there is none",
               [&](const std::string& text) { read.up = curve_column(text); });
-  line.option("x", choice_names(kOver),
-              "the horizontal axis; hours and money are those of modelled time", "samples",
-              [&](const std::string& text) { read.across = parse_choice("axis", text, kOver); });
+  line.choice("x", "the horizontal axis; hours and money are those of modelled time", "samples",
+              "axis", kOver, read.across);
   line.option(
       "out", "FILE.svg|FILE.png|FILE.pdf", "write a picture, instead of plotting in the terminal",
       "", [&](const std::string& text) {
@@ -86,10 +85,10 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
         }
         read.out = text;
       });
-  line.option("gnuplot", "FILE",
-              "write the script that draws the plot, with its data, for `gnuplot FILE`; without "
-              "--out, nothing is drawn",
-              "", [&](const std::string& text) { read.script = text; });
+  line.text("gnuplot", "FILE",
+            "write the script that draws the plot, with its data, for `gnuplot FILE`; without "
+            "--out, nothing is drawn",
+            "", read.script);
   line.footer(
       "Examples:\n"
       "  rubato plot runs/linear runs/root\n"

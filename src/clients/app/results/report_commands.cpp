@@ -29,8 +29,7 @@ int report_command(std::span<const std::string> arguments) {
   line.operands(OperandCount::some, "RUN|EXPERIMENT",
                 "the folder of a run, one with runs in it, or of an experiment",
                 [&](const std::string& text) { folders.push_back(text); });
-  line.option("out", "FILE", "the page; -o FILE is the same", out,
-              [&](const std::string& text) { out = text; });
+  line.text("out", "FILE", "the page; -o FILE is the same", out, out);
   line.footer(
       "Examples:\n"
       "  rubato report runs/2024-05-31T12-00-00Z\n"

@@ -45,12 +45,7 @@ constexpr std::array<Choice<Prediction>, 2> kPredictions{
 constexpr std::array<std::string_view, 3> kFileTypes{".csv", ".pt", ".safetensors"};
 
 // The texts of --help around the options, in the order of EvaluateCommand.
-struct EvaluateTexts {
-  const char* name;
-  const char* description;
-  const char* footer;
-};
-constexpr std::array<EvaluateTexts, 2> kEvaluateTexts{
+constexpr std::array<CommandTexts, 2> kEvaluateTexts{
     {{"rubato eval",
       "Prints the loss and the accuracy of a model on the test set: of a run, given by its folder, "
       "or of a model with --weights.",
@@ -75,10 +70,9 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
     line.flag("json", "print JSON", arguments.json);
     return;
   }
-  line.option("what", choice_names(kPredictions), "all outputs, or the class of the largest",
-              std::string(choice_name(kPredictions, arguments.what)), [&](const std::string& text) {
-                arguments.what = parse_choice("prediction", text, kPredictions);
-              });
+  line.choice("what", "all outputs, or the class of the largest",
+              std::string(choice_name(kPredictions, arguments.what)), "prediction", kPredictions,
+              arguments.what);
   line.option("out", "FILE.csv|.pt|.safetensors",
               "where to write them: as CSV, with a row for each sample, or as tensors",
               "stdout, as CSV", [&](const std::string& text) {
@@ -114,11 +108,7 @@ void require_something_to_evaluate(const RunConfiguration& run) {
 class EvaluateCommandLine : public CommandLine {
  public:
   EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command)
-      : EvaluateCommandLine(read, command, kEvaluateTexts.at(static_cast<std::size_t>(command))) {}
-
- private:
-  EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command, const EvaluateTexts& texts)
-      : CommandLine(texts.name, texts.description) {
+      : CommandLine(kEvaluateTexts.at(static_cast<std::size_t>(command))) {
     config_of(
         "run", "RUN",
         "the folder of a run that has ended, with its model, weights and data; --run itself may "
@@ -132,7 +122,6 @@ class EvaluateCommandLine : public CommandLine {
     });
     define_run_options(*this, read.run, Commands::evaluate);
     define_evaluation(*this, read, command);
-    footer(texts.footer);
   }
 };
 
@@ -159,11 +148,8 @@ EvaluateArguments parse_evaluate_arguments(std::span<const std::string> argument
 
 std::vector<OptionHelp> own_options(EvaluateCommand command) {
   EvaluateArguments read;
-  auto own = EvaluateCommandLine(read, command).descriptions();
-  std::erase_if(own, [](const OptionHelp& described) {
-    return described.name == "config" || std::ranges::find(run_options(), described.name,
-                                                           &RunOption::name) != run_options().end();
-  });
+  auto own = own_options(EvaluateCommandLine(read, command));
+  std::erase_if(own, [](const OptionHelp& described) { return described.name == "config"; });
   return own;
 }
 

@@ -23,12 +23,6 @@ namespace rubato::app {
 
 namespace {
 
-void refuse(const CommandLine& line, const std::string& name, std::string_view why) {
-  const IdleOption option{
-      .option = name, .idle = true, .why = why, .accepted = "with `rubato train`"};
-  require_none_idle(line, {&option, 1});
-}
-
 // Refuses options that have an effect with `rubato train` alone.
 void check_command(const CommandLine& line, TrainCommand command) {
   if (command == TrainCommand::train) return;
@@ -37,10 +31,11 @@ void check_command(const CommandLine& line, TrainCommand command) {
   const std::string_view why =
       verifies ? "`rubato verify` keeps nothing and shows nothing but its table"
                : "`rubato calibrate` measures steps of one core, which do not depend on it";
+  constexpr const char* kAccepted = "with `rubato train`";
   for (const RunOption& option : run_options()) {
-    if (!meet(option.commands, asked)) refuse(line, option.name, why);
+    line.refuse_idle(option.name, !meet(option.commands, asked), why, kAccepted);
   }
-  for (const char* own : {"out", "quiet"}) refuse(line, own, why);
+  for (const char* own : {"out", "quiet"}) line.refuse_idle(own, true, why, kAccepted);
 }
 
 void check_folder(const TrainArguments& arguments) {
@@ -61,11 +56,7 @@ void check_together(const TrainArguments& arguments, const CommandLine& line,
                     TrainCommand command) {
   check_command(line, command);
   require_none_idle(line.given(), arguments.run);
-  const IdleOption steps{.option = "log-steps",
-                         .idle = arguments.quiet,
-                         .why = "--quiet prints none",
-                         .accepted = "one of them"};
-  require_none_idle(line, {&steps, 1});
+  line.refuse_idle("log-steps", arguments.quiet, "--quiet prints none", "one of them");
   require_consistent(arguments.run);
   check_folder(arguments);
 }
@@ -109,26 +100,6 @@ void define_resume(CommandLine& line, TrainArguments& arguments) {
                  });
 }
 
-void define_verification(CommandLine& line, TrainArguments& arguments) {
-  line.group("Verification");
-  line.option(
-      "steps", "N", "steps in each training", fmt::to_string(arguments.steps),
-      [&](const std::string& text) { arguments.steps = parse_whole(text, 2, kMaxVerifiedSteps); });
-}
-
-void define_calibration(CommandLine& line, TrainArguments& arguments) {
-  line.group("Calibration");
-  line.option("factor", "X",
-              "multiply the seconds by X: 0.1 is a core ten times as fast as a thread here", "1",
-              [&](const std::string& text) { arguments.factor = parse_real(text, kPositive); });
-}
-
-// The texts of --help around the options.
-struct CommandTexts {
-  const char* name;
-  const char* description;
-  const char* footer;
-};
 constexpr CommandTexts kTrain{
     "rubato train",
     "Trains a model while the number of accelerator cores, and with it the global batch size, "
@@ -164,22 +135,13 @@ constexpr CommandTexts kCalibrate{
     "Exit code: 2 for a mistake in the options or files."};
 
 // The texts in the order of TrainCommand.
-constexpr std::array<CommandTexts, 3> kTexts{{kTrain, kVerify, kCalibrate}};
+constexpr std::array kTexts{kTrain, kVerify, kCalibrate};
 
 // Reads the options of a command into `arguments`.
 class TrainCommandLine : public CommandLine {
  public:
   TrainCommandLine(TrainArguments& arguments, TrainCommand command)
-      : TrainCommandLine(arguments, command, kTexts.at(static_cast<std::size_t>(command))) {}
-
-  void read(std::span<const std::string> given) {
-    parse(given);
-    hosts_.finish(*this);
-  }
-
- private:
-  TrainCommandLine(TrainArguments& arguments, TrainCommand command, const CommandTexts& texts)
-      : CommandLine(texts.name, texts.description), hosts_(arguments.hosts) {
+      : CommandLine(kTexts.at(static_cast<std::size_t>(command))), hosts_(arguments.hosts) {
     define_run_options(*this, arguments.run);
     define_output(*this, arguments, command);
     config([&](const path& file) {
@@ -189,11 +151,25 @@ class TrainCommandLine : public CommandLine {
       define_resume(*this, arguments);
       hosts_.define(*this);
     }
-    if (command == TrainCommand::verify) define_verification(*this, arguments);
-    if (command == TrainCommand::calibrate) define_calibration(*this, arguments);
-    footer(texts.footer);
+    if (command == TrainCommand::verify) {
+      group("Verification");
+      whole("steps", "N", "steps in each training", fmt::to_string(arguments.steps),
+            arguments.steps, 2, kMaxVerifiedSteps);
+    }
+    if (command == TrainCommand::calibrate) {
+      group("Calibration");
+      real("factor", "X",
+           "multiply the seconds by X: 0.1 is a core ten times as fast as a thread here", "1",
+           arguments.factor, kPositive);
+    }
   }
 
+  void read(std::span<const std::string> given) {
+    parse(given);
+    hosts_.finish(*this);
+  }
+
+ private:
   HostOptions hosts_;
 };
 
@@ -210,13 +186,7 @@ TrainArguments parse_train_arguments(std::span<const std::string> arguments, Tra
 
 std::vector<OptionHelp> own_options(TrainCommand command) {
   TrainArguments arguments;
-  auto own = TrainCommandLine(arguments, command).descriptions();
-  std::erase_if(own, [](const OptionHelp& described) {
-    const auto options = run_options();
-    return std::any_of(options.begin(), options.end(),
-                       [&](const RunOption& option) { return option.name == described.name; });
-  });
-  return own;
+  return own_options(TrainCommandLine(arguments, command));
 }
 
 }  // namespace rubato::app

@@ -15,17 +15,14 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>
-#include <rubato/loop/objective.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/process.hpp"
 #include "clients/app/commands.hpp"
-#include "clients/app/line/output.hpp"
 #include "evaluate.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"
-#include "runs/config/plugin.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -39,7 +36,7 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr const char* kProgram = "rubato-train";
+constexpr const char* kTrainProgram = "rubato-train";
 constexpr std::int64_t kBuiltinDigits = 12'000;
 
 // Returns the number of training samples if it is known without reading files.
@@ -133,14 +130,7 @@ int start(const char* command, std::span<const std::string> given) {
   if (elsewhere) become_train_program(command, arguments);
   const std::vector<std::string> line = command_line("rubato", command, arguments);
   use_right_kernels(exec_pointers(line).data(), options.run.kernels);
-  try {
-    return static_cast<int>(program.execute(options, dense_workload));
-  } catch (const TrainingError& error) {
-    if (options.verbose) print_error(error.details() + "\n");
-    throw;
-  } catch (...) {
-    rethrow_of_plugins(options.run.plugin);
-  }
+  return run_program(options, [&] { return program.execute(options, dense_workload); });
 }
 
 [[noreturn]] int start_evaluation(const char* command, std::span<const std::string> given,
@@ -156,13 +146,13 @@ path train_program() {
   std::error_code error;
   const path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   for (const path& candidate :
-       {folder / kProgram, folder / ".." / "libexec" / "rubato" / kProgram}) {
+       {folder / kTrainProgram, folder / ".." / "libexec" / "rubato" / kTrainProgram}) {
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   throw Error(
       fmt::format("this build is without libtorch and cannot train: no {} in {} or in "
                   "../libexec/rubato; accepted: a build with -DRUBATO_TORCH=ON",
-                  kProgram, folder.string()));
+                  kTrainProgram, folder.string()));
 }
 
 int train_front(std::span<const std::string> arguments) {

@@ -10,12 +10,14 @@
 
 #include <fmt/format.h>
 
+#include <rubato/loop/objective.hpp>
 #include <rubato/loop/verify.hpp>
 #include <rubato/runs/calibration.hpp>
 
 #include "base/core/file.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
+#include "runs/config/plugin.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/run_description.hpp"
 #include "runs/run/workload/run_steps.hpp"
@@ -27,7 +29,7 @@ namespace {
 
 RunLocation location_of_host(const TrainArguments& arguments) {
   // The first host keeps the run.
-  if (arguments.hosts.rank == 0) return location_of_first(arguments);
+  if (arguments.hosts.meeting.rank == 0) return location_of_first(arguments);
   if (arguments.continues && is_there(*arguments.out)) {
     return RunLocation::follow(*arguments.out, arguments.run, {}, /*again=*/true);
   }
@@ -61,6 +63,17 @@ ExitCode tell_of_complete(const TrainArguments& arguments) {
   return ExitCode::good;
 }
 
+int run_program(const TrainArguments& arguments, const std::function<ExitCode()>& program) {
+  try {
+    return static_cast<int>(program());
+  } catch (const TrainingError& error) {
+    if (arguments.verbose) print_error(error.details() + "\n");
+    throw;
+  } catch (...) {
+    rethrow_of_plugins(arguments.run.plugin);
+  }
+}
+
 ExitCode train(const TrainArguments& arguments, const LoadWorkload& load) {
   return train_on_hosts(arguments, load, {});
 }
@@ -72,7 +85,7 @@ ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& loa
   RunLocation location = location_of_host(arguments);
   auto workload = load(arguments.run);
   const auto hosts = connected(arguments, *workload, connect);
-  const RunRole role = arguments.hosts.rank == 0 ? RunRole::first : RunRole::follower;
+  const RunRole role = arguments.hosts.meeting.rank == 0 ? RunRole::first : RunRole::follower;
   StopSignals signals(nullptr, SignalRole::run);
   TerminalRun run(arguments, std::move(workload), std::move(location), hosts, role, signals);
   // A run without elastic hosts never has to regroup.
@@ -160,18 +173,13 @@ ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load) {
   return ExitCode::good;
 }
 
-std::span<const TrainProgram> train_programs() {
+const TrainProgram* train_program_of(std::string_view name) {
   static constexpr std::array<TrainProgram, 3> kPrograms{
       {{"train", TrainCommand::train, train},
        {"verify", TrainCommand::verify, verify},
        {"calibrate", TrainCommand::calibrate, calibrate}}};
-  return kPrograms;
-}
-
-const TrainProgram* train_program_of(std::string_view name) {
-  const auto programs = train_programs();
-  const auto found = std::ranges::find(programs, name, &TrainProgram::name);
-  return found == programs.end() ? nullptr : &*found;
+  const auto* const found = std::ranges::find(kPrograms, name, &TrainProgram::name);
+  return found == kPrograms.end() ? nullptr : found;
 }
 
 }  // namespace rubato::app

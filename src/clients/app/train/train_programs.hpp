@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +50,11 @@ using ConnectHosts = std::function<std::shared_ptr<Hosts>(const C10dOptions& mee
 /// does.
 ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load);
 
+/// Runs one of these and returns its exit code. An error says all that is known about it with
+/// --verbose, and which plug-in it is from.
+[[nodiscard]] int run_program(const TrainArguments& arguments,
+                              const std::function<ExitCode()>& program);
+
 /// A command that computes a workload, in this program or in the one that loads libtorch.
 struct TrainProgram {
   std::string_view name;
@@ -58,8 +62,6 @@ struct TrainProgram {
   ExitCode (*execute)(const TrainArguments& arguments, const LoadWorkload& load);
 };
 
-/// All such commands.
-[[nodiscard]] std::span<const TrainProgram> train_programs();
 /// The command of that name; null if there is none.
 [[nodiscard]] const TrainProgram* train_program_of(std::string_view name);
 

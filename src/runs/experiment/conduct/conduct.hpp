@@ -17,7 +17,7 @@
 
 namespace rubato {
 
-/// Receives the progress of an experiment.
+/// Receives the progress of an experiment, and ignores all of it but damaged runs.
 class ExperimentView {
  public:
   ExperimentView() = default;
@@ -27,20 +27,21 @@ class ExperimentView {
 
   /// Called when a stage ("tuning lr", "runs") begins; `ended` are the results of those of its runs
   /// that have ended already.
-  virtual void on_stage(const std::string& name, std::int64_t runs,
-                        const std::vector<RunResult>& ended) = 0;
-  virtual void on_start(const std::string& run) = 0;
-  virtual void on_end(const std::string& run, const RunResult& result, double seconds) = 0;
+  virtual void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
+                        const std::vector<RunResult>& /*ended*/) {}
+  virtual void on_start(const std::string& /*run*/) {}
+  virtual void on_end(const std::string& /*run*/, const RunResult& /*result*/, double /*seconds*/) {
+  }
   /// Called when a run that had ended is repeated because its folder was changed since, as
   /// described by `what`; the folder has been moved to `aside`.
   virtual void on_damaged(const std::string& run, const std::string& what,
                           const std::filesystem::path& aside) = 0;
   /// Called when a run is missing, with the reason in words; the next call of conduct() continues
   /// it.
-  virtual void on_missing(const std::string& run, const std::string& why) = 0;
+  virtual void on_missing(const std::string& /*run*/, const std::string& /*why*/) {}
   /// Called several times a second.
-  virtual void on_tick() = 0;
-  virtual void on_stage_end() = 0;
+  virtual void on_tick() {}
+  virtual void on_stage_end() {}
 };
 
 /// The result of conducting an experiment.
