@@ -154,9 +154,9 @@ TEST_F(ResumeCommand, ARunFolderOfWhichAPartIsLeftIsNotSaidToBeKept) {
 
 TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {
   ASSERT_EQ(train("--epochs=9 --out=whole --quiet").code, 0);
-  // No file may become longer than 64 blocks: a full disk in small.
+  // No file may become longer than 32 KiB: a full disk in small.
   const ProgramResult result =
-      test::shell(fmt::format("ulimit -f 64; exec \"$0\" {} --epochs=9 --out='a run' --quiet "
+      test::shell(fmt::format("ulimit -f 32; exec \"$0\" {} --epochs=9 --out='a run' --quiet "
                               "--checkpoint-every=5steps",
                               kOptions),
                   folder_.path());
