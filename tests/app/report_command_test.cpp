@@ -16,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using test::ProgramResult;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
