@@ -12,7 +12,6 @@
 #include <gmock/gmock.h>
 
 #include "optim/adaptive_cases.hpp"
-#include "support/error_of.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {
@@ -214,23 +213,6 @@ TEST(Adaptive, FollowsTheFactorOnTheWeightDecay) {
               workers);
   EXPECT_THAT(parameters, testing::ElementsAre(testing::DoubleEq(0.85), testing::DoubleEq(-1.7),
                                                testing::DoubleEq(3.4)));
-}
-
-TEST(Adaptive, RefusesAnUpdateOfAnotherSize) {
-  Workers workers(1);
-  for (const char* const name : {"adam", "adamw", "rmsprop", "adagrad"}) {
-    const auto optimizer =
-        make_optimizer<float>(parse_optimizer(name, {}), ParameterLayout::whole(3), {});
-    std::vector<float> parameters(4);
-    EXPECT_EQ(test::error_of([&] {
-                optimizer->step({.parameters = parameters,
-                                 .gradient_sum = std::vector<float>(4),
-                                 .rates = {.update_rate = 0.1}},
-                                workers);
-              }),
-              "an update of 4 parameters has 4 gradients, and the layout 3 values; accepted: as "
-              "many of each");
-  }
 }
 
 }  // namespace

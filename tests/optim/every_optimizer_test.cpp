@@ -50,8 +50,8 @@ void step_by_formula(const OptimizerOptions& options, const test::Expectation& e
     rate *= of_lars.trust * weight / (std::sqrt(test::square_sum(g)) + e.decay * weight);
   }
   for (std::size_t k = 0; k < w.size(); ++k) {
-    const double all = g[k] + e.decay * w[k];
-    velocity[k] = e.momentum * velocity[k] + (inside ? rate * all : all);
+    const double all = (inside ? rate : 1) * (g[k] + e.decay * w[k]);
+    velocity[k] = e.momentum * velocity[k] + all;
     const double moved = of_sgd.nesterov ? e.momentum * velocity[k] + all : velocity[k];
     w[k] -= inside ? moved : rate * moved;
   }
@@ -258,18 +258,20 @@ TEST(EveryOptimizer, GoesOnFromItsState) {
 // What it says before it is made is what it then has.
 TEST(EveryOptimizer, RemembersAsManyValuesAsItSays) {
   for (const auto& [name, options] : every_kind()) {
-    SCOPED_TRACE(name);
-    GroupedProblem flat;
-    const auto optimizer = flat.make(options);
-    flat.draw();
-    flat.step(*optimizer, 0.01);
-    std::size_t values = 0;
-    const State state = state_of(*optimizer);
-    for (const auto& [entry, array] : state.arrays()) {
-      if (array.type == ElementType::f64) values += array.bytes.size() / sizeof(double);
+    for (const std::vector<GroupOptions>& groups : {test::kAllOptions, {}}) {
+      SCOPED_TRACE(name);
+      GroupedProblem flat;
+      const auto optimizer = make_optimizer<double>(options, flat.layout(), groups);
+      flat.draw();
+      flat.step(*optimizer, 0.01);
+      std::size_t values = 0;
+      const State state = state_of(*optimizer);
+      for (const auto& [entry, array] : state.arrays()) {
+        if (array.type == ElementType::f64) values += array.bytes.size() / sizeof(double);
+      }
+      const int remembered = remembered_values(options, groups);
+      EXPECT_EQ(values, static_cast<std::size_t>(remembered) * flat.parameters.size());
     }
-    const int remembered = remembered_values(options, test::kAllOptions);
-    EXPECT_EQ(values, static_cast<std::size_t>(remembered) * flat.parameters.size());
   }
 }
 
@@ -364,6 +366,7 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
     EXPECT_FALSE(accepts(options, {{.momentum = 1}}));
     EXPECT_TRUE(accepts(options, {{.learning_rate_factor = 0, .weight_decay = 0.0}}));
   }
+  EXPECT_FALSE(accepts({.weight_decay = std::numeric_limits<double>::infinity()}));
   // A group without momentum under Nesterov's form is plain SGD.
   EXPECT_TRUE(
       accepts({.method = SgdOptions{.nesterov = true}, .momentum = 0.9}, {{.momentum = 0.0}}));
@@ -372,7 +375,7 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
     EXPECT_FALSE(accepts({.method = AdamOptions{.beta1 = bad}}));
     EXPECT_FALSE(accepts({.method = AdamOptions{.beta2 = bad}}));
     EXPECT_FALSE(accepts({.method = RmspropOptions{.alpha = bad}}));
-    EXPECT_FALSE(accepts({.method = RmspropOptions{}, .momentum = bad}));
+    EXPECT_FALSE(accepts({.momentum = bad}));
   }
   for (const double bad : {-0.01, kNan}) {
     EXPECT_FALSE(accepts({.method = AdamOptions{.epsilon = bad}}));

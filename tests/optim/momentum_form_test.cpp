@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,49 +57,6 @@ void expect_near(std::span<const double> found, std::span<const double> expected
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_NEAR(found[i], expected[i], 1e-9 * std::max(1.0, std::abs(expected[i])))
         << what << ", element " << i;
-  }
-}
-
-// Both forms, written down element by element; rates and weight decay change from step to step.
-TEST(MomentumForm, OfSgdIsItsFormula) {
-  constexpr double kMomentum = 0.9;
-  for (const MomentumForm form : {MomentumForm::pytorch, MomentumForm::mxnet}) {
-    for (const bool nesterov : {false, true}) {
-      for (const double decay : {0.0, 0.01}) {
-        for (const double clip : {std::numeric_limits<double>::infinity(), 0.1}) {
-          Workers workers(2);
-          const auto sgd = make_optimizer<double>(
-              {.method = SgdOptions{.nesterov = nesterov, .momentum_form = form},
-               .momentum = kMomentum,
-               .weight_decay = decay},
-              two_tensors(), {});
-          std::vector<double> weights = random_values<double>(kBothTensors, 1);
-          std::vector<double> expected = weights;
-          std::vector<double> velocity(kBothTensors, 0);
-          for (std::uint32_t step = 0; step < 30; ++step) {
-            const auto sum = random_values<double>(kBothTensors, 10 + step);
-            const double rate = 0.01 * (1 + step % 7);
-            const double factor = 1.0 + step % 2;
-            sgd->step({.parameters = weights,
-                       .gradient_sum = sum,
-                       .gradient_factor = 1.0 / 4,
-                       .clip = clip,
-                       .rates = {.update_rate = rate, .weight_decay_factor = factor}},
-                      workers);
-            for (std::size_t i = 0; i < kBothTensors; ++i) {
-              const double g = std::clamp(sum[i] / 4, -clip, clip) + decay * factor * expected[i];
-              const bool inside = form == MomentumForm::mxnet;
-              velocity[i] = kMomentum * velocity[i] + (inside ? rate : 1) * g;
-              const double change =
-                  nesterov ? (inside ? rate : 1) * g + kMomentum * velocity[i] : velocity[i];
-              expected[i] -= (inside ? 1 : rate) * change;
-            }
-          }
-          expect_near(weights, expected,
-                      "nesterov " + std::to_string(nesterov) + ", decay " + std::to_string(decay));
-        }
-      }
-    }
   }
 }
 
@@ -167,32 +123,6 @@ TEST(MomentumForm, OfLbsgdIsMxnets) {
   for (const char* warmup : {"linear", "power2", "sqrt", "lars"}) expect_mxnets_lbsgd(warmup);
   EXPECT_EQ(make_rule("lbsgd:ramp=3")->momentum_form(), MomentumForm::mxnet);
   EXPECT_EQ(make_rule("linear")->momentum_form(), std::nullopt);
-}
-
-TEST(MomentumForm, HasTheSameBitsForEveryNumberOfThreads) {
-  constexpr std::size_t kLarge = 3 * 65'536 + 321;
-  const auto train = [](int threads) {
-    Workers workers(threads);
-    const auto sgd = make_optimizer<float>(
-        {.method = SgdOptions{.nesterov = true, .momentum_form = MomentumForm::mxnet},
-         .momentum = 0.9,
-         .weight_decay = 0.01},
-        ParameterLayout::whole(kLarge), {});
-    auto weights = random_values<float>(kLarge, 1);
-    for (std::uint32_t step = 0; step < 3; ++step) {
-      const auto gradient = random_values<float>(kLarge, 10 + step);
-      sgd->step({.parameters = weights,
-                 .gradient_sum = gradient,
-                 .gradient_factor = 1.0F / 3,
-                 .clip = 0.2F,
-                 .rates = {.update_rate = 0.1 * (step + 1)}},
-                workers);
-    }
-    return weights;
-  };
-  const auto expected = train(1);
-  EXPECT_TRUE(train(2) == expected);
-  EXPECT_TRUE(train(5) == expected);
 }
 
 // Without momentum there is one form, to the bit.

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <rubato/loop/optimizer.hpp>
-
+#include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -57,8 +56,8 @@ TEST(Optimizers, AreCheckedAsAWhole) {
     return error_of([&] { require_valid(options); });
   };
   EXPECT_EQ(error({}), "no error");
-  EXPECT_THAT(error({.weight_decay = -1}), HasSubstr("weight decay -1: accepted"));
-  EXPECT_THAT(error({.momentum = 1}), HasSubstr("momentum 1: accepted"));
+  EXPECT_EQ(error({.weight_decay = -1}), "weight decay -1: accepted are values of at least 0");
+  EXPECT_EQ(error({.momentum = 1}), "momentum 1: accepted are values from 0 to below 1");
   EXPECT_THAT(error({.method = SgdOptions{.nesterov = true}}), HasSubstr("needs a momentum"));
   EXPECT_THAT(error({.method = LarsOptions{.trust = 0}}), HasSubstr("trust coefficient"));
   EXPECT_THAT(error({.method = AdamOptions{.beta1 = 1}}), HasSubstr("beta1"));
@@ -70,6 +69,12 @@ TEST(Optimizers, AreCheckedAsAWhole) {
   EXPECT_THAT(error({.method = AdagradOptions{.initial_accumulator = -1}}),
               HasSubstr("accumulator"));
   EXPECT_THAT(error({.method = AdagradOptions{.epsilon = -1}}), HasSubstr("epsilon"));
+  EXPECT_THAT(error_of([] {
+                require_valid({}, {{}, {.weight_decay = -1}});
+              }),
+              HasSubstr("weight decay -1"));
+  EXPECT_THAT(error_of([] { require_valid({}, {{.learning_rate_factor = -1}}); }),
+              HasSubstr("learning-rate factor -1"));
 }
 
 TEST(Optimizers, HaveTheNamesByWhichTheyAreRead) {

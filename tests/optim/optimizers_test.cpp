@@ -1,7 +1,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,18 +14,6 @@ namespace {
 
 using test::error_of;
 using testing::HasSubstr;
-
-TEST(MakeOptimizer, RefusesOptionsOutOfRange) {
-  const auto error = [&](const OptimizerOptions& options, std::vector<GroupOptions> groups) {
-    return error_of([&] {
-      return make_optimizer<float>(options, ParameterLayout::whole(1), std::move(groups));
-    });
-  };
-  EXPECT_THAT(error({.method = AdamOptions{.beta1 = 1}}, {}), HasSubstr("beta1 1"));
-  EXPECT_THAT(error({}, {{}, {.weight_decay = -1}}), HasSubstr("weight decay -1"));
-  EXPECT_THAT(error({}, {{.momentum = 1}}), HasSubstr("momentum 1"));
-  EXPECT_THAT(error({}, {{.learning_rate_factor = -1}}), HasSubstr("learning-rate factor -1"));
-}
 
 class Reference : public testing::Test {
  protected:

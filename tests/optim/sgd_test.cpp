@@ -1,8 +1,6 @@
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -10,7 +8,6 @@
 #include <rubato/numbers/sums.hpp>
 
 #include "loop/optim/make_optimizer.hpp"
-#include "support/error_of.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {
@@ -58,32 +55,6 @@ TYPED_TEST(SgdOf, GivesTheSameBitsForEveryNumberOfThreads) {
       EXPECT_TRUE(parameters == expected) << size << " parameters, " << threads << " threads";
     }
   }
-}
-
-std::string error_of_options(const OptimizerOptions& options) {
-  return test::error_of(
-      [&] { static_cast<void>(make_optimizer<float>(options, ParameterLayout::whole(10), {})); });
-}
-
-TEST(Sgd, RefusesOptionsOutOfRange) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(error_of_options({.momentum = -0.1}),
-            "momentum -0.1: accepted are values from 0 to below 1");
-  EXPECT_EQ(error_of_options({.momentum = 1}), "momentum 1: accepted are values from 0 to below 1");
-  EXPECT_EQ(error_of_options({.momentum = kNan}),
-            "momentum nan: accepted are values from 0 to below 1");
-  EXPECT_EQ(error_of_options({.weight_decay = -1}),
-            "weight decay -1: accepted are values of at least 0");
-  EXPECT_EQ(error_of_options({.weight_decay = kInfinity}),
-            "weight decay inf: accepted are values of at least 0");
-  EXPECT_EQ(error_of_options({.weight_decay = kNan}),
-            "weight decay nan: accepted are values of at least 0");
-  EXPECT_EQ(error_of_options({.method = SgdOptions{.nesterov = true}}),
-            "Nesterov momentum needs a momentum above 0");
-  EXPECT_EQ(error_of_options(
-                {.method = SgdOptions{.nesterov = true}, .momentum = 0.99, .weight_decay = 10}),
-            "no error");
 }
 
 }  // namespace

@@ -199,21 +199,6 @@ TEST(TorchOptimizer, GivesGroupsTheirOwnRates) {
   EXPECT_TRUE(problem.same_bits());
 }
 
-TEST(TorchOptimizer, TakesAnOptimizerOfTheUsersOwn) {
-  Workers workers(1);
-  Problem<float> problem;
-  TorchOptimizer<float> adapter(
-      layout_of(problem.shared, {0, 0, 0}), trained_arrays(problem.shared),
-      [](std::vector<torch::optim::OptimizerParamGroup> groups) {
-        return std::make_unique<torch::optim::SGD>(std::move(groups), torch::optim::SGDOptions(1));
-      });
-  torch::optim::SGD reference(problem.plain, torch::optim::SGDOptions(0.1));
-  problem.draw(1);
-  adapter.step(problem.update(1, {.update_rate = 0.1}), workers);
-  reference.step();
-  EXPECT_TRUE(problem.same_bits());
-}
-
 // What is not one of libtorch's that can be followed.
 TEST(TorchOptimizer, RefusesWhatItCannotDrive) {
   Problem<double> problem;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,12 +14,19 @@
 
 namespace rubato::test {
 
+/// Computes a minibatch with the evaluator of the objective within. Each evaluator has a copy, so
+/// what a copy keeps is the evaluator's own.
+using Evaluate = std::function<double(Evaluator<double>& inner, const Minibatch& minibatch,
+                                      const Leaf<double>& leaf, EvaluatorProgress& progress)>;
+
 /// Does as the objective within it does, the test left out: to be derived from, for what is to be
-/// another way.
+/// another way. Minibatches are computed by `evaluate` if it is not empty.
 class Around : public ObjectiveOf<double> {
  public:
   explicit Around(std::unique_ptr<ObjectiveOf<double>> inner = tiny_objective())
       : inner_(std::move(inner)) {}
+  explicit Around(Evaluate evaluate, std::unique_ptr<ObjectiveOf<double>> inner = tiny_objective())
+      : evaluate_(std::move(evaluate)), inner_(std::move(inner)) {}
 
   std::int64_t samples() const override { return inner_->samples(); }
   const std::vector<TrainedArray>& trained() const override { return inner_->trained(); }
@@ -31,12 +39,30 @@ class Around : public ObjectiveOf<double> {
   void move_averages(std::span<const double> sums, std::int64_t minibatches) override {
     inner_->move_averages(sums, minibatches);
   }
-  std::unique_ptr<Evaluator<double>> make_evaluator() override { return inner_->make_evaluator(); }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    if (!evaluate_) return inner_->make_evaluator();
+    return std::make_unique<Evaluating>(inner_->make_evaluator(), evaluate_);
+  }
 
  protected:
   [[nodiscard]] ObjectiveOf<double>& inner() { return *inner_; }
 
  private:
+  class Evaluating final : public Evaluator<double> {
+   public:
+    Evaluating(std::unique_ptr<Evaluator<double>> inner, Evaluate evaluate)
+        : inner_(std::move(inner)), evaluate_(std::move(evaluate)) {}
+    double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
+                    EvaluatorProgress& progress) override {
+      return evaluate_(*inner_, minibatch, leaf, progress);
+    }
+
+   private:
+    std::unique_ptr<Evaluator<double>> inner_;
+    Evaluate evaluate_;
+  };
+
+  Evaluate evaluate_;
   std::unique_ptr<ObjectiveOf<double>> inner_;
 };
 

@@ -44,8 +44,15 @@ struct Planted {
 // The tiny objective, whose gradients depend on the loss scale, too.
 class FragileObjective final : public test::Around {
  public:
-  explicit FragileObjective(Planted planted, bool scales)
-      : planted_(std::move(planted)), scales_(scales) {}
+  FragileObjective(const Planted& planted, bool scales)
+      : Around([planted](auto& inner, const auto& minibatch, const auto& leaf, auto& progress) {
+          const double loss = inner.evaluate(minibatch, leaf, progress);
+          leaf.gradient[0] += 1e-3 * minibatch.loss_scale;
+          if (minibatch.stream.minibatch % 3 == 2) planted.at("evaluate", minibatch.stream.step);
+          return loss;
+        }),
+        planted_(planted),
+        scales_(scales) {}
   bool has_test() const override { return true; }
   Evaluation test(Workers& workers, const EvaluationOptions& options,
                   std::string_view when) override {
@@ -64,26 +71,6 @@ class FragileObjective final : public test::Around {
   void move_averages(std::span<const double> sums, std::int64_t minibatches) override {
     planted_.at("move_averages", step_);
     inner().move_averages(sums, minibatches);
-  }
-  std::unique_ptr<Evaluator<double>> make_evaluator() override {
-    class Fragile final : public Evaluator<double> {
-     public:
-      Fragile(std::unique_ptr<Evaluator<double>> inner, const Planted& planted)
-          : inner_(std::move(inner)), planted_(planted) {}
-      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
-                      EvaluatorProgress& progress) override {
-        const double loss = inner_->evaluate(minibatch, leaf, progress);
-        leaf.gradient[0] += 1e-3 * minibatch.loss_scale;
-        const bool last = minibatch.stream.minibatch % 3 == 2;
-        if (last) planted_.at("evaluate", minibatch.stream.step);
-        return loss;
-      }
-
-     private:
-      std::unique_ptr<Evaluator<double>> inner_;
-      const Planted& planted_;
-    };
-    return std::make_unique<Fragile>(inner().make_evaluator(), planted_);
   }
 
  private:

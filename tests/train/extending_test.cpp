@@ -58,10 +58,20 @@ MakeTrainer maker_of(const Change& extend) {
   };
 }
 
+Trainer trainer_with(const Change& extend) {
+  return maker_of(extend)([](TrainOptions&) {});
+}
+
 Trainer trained(const Change& extend) {
-  Trainer trainer = maker_of(extend)([](TrainOptions&) {});
+  Trainer trainer = trainer_with(extend);
   trainer.fit();
   return trainer;
+}
+
+// What a trainer with `loading` says of a state of one with `saved`.
+std::string error_loading(const Change& saved, const Change& loading) {
+  const State state = trained(saved).state();
+  return error_of([&] { trainer_with(loading).load_state(state); });
 }
 
 std::optional<std::string> bits_that_differ(const Change& extend) {
@@ -85,7 +95,7 @@ TEST(OwnReducer, ThatIsExactIsTheSameBits) {
 
 // Adds one leaf after the other.
 template <class T>
-class RunningSum final : public Reducer<T> {
+class RunningSum : public Reducer<T> {
  public:
   explicit RunningSum(const ReducerSize& size) : Reducer<T>(size) {}
   void begin_step(std::int64_t, std::int64_t) override { sum_ = nullptr; }
@@ -102,9 +112,11 @@ class RunningSum final : public Reducer<T> {
     return sum_;
   }
 
+ protected:
+  PartialSum<T>* sum_ = nullptr;
+
  private:
   std::mutex mutex_;
-  PartialSum<T>* sum_ = nullptr;
 };
 
 OwnReducer running_sum(bool reproducible) {
@@ -159,15 +171,11 @@ TEST(OwnReducer, BindsAStateWhereItIsNotExact) {
   };
   const auto none = [](TrainOptions&) {};
   const auto reproducible = [](TrainOptions& options) { options.own_reducer = test::pairwise(); };
-  const auto error = [](const Change& saved, const Change& loading) {
-    const Trainer first = trained(saved);
-    return error_of([&] { maker_of(loading)([](TrainOptions&) {}).load_state(first.state()); });
-  };
-  EXPECT_EQ(error(reproducible, none), "no error");
-  EXPECT_EQ(error(none, reproducible), "no error");
-  EXPECT_EQ(error(inexact, inexact), "no error");
-  EXPECT_THAT(error(inexact, none), HasSubstr("reducer was running, is nothing"));
-  EXPECT_THAT(error(none, inexact), HasSubstr("reducer was nothing, is running"));
+  EXPECT_EQ(error_loading(reproducible, none), "no error");
+  EXPECT_EQ(error_loading(none, reproducible), "no error");
+  EXPECT_EQ(error_loading(inexact, inexact), "no error");
+  EXPECT_THAT(error_loading(inexact, none), HasSubstr("reducer was running, is nothing"));
+  EXPECT_THAT(error_loading(none, inexact), HasSubstr("reducer was nothing, is running"));
 }
 
 TEST(OwnReducer, IsRefusedWhereItCannotBeUsed) {
@@ -199,23 +207,17 @@ TEST(OwnReducer, IsRefusedWhereItCannotBeUsed) {
 }
 
 // Leaves something out of the sum from the third step on.
-class Forgetful final : public Reducer<double> {
+class Forgetful final : public RunningSum<double> {
  public:
   enum class Forgets { everything, a_leaf, squares };
 
-  Forgetful(const ReducerSize& size, Forgets forgets) : Reducer<double>(size), forgets_(forgets) {}
-  void begin_step(std::int64_t, std::int64_t) override {
+  Forgetful(const ReducerSize& size, Forgets forgets) : RunningSum(size), forgets_(forgets) {}
+  void begin_step(std::int64_t leaves, std::int64_t cores) override {
     ++steps_;
-    sum_ = nullptr;
-  }
-  void reduce_core(std::int64_t, const LeafShare& share, const NextLeaf& next) override {
-    for (std::int64_t i = 0; i < share.count; ++i) {
-      PartialSum<double>* const leaf = next(share[i]);
-      sum_ = sum_ == nullptr ? leaf : this->merge(sum_, leaf);
-    }
+    RunningSum::begin_step(leaves, cores);
   }
   PartialSum<double>* finish_step() override {
-    sum_->take_squares(norms());
+    RunningSum::finish_step();
     if (steps_ < 3) return sum_;
     if (forgets_ == Forgets::everything) return nullptr;
     if (forgets_ == Forgets::a_leaf) --sum_->scalars.minibatches;
@@ -225,7 +227,6 @@ class Forgetful final : public Reducer<double> {
 
  private:
   Forgets forgets_;
-  PartialSum<double>* sum_ = nullptr;
   int steps_ = 0;
 };
 
@@ -241,7 +242,7 @@ TEST(OwnReducer, WhoseSumLacksSomethingEndsTraining) {
        "them (Reducer::add())"}};
   for (const auto& expected : errors) {
     const Forgets forgets = expected.first;
-    const auto make = maker_of([&](TrainOptions& options) {
+    Trainer trainer = trainer_with([&](TrainOptions& options) {
       options.rule = "adascale";
       options.own_reducer = {.name = "forgetful",
                              .reproducible = true,
@@ -249,7 +250,6 @@ TEST(OwnReducer, WhoseSumLacksSomethingEndsTraining) {
                                return std::make_unique<Forgetful>(size, forgets);
                              }};
     });
-    Trainer trainer = make([](TrainOptions&) {});
     EXPECT_EQ(error_of([&] { trainer.fit(); }), expected.second);
     EXPECT_EQ(trainer.state().count("steps"), 2) << "the step is as if it had not been";
   }
@@ -506,14 +506,14 @@ TEST(GradientTransforms, LeaveThePaddingAlone) {
 TEST(GradientTransforms, ThatFailEndTrainingWithTheParametersOfTheStepBefore) {
   const auto failing = [](const std::function<void(std::span<double>)>& fail) {
     std::vector<double> expected;
-    Trainer trainer = maker_of([&](TrainOptions& options) {
+    Trainer trainer = trainer_with([&](TrainOptions& options) {
       options.gradient_transforms = {
           function_transform("bad", [&](const StepGradient<double>& gradient, Workers&) {
             if (gradient.step.value() != 2) return;
             expected.assign(gradient.parameters.begin(), gradient.parameters.end());
             fail(gradient.values);
           })};
-    })([](TrainOptions&) {});
+    });
     std::string what = "no error";
     try {
       trainer.fit();
@@ -554,21 +554,14 @@ TEST(GradientTransforms, AreRefusedWhereTheyCannotBeUsed) {
 }
 
 TEST(GradientTransforms, BindAState) {
-  const Trainer first = trained([](TrainOptions& options) {
-    options.gradient_transforms = {test::largest_only(2), test::gaussian_noise(0.5)};
-  });
-  const auto error = [&](std::vector<OwnGradientTransform> transforms) {
-    return error_of([&] {
-      maker_of([&](TrainOptions& options) {
-        options.gradient_transforms = transforms;
-      })([](TrainOptions&) {
-      }).load_state(first.state());
-    });
+  const auto with = [](std::vector<OwnGradientTransform> transforms) -> Change {
+    return [=](TrainOptions& options) { options.gradient_transforms = transforms; };
   };
-  EXPECT_EQ(error({test::largest_only(2), test::gaussian_noise(0.5)}), "no error");
-  EXPECT_THAT(error({test::gaussian_noise(0.5), test::largest_only(2)}),
+  const Change saved = with({test::largest_only(2), test::gaussian_noise(0.5)});
+  EXPECT_EQ(error_loading(saved, saved), "no error");
+  EXPECT_THAT(error_loading(saved, with({test::gaussian_noise(0.5), test::largest_only(2)})),
               HasSubstr("gradient_transforms was largest 2, noise 0.500000, is noise"));
-  EXPECT_THAT(error({}),
+  EXPECT_THAT(error_loading(saved, with({})),
               HasSubstr("gradient_transforms was largest 2, noise 0.500000, is nothing"));
 }
 
@@ -643,12 +636,11 @@ TEST(Samplers, HaveTheSameBitsWhoeverComputesAndThroughResumes) {
 }
 
 TEST(Samplers, BindAState) {
-  const Trainer first = trained([](TrainOptions& options) { options.sampler = test::rotated(1); });
-  const auto error = [&](const Sampler& sampler) {
-    return error_of([&] {
-      maker_of([&](TrainOptions& options) { options.sampler = sampler; })([](TrainOptions&) {
-      }).load_state(first.state());
-    });
+  const auto with = [](const Sampler& sampler) -> Change {
+    return [=](TrainOptions& options) { options.sampler = sampler; };
+  };
+  const auto error = [&](const Sampler& loading) {
+    return error_loading(with(test::rotated(1)), with(loading));
   };
   EXPECT_EQ(error(test::rotated(1)), "no error");
   EXPECT_THAT(error(test::rotated(2)), HasSubstr("sampler was rotated by 1, is rotated by 2"));
@@ -657,7 +649,7 @@ TEST(Samplers, BindAState) {
 
 TEST(Samplers, AreCheckedBeforeTheFirstStepAndThrowBetweenSteps) {
   const auto from = [](std::int64_t bad_epoch) {
-    return maker_of([bad_epoch](TrainOptions& options) {
+    return trainer_with([bad_epoch](TrainOptions& options) {
       options.sampler = test::rotated(1);
       options.sampler.order = [bad_epoch, inner = options.sampler.order](const EpochDraw& draw) {
         std::vector<std::int64_t> list = inner(draw);
@@ -666,15 +658,14 @@ TEST(Samplers, AreCheckedBeforeTheFirstStepAndThrowBetweenSteps) {
       };
     });
   };
-  EXPECT_EQ(error_of([&] { from(0)([](TrainOptions&) {}); }),
+  EXPECT_EQ(error_of([&] { from(0); }),
             "sampler rotated by 1 gave the index 48 for epoch 1; accepted: 0 to 47");
-  Trainer trainer = from(1)([](TrainOptions&) {});
+  Trainer trainer = from(1);
   EXPECT_EQ(error_of([&] { trainer.fit(); }),
             "sampler rotated by 1 gave the index 48 for epoch 2; accepted: 0 to 47");
   EXPECT_EQ(trainer.state().count("steps"), 4);
   EXPECT_EQ(error_of([] {
-              maker_of([](TrainOptions& options) { options.sampler.order = in_order().order; })(
-                  [](TrainOptions&) {});
+              trainer_with([](TrainOptions& options) { options.sampler.order = in_order().order; });
             }),
             "a sampler is called ''; accepted: a name of one line without /");
 }

@@ -24,38 +24,15 @@
 
 #include "support/error_of.hpp"
 #include "train/around.hpp"
+#include "train/hosted.hpp"
 
 namespace rubato {
 namespace {
 
-// A trainer on each host, and what its fit() has thrown.
-struct Hosted {
-  std::vector<std::unique_ptr<Trainer>> trainers;
-  std::vector<std::shared_ptr<test::Recorder>> recorders;
-  std::vector<std::string> errors;
-};
-
-using MakeHosted = std::function<std::unique_ptr<Trainer>(std::shared_ptr<Hosts> hosts)>;
-
-Hosted train_on(const std::vector<double>& weights, const MakeHosted& make) {
-  Hosted hosted;
-  std::vector<std::shared_ptr<Hosts>> hosts = test::emulated_hosts(weights);
-  for (std::shared_ptr<Hosts>& host : hosts) {
-    hosted.trainers.push_back(make(std::move(host)));
-    hosted.recorders.push_back(hosted.trainers.back()->add_observer<test::Recorder>());
-  }
-  hosted.errors.resize(hosts.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    threads.emplace_back([&hosted, i] {
-      hosted.errors[i] = test::error_of([&] { hosted.trainers[i]->fit(); });
-      // Nobody is to wait for it.
-      if (hosted.errors[i] != "no error") hosted.trainers[i].reset();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return hosted;
-}
+using test::expect_bits;
+using test::Hosted;
+using test::MakeHosted;
+using test::train_on;
 
 TrainOptions hosted_options(const std::string& reduce = "tree") {
   return {.epochs = 2,
@@ -96,9 +73,8 @@ TEST(Hosts, ComeToTheBitsOfOne) {
          {std::vector<double>{1}, {1, 1}, {1, 5}, {2, 1, 1}, {1, 1, 1, 1, 1, 1, 1}}) {
       SCOPED_TRACE(reduce + " on " + std::to_string(weights.size()));
       const Hosted hosted = train_on(weights, tiny_on(hosted_options(reduce)));
+      expect_bits(hosted, *alone);
       for (std::size_t host = 0; host < weights.size(); ++host) {
-        ASSERT_EQ(hosted.errors[host], "no error");
-        EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
         ASSERT_EQ(hosted.recorders[host]->steps.size(), recorder->steps.size());
         double compute = 0;
         for (std::size_t i = 0; i < recorder->steps.size(); ++i) {
@@ -129,11 +105,7 @@ void expect_quadratic_bits() {
   for (const std::int64_t dim : {2, 3, 10'007}) {
     const auto alone = quadratic_on<T>(dim)(nullptr);
     alone->fit();
-    const Hosted hosted = train_on({1, 2, 1}, quadratic_on<T>(dim));
-    for (std::size_t host = 0; host < 3; ++host) {
-      ASSERT_EQ(hosted.errors[host], "no error");
-      EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
-    }
+    expect_bits(train_on({1, 2, 1}, quadratic_on<T>(dim)), *alone);
   }
 }
 
@@ -145,23 +117,11 @@ TEST(Hosts, ExchangePartsOfManyValues) {
 // Counts its minibatches, those of other hosts included.
 class Counting final : public test::Around {
  public:
-  std::unique_ptr<Evaluator<double>> make_evaluator() override {
-    class Counter final : public Evaluator<double> {
-     public:
-      Counter(std::unique_ptr<Evaluator<double>> inner, std::atomic<std::int64_t>& own)
-          : inner_(std::move(inner)), own_(own) {}
-      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
-                      EvaluatorProgress& progress) override {
-        ++own_;
-        return inner_->evaluate(minibatch, leaf, progress);
-      }
-
-     private:
-      std::unique_ptr<Evaluator<double>> inner_;
-      std::atomic<std::int64_t>& own_;
-    };
-    return std::make_unique<Counter>(inner().make_evaluator(), own_);
-  }
+  Counting()
+      : Around([this](auto& inner, const auto& minibatch, const auto& leaf, auto& progress) {
+          ++own_;
+          return inner.evaluate(minibatch, leaf, progress);
+        }) {}
   void begin_minibatches(Workers& workers) override {
     static_cast<void>(workers);
     own_ = 0;
@@ -291,11 +251,7 @@ TEST(Hosts, WithTheCoresOfATraceComeToTheBitsOfOne) {
   const auto alone = make(nullptr);
   alone->fit();
   for (const std::vector<double>& weights : {std::vector<double>{1, 1}, {1, 1, 4}}) {
-    const Hosted hosted = train_on(weights, make);
-    for (std::size_t host = 0; host < weights.size(); ++host) {
-      ASSERT_EQ(hosted.errors[host], "no error");
-      EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
-    }
+    expect_bits(train_on(weights, make), *alone);
   }
 }
 
@@ -345,19 +301,9 @@ TEST(Hosts, ThatAreLostEndTraining) {
 }
 
 // It leaves something behind that no sum tells others of.
-class OfOneHost final : public ObjectiveOf<double> {
+class OfOneHost final : public test::Around {
  public:
-  std::int64_t samples() const override { return tiny_->samples(); }
-  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
-  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
-  std::string fingerprint() const override { return "it"; }
   std::string needs_one_host() const override { return "it counts its minibatches"; }
-  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
-  std::size_t averaged() const override { return tiny_->averaged(); }
-  std::unique_ptr<Evaluator<double>> make_evaluator() override { return tiny_->make_evaluator(); }
-
- private:
-  std::unique_ptr<ObjectiveOf<double>> tiny_ = test::tiny_objective();
 };
 
 TEST(Hosts, RefuseWhatTheyDoNotExchange) {
@@ -388,43 +334,14 @@ TEST(Hosts, RefuseWhatTheyDoNotExchange) {
 }
 
 // Fails at the minibatch of that number, once.
-class FailingOnce final : public ObjectiveOf<double> {
- public:
-  explicit FailingOnce(std::int64_t left) : left_(left) {}
-
-  std::int64_t samples() const override { return tiny_->samples(); }
-  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
-  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
-  const std::vector<NamedArray>& buffers() const override { return tiny_->buffers(); }
-  std::string fingerprint() const override { return tiny_->fingerprint(); }
-  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
-  std::size_t averaged() const override { return tiny_->averaged(); }
-  void begin_minibatches(Workers& workers) override { tiny_->begin_minibatches(workers); }
-  void move_averages(std::span<const double> sums, std::int64_t minibatches) override {
-    tiny_->move_averages(sums, minibatches);
-  }
-  std::unique_ptr<Evaluator<double>> make_evaluator() override {
-    class Failing final : public Evaluator<double> {
-     public:
-      Failing(std::unique_ptr<Evaluator<double>> inner, std::atomic<std::int64_t>& left)
-          : inner_(std::move(inner)), left_(left) {}
-      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
-                      EvaluatorProgress& progress) override {
-        if (--left_ == 0) throw Error("no more data");
-        return inner_->evaluate(minibatch, leaf, progress);
-      }
-
-     private:
-      std::unique_ptr<Evaluator<double>> inner_;
-      std::atomic<std::int64_t>& left_;
-    };
-    return std::make_unique<Failing>(tiny_->make_evaluator(), left_);
-  }
-
- private:
-  std::unique_ptr<ObjectiveOf<double>> tiny_ = test::tiny_objective();
-  std::atomic<std::int64_t> left_;
-};
+std::unique_ptr<test::Around> failing_once(std::int64_t number) {
+  const auto left = std::make_shared<std::atomic<std::int64_t>>(number);
+  return std::make_unique<test::Around>(
+      [left](auto& inner, const auto& minibatch, const auto& leaf, auto& progress) {
+        if (--*left == 0) throw Error("no more data");
+        return inner.evaluate(minibatch, leaf, progress);
+      });
+}
 
 // One host of those that come and go, to which happens what the test says.
 class Unsteady final : public Hosts {
@@ -510,7 +427,7 @@ TEST_F(UnsteadyHosts, HearOfAStepThatIsNotFinished) {
   TrainOptions options = hosted_options();
   options.hosts = hosts_;
   const auto trace = test::trace_of({2, 12, 32, 4, 46, 6, 26});
-  auto trainer = std::make_unique<Trainer>(std::make_unique<FailingOnce>(3), trace, options);
+  auto trainer = std::make_unique<Trainer>(failing_once(3), trace, options);
   EXPECT_THAT(test::error_of([&] { trainer->fit(); }), testing::HasSubstr("no more data"));
   trainer.reset();
   EXPECT_EQ(hosts_->abandoned, 1);

@@ -199,31 +199,13 @@ TEST(Misuse, OfAnObjectiveWhoseArraysAreNotItsParameters) {
 
 // As many as it says are never asked for.
 TEST(Misuse, OfAnObjectiveWhoseEvaluatorsDoNotComputeSeveralMinibatchesAtOnce) {
-  class OneByOne final : public Evaluator<double> {
+  class SaysMore final : public test::Around {
    public:
-    double evaluate(const Minibatch&, const Leaf<double>&, EvaluatorProgress&) override {
-      return 1;
-    }
-  };
-  class SaysMore final : public ObjectiveOf<double> {
-   public:
-    std::int64_t samples() const override { return 16; }
-    const std::vector<TrainedArray>& trained() const override { return wrong_.arrays; }
-    const std::vector<NamedArray>& parameters() const override { return wrong_.all; }
-    std::string fingerprint() const override { return "it"; }
-    std::span<double> flat_parameters() override { return wrong_.flat; }
-    std::unique_ptr<Evaluator<double>> make_evaluator() override {
-      return std::make_unique<OneByOne>();
-    }
     std::int64_t minibatches_at_once(std::int64_t) const override {
       return std::numeric_limits<std::int64_t>::max();
     }
-
-   private:
-    WrongObjective wrong_;
   };
   TrainOptions options = options_of_misuse();
-  options.minibatch_size = 4;
   options.cores = 1;
   Trainer trainer(std::make_unique<SaysMore>(), trace_of({8}), options);
   EXPECT_THAT(error_of([&] { trainer.fit(); }),
@@ -287,19 +269,17 @@ TEST(Misuse, OfAnOptimizerByItself) {
   Workers workers(1);
   std::vector<double> parameters(3);
   const std::vector<double> gradients(2);
-  const auto sgd = make_optimizer<double>({}, ParameterLayout::whole(3), {});
-  EXPECT_EQ(error_of([&] {
-              sgd->step({.parameters = parameters, .gradient_sum = gradients, .rates = {}},
-                        workers);
-            }),
+  const auto error = [&](std::size_t size, const OptimizerOptions& options) {
+    const auto optimizer = make_optimizer<double>(options, ParameterLayout::whole(size), {});
+    return error_of([&] {
+      optimizer->step({.parameters = parameters, .gradient_sum = gradients, .rates = {}}, workers);
+    });
+  };
+  EXPECT_EQ(error(3, {}),
             "an update of 3 parameters has 2 gradients, and the layout 3 values; accepted: as many "
             "of each");
-  const auto lars =
-      make_optimizer<double>({.method = LarsOptions{}}, ParameterLayout::whole(3), {});
-  EXPECT_EQ(error_of([&] {
-              lars->step({.parameters = parameters, .gradient_sum = gradients, .rates = {}},
-                         workers);
-            }),
+  EXPECT_THAT(error(2, {.method = AdamOptions{}}), HasSubstr("and the layout 2 values"));
+  EXPECT_EQ(error(3, {.method = LarsOptions{}}),
             "LARS needs the norms of 1 tensors and has those of 0; accepted: one of Update::layers "
             "for each");
 }

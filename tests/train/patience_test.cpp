@@ -1,6 +1,5 @@
-// When a metric has stopped improving, and what a monitor says of an array.
+// When a metric has stopped improving.
 
-#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -66,16 +65,6 @@ TEST(EarlyStopping, AResumeRemembersHowLongItHasWaited) {
   load_state(after, state, training);
   after.on_epoch(training, epoch_of(1.2));
   EXPECT_EQ(training.reason(), "test-loss no longer improves");
-}
-
-TEST(TensorStatistics, AreThoseOfItsValues) {
-  std::array<double, 4> values{3, -4, 0, 12};
-  const TensorStatistics statistics = statistics_of(
-      {.name = "weight", .type = ElementType::f64, .shape = {2, 2}, .data = values.data()}, false);
-  EXPECT_EQ(statistics.norm, 13);
-  EXPECT_EQ(statistics.mean, 2.75);
-  EXPECT_EQ(statistics.min, -4);
-  EXPECT_EQ(statistics.max, 12);
 }
 
 }  // namespace

@@ -67,32 +67,18 @@ class Seen {
 class CountingObjective final : public test::Around {
  public:
   CountingObjective(std::int64_t samples, std::shared_ptr<Seen> seen)
-      : Around(tiny_objective(samples)), seen_(std::move(seen)) {}
+      : Around(
+            [seen = std::move(seen)](auto& inner, const auto& minibatch, const auto& leaf,
+                                     auto& progress) {
+              seen->note(minibatch);
+              return inner.evaluate(minibatch, leaf, progress);
+            },
+            tiny_objective(samples)) {}
   bool has_test() const override { return true; }
   Evaluation test(Workers& workers, const EvaluationOptions& options,
                   std::string_view when) override {
     return inner().test(workers, options, when);
   }
-  std::unique_ptr<Evaluator<double>> make_evaluator() override {
-    class Counting final : public Evaluator<double> {
-     public:
-      Counting(std::unique_ptr<Evaluator<double>> inner, std::shared_ptr<Seen> seen)
-          : inner_(std::move(inner)), seen_(std::move(seen)) {}
-      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
-                      EvaluatorProgress& progress) override {
-        seen_->note(minibatch);
-        return inner_->evaluate(minibatch, leaf, progress);
-      }
-
-     private:
-      std::unique_ptr<Evaluator<double>> inner_;
-      std::shared_ptr<Seen> seen_;
-    };
-    return std::make_unique<Counting>(inner().make_evaluator(), seen_);
-  }
-
- private:
-  std::shared_ptr<Seen> seen_;
 };
 
 TrainOptions carry_options(std::int64_t epochs) {

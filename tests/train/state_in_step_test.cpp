@@ -57,6 +57,12 @@ void expect_goes_on(const State& state, std::int64_t steps) {
 // that the test fails.
 class Slow final : public test::Around {
  public:
+  Slow()
+      : Around([this](auto& inner, const auto& minibatch, const auto& leaf, auto& progress) {
+          wait();
+          return inner.evaluate(minibatch, leaf, progress);
+        }) {}
+
   std::atomic<int> taken = 0;
   std::atomic<int> missed = 0;
 
@@ -76,25 +82,6 @@ class Slow final : public test::Around {
     evaluation.samples = 1;
     return evaluation;
   }
-  std::unique_ptr<Evaluator<double>> make_evaluator() override {
-    return std::make_unique<SlowEvaluator>(*this, inner().make_evaluator());
-  }
-
- private:
-  class SlowEvaluator final : public Evaluator<double> {
-   public:
-    SlowEvaluator(Slow& of, std::unique_ptr<Evaluator<double>> inner)
-        : of_(of), inner_(std::move(inner)) {}
-    double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
-                    EvaluatorProgress& progress) override {
-      of_.wait();
-      return inner_->evaluate(minibatch, leaf, progress);
-    }
-
-   private:
-    Slow& of_;
-    std::unique_ptr<Evaluator<double>> inner_;
-  };
 };
 
 TEST(StateInStep, IsThatBeforeTheStepAndGoesOnToTheSameBits) {
