@@ -9,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,6 +32,7 @@
 
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "train/hosted.hpp"
 
 namespace rubato {
 namespace {
@@ -62,22 +62,20 @@ TrainOptions regression_options(std::int64_t cores = 3, int threads = 2) {
 }
 
 // A linear layer and whatever `normalise` makes of what comes out of it.
-class NormalisingNet : public nn::Module {
- public:
+struct NormalisingNet : nn::Module {
   using Forward = std::function<at::Tensor(nn::BatchNorm1d&, const at::Tensor&)>;
-  NormalisingNet(std::optional<double> momentum, Forward forward)
-      : norm_(nn::BatchNorm1dOptions(kRegressionWidth)
-                  .momentum(momentum ? c10::optional<double>(*momentum) : c10::nullopt)),
-        forward_(std::move(forward)) {
-    register_module("linear", linear_);
-    register_module("norm", norm_);
+  NormalisingNet(std::optional<double> momentum, Forward normalise)
+      : norm(register_module(
+            "norm", nn::BatchNorm1d(nn::BatchNorm1dOptions(kRegressionWidth)
+                                        .momentum(momentum ? c10::optional<double>(*momentum)
+                                                           : c10::nullopt)))),
+        forward_(std::move(normalise)) {
     to(at::kDouble);
   }
-  at::Tensor forward(const at::Tensor& x) { return forward_(norm_, linear_(x)); }
+  at::Tensor forward(const at::Tensor& x) { return forward_(norm, linear(x)); }
 
- private:
-  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
-  nn::BatchNorm1d norm_;
+  nn::Linear linear = register_module("linear", nn::Linear(kRegressionWidth, kRegressionWidth));
+  nn::BatchNorm1d norm;
   Forward forward_;
 };
 
@@ -136,20 +134,26 @@ Tensors accumulated_in_the_mean(const ModelFactory& factory, const Tensors& para
   return sums;
 }
 
+// The inputs of some minibatches of the epoch.
+std::vector<at::Tensor> inputs_of(const TensorDataset& data, std::uint64_t seed, std::int64_t first,
+                                  std::int64_t count) {
+  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, seed, EpochIndex{0});
+  std::vector<at::Tensor> inputs;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    inputs.push_back(test::rows_of(data.inputs, samples.minibatch(MinibatchIndex{i})));
+  }
+  return inputs;
+}
+
 // Trains steps of 1, 4, 2 and 1 minibatches, and compares after each.
 void expect_accumulation(const ModelFactory& factory, const TrainOptions& options) {
   const TensorDataset data = regression();
-  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, options.seed, EpochIndex{0});
   TorchTrainer trainer(factory, mse_loss(), data, test::trace_of({4, 16, 8, 4}), options);
   Tensors parameters = test::copies_of(trainer.parameters());
   Tensors buffers = test::copies_of(trainer.buffers());
   trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
-    std::vector<at::Tensor> minibatches;
-    for (std::int64_t i = 0; i < step.plan.minibatches; ++i) {
-      const auto rows = samples.minibatch(MinibatchIndex{step.plan.first_minibatch.value() + i});
-      minibatches.push_back(data.inputs.index_select(
-          0, at::tensor(std::vector<std::int64_t>(rows.begin(), rows.end()))));
-    }
+    const auto minibatches =
+        inputs_of(data, options.seed, step.plan.first_minibatch.value(), step.plan.minibatches);
     const Tensors expected = accumulated_in_the_mean(factory, parameters, buffers, minibatches);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const auto [name, actual] = tensor_of(training.buffers()[i]);
@@ -178,48 +182,42 @@ TEST(Accumulation, IsWhatRunningStatisticsFollowInTheMean) {
 // Module::to(torch::kDouble) makes a floating-point number of the norm's counter, and the integers
 // that a module registers afterwards are none of its business.
 TEST(Accumulation, IsWhatStatisticsFollowByACounterBesideIntegers) {
-  class Counted : public nn::Module {
-   public:
+  struct Counted : nn::Module {
+    nn::Linear linear = register_module("linear", nn::Linear(kRegressionWidth, kRegressionWidth));
+    nn::BatchNorm1d norm = register_module(
+        "norm", nn::BatchNorm1d(nn::BatchNorm1dOptions(kRegressionWidth).momentum(c10::nullopt)));
+    at::Tensor seen;
+
     Counted() {
-      register_module("linear", linear_);
-      register_module("norm", norm_);
       to(at::kDouble);
-      seen_ = register_buffer("seen", at::zeros({}, at::kLong));
+      seen = register_buffer("seen", at::zeros({}, at::kLong));
     }
     at::Tensor forward(const at::Tensor& x) {
       {
         const at::NoGradGuard no_grad;
-        seen_ += x.size(0);
+        seen += x.size(0);
       }
-      return norm_(linear_(x));
+      return norm(linear(x));
     }
-
-   private:
-    nn::Linear linear_{kRegressionWidth, kRegressionWidth};
-    nn::BatchNorm1d norm_{nn::BatchNorm1dOptions(kRegressionWidth).momentum(c10::nullopt)};
-    at::Tensor seen_;
   };
   expect_accumulation(model_factory<Counted>(), regression_options());
 }
 
 // Where all minibatches have the same statistics there is but one order.
 TEST(Accumulation, IsWhatRunningStatisticsAreOfEqualMinibatches) {
-  class Net2d : public nn::Module {
-   public:
-    Net2d() {
-      register_module("norm", norm_);
-      register_module("instance", instance_);
-      register_module("cumulative", cumulative_);
-    }
-    at::Tensor forward(const at::Tensor& x) {
-      return cumulative_(instance_(norm_(x))).mean({1, 2, 3}).unsqueeze(1);
-    }
+  struct Net2d : nn::Module {
+    nn::BatchNorm2d norm =
+        register_module("norm", nn::BatchNorm2d(nn::BatchNorm2dOptions(2).momentum(0.2)));
+    nn::InstanceNorm2d instance = register_module(
+        "instance",
+        nn::InstanceNorm2d(
+            nn::InstanceNorm2dOptions(2).momentum(0.3).affine(true).track_running_stats(true)));
+    nn::BatchNorm2d cumulative = register_module(
+        "cumulative", nn::BatchNorm2d(nn::BatchNorm2dOptions(2).momentum(c10::nullopt)));
 
-   private:
-    nn::BatchNorm2d norm_{nn::BatchNorm2dOptions(2).momentum(0.2)};
-    nn::InstanceNorm2d instance_{
-        nn::InstanceNorm2dOptions(2).momentum(0.3).affine(true).track_running_stats(true)};
-    nn::BatchNorm2d cumulative_{nn::BatchNorm2dOptions(2).momentum(c10::nullopt)};
+    at::Tensor forward(const at::Tensor& x) {
+      return cumulative(instance(norm(x))).mean({1, 2, 3}).unsqueeze(1);
+    }
   };
   at::manual_seed(1);
   const at::Tensor image = at::randn({1, 2, 5, 5}) * 3 + 2;
@@ -245,19 +243,16 @@ TEST(Accumulation, IsWhatRunningStatisticsAreOfEqualMinibatches) {
 // Buffers that no forward writes to keep their bits, however many minibatches they have been
 // averaged over.
 TEST(Accumulation, LeavesConstantBuffersAsTheyAre) {
-  class Constants : public nn::Module {
-   public:
+  struct Constants : nn::Module {
+    nn::Linear linear = register_module("linear", nn::Linear(kRegressionWidth, kRegressionWidth));
+
     Constants() {
       using Limits = std::numeric_limits<float>;
-      register_module("linear", linear_);
       register_buffer("table", at::tensor({0.1F, 1.0F / 3, 3.1415927F, 1e-30F, -0.0F}));
       register_buffer(
           "mask", at::tensor({0.0F, Limits::lowest(), -Limits::infinity(), Limits::infinity()}));
     }
-    at::Tensor forward(const at::Tensor& x) { return linear_(x.to(at::kFloat)).to(at::kDouble); }
-
-   private:
-    nn::Linear linear_{kRegressionWidth, kRegressionWidth};
+    at::Tensor forward(const at::Tensor& x) { return linear(x.to(at::kFloat)).to(at::kDouble); }
   };
   TorchTrainer trainer(model_factory<Constants>(), mse_loss(), regression(),
                        test::trace_of({4, 16, 8, 4}), regression_options());
@@ -271,47 +266,39 @@ TEST(Accumulation, LeavesConstantBuffersAsTheyAre) {
 }
 
 // Counts in every type of integer, raises flags, and keeps what it saw last and in the mean.
-class Counting : public nn::Module {
- public:
-  Counting() {
-    register_module("linear", linear_);
-    to(at::kDouble);
-    seen_ = register_buffer("seen", at::zeros({}, at::kLong));
-    classes_ = register_buffer("classes", at::zeros({2, 2}, at::kInt));
-    small_ = register_buffer("small", at::full({1}, 250, at::kByte));
-    short_ = register_buffer("short", at::full({1}, -3, at::kShort));
-    char_ = register_buffer("char", at::full({1}, 100, at::kChar));
-    flag_ = register_buffer("flag", at::zeros({1}, at::kBool));
-    untouched_ = register_buffer("untouched", at::ones({2}, at::kBool));
-    initialised_ = register_buffer("initialised", at::zeros({1}, at::kLong));
-    first_mean_ = register_buffer("first_mean", at::zeros({1}, at::kDouble));
-    weight_ = register_buffer("weight", at::zeros({1}, at::kDouble));
-    mean_ = register_buffer("mean", at::zeros({1}, at::kDouble));
-  }
+struct Counting : nn::Module {
+  nn::Linear linear = register_module("linear", nn::Linear(kRegressionWidth, kRegressionWidth));
+  at::Tensor seen = register_buffer("seen", at::zeros({}, at::kLong));
+  at::Tensor classes = register_buffer("classes", at::zeros({2, 2}, at::kInt));
+  at::Tensor small = register_buffer("small", at::full({1}, 250, at::kByte));
+  at::Tensor short_one = register_buffer("short", at::full({1}, -3, at::kShort));
+  at::Tensor char_one = register_buffer("char", at::full({1}, 100, at::kChar));
+  at::Tensor flag = register_buffer("flag", at::zeros({1}, at::kBool));
+  at::Tensor untouched = register_buffer("untouched", at::ones({2}, at::kBool));
+  at::Tensor initialised = register_buffer("initialised", at::zeros({1}, at::kLong));
+  at::Tensor first_mean = register_buffer("first_mean", at::zeros({1}, at::kDouble));
+  at::Tensor weight = register_buffer("weight", at::zeros({1}, at::kDouble));
+  at::Tensor mean = register_buffer("mean", at::zeros({1}, at::kDouble));
+
+  Counting() { linear->to(at::kDouble); }
   at::Tensor forward(const at::Tensor& x) {
     const at::NoGradGuard no_grad;
-    seen_ += x.size(0);
-    const std::int64_t positive = x.gt(0).sum().item<std::int64_t>();
-    classes_[1][0] += positive;
-    classes_[0][1] += 1;
-    small_ += 5;
-    short_ -= 2;
-    char_ += 20;
-    flag_.fill_(true);
-    if (initialised_.item<std::int64_t>() == 0) {
-      initialised_.fill_(1);
-      first_mean_.fill_(x.mean());
+    seen += x.size(0);
+    classes[1][0] += x.gt(0).sum().item<std::int64_t>();
+    classes[0][1] += 1;
+    small += 5;
+    short_one -= 2;
+    char_one += 20;
+    flag.fill_(true);
+    if (initialised.item<std::int64_t>() == 0) {
+      initialised.fill_(1);
+      first_mean.fill_(x.mean());
     }
-    weight_ += 0.5;
-    mean_.fill_(x.mean());
+    weight += 0.5;
+    mean.fill_(x.mean());
     const at::AutoGradMode grad(true);
-    return linear_(x);
+    return linear(x);
   }
-
- private:
-  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
-  at::Tensor seen_, classes_, small_, short_, char_, flag_, untouched_;
-  at::Tensor initialised_, first_mean_, weight_, mean_;
 };
 
 Model counting() {
@@ -337,14 +324,8 @@ TEST(Accumulation, IsWhatIntegersAreExactly) {
     return list;
   }();
   // In the order of the epoch.
-  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, regression_options().seed,
-                             EpochIndex{0});
-  std::vector<at::Tensor> minibatches;
-  for (std::int64_t i = 0; i < kRegressionSamples / kRegressionMinibatch; ++i) {
-    const auto rows = samples.minibatch(MinibatchIndex{i});
-    minibatches.push_back(data.inputs.index_select(
-        0, at::tensor(std::vector<std::int64_t>(rows.begin(), rows.end()))));
-  }
+  const auto minibatches =
+      inputs_of(data, regression_options().seed, 0, kRegressionSamples / kRegressionMinibatch);
   const Tensors expected = accumulated(counting, {}, {}, minibatches);
   const Tensors alone = train(1, 1);
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -426,24 +407,17 @@ TEST(Accumulation, IsWhatTorchScriptsStatisticsFollowToo) {
 }
 
 // Some minibatches go by the gate, none by the layer that is not used.
-class GatedNet : public nn::Module {
- public:
-  GatedNet() {
-    register_module("gate", gate_);
-    register_module("linear", linear_);
-    register_module("unused", unused_);
-    to(at::kDouble);
-  }
+struct GatedNet : nn::Module {
+  nn::Linear gate = register_module("gate", nn::Linear(kRegressionWidth, kRegressionWidth));
+  nn::Linear linear = register_module("linear", nn::Linear(kRegressionWidth, kRegressionWidth));
+  nn::Linear unused = register_module("unused", nn::Linear(kRegressionWidth, kRegressionWidth));
+
+  GatedNet() { to(at::kDouble); }
   at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor out = linear_(x);
-    return is_open_for(x) ? out + gate_(x) : out;
+    const at::Tensor out = linear(x);
+    return is_open_for(x) ? out + gate(x) : out;
   }
   static bool is_open_for(const at::Tensor& x) { return x.sum().item<double>() > 10; }
-
- private:
-  nn::Linear gate_{kRegressionWidth, kRegressionWidth};
-  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
-  nn::Linear unused_{kRegressionWidth, kRegressionWidth};
 };
 
 // What PyTorch makes of the same steps, with gradients of None before each; and of each step
@@ -468,11 +442,10 @@ Accumulated accumulate(const TorchOptimizerMaker& make, const std::vector<std::i
     const std::int64_t end = minibatch + batch / kRegressionMinibatch;
     for (; minibatch < end; ++minibatch) {
       const auto rows = samples.minibatch(MinibatchIndex{minibatch});
-      const at::Tensor which = at::tensor(std::vector<std::int64_t>(rows.begin(), rows.end()));
-      const at::Tensor inputs = data.inputs.index_select(0, which);
+      const at::Tensor inputs = test::rows_of(data.inputs, rows);
       open = open || GatedNet::is_open_for(inputs);
       const at::Tensor loss =
-          at::mse_loss(model.forward(inputs), data.targets.index_select(0, which));
+          at::mse_loss(model.forward(inputs), test::rows_of(data.targets, rows));
       (loss * (static_cast<double>(kRegressionMinibatch) / static_cast<double>(batch))).backward();
     }
     optimizer->step();
@@ -561,19 +534,11 @@ TEST(Unreached, ParametersAreTheSameInEveryWay) {
   for (const unsigned unused : {4U, 5U}) {
     EXPECT_TRUE(at::equal(alone.parameters()[unused].tensor, before[unused]));
   }
-  std::vector<std::thread> threads;
-  std::vector<std::unique_ptr<TorchTrainer>> trainers;
-  for (std::shared_ptr<Hosts>& host : test::emulated_hosts({1, 2})) {
-    options.hosts = std::move(host);
-    trainers.push_back(std::make_unique<TorchTrainer>(gated_trainer(options, batches)));
-  }
-  for (const auto& trainer : trainers) {
-    threads.emplace_back([&] {
-      EXPECT_EQ(error_of([&] { trainer->fit(); }), "no error");
-      EXPECT_TRUE(test::state_bytes(*trainer) == test::state_bytes(alone));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const auto on_hosts = test::train_on({1, 2}, [&](std::shared_ptr<Hosts> hosts) {
+    options.hosts = std::move(hosts);
+    return std::make_unique<TorchTrainer>(gated_trainer(options, batches));
+  });
+  test::expect_bits(on_hosts, alone);
 }
 
 }  // namespace

@@ -57,11 +57,9 @@ Loop adascale_loop(const std::vector<std::int64_t>& batches, const TrainOptions&
     adascale.set_num_gradients_to_accumulate(batch / 4);
     adascale.zero_grad();
     for (std::int64_t i = 0; i < batch / 4; ++i) {
-      const auto indices = samples.minibatch(MinibatchIndex{minibatch++});
-      const at::Tensor index =
-          at::tensor(std::vector<std::int64_t>(indices.begin(), indices.end()), at::kLong);
-      at::cross_entropy_loss(net.forward(data.inputs.index_select(0, index)),
-                             data.targets.index_select(0, index))
+      const auto rows = samples.minibatch(MinibatchIndex{minibatch++});
+      at::cross_entropy_loss(net.forward(test::rows_of(data.inputs, rows)),
+                             test::rows_of(data.targets, rows))
           .backward();
     }
     adascale.step();

@@ -120,18 +120,12 @@ INSTANTIATE_TEST_SUITE_P(Models, DenseTwins, testing::Values("softmax", "mlp"),
                          [](const auto& test) { return test.param; });
 
 // Double precision, tanh and mse_loss.
-class TanhNet : public torch::nn::Module {
- public:
-  TanhNet() {
-    register_module("linear1", linear1_);
-    register_module("linear2", linear2_);
-    to(at::kDouble);
-  }
-  at::Tensor forward(const at::Tensor& x) { return linear2_(at::tanh(linear1_(x))); }
+struct TanhNet : torch::nn::Module {
+  torch::nn::Linear linear1 = register_module("linear1", torch::nn::Linear(6, 5));
+  torch::nn::Linear linear2 = register_module("linear2", torch::nn::Linear(5, 3));
 
- private:
-  torch::nn::Linear linear1_{6, 5};
-  torch::nn::Linear linear2_{5, 3};
+  TanhNet() { to(at::kDouble); }
+  at::Tensor forward(const at::Tensor& x) { return linear2(at::tanh(linear1(x))); }
 };
 
 TEST(DenseTwinsInDouble, HaveTheGradientsOfLibtorch) {

@@ -83,54 +83,51 @@ TrainingError training_error_of(TorchTrainer trainer) {
   throw std::logic_error("no training error");
 }
 
-TEST(TrainingErrors, SayWhereAndWhatWasDone) {
-  const auto fail = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
-  const std::string where = " of minibatch 3 of 4 at epoch 1, step 2 of the run: it is so";
-  Parts data;
-  data.options.torch.augment = [=](const at::Tensor& inputs) {
-    fail();
-    return inputs;
-  };
-  const TrainingError error = training_error_of(trainer_of(data));
-  EXPECT_EQ(error.what(), "data" + where);
-  EXPECT_EQ(error.phase(), Phase::data);
-  EXPECT_EQ(error.details(), "it is so");
-  EXPECT_THROW(std::rethrow_if_nested(error), MyOwn);
-
-  Parts forward;
-  const auto forward_fails = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
-  forward.model = [=] {
-    Model model = make_model(std::make_shared<Net>());
-    model.forward = [=, forward = model.forward](const at::Tensor& input) {
-      forward_fails();
-      return forward(input);
+// Parts of which that phase calls `fail`.
+Parts failing_in(Phase phase, const std::function<void()>& fail) {
+  Parts parts;
+  if (phase == Phase::data) {
+    parts.options.torch.augment = [=](const at::Tensor& inputs) {
+      fail();
+      return inputs;
     };
-    return model;
-  };
-  // The trial of the test data is a forward, too.
-  EXPECT_STREQ(training_error_of(trainer_of(forward)).what(),
-               "forward of minibatch 2 of 4 at epoch 1, step 2 of the run: it is so");
+  } else if (phase == Phase::forward) {
+    parts.model = [=] {
+      Model model = make_model(std::make_shared<Net>());
+      model.forward = [=, forward = model.forward](const at::Tensor& input) {
+        fail();
+        return forward(input);
+      };
+      return model;
+    };
+  } else {
+    parts.loss = [=, loss = parts.loss](const at::Tensor& output, const at::Tensor& target) {
+      if (phase == Phase::loss) fail();
+      if (phase == Phase::backward && output.requires_grad()) {
+        output.register_hook([=](const at::Tensor&) { fail(); });
+      }
+      return loss(output, target);
+    };
+  }
+  return parts;
+}
 
-  Parts backward;
-  const auto backward_fails = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
-  backward.loss = [=, loss = backward.loss](const at::Tensor& output, const at::Tensor& target) {
-    if (output.requires_grad()) {
-      output.register_hook([=](const at::Tensor&) { backward_fails(); });
-    }
-    return loss(output, target);
-  };
-  EXPECT_EQ(training_error_of(trainer_of(backward)).what(), "backward" + where);
-
-  Parts loss;
-  const auto loss_fails = at_call(kThirdOfSecondStep + 1, [] { throw 42; });
-  loss.loss = [=, loss = loss.loss](const at::Tensor& output, const at::Tensor& target) {
-    loss_fails();
-    return loss(output, target);
-  };
-  EXPECT_EQ(
-      training_error_of(trainer_of(loss)).what(),
-      std::string("loss of minibatch 3 of 4 at epoch 1, step 2 of the run: an exception that is "
-                  "not a std::exception"));
+TEST(TrainingErrors, SayWhereAndWhatWasDone) {
+  // The trial of the test data is a forward and a loss, too.
+  for (const auto& [phase, minibatch] :
+       {std::pair{Phase::data, 3}, {Phase::forward, 2}, {Phase::loss, 2}, {Phase::backward, 3}}) {
+    const auto fail = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
+    const TrainingError error = training_error_of(trainer_of(failing_in(phase, fail)));
+    EXPECT_EQ(error.what(), std::string(choice_name(kPhases, phase)) + " of minibatch " +
+                                std::to_string(minibatch) +
+                                " of 4 at epoch 1, step 2 of the run: it is so");
+    EXPECT_EQ(error.phase(), phase);
+    EXPECT_EQ(error.details(), "it is so");
+    EXPECT_THROW(std::rethrow_if_nested(error), MyOwn);
+  }
+  const auto fail = at_call(kThirdOfSecondStep + 1, [] { throw 42; });
+  EXPECT_THAT(training_error_of(trainer_of(failing_in(Phase::loss, fail))).what(),
+              HasSubstr("step 2 of the run: an exception that is not a std::exception"));
 }
 
 TEST(TrainingErrors, OfEvaluationsSayWhen) {
@@ -150,15 +147,10 @@ TEST(TrainingErrors, OfEvaluationsSayWhen) {
 }
 
 TEST(TrainingErrors, AreLibtorchsFirstLineWithoutItsStack) {
-  Parts parts;
   const auto fail = at_call(kThirdOfSecondStep, [] {
     static_cast<void>(at::matmul(at::ones({4, 6}), at::ones({5, 3})));
   });
-  parts.options.torch.augment = [=](const at::Tensor& inputs) {
-    fail();
-    return inputs;
-  };
-  const TrainingError error = training_error_of(trainer_of(parts));
+  const TrainingError error = training_error_of(trainer_of(failing_in(Phase::data, fail)));
   EXPECT_THAT(
       error.what(),
       AllOf(StartsWith("data of minibatch 3 of 4 at epoch 1, step 2 of the run: mat1 and mat2 "
@@ -170,13 +162,7 @@ TEST(TrainingErrors, AreLibtorchsFirstLineWithoutItsStack) {
 
 TEST(TrainingErrors, OfMemoryStayWhatTheyAre) {
   const auto train = [](const std::function<void()>& fail) {
-    Parts parts;
-    const auto failing = at_call(kThirdOfSecondStep, fail);
-    parts.options.torch.augment = [=](const at::Tensor& inputs) {
-      failing();
-      return inputs;
-    };
-    trainer_of(parts).fit();
+    trainer_of(failing_in(Phase::data, at_call(kThirdOfSecondStep, fail))).fit();
   };
   EXPECT_THROW(train([] { throw std::bad_alloc(); }), std::bad_alloc);
   const auto allocate = [] { static_cast<void>(at::empty({std::int64_t{1} << 60})); };
@@ -299,22 +285,16 @@ TEST(Trial, FindsALossThatWarnsOfShapes) {
 }
 
 // Counts its forwards where nobody sees it, and where all do.
-class Counted : public torch::nn::Module {
- public:
-  Counted() {
-    register_module("net", net_);
-    register_module("norm", norm_);
-    to(at::kDouble);
-  }
-  at::Tensor forward(const at::Tensor& x) {
-    ++calls;
-    return net_->forward(norm_(x) + at::rand_like(x));
-  }
+struct Counted : torch::nn::Module {
+  std::shared_ptr<Net> net = register_module("net", std::make_shared<Net>());
+  torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(6));
   int calls = 0;
 
- private:
-  std::shared_ptr<Net> net_ = std::make_shared<Net>();
-  torch::nn::BatchNorm1d norm_{6};
+  Counted() { to(at::kDouble); }
+  at::Tensor forward(const at::Tensor& x) {
+    ++calls;
+    return net->forward(norm(x) + at::rand_like(x));
+  }
 };
 
 TEST(Trial, ChangesNothing) {

@@ -35,44 +35,16 @@ Memory common;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 // The scale of the outputs, from what it remembers.
 using Recall = std::function<double(Memory& memory, double mean)>;
 
-class Remembering : public torch::nn::Module {
- public:
-  explicit Remembering(Recall recall) : recall_(std::move(recall)) {
-    register_module("linear", linear_);
-    to(at::kDouble);
-  }
+struct Remembering : torch::nn::Module {
+  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(6, 3));
+  Recall recall;
+  Memory memory;
+
+  explicit Remembering(Recall of) : recall(std::move(of)) { to(at::kDouble); }
   at::Tensor forward(const at::Tensor& x) {
-    return linear_(x) * (1 + 0.01 * recall_(memory_, x.mean().item<double>()));
+    return linear(x) * (1 + 0.01 * recall(memory, x.mean().item<double>()));
   }
-
- private:
-  torch::nn::Linear linear_{6, 3};
-  Recall recall_;
-  Memory memory_;
 };
-
-double count(Memory& memory, double) {
-  return memory.calls++;
-}
-double last(Memory& memory, double mean) {
-  return std::exchange(memory.last, mean);
-}
-double first(Memory& memory, double mean) {
-  if (memory.calls++ == 0) memory.first = mean;
-  return memory.first;
-}
-double warm_up(Memory& memory, double) {
-  return memory.calls++ == 0 ? 1 : 0;
-}
-double common_count(Memory&, double) {
-  return common.calls++;
-}
-double common_last(Memory&, double mean) {
-  return std::exchange(common.last, mean);
-}
-double nothing(Memory&, double mean) {
-  return mean;
-}
 
 std::string train(const Recall& recall, Dealing dealing) {
   common = {};
@@ -91,13 +63,19 @@ std::string train(const Recall& recall, Dealing dealing) {
 TEST(HiddenState, ShowsEveryTimeReplicasAreDealtInTurns) {
   const auto dealt = [](const Recall& recall) { return train(recall, Dealing::in_turns); };
   const auto alone = [](const Recall& recall) { return train(recall, Dealing::by_thread); };
+  const Recall nothing = [](Memory&, double mean) { return mean; };
   EXPECT_TRUE(dealt(nothing) == alone(nothing));
-  const std::vector<std::pair<const char*, Recall>> memories{{"count", count},
-                                                             {"last", last},
-                                                             {"first", first},
-                                                             {"warm-up", warm_up},
-                                                             {"count of all", common_count},
-                                                             {"last of all", common_last}};
+  const std::vector<std::pair<const char*, Recall>> memories{
+      {"count", [](Memory& memory, double) { return memory.calls++; }},
+      {"last", [](Memory& memory, double mean) { return std::exchange(memory.last, mean); }},
+      {"first",
+       [](Memory& memory, double mean) {
+         if (memory.calls++ == 0) memory.first = mean;
+         return memory.first;
+       }},
+      {"warm-up", [](Memory& memory, double) { return memory.calls++ == 0 ? 1 : 0; }},
+      {"count of all", [](Memory&, double) { return common.calls++; }},
+      {"last of all", [](Memory&, double mean) { return std::exchange(common.last, mean); }}};
   for (const auto& [name, recall] : memories) {
     const std::string bits = dealt(recall);
     EXPECT_FALSE(bits == alone(recall)) << name;
@@ -107,20 +85,15 @@ TEST(HiddenState, ShowsEveryTimeReplicasAreDealtInTurns) {
 
 // Every replica gets work, and each step begins with another.
 TEST(HiddenState, EveryReplicaGetsWork) {
-  class Counter : public torch::nn::Module {
-   public:
-    Counter() {
-      register_module("linear", linear_);
-      to(at::kDouble);
-    }
-    at::Tensor forward(const at::Tensor& x) {
-      ++calls;
-      return linear_(x);
-    }
+  struct Counter : torch::nn::Module {
+    torch::nn::Linear linear = register_module("linear", torch::nn::Linear(6, 3));
     int calls = 0;
 
-   private:
-    torch::nn::Linear linear_{6, 3};
+    Counter() { to(at::kDouble); }
+    at::Tensor forward(const at::Tensor& x) {
+      ++calls;
+      return linear(x);
+    }
   };
   std::vector<std::shared_ptr<Counter>> instances;
   TrainOptions options = options_of();

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <thread>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -17,8 +15,7 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/testing.hpp>
 
-#include "support.hpp"
-#include "support/error_of.hpp"
+#include "train/hosted.hpp"
 
 namespace rubato {
 namespace {
@@ -69,21 +66,7 @@ TEST(HostsOfTorch, ComeToTheBuffersOfOne) {
   const auto alone = trainer_on(nullptr);
   alone->fit();
   for (const std::vector<double>& weights : {std::vector<double>{1, 1}, {1, 5, 2}}) {
-    std::vector<std::string> states(weights.size());
-    std::vector<std::thread> threads;
-    std::vector<std::unique_ptr<TorchTrainer>> trainers;
-    trainers.reserve(weights.size());
-    for (std::shared_ptr<Hosts>& host : test::emulated_hosts(weights)) {
-      trainers.push_back(trainer_on(std::move(host)));
-    }
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      threads.emplace_back([&, i] {
-        EXPECT_EQ(test::error_of([&] { trainers[i]->fit(); }), "no error");
-        states[i] = test::state_bytes(*trainers[i]);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_THAT(states, testing::Each(test::state_bytes(*alone)));
+    test::expect_bits(test::train_on(weights, trainer_on), *alone);
   }
 }
 

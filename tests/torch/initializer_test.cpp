@@ -21,23 +21,16 @@ using test::Net;
 using test::options_of;
 using test::trainer_on;
 
-class ConvNet : public torch::nn::Module {
- public:
-  ConvNet() {
-    register_module("linear", linear_);
-    register_module("norm", norm_);
-  }
-  at::Tensor forward(const at::Tensor& x) { return norm_(linear_(x)); }
-
- private:
-  torch::nn::Linear linear_{300, 200};
-  torch::nn::BatchNorm1d norm_{200};
+struct NormedNet : torch::nn::Module {
+  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(300, 200));
+  torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(200));
+  at::Tensor forward(const at::Tensor& x) { return norm(linear(x)); }
 };
 
 TEST(Initializers, FillTheWeightsAsTheyAreDefined) {
   const auto weight_of = [](const char* spec) {
     at::manual_seed(5);
-    const Model model = make_model(std::make_shared<ConvNet>());
+    const Model model = make_model(std::make_shared<NormedNet>());
     initialize(model, parse_initializer(spec));
     EXPECT_EQ(model.parameters[1].tensor.abs().max().item<float>(), 0) << "bias";
     EXPECT_EQ(model.parameters[2].tensor.min().item<float>(), 1) << "scale of the norm";

@@ -47,10 +47,17 @@ TrainOptions one_step(std::int64_t cores, int threads = 2) {
 }
 
 // A step of all 24 samples: six minibatches; with libtorch's own operators.
+TorchTrainer local_trainer(const TrainOptions& options) {
+  return {model_factory<LinearThenNorm>(),
+          mse_loss(),
+          samples_of_24(),
+          test::trace_of({24}),
+          options,
+          {.operators = ReplacedOperators::none(), .buffers = BufferUse::local}};
+}
+
 TorchTrainer trained_locally(const TrainOptions& options) {
-  TorchTrainer trainer(model_factory<LinearThenNorm>(), mse_loss(), samples_of_24(),
-                       test::trace_of({24}), options,
-                       {.operators = ReplacedOperators::none(), .buffers = BufferUse::local});
+  TorchTrainer trainer = local_trainer(options);
   trainer.fit();
   return trainer;
 }
@@ -59,9 +66,7 @@ TorchTrainer trained_locally(const TrainOptions& options) {
 // other.
 std::vector<at::Tensor> expected_buffers(const TrainOptions& options,
                                          const std::vector<std::int64_t>& minibatches) {
-  TorchTrainer fresh(model_factory<LinearThenNorm>(), mse_loss(), samples_of_24(),
-                     test::trace_of({24}), options,
-                     {.operators = ReplacedOperators::none(), .buffers = BufferUse::local});
+  const TorchTrainer fresh = local_trainer(options);
   LinearThenNorm plain;
   const at::NoGradGuard no_grad;
   const auto parameters = plain.named_parameters();
@@ -71,9 +76,7 @@ std::vector<at::Tensor> expected_buffers(const TrainOptions& options,
   const EpochSamples order(24, kMinibatch, options.seed, EpochIndex{0});
   const TensorDataset data = samples_of_24();
   for (const std::int64_t minibatch : minibatches) {
-    const auto of_minibatch = order.minibatch(MinibatchIndex{minibatch});
-    const std::vector<std::int64_t> samples(of_minibatch.begin(), of_minibatch.end());
-    plain.forward(data.inputs.index_select(0, at::tensor(samples)));
+    plain.forward(test::rows_of(data.inputs, order.minibatch(MinibatchIndex{minibatch})));
   }
   std::vector<at::Tensor> buffers;
   for (const NamedTensor& named : fresh.buffers()) {

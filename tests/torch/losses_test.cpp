@@ -103,16 +103,11 @@ TEST(ClassWeights, AreTorchsForBothLosses) {
 }
 
 // The class of each token, in double precision.
-class Tagger : public torch::nn::Module {
- public:
-  Tagger() {
-    register_module("linear", linear_);
-    to(at::kDouble);
-  }
-  at::Tensor forward(const at::Tensor& x) { return linear_(x); }
+struct Tagger : torch::nn::Module {
+  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(3, 4));
 
- private:
-  torch::nn::Linear linear_{3, 4};
+  Tagger() { to(at::kDouble); }
+  at::Tensor forward(const at::Tensor& x) { return linear(x); }
 };
 
 // 96 sequences of 1 to 7 tokens, behind which -100 stands; the first minibatch of eight has none.

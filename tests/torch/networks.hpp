@@ -10,24 +10,17 @@ namespace rubato::test {
 
 /// Convolution, batch normalisation and dropout on 28 x 28 images: all that could depend on who
 /// computes it.
-class DropoutNet : public torch::nn::Module {
- public:
-  DropoutNet() {
-    register_module("conv", conv_);
-    register_module("norm", norm_);
-    register_module("dropout", dropout_);
-    register_module("linear", linear_);
-  }
-  at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor features = at::relu(norm_(conv_(at::avg_pool2d(x, 4))));
-    return at::log_softmax(linear_(dropout_(features.flatten(1))), 1);
-  }
+struct DropoutNet : torch::nn::Module {
+  torch::nn::Conv2d conv =
+      register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 6, 3)));
+  torch::nn::BatchNorm2d norm = register_module("norm", torch::nn::BatchNorm2d(6));
+  torch::nn::Dropout dropout = register_module("dropout", torch::nn::Dropout(0.5));
+  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(150, 10));
 
- private:
-  torch::nn::Conv2d conv_{torch::nn::Conv2dOptions(1, 6, 3)};
-  torch::nn::BatchNorm2d norm_{6};
-  torch::nn::Dropout dropout_{0.5};
-  torch::nn::Linear linear_{150, 10};
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor features = at::relu(norm(conv(at::avg_pool2d(x, 4))));
+    return at::log_softmax(linear(dropout(features.flatten(1))), 1);
+  }
 };
 
 }  // namespace rubato::test

@@ -24,18 +24,12 @@ inline TensorDataset dataset(at::ScalarType type = at::kDouble) {
 }
 
 /// Two linear layers, in double precision.
-class Net : public torch::nn::Module {
- public:
-  Net() {
-    register_module("hidden", hidden_);
-    register_module("out", out_);
-    to(at::kDouble);
-  }
-  at::Tensor forward(const at::Tensor& x) { return out_(at::tanh(hidden_(x))); }
+struct Net : torch::nn::Module {
+  torch::nn::Linear hidden = register_module("hidden", torch::nn::Linear(6, 5));
+  torch::nn::Linear out = register_module("out", torch::nn::Linear(5, 3));
 
- private:
-  torch::nn::Linear hidden_{6, 5};
-  torch::nn::Linear out_{5, 3};
+  Net() { to(at::kDouble); }
+  at::Tensor forward(const at::Tensor& x) { return out(at::tanh(hidden(x))); }
 };
 
 inline TrainOptions options_of(std::string rule = "linear") {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
 
 #include <rubato/libtorch/dataset.hpp>
@@ -44,6 +45,11 @@ inline std::string state_bytes(const TorchTrainer& trainer) {
   return bytes;
 }
 
+/// The rows of these samples.
+inline at::Tensor rows_of(const at::Tensor& tensor, std::span<const std::int64_t> samples) {
+  return tensor.index_select(0, at::tensor(std::vector(samples.begin(), samples.end())));
+}
+
 /// Copies of tensors that go on changing.
 inline std::vector<at::Tensor> copies_of(const std::vector<NamedTensor>& tensors) {
   std::vector<at::Tensor> copies;
@@ -54,6 +60,19 @@ inline std::vector<at::Tensor> copies_of(const std::vector<NamedTensor>& tensors
 inline std::vector<at::Tensor> copies_of(std::span<const NamedArray> arrays) {
   return copies_of(tensors_of(arrays));
 }
+
+/// Keeps the mean gradients of each step, and the weights before it.
+class Means : public Observer {
+ public:
+  bool wants_gradients(const StepPlan&) const override { return true; }
+  void on_gradients(Training& training, const StepPlan&,
+                    std::span<const NamedArray> of_step) override {
+    weights.push_back(copies_of(training.parameters()));
+    gradients.push_back(copies_of(of_step));
+  }
+  std::vector<std::vector<at::Tensor>> gradients;
+  std::vector<std::vector<at::Tensor>> weights;
+};
 
 /// Keeps the state after each step and each epoch.
 class StateKeeper : public Observer {

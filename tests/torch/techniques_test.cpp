@@ -9,7 +9,6 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <torch/optim/adam.h>
@@ -20,7 +19,6 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/loop/observers.hpp>
 
-#include "libtorch/versions.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
@@ -204,6 +202,13 @@ TEST(OwnOptimizer, IgnoresNothingSilently) {
       HasSubstr("optimizer.weight_decay 0.1, which own_optimizer does not see; accepted: "));
   EXPECT_THAT(error([](auto& o) { o.groups = {no_decay_for_vectors()}; }),
               HasSubstr("parameter group 'vectors' has its own weight decay, which own_optimizer"));
+  const auto error_of_group = [&](const GroupOptions& group) {
+    return error([&](auto& o) {
+      o.groups = {{.name = "some", .takes = [](const auto&) { return true; }, .options = group}};
+    });
+  };
+  EXPECT_THAT(error_of_group({.momentum = 0.9}), HasSubstr("group 'some' has its own momentum, "));
+  EXPECT_EQ(error_of_group({.learning_rate_factor = 2, .layer_wise = false}), "no error");
 }
 
 TEST(Monitor, SeesParametersAndTheirMeanGradients) {
@@ -270,30 +275,6 @@ TEST(Bf16, IsRefusedWhereItsKernelsAreHeldBack) {
   });
   EXPECT_THAT(error, has_bf16_kernels() ? testing::HasSubstr("no error")
                                         : testing::HasSubstr("ONEDNN_MAX_CPU_ISA"));
-}
-
-TEST(Bf16, ComputesInIt) {
-  if (!has_bf16_kernels()) GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA keeps oneDNN from its kernels";
-  const auto train = [](Precision precision, int threads) {
-    test::AllOptions options = TrainOptions{.epochs = 3, .learning_rate = 0.05, .threads = threads};
-    options.torch.precision = precision;
-    TorchTrainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), test::digits(640),
-                         Trace::constant(64), options, options.torch);
-    trainer.set_test(test::digits(500, 2));
-    trainer.fit();
-    for (const NamedTensor& named : trainer.parameters()) {
-      EXPECT_EQ(named.tensor.scalar_type(), at::kFloat);
-    }
-    return std::pair(test::state_bytes(trainer), trainer.result().final_test->loss);
-  };
-  const auto [full_state, full_loss] = train(Precision::full, 2);
-  const auto [bf16_state, bf16_loss] = train(Precision::bf16, 2);
-  EXPECT_FALSE(full_state == bf16_state);
-  // It learns as well; with weights from before an update it would not.
-  EXPECT_NEAR(bf16_loss, full_loss, 0.1 * full_loss);
-  EXPECT_TRUE(train(Precision::bf16, 1).first == bf16_state) << "on any number of threads";
-  EXPECT_FALSE(libtorch::is_autocast_on());
-  EXPECT_TRUE(at::autocast::is_autocast_cache_enabled());
 }
 
 }  // namespace

@@ -15,13 +15,11 @@ namespace rubato {
 namespace {
 
 // One output for each sample, or three.
-class Line : public torch::nn::Module {
- public:
-  explicit Line(std::int64_t outputs) : line_(2, outputs) { register_module("line", line_); }
-  at::Tensor forward(const at::Tensor& x) { return line_(x); }
-
- private:
-  torch::nn::Linear line_;
+struct Line : torch::nn::Module {
+  torch::nn::Linear line;
+  explicit Line(std::int64_t outputs)
+      : line(register_module("line", torch::nn::Linear(2, outputs))) {}
+  at::Tensor forward(const at::Tensor& x) { return line(x); }
 };
 
 constexpr std::int64_t kSamples = 700;
