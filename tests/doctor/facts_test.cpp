@@ -1,7 +1,5 @@
 #include "runs/doctor/facts.hpp"
 
-#include <cstdint>
-
 #include <gmock/gmock.h>
 
 #include "support/temp_folder.hpp"
@@ -11,16 +9,10 @@ namespace {
 
 using test::TempFolder;
 
-constexpr std::int64_t kKiB = 1024;
-
 TEST(Facts, AreReadFromTheMachine) {
   const TempFolder root;
   root.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Fast CPU 9000\n");
-  root.write("proc/meminfo", "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    600 kB\n");
   root.write("proc/self/cgroup", "0::/\n");
-  root.write("proc/loadavg", "1.75 0.58 0.59 2/467 10842\n");
-  root.write("sys/fs/cgroup/memory.max", "409600\n");
-  root.write("sys/fs/cgroup/memory.current", "102400\n");
   root.write("sys/fs/cgroup/cpu.max", "50000 100000\n");
   root.write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
   root.write("sys/devices/system/cpu/online", "0-2,4\n");
@@ -30,21 +22,12 @@ TEST(Facts, AreReadFromTheMachine) {
   root.write("sys/devices/system/cpu/cpu4/topology/thread_siblings_list", "1,4\n");
   root.write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
   root.write("sys/devices/system/cpu/cpu0/cpufreq/scaling_driver", "intel_pstate\n");
-  const Facts facts = gather_facts(root.path(), root.path() / "not/yet/there");
+  const Facts facts = gather_facts(root.path());
   EXPECT_EQ(facts.processor, "Fast CPU 9000");
   EXPECT_EQ(facts.online, 4);
   EXPECT_EQ(facts.cores, 2);
   EXPECT_EQ(facts.cpus.quota, 0.5);
   EXPECT_EQ(facts.threads, 1);
-  EXPECT_EQ(facts.load, 1.75);
-  EXPECT_EQ(facts.memory.total, 1000 * kKiB);
-  EXPECT_EQ(facts.memory.available, 600 * kKiB);
-  EXPECT_EQ(facts.memory.cgroup_limit, 400 * kKiB);
-  EXPECT_EQ(facts.memory.cgroup_left, 300 * kKiB);
-  EXPECT_EQ(facts.memory.usable(), 300 * kKiB);
-  EXPECT_EQ(facts.disk.folder, root.path());
-  EXPECT_TRUE(facts.disk.writable);
-  EXPECT_GT(facts.disk.free, 0);
   EXPECT_EQ(facts.huge_pages, "madvise");
   EXPECT_EQ(facts.governor, "powersave");
   EXPECT_EQ(facts.frequency_driver, "intel_pstate");
@@ -52,22 +35,13 @@ TEST(Facts, AreReadFromTheMachine) {
 
 TEST(Facts, OfAMachineThatSaysNothing) {
   const TempFolder root;
-  const Facts facts = gather_facts(root.path(), root.path());
+  const Facts facts = gather_facts(root.path());
   EXPECT_EQ(facts.processor, "unknown processor");
   EXPECT_EQ(facts.online, 0);
   EXPECT_EQ(facts.cores, 0);
   EXPECT_GE(facts.threads, 1);
-  EXPECT_FALSE(facts.memory.total);
-  EXPECT_FALSE(facts.load);
   EXPECT_EQ(facts.huge_pages, "");
   EXPECT_EQ(facts.governor, "");
-}
-
-TEST(Facts, TheTightestLimitIsWhatCanBeHad) {
-  EXPECT_FALSE(Memory().usable());
-  EXPECT_EQ((Memory{.available = 5}).usable(), 5);
-  EXPECT_EQ((Memory{.available = 5, .cgroup_limit = 1, .cgroup_left = 4}).usable(), 4);
-  EXPECT_EQ((Memory{.available = 5, .cgroup_left = 4, .address_space = 3}).usable(), 3);
 }
 
 }  // namespace

@@ -28,20 +28,18 @@ void ask_training(doctor::Facts& facts) {
 }  // namespace
 
 int doctor_command(std::span<const std::string> arguments) {
-  std::string out = "runs";
   bool json = false;
   CommandLine line("rubato doctor",
                    "Reports what would make training on this machine slow or wrong, and what to do "
-                   "about it: the BLAS and its kernels, malloc, CPUs, memory, disk, versions.");
+                   "about it: the BLAS and its kernels, malloc, CPUs, versions.");
   std::optional<std::int64_t> threads;
-  line.text("out", "DIR", "the folder for runs", out, out);
   line.whole("threads", "N", "the number of threads for training", "all that it may use", threads,
              1, kMaxThreads);
   line.flag("json", "print JSON: what was found, and the facts behind it", json);
   line.footer("Exit codes: 0 when there is no problem, 26 when there is one.");
   line.parse(arguments);
 
-  doctor::Facts facts = doctor::gather_facts("/", out);
+  doctor::Facts facts = doctor::gather_facts("/");
   if (threads) facts.threads = static_cast<int>(*threads);
   ask_training(facts);
   const auto findings = doctor::findings(facts);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -16,7 +15,6 @@
 #include <oneapi/tbb/version.h>
 #include <openssl/crypto.h>
 #include <openssl/opensslv.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -24,7 +22,6 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 
-#include "base/core/limits.hpp"
 #include "base/core/process.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/text/json.hpp"
@@ -74,54 +71,6 @@ int cores(const fs::path& root, const std::vector<int>& online) {
   return static_cast<int>(siblings.size());
 }
 
-// Returns the bytes in a line such as "MemAvailable:   123 kB".
-std::optional<std::int64_t> memory_line(const fs::path& root, const std::string& name) {
-  constexpr std::int64_t kKibi = 1024;
-  std::ifstream in(root / "proc/meminfo");
-  std::string key;
-  std::int64_t kibibytes = 0;
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
-    if (words >> key >> kibibytes && key == name + ":") return kibibytes * kKibi;
-  }
-  return std::nullopt;
-}
-
-Memory memory(const fs::path& root) {
-  const CgroupLimits limits = cgroup_limits(root);
-  Memory memory{.total = memory_line(root, "MemTotal"),
-                .available = memory_line(root, "MemAvailable"),
-                .cgroup_limit = limits.memory,
-                .cgroup_left = limits.memory_left,
-                .address_space = std::nullopt};
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    memory.address_space = static_cast<std::int64_t>(limit.rlim_cur);
-  }
-  return memory;
-}
-
-Disk disk(const fs::path& out) {
-  std::error_code error;
-  Disk disk{.folder = fs::absolute(out, error)};
-  while (!fs::is_directory(disk.folder, error) && disk.folder.has_relative_path()) {
-    disk.folder = disk.folder.parent_path();
-  }
-  disk.writable = access(disk.folder.c_str(), W_OK) == 0;
-  const fs::space_info space = fs::space(disk.folder, error);
-  if (!error) disk.free = static_cast<std::int64_t>(space.available);
-  return disk;
-}
-
-// The first number of "0.52 0.58 0.59 1/467 10842": the averages over one, five and fifteen
-// minutes.
-std::optional<double> load(const fs::path& root) {
-  std::ifstream in(root / "proc/loadavg");
-  double minute = 0;
-  if (in >> minute) return minute;
-  return std::nullopt;
-}
-
 // The choice in brackets, as in "always [madvise] never".
 std::string chosen_in(const std::string& choices) {
   const std::size_t begin = choices.find('[');
@@ -132,15 +81,7 @@ std::string chosen_in(const std::string& choices) {
 
 }  // namespace
 
-std::optional<std::int64_t> Memory::usable() const {
-  std::optional<std::int64_t> least;
-  for (const auto& limit : {available, cgroup_left, address_space}) {
-    if (limit && (!least || *limit < *least)) least = limit;
-  }
-  return least;
-}
-
-Facts gather_facts(const fs::path& root, const fs::path& out) {
+Facts gather_facts(const fs::path& root) {
   const std::vector<int> online = numbers_of(first_line(folder_of_cpus(root) / "online"));
   const fs::path first =
       folder_of_cpus(root) / fmt::format("cpu{}", online.empty() ? 0 : online.front()) / "cpufreq";
@@ -151,9 +92,6 @@ Facts gather_facts(const fs::path& root, const fs::path& out) {
       .cores = cores(root, online),
       .cpus = cpus(root),
       .threads = 1,
-      .load = load(root),
-      .memory = memory(root),
-      .disk = disk(out),
       .huge_pages = chosen_in(first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")),
       .governor = first_line(first / "scaling_governor"),
       .frequency_driver = first_line(first / "scaling_driver"),
@@ -241,39 +179,16 @@ TrainingProcess probe_this_process() {
   return process;
 }
 
-std::string to_json(const TrainingProcess& process) {
-  Json versions = Json::array();
-  for (const Version& version : process.versions) {
-    versions.push_back({version.library, version.built, version.runs});
-  }
-  return json_text(Json{{"blas_file", process.blas_file},
-                        {"blas", process.blas},
-                        {"blas_is_fast", process.blas_is_fast},
-                        {"openblas_core", process.openblas_core},
-                        {"openblas_by_itself", process.openblas_by_itself},
-                        {"aten", process.aten},
-                        {"onednn", process.onednn},
-                        {"gflops", process.gflops},
-                        {"malloc_file", process.malloc_file},
-                        {"versions", versions}});
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Version, library, built, runs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingProcess, blas_file, blas, blas_is_fast, openblas_core,
+                                   openblas_by_itself, aten, onednn, gflops, malloc_file, versions)
+
+std::string probe_text(const TrainingProcess& process) {
+  return json_text(Json(process));
 }
 
 TrainingProcess parse_probe(const std::string& text) try {
-  const Json json = Json::parse(text);
-  TrainingProcess process{.blas_file = json.at("blas_file"),
-                          .blas = json.at("blas"),
-                          .blas_is_fast = json.at("blas_is_fast"),
-                          .openblas_core = json.at("openblas_core"),
-                          .openblas_by_itself = json.at("openblas_by_itself"),
-                          .aten = json.at("aten"),
-                          .onednn = json.at("onednn"),
-                          .gflops = json.at("gflops"),
-                          .malloc_file = json.at("malloc_file"),
-                          .versions = {}};
-  for (const Json& version : json.at("versions")) {
-    process.versions.push_back({version.at(0), version.at(1), version.at(2)});
-  }
-  return process;
+  return Json::parse(text).get<TrainingProcess>();
 } catch (const Json::exception& error) {
   throw Error(
       fmt::format("rubato does not understand the answer of rubato-train: {}", error.what()));

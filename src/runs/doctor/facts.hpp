@@ -44,26 +44,6 @@ struct TrainingProcess {
   std::vector<Version> versions{};
 };
 
-/// Amounts in bytes; empty if there is no limit, or it cannot be seen.
-struct Memory {
-  std::optional<std::int64_t> total{};
-  std::optional<std::int64_t> available{};
-  std::optional<std::int64_t> cgroup_limit{};
-  std::optional<std::int64_t> cgroup_left{};
-  std::optional<std::int64_t> address_space{};
-
-  /// The amount that a process can have.
-  [[nodiscard]] std::optional<std::int64_t> usable() const;
-};
-
-/// The disk that runs are to be written to.
-struct Disk {
-  /// The folder of the runs, or the nearest above it that exists.
-  std::filesystem::path folder{};
-  bool writable = false;
-  std::int64_t free = 0;
-};
-
 /// The machine as training sees it.
 struct Facts {
   std::string processor{};
@@ -74,11 +54,6 @@ struct Facts {
   Cpus cpus{};
   /// The number of threads that training is to use.
   int threads = 1;
-  /// The average number of threads of the machine that wanted a CPU in the last minute; empty if it
-  /// does not say.
-  std::optional<double> load{};
-  Memory memory{};
-  Disk disk{};
   /// One of "always", "madvise" and "never"; empty if it cannot be seen.
   std::string huge_pages{};
   /// The governor of the CPU frequency and its driver; empty if they cannot be seen, as in virtual
@@ -93,18 +68,17 @@ struct Facts {
   std::string no_training{};
 };
 
-/// Gathers what can be seen without libtorch: /proc and /sys are read below `root`, and `out` is
-/// the folder for runs. Leaves `training` and `no_training` empty.
-[[nodiscard]] Facts gather_facts(const std::filesystem::path& root,
-                                 const std::filesystem::path& out);
+/// Gathers what can be seen without libtorch; /proc and /sys are read below `root`. Leaves
+/// `training` and `no_training` empty.
+[[nodiscard]] Facts gather_facts(const std::filesystem::path& root);
 
 /// Facts about this process that can be found without libtorch: BLAS and its speed, malloc,
 /// versions of libraries. Restricts OpenBLAS to the calling thread.
 [[nodiscard]] TrainingProcess probe_this_process();
 
 /// The text sent through the pipe between the program that trains and the one that asks it.
-/// parse_probe() throws Error for text that to_json() has not written.
-[[nodiscard]] std::string to_json(const TrainingProcess& process);
+/// parse_probe() throws Error for text that probe_text() has not written.
+[[nodiscard]] std::string probe_text(const TrainingProcess& process);
 [[nodiscard]] TrainingProcess parse_probe(const std::string& text);
 
 /// Runs a program and returns its output on stdout. Throws Error if it cannot be started, or does

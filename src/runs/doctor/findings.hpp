@@ -33,21 +33,7 @@ struct Finding {
   std::string advice{};
 };
 
-/// Each finding is a function of the facts alone.
-[[nodiscard]] Finding judge_processor(const Facts& facts);
-[[nodiscard]] Finding judge_blas(const Facts& facts);
-[[nodiscard]] Finding judge_kernels(const Facts& facts);
-[[nodiscard]] Finding judge_allocator(const Facts& facts);
-[[nodiscard]] Finding judge_threads(const Facts& facts);
-[[nodiscard]] Finding judge_load(const Facts& facts);
-[[nodiscard]] Finding judge_hyper_threads(const Facts& facts);
-[[nodiscard]] Finding judge_memory(const Facts& facts);
-[[nodiscard]] Finding judge_disk(const Facts& facts);
-[[nodiscard]] Finding judge_huge_pages(const Facts& facts);
-[[nodiscard]] Finding judge_frequency(const Facts& facts);
-[[nodiscard]] Finding judge_versions(const Facts& facts);
-
-/// All findings, in the order in which they are shown.
+/// All findings, in the order in which they are shown; each is a function of the facts alone.
 [[nodiscard]] std::vector<Finding> findings(const Facts& facts);
 
 /// A block of lines for each finding, within eighty columns unless a word is longer, and a last

@@ -31,10 +31,6 @@ OrderedJson facts_json(const Facts& facts) {
                    {"cpus_allowed", facts.cpus.allowed},
                    {"cpu_quota", or_null(facts.cpus.quota)},
                    {"threads", facts.threads},
-                   {"load", or_null(facts.load)},
-                   {"memory_bytes", or_null(facts.memory.total)},
-                   {"memory_usable_bytes", or_null(facts.memory.usable())},
-                   {"disk_free_bytes", facts.disk.free},
                    {"huge_pages", facts.huge_pages},
                    {"governor", facts.governor}};
   if (facts.training) {

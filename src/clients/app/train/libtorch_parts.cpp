@@ -33,7 +33,7 @@ std::string doctor_probe() {
   process.versions.push_back(
       {"libtorch", TORCH_VERSION, said_by_libtorch("TORCH_VERSION=", ",\n")});
   process.versions.push_back({"oneDNN", "", said_by_libtorch("MKL-DNN v", " \n")});
-  return doctor::to_json(process);
+  return doctor::probe_text(process);
 }
 
 }  // namespace rubato::app
