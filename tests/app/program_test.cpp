@@ -149,6 +149,8 @@ TEST(Program, SaysThatAFolderIsShut) {
            {"train --plugin shut/file", "train: --plugin: cannot look for shut/file"},
            {"watch shut/run", "watch: shut/run: cannot look for it"},
            {"plot shut/run", "plot: shut/run: cannot look for it"}}) {
+    // A program that cannot train does not look into it.
+    if (!RUBATO_TORCH && place.starts_with("train: shut")) continue;
     EXPECT_THAT(error(arguments), StartsWith("rubato " + place + ": Permission denied; accepted: "))
         << arguments;
   }

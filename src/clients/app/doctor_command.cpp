@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/base/parse.hpp>
 
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
