@@ -10,6 +10,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/loop/observers.hpp>
 
+#include "support/error_of.hpp"
 #include "support/no_training.hpp"
 
 namespace rubato {
@@ -20,10 +21,19 @@ TEST(Patience, ExactlyDeltaIsNoImprovement) {
     const double sign = mode == MetricMode::max ? 1 : -1;
     Patience patience({.patience = 2, .delta = 0.25, .mode = mode});
     EXPECT_FALSE(patience.is_over_after(sign * 1.0));
+    EXPECT_TRUE(patience.improved());
     EXPECT_FALSE(patience.is_over_after(sign * 1.25));
+    EXPECT_FALSE(patience.improved());
     EXPECT_EQ(patience.best(), sign * 1.0);
     EXPECT_TRUE(patience.is_over_after(sign * 1.25)) << "counted from the best, not from the last";
   }
+}
+
+TEST(Patience, IsCheckedAtItsBorders) {
+  EXPECT_EQ(test::error_of([] { static_cast<void>(Patience({.patience = 0})); }),
+            "patience 0: at least 1 is needed");
+  EXPECT_EQ(test::error_of([] { static_cast<void>(Patience({.delta = -1})); }),
+            "delta -1 of a metric: accepted are values of at least 0");
 }
 
 TEST(Patience, TakesNothingForBetterThatIsNotFinite) {

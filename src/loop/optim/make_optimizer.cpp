@@ -6,12 +6,11 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/numbers/sums.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "numbers/collective/tree_sum.hpp"
 #include "ranges.hpp"
 
@@ -21,10 +20,9 @@ template <class T>
 Lookahead<T>::Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options,
                         ParameterLayout layout)
     : fast_(std::move(fast)), options_(options), layout_(std::move(layout)) {
-  if (options.k < 1) throw Error(fmt::format("Lookahead's k {}: at least 1 is needed", options.k));
+  if (options.k < 1) throw_error("Lookahead's k {}: at least 1 is needed", options.k);
   if (!(options.alpha > 0 && options.alpha <= 1)) {
-    throw Error(fmt::format("Lookahead's alpha {}: accepted are values above 0 and up to 1",
-                            options.alpha));
+    throw_error("Lookahead's alpha {}: accepted are values above 0 and up to 1", options.alpha);
   }
 }
 
@@ -123,10 +121,10 @@ class Sgd final : public FlatOptimizer<T> {
 
   void step(const Update<T>& update, Workers& workers) override {
     if (lars_ && update.layers.size() != ranges_.layers()) {
-      throw Error(
-          fmt::format("LARS needs the norms of {} tensors and has those of {}; accepted: one "
-                      "of Update::layers for each",
-                      ranges_.layers(), update.layers.size()));
+      throw_error(
+          "LARS needs the norms of {} tensors and has those of {}; accepted: one of Update::layers "
+          "for each",
+          ranges_.layers(), update.layers.size());
     }
     const auto ranges =
         ranges_.of_step(update, [&](LayerRates layer) { return coefficients(update, layer); });

@@ -1,73 +1,76 @@
 #include <array>
-#include <cmath>
-#include <optional>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
-#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/optimizer.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "make_optimizer.hpp"
 
 namespace rubato {
 
 namespace {
 
-void require(bool holds, std::string_view what, double value, std::string_view accepted) {
-  if (holds && std::isfinite(value)) return;
-  throw Error(fmt::format("{} {}: accepted are values {}", what, value, accepted));
+void require(double value, std::string_view what, const RealRange& range) {
+  if (range.holds(value)) return;
+  // In a message a range is said of values: "from 0 to below 1".
+  std::string_view accepted = range.words;
+  accepted.remove_prefix(std::string_view("a number ").size());
+  throw_error("{} {}: accepted are values {}", what, value, accepted);
 }
 
-// The arguments of each method, with the values of `defaults` if it is the same method.
+// The numbers of each method: visit(key of the argument, name in messages, value, range).
 
-std::optional<MomentumForm> read_form(Spec& spec, const std::optional<MomentumForm>& given,
-                                      Unset unset) {
-  const auto form = spec.choice("form", unset, kMomentumForms);
-  return form ? form : given;
+template <class Visit>
+void visit_numbers(SgdOptions& /*options*/, const Visit& /*visit*/) {}
+template <class Visit>
+void visit_numbers(LarsOptions& options, const Visit& visit) {
+  visit("trust", "trust coefficient", options.trust, kPositive);
+}
+template <class Visit>
+void visit_numbers(AdamOptions& options, const Visit& visit) {
+  visit("beta1", "beta1", options.beta1, kBelowOne);
+  visit("beta2", "beta2", options.beta2, kBelowOne);
+  visit("eps", "epsilon", options.epsilon, kNotNegative);
+}
+template <class Visit>
+void visit_numbers(RmspropOptions& options, const Visit& visit) {
+  visit("alpha", "alpha", options.alpha, kBelowOne);
+  visit("eps", "epsilon", options.epsilon, kNotNegative);
+}
+template <class Visit>
+void visit_numbers(AdagradOptions& options, const Visit& visit) {
+  visit("eps", "epsilon", options.epsilon, kNotNegative);
+  visit("lr-decay", "learning-rate decay", options.lr_decay, kNotNegative);
+  visit("initial", "initial accumulator", options.initial_accumulator, kNotNegative);
 }
 
-OptimizerMethod read_sgd(Spec& spec, const OptimizerMethod& defaults) {
-  auto options = method_options<SgdOptions>(defaults);
-  options.momentum_form = read_form(spec, options.momentum_form, {"the rule's or pytorch"});
-  return options;
-}
-
-OptimizerMethod read_lars(Spec& spec, const OptimizerMethod& defaults) {
-  auto options = method_options<LarsOptions>(defaults);
-  options.trust = spec.real("trust", options.trust, kPositive);
-  options.momentum_form = read_form(spec, options.momentum_form, {"the rule's or mxnet"});
-  return options;
-}
-
-template <bool Decoupled>
-OptimizerMethod read_adam(Spec& spec, const OptimizerMethod& defaults) {
-  auto options = method_options<AdamOptions>(defaults);
-  options.beta1 = spec.real("beta1", options.beta1, kBelowOne);
-  options.beta2 = spec.real("beta2", options.beta2, kBelowOne);
-  options.epsilon = spec.real("eps", options.epsilon, kNotNegative);
-  options.amsgrad = spec.flag("amsgrad", options.amsgrad);
-  options.decoupled = Decoupled;
-  return options;
-}
-
-OptimizerMethod read_rmsprop(Spec& spec, const OptimizerMethod& defaults) {
-  auto options = method_options<RmspropOptions>(defaults);
-  options.alpha = spec.real("alpha", options.alpha, kBelowOne);
-  options.epsilon = spec.real("eps", options.epsilon, kNotNegative);
-  options.centered = spec.flag("centered", options.centered);
-  return options;
-}
-
-OptimizerMethod read_adagrad(Spec& spec, const OptimizerMethod& defaults) {
-  auto options = method_options<AdagradOptions>(defaults);
-  options.epsilon = spec.real("eps", options.epsilon, kNotNegative);
-  options.lr_decay = spec.real("lr-decay", options.lr_decay, kNotNegative);
-  options.initial_accumulator = spec.real("initial", options.initial_accumulator, kNotNegative);
+// Reads the arguments of a method; without one, an option has the value of `defaults` if that is
+// the same method.
+template <class Options, bool Decoupled = false>
+OptimizerMethod read_method(Spec& spec, const OptimizerMethod& defaults) {
+  auto options = method_options<Options>(defaults);
+  visit_numbers(options, [&spec](auto key, auto /*name*/, double& value, const RealRange& range) {
+    value = spec.real(key, value, range);
+  });
+  if constexpr (requires { options.momentum_form; }) {
+    constexpr bool kLars = std::is_same_v<Options, LarsOptions>;
+    const Unset unset{kLars ? "the rule's or mxnet" : "the rule's or pytorch"};
+    if (const auto form = spec.choice("form", unset, kMomentumForms)) options.momentum_form = form;
+  }
+  if constexpr (requires { options.amsgrad; }) {
+    options.amsgrad = spec.flag("amsgrad", options.amsgrad);
+    options.decoupled = Decoupled;
+  }
+  if constexpr (requires { options.centered; }) {
+    options.centered = spec.flag("centered", options.centered);
+  }
   return options;
 }
 
@@ -79,48 +82,24 @@ struct OptimizerRow {
 
 constexpr std::array<OptimizerRow, kOptimizerNames.size()> kOptimizers{
     {{kOptimizerNames[0],
-      "with --momentum and --nesterov; form says where the rate enters momentum", read_sgd},
+      "with --momentum and --nesterov; form says where the rate enters momentum",
+      read_method<SgdOptions>},
      {kOptimizerNames[1],
-      "a rate for each layer, with --momentum (You et al. 2017); form as for sgd", read_lars},
+      "a rate for each layer, with --momentum (You et al. 2017); form as for sgd",
+      read_method<LarsOptions>},
      {kOptimizerNames[2],
       "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018",
-      read_adam<false>},
+      read_method<AdamOptions>},
      {kOptimizerNames[3], "adam with decoupled weight decay (Loshchilov and Hutter 2019)",
-      read_adam<true>},
-     {kOptimizerNames[4], "with --momentum (Tieleman and Hinton 2012)", read_rmsprop},
-     {kOptimizerNames[5], "with sums of squares (Duchi et al. 2011)", read_adagrad}}};
+      read_method<AdamOptions, true>},
+     {kOptimizerNames[4], "with --momentum (Tieleman and Hinton 2012)",
+      read_method<RmspropOptions>},
+     {kOptimizerNames[5], "with sums of squares (Duchi et al. 2011)",
+      read_method<AdagradOptions>}}};
 
 void require_factors(double momentum, double weight_decay) {
-  require(momentum >= 0 && momentum < 1, "momentum", momentum, "from 0 to below 1");
-  require(weight_decay >= 0, "weight decay", weight_decay, "of at least 0");
-}
-
-void require_decay_rate(std::string_view what, double value) {
-  require(value >= 0 && value < 1, what, value, "from 0 to below 1");
-}
-
-void require_epsilon(double epsilon) {
-  require(epsilon >= 0, "epsilon", epsilon, "of at least 0");
-}
-
-void require_method(const SgdOptions& /*options*/) {}
-void require_method(const LarsOptions& options) {
-  require(options.trust > 0, "trust coefficient", options.trust, "above 0");
-}
-void require_method(const AdamOptions& options) {
-  require_decay_rate("beta1", options.beta1);
-  require_decay_rate("beta2", options.beta2);
-  require_epsilon(options.epsilon);
-}
-void require_method(const RmspropOptions& options) {
-  require_decay_rate("alpha", options.alpha);
-  require_epsilon(options.epsilon);
-}
-void require_method(const AdagradOptions& options) {
-  require_epsilon(options.epsilon);
-  require(options.lr_decay >= 0, "learning-rate decay", options.lr_decay, "of at least 0");
-  require(options.initial_accumulator >= 0, "initial accumulator", options.initial_accumulator,
-          "of at least 0");
+  require(momentum, "momentum", kBelowOne);
+  require(weight_decay, "weight decay", kNotNegative);
 }
 
 }  // namespace
@@ -152,7 +131,10 @@ void require_valid(const OptimizerOptions& options) {
   if (method_options<SgdOptions>(options.method).nesterov && options.momentum == 0) {
     throw Error("Nesterov momentum needs a momentum above 0");
   }
-  std::visit([](const auto& method) { require_method(method); }, options.method);
+  const auto check = [](auto /*key*/, auto name, double value, const RealRange& range) {
+    require(value, name, range);
+  };
+  std::visit([&](auto method) { visit_numbers(method, check); }, options.method);
 }
 
 void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
@@ -161,10 +143,8 @@ void require_valid(const OptimizerOptions& options, const std::vector<GroupOptio
     require_factors(group.momentum.value_or(options.momentum),
                     group.weight_decay.value_or(options.weight_decay));
     if (!(group.learning_rate_factor >= 0)) {
-      throw Error(
-          fmt::format("learning-rate factor {} of a group: accepted are values of at least "
-                      "0",
-                      group.learning_rate_factor));
+      throw_error("learning-rate factor {} of a group: accepted are values of at least 0",
+                  group.learning_rate_factor);
     }
   }
 }

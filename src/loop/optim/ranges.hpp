@@ -16,6 +16,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/loop/optimizer.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "numbers/collective/tree_sum.hpp"
 
 namespace rubato {
@@ -122,10 +123,10 @@ void for_each_layer(std::size_t layers, std::span<const std::size_t> unreached, 
 template <class T>
 void require_size(const Update<T>& update, std::size_t size) {
   if (size == update.parameters.size() && update.gradient_sum.size() >= size) return;
-  throw Error(
-      fmt::format("an update of {} parameters has {} gradients, and the layout {} values; "
-                  "accepted: as many of each",
-                  update.parameters.size(), update.gradient_sum.size(), size));
+  throw_error(
+      "an update of {} parameters has {} gradients, and the layout {} values; accepted: as many of "
+      "each",
+      update.parameters.size(), update.gradient_sum.size(), size);
 }
 
 /// The parameter tensors of an optimizer and the options of their groups. It determines, for each

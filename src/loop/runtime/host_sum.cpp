@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/numbers/sums.hpp>
 
 #include "base/core/check.hpp"
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -18,15 +18,15 @@ namespace {
 
 std::vector<double> checked_weights(const Hosts& hosts) {
   if (hosts.count() < 1 || hosts.rank() < 0 || hosts.rank() >= hosts.count()) {
-    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than their number",
-                            hosts.rank(), hosts.count()));
+    throw_error("host {} of {} hosts; accepted: 0 to one less than their number", hosts.rank(),
+                hosts.count());
   }
   std::vector<double> weights = hosts.weights();
   const bool positive =
       std::all_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
   if (weights.size() != static_cast<std::size_t>(hosts.count()) || !positive) {
-    throw Error(fmt::format("the weights of {} hosts are [{}]; accepted: a number above 0 for each",
-                            hosts.count(), fmt::join(weights, ", ")));
+    throw_error("the weights of {} hosts are [{}]; accepted: a number above 0 for each",
+                hosts.count(), fmt::join(weights, ", "));
   }
   return weights;
 }
@@ -218,10 +218,9 @@ StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
   });
   under_way_ = false;
   if (result_.scalars.minibatches != tree_.leaves()) {
-    throw Error(
-        fmt::format("the hosts have computed {} minibatches of a step of {}; accepted: each of "
-                    "them once",
-                    result_.scalars.minibatches, tree_.leaves()));
+    throw_error(
+        "the hosts have computed {} minibatches of a step of {}; accepted: each of them once",
+        result_.scalars.minibatches, tree_.leaves());
   }
   return {result_, seconds};
 }

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/loop/hosts.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -21,8 +21,7 @@ std::string packed(std::span<const NamedText> texts) {
   std::string bytes;
   for (const auto& [name, text] : texts) {
     if (name.find(kEnd) != std::string::npos || text.find(kEnd) != std::string::npos) {
-      throw Error(
-          fmt::format("the text '{}' has a byte that is zero; accepted: one without", name));
+      throw_error("the text '{}' has a byte that is zero; accepted: one without", name);
     }
     bytes += name;
     bytes += kEnd;
@@ -30,8 +29,8 @@ std::string packed(std::span<const NamedText> texts) {
     bytes += kEnd;
   }
   if (bytes.size() > kMaxEqualBytes) {
-    throw Error(fmt::format("{} bytes of texts for other hosts; accepted: up to {}", bytes.size(),
-                            kMaxEqualBytes));
+    throw_error("{} bytes of texts for other hosts; accepted: up to {}", bytes.size(),
+                kMaxEqualBytes);
   }
   return bytes;
 }
@@ -75,8 +74,8 @@ std::vector<std::size_t> exchanged_sizes(Hosts& hosts, std::uint64_t size) {
                 std::as_writable_bytes(std::span(&size, 1)).data());
     // Numbers from other hosts are not trusted.
     if (size > kMaxEqualBytes) {
-      throw Error(fmt::format("host {} wants to compare {} bytes of texts; accepted: up to {}",
-                              host, size, kMaxEqualBytes));
+      throw_error("host {} wants to compare {} bytes of texts; accepted: up to {}", host, size,
+                  kMaxEqualBytes);
     }
     read[host] = static_cast<std::size_t>(size);
   }
@@ -140,8 +139,8 @@ void require_equal(Hosts& hosts, std::span<const NamedText> texts) {
     const std::string_view theirs(
         static_cast<const char*>(static_cast<const void*>(all[host].data())), all[host].size());
     if (theirs == own) continue;
-    throw Error(fmt::format("host {} has {}; accepted: the same on all hosts", host,
-                            difference_between(texts, unpacked(theirs))));
+    throw_error("host {} has {}; accepted: the same on all hosts", host,
+                difference_between(texts, unpacked(theirs)));
   }
 }
 

@@ -15,6 +15,7 @@
 #include <rubato/loop/reducer.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 #include "numbers/collective/schedule.hpp"
 #include "numbers/collective/summation_tree.hpp"
 #include "reducers.hpp"
@@ -183,10 +184,10 @@ bool is_reproducible(std::string_view reducer) {
 void require_reproducible(std::string_view reducer) {
   require_reducer(reducer);
   if (is_reproducible(reducer)) return;
-  throw Error(
-      fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
-                  "accepted: {}, {}, or any without exactness (--exact=false)",
-                  reducer, kAuto, fmt::join(row_names(kReducers), ", ")));
+  throw_error(
+      "reducer {} does not give the same bits for every number of threads and cores; accepted: {}, "
+      "{}, or any without exactness (--exact=false)",
+      reducer, kAuto, fmt::join(row_names(kReducers), ", "));
 }
 
 std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes) {

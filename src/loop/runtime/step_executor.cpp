@@ -13,13 +13,13 @@
 
 #include "base/core/portable_math.hpp"
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
 FaultModel::FaultModel(FaultOptions options) : options_(std::move(options)) {
   if (!(options_.rate >= 0 && options_.rate < 1)) {
-    throw Error(
-        fmt::format("a fault rate of {}: accepted are values from 0 to below 1", options_.rate));
+    throw_error("a fault rate of {}: accepted are values from 0 to below 1", options_.rate);
   }
   for (const Fault& fault : options_.planned) {
     if (fault.core.value() < 0 || fault.step.value() < 0 || fault.substep < 0) {
@@ -90,20 +90,19 @@ PartialSum<T>* StepExecutor<T>::checked_sum(const StepPlan& step) {
   try {
     PartialSum<T>* const sum = reducer_->finish_step();
     const auto at = [&] { return fmt::format("step {} of the run", step.index.value() + 1); };
-    if (sum == nullptr)
-      throw Error(fmt::format("the reducer has no sum of {}; accepted: one", at()));
+    if (sum == nullptr) throw_error("the reducer has no sum of {}; accepted: one", at());
     if (sum->scalars.minibatches != step.minibatches) {
-      throw Error(
-          fmt::format("the reducer has the sum of {} minibatches of {}, which has {}; "
-                      "accepted: each of them once",
-                      sum->scalars.minibatches, at(), step.minibatches));
+      throw_error(
+          "the reducer has the sum of {} minibatches of {}, which has {}; accepted: each of them "
+          "once",
+          sum->scalars.minibatches, at(), step.minibatches);
     }
     const std::span<const double> squares = sum->squares;
     if (std::find(squares.begin(), squares.end(), PartialSum<T>::kNotTaken) != squares.end()) {
-      throw Error(
-          fmt::format("the reducer has a sum of {} whose squares are not taken; accepted: "
-                      "all of them (Reducer::add())",
-                      at()));
+      throw_error(
+          "the reducer has a sum of {} whose squares are not taken; accepted: all of them "
+          "(Reducer::add())",
+          at());
     }
     return sum;
   } catch (...) {
@@ -174,8 +173,7 @@ FaultyExecutor<T>::FaultyExecutor(StepExecutor<T>& executor, FaultOptions faults
   for (const Straggler& straggler : stragglers_) {
     if (straggler.core.value() < 0) throw Error("the core of a straggler counts from 0");
     if (!(straggler.factor >= 1)) {
-      throw Error(fmt::format("a straggler of factor {}: accepted are values of at least 1",
-                              straggler.factor));
+      throw_error("a straggler of factor {}: accepted are values of at least 1", straggler.factor);
     }
   }
 }

@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <atomic>
 
-#include <fmt/format.h>
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/loop/workers.hpp>
 
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -70,7 +69,7 @@ struct Workers::Arena {
 };
 
 Workers::Workers(int threads) : threads_(threads) {
-  if (threads < 1) throw Error(fmt::format("{} threads: at least 1 is needed", threads));
+  if (threads < 1) throw_error("{} threads: at least 1 is needed", threads);
   // Otherwise oneTBB would discover the lack of threads in a step, on a thread of its own.
   require_threads(threads - 1);
   arena_ = std::make_unique<Arena>(threads);

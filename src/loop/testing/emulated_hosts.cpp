@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <mutex>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/testing.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato::test {
 
@@ -35,10 +35,8 @@ class Exchange {
       if (from == to) continue;
       const Message& message = mail_[from][to];
       if (message.size() != in[from].size()) {
-        throw Error(
-            fmt::format("host {} gives {} bytes to host {}, which waits for {}; accepted: "
-                        "as many",
-                        from, message.size(), to, in[from].size()));
+        throw_error("host {} gives {} bytes to host {}, which waits for {}; accepted: as many",
+                    from, message.size(), to, in[from].size());
       }
       std::ranges::copy(message, in[from].begin());
     }
@@ -61,7 +59,7 @@ class Exchange {
       return std::ranges::all_of(done, [often](std::int64_t count) { return count >= often; });
     };
     changed_.wait(lock, [&] { return all() || gone_; });
-    if (!all()) throw Error(fmt::format("host {} waits for host {}, which has gone", host, *gone_));
+    if (!all()) throw_error("host {} waits for host {}, which has gone", host, *gone_);
   }
 
   std::mutex mutex_;

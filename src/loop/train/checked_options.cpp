@@ -14,6 +14,8 @@
 #include <rubato/base/machine.hpp>
 #include <rubato/loop/reducer.hpp>
 
+#include "base/core/throw_error.hpp"
+
 namespace rubato {
 
 namespace {
@@ -22,8 +24,8 @@ void require_once(const std::vector<NamedArray>& arrays, std::string_view what) 
   std::set<std::string_view> names;
   for (const NamedArray& array : arrays) {
     if (names.insert(array.name).second) continue;
-    throw Error(fmt::format("the objective has two {} called '{}'; accepted: names that differ",
-                            what, array.name));
+    throw_error("the objective has two {} called '{}'; accepted: names that differ", what,
+                array.name);
   }
 }
 
@@ -36,25 +38,23 @@ void require_laid_out(ObjectiveOf<T>& objective) {
   for (const TrainedArray& of : objective.trained()) {
     const NamedArray& array = of.array;
     if (array.type != objective.type()) {
-      throw Error(fmt::format("the objective trains '{}' of type {} among {}; accepted: {}",
-                              array.name, name_of(array.type), name_of(objective.type()),
-                              name_of(objective.type())));
+      throw_error("the objective trains '{}' of type {} among {}; accepted: {}", array.name,
+                  name_of(array.type), name_of(objective.type()), name_of(objective.type()));
     }
     const bool fits = begin <= of.end && of.end <= flat.size() && array.size() <= of.end - begin;
     if (!fits || (array.size() > 0 && array.data != flat.data() + begin)) {
-      throw Error(
-          fmt::format("the objective trains '{}', {} values that end at {} of {}, which is not "
-                      "where its data are; accepted: in flat_parameters(), each array from the end "
-                      "of the one before it",
-                      array.name, array.size(), of.end, flat.size()));
+      throw_error(
+          "the objective trains '{}', {} values that end at {} of {}, which is not where its data "
+          "are; accepted: in flat_parameters(), each array from the end of the one before it",
+          array.name, array.size(), of.end, flat.size());
     }
     begin = of.end;
   }
   if (begin != flat.size() || flat.empty()) {
-    throw Error(
-        fmt::format("the objective has {} parameters, and its arrays in training end at {}; "
-                    "accepted: at least one, and arrays that cover all",
-                    flat.size(), begin));
+    throw_error(
+        "the objective has {} parameters, and its arrays in training end at {}; accepted: at least "
+        "one, and arrays that cover all",
+        flat.size(), begin);
   }
 }
 
@@ -81,8 +81,8 @@ std::unique_ptr<Objective> checked_objective(std::unique_ptr<Objective> objectiv
       require_typed<float>(*objective);
       break;
     default:
-      throw Error(fmt::format("the objective trains parameters of type {}; accepted: F32, F64",
-                              name_of(objective->type())));
+      throw_error("the objective trains parameters of type {}; accepted: F32, F64",
+                  name_of(objective->type()));
   }
   require_once(objective->parameters(), "parameters");
   require_once(objective->buffers(), "buffers");
@@ -97,16 +97,16 @@ bool is_applicable(double number) {
 
 void require_number(double number, std::string_view what, const RatesContext& context) {
   if (is_applicable(number)) return;
-  throw Error(fmt::format("rule {} gave the {} {} at {}; accepted: finite numbers of at least 0",
-                          context.rule, what, in_words(number), context.place));
+  throw_error("rule {} gave the {} {} at {}; accepted: finite numbers of at least 0", context.rule,
+              what, in_words(number), context.place);
 }
 
 void require_factors(std::span<const double> factors, std::size_t count, std::string_view of,
                      const RatesContext& context) {
   if (!factors.empty() && factors.size() != count) {
-    throw Error(fmt::format("rule {} gave {} factor{} for {} {}{} at {}; accepted: {} or none",
-                            context.rule, factors.size(), factors.size() == 1 ? "" : "s", count, of,
-                            count == 1 ? "" : "s", context.place, count));
+    throw_error("rule {} gave {} factor{} for {} {}{} at {}; accepted: {} or none", context.rule,
+                factors.size(), factors.size() == 1 ? "" : "s", count, of, count == 1 ? "" : "s",
+                context.place, count);
   }
   for (const double factor : factors) {
     require_number(factor, fmt::format("factor of a {}", of), context);
@@ -126,16 +126,13 @@ void require_applicable(const Rates& rates, const RatesContext& context) {
 
 void require_applicable_rate(double rate) {
   if (is_applicable(rate)) return;
-  throw Error(
-      fmt::format("learning rate {}: accepted are finite numbers of at least 0", in_words(rate)));
+  throw_error("learning rate {}: accepted are finite numbers of at least 0", in_words(rate));
 }
 
 void require_applicable(double schedule_factor, std::string_view schedule, std::string_view place) {
   if (is_applicable(schedule_factor)) return;
-  throw Error(
-      fmt::format("schedule {} gave the factor {} at {}; accepted: finite numbers of at "
-                  "least 0",
-                  schedule, in_words(schedule_factor), place));
+  throw_error("schedule {} gave the factor {} at {}; accepted: finite numbers of at least 0",
+              schedule, in_words(schedule_factor), place);
 }
 
 namespace {
@@ -143,10 +140,10 @@ namespace {
 // The user makes an own optimizer completely, so options that it would not see are refused.
 void require_nothing_ignored(const TrainOptions& options) {
   const auto refuse = [](const std::string& what) {
-    throw Error(
-        fmt::format("{}, which own_optimizer does not see; accepted: none; set the "
-                    "options of the optimizer that it makes",
-                    what));
+    throw_error(
+        "{}, which own_optimizer does not see; accepted: none; set the options of the optimizer "
+        "that it makes",
+        what);
   };
   if (options.optimizer.weight_decay != 0) {
     refuse(fmt::format("optimizer.weight_decay {}", options.optimizer.weight_decay));
@@ -164,8 +161,7 @@ void require_transforms(const std::vector<OwnGradientTransform>& transforms) {
   for (const OwnGradientTransform& transform : transforms) {
     require_name(transform.name, "gradient transform");
     if (names.insert(transform.name).second) continue;
-    throw Error(fmt::format("two gradient transforms are called {}; accepted: different names",
-                            transform.name));
+    throw_error("two gradient transforms are called {}; accepted: different names", transform.name);
   }
 }
 
@@ -177,22 +173,21 @@ void require_reduction(const TrainOptions& options) {
   }
   require_name(own.name, "reducer");
   if (options.reduce != "auto") {
-    throw Error(fmt::format("reducer {} and own_reducer {}; accepted: one of them", options.reduce,
-                            own.name));
+    throw_error("reducer {} and own_reducer {}; accepted: one of them", options.reduce, own.name);
   }
   if (options.exact && !own.reproducible) {
-    throw Error(
-        fmt::format("reducer {} does not promise the same bits for every number of threads "
-                    "and cores; accepted: OwnReducer::reproducible if its sum has the order "
-                    "documented there, or training without exactness",
-                    own.name));
+    throw_error(
+        "reducer {} does not promise the same bits for every number of threads and cores; "
+        "accepted: OwnReducer::reproducible if its sum has the order documented there, or training "
+        "without exactness",
+        own.name);
   }
 }
 
 void require_for_hosts(const TrainOptions& options) {
   if (!are_several(options.hosts.get())) return;
   const auto refuse = [&](std::string_view what) {
-    throw Error(fmt::format("{} on several hosts; accepted: on one host", what));
+    throw_error("{} on several hosts; accepted: on one host", what);
   };
   if (!options.faults.planned.empty() || options.faults.rate > 0) refuse("cores that die");
   if (options.log_minibatches) refuse("a record of every minibatch");
@@ -214,35 +209,30 @@ void choose_momentum_form(TrainOptions& options) {
 }  // namespace
 
 TrainOptions checked_options(TrainOptions options) {
-  if (options.epochs < 1) {
-    throw Error(fmt::format("{} epochs: at least 1 is needed", options.epochs));
-  }
+  if (options.epochs < 1) throw_error("{} epochs: at least 1 is needed", options.epochs);
   if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
-    throw Error(
-        fmt::format("learning rate {}: accepted are values above 0", options.learning_rate));
+    throw_error("learning rate {}: accepted are values above 0", options.learning_rate);
   }
   require_valid(options.budget);
   if (options.clip_norm && !(*options.clip_norm > 0)) {
-    throw Error(
-        fmt::format("clipping to norm {}: accepted are values above 0", *options.clip_norm));
+    throw_error("clipping to norm {}: accepted are values above 0", *options.clip_norm);
   }
   if (options.clip_value && !(*options.clip_value > 0)) {
-    throw Error(
-        fmt::format("clipping to value {}: accepted are values above 0", *options.clip_value));
+    throw_error("clipping to value {}: accepted are values above 0", *options.clip_value);
   }
   if (options.clip_norm && options.clip_value) {
     throw Error("gradients are clipped by their norm or by value; accepted: one of them");
   }
   for (const ParameterGroup& group : options.groups) {
     if (group.takes) continue;
-    throw Error(
-        fmt::format("parameter group '{}' has no function that says what it takes; "
-                    "accepted: ParameterGroup::takes",
-                    group.name));
+    throw_error(
+        "parameter group '{}' has no function that says what it takes; accepted: "
+        "ParameterGroup::takes",
+        group.name);
   }
   choose_momentum_form(options);
   if (options.top_k < 0) {
-    throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
+    throw_error("top {} accuracy: at least 1 is needed (0 is none)", options.top_k);
   }
   if (options.own_optimizer) require_nothing_ignored(options);
   require_reduction(options);
@@ -252,11 +242,10 @@ TrainOptions checked_options(TrainOptions options) {
   require_for_hosts(options);
   if (options.sampler) require_name(options.sampler.name, "sampler");
   if (options.reference_batch_size < 1) {
-    throw Error(
-        fmt::format("reference batch size {}: at least 1 is needed", options.reference_batch_size));
+    throw_error("reference batch size {}: at least 1 is needed", options.reference_batch_size);
   }
   if (options.threads < 0) {
-    throw Error(fmt::format("{} threads: at least 1 is needed (0 takes all)", options.threads));
+    throw_error("{} threads: at least 1 is needed (0 takes all)", options.threads);
   }
   if (options.threads == 0) {
     options.threads = cpus().usable();

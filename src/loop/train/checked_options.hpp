@@ -16,6 +16,8 @@
 #include <rubato/loop/trainer.hpp>
 #include <rubato/numbers/rule.hpp>
 
+#include "base/core/throw_error.hpp"
+
 namespace rubato {
 
 /// A place in a training, as people count: epoch and step from 1. Files count from 0.
@@ -34,7 +36,7 @@ namespace rubato {
 /// names, in lines.
 inline void require_name(const std::string& name, std::string_view of) {
   if (!name.empty() && name.find_first_of("/\n") == std::string::npos) return;
-  throw Error(fmt::format("a {} is called '{}'; accepted: a name of one line without /", of, name));
+  throw_error("a {} is called '{}'; accepted: a name of one line without /", of, name);
 }
 
 /// Throws Error for metrics that violate the rules of OwnMetric.

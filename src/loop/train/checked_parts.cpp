@@ -15,6 +15,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "checked_options.hpp"
 
@@ -145,20 +146,19 @@ void require_same_configuration(const std::string& saved, const std::string& own
     if (was != is) differences.push_back(fmt::format("{} was {}, is {}", name, was, is));
   }
   if (differences.empty()) return;
-  throw Error(fmt::format(
-      "the state belongs to another configuration: {}\nmay be changed: threads, cores, "
-      "assignment, a reproducible reducer, more epochs, rows of the trace that no step has used",
-      fmt::join(differences, "; ")));
+  throw_error(
+      "the state belongs to another configuration: {}\nmay be changed: threads, cores, assignment, "
+      "a reproducible reducer, more epochs, rows of the trace that no step has used",
+      fmt::join(differences, "; "));
 }
 
 void bind_data(StateVisitor& state, const Objective& objective) {
   const auto require_same = [](const std::string& before, const std::string& now,
                                std::string_view what) {
     if (before == now) return;
-    throw Error(
-        fmt::format("the {} data are not the data of the run; accepted: the same samples in the "
-                    "same order",
-                    what));
+    throw_error(
+        "the {} data are not the data of the run; accepted: the same samples in the same order",
+        what);
   };
   const std::string train = objective.fingerprint();
   require_same(state.bound("data.train", train), train, "training");
@@ -174,10 +174,10 @@ void require_same_epochs(Planner planner, const Walk& walk, bool part) {
   for (EpochIndex epoch; epoch < walk.epoch(); ++epoch) static_cast<void>(planner.next());
   // After a part of an epoch was evaluated, no step may follow in that epoch.
   if (!part && planner.next_step() == walk.first_step()) return;
-  throw Error(
-      fmt::format("{}: epoch {} of the run ended before this step, and in this trace it continues; "
-                  "accepted: a trace in which it ends there, too",
-                  planner.trace().where(walk.step()), walk.epoch().value() + (part ? 1 : 0)));
+  throw_error(
+      "{}: epoch {} of the run ended before this step, and in this trace it continues; accepted: a "
+      "trace in which it ends there, too",
+      planner.trace().where(walk.step()), walk.epoch().value() + (part ? 1 : 0));
 }
 
 namespace {
@@ -185,14 +185,12 @@ namespace {
 void require_independence_of_cores(const Objective& objective, const TrainOptions& options) {
   const std::string why = objective.depends_on_cores();
   if (why.empty()) return;
-  if (options.exact) {
-    throw Error(fmt::format("{}; accepted: with exact = false", why));
-  }
+  if (options.exact) throw_error("{}; accepted: with exact = false", why);
   if (options.dealing == Dealing::in_turns) {
-    throw Error(
-        fmt::format("{}, and evaluators dealt in turns divide a core's minibatches; accepted: "
-                    "Dealing::by_thread",
-                    why));
+    throw_error(
+        "{}, and evaluators dealt in turns divide a core's minibatches; accepted: "
+        "Dealing::by_thread",
+        why);
   }
 }
 
@@ -200,10 +198,10 @@ void require_independence_of_cores(const Objective& objective, const TrainOption
 void require_sums(const Objective& objective, const TrainOptions& options) {
   if (!are_several(options.hosts.get())) return;
   if (const std::string why = objective.depends_on_cores(); !why.empty()) {
-    throw Error(fmt::format("{}; accepted: on one host", why));
+    throw_error("{}; accepted: on one host", why);
   }
   if (const std::string why = objective.needs_one_host(); !why.empty()) {
-    throw Error(fmt::format("{}; accepted: on one host", why));
+    throw_error("{}; accepted: on one host", why);
   }
 }
 
@@ -217,10 +215,8 @@ std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source) {
   if (source == nullptr)
     throw Error("a trainer needs a source of its steps; accepted: any but null");
   if (source->max_batch() < 1) {
-    throw Error(
-        fmt::format("the source of the steps has a largest batch size of {}; accepted: at "
-                    "least 1",
-                    source->max_batch()));
+    throw_error("the source of the steps has a largest batch size of {}; accepted: at least 1",
+                source->max_batch());
   }
   return source;
 }
@@ -228,10 +224,10 @@ std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source) {
 TrainOptions options_for(const StepSource& source, TrainOptions options) {
   options.log_noise = options.log_noise || source.needs_noise_scale();
   if (options.budget.needs_clock() && !source.has_clock()) {
-    throw Error(
-        fmt::format("a budget of {} needs modelled time; accepted: with a source of the "
-                    "steps that has a clock, such as ClockedSource",
-                    to_text(options.budget)));
+    throw_error(
+        "a budget of {} needs modelled time; accepted: with a source of the steps that has a "
+        "clock, such as ClockedSource",
+        to_text(options.budget));
   }
   return checked_options(std::move(options));
 }
@@ -279,9 +275,8 @@ void require_trainable(const Objective& objective, const TrainOptions& options,
   require_independence_of_cores(objective, options);
   require_sums(objective, options);
   if (schedule.watches() && !objective.has_test() && is_of_test(options.watch)) {
-    throw Error(
-        fmt::format("the schedule watches {}, but there is no test set; accepted: train-loss",
-                    options.watch.name()));
+    throw_error("the schedule watches {}, but there is no test set; accepted: train-loss",
+                options.watch.name());
   }
 }
 

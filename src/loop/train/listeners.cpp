@@ -4,6 +4,8 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/throw_error.hpp"
+
 namespace rubato {
 
 namespace {
@@ -24,15 +26,14 @@ void Listeners::add(Training& training, std::shared_ptr<Observer> observer,
   Listener listener{.name = name ? *std::move(name) : std::string(observer->name()),
                     .observer = std::move(observer)};
   if (listener.name.find('/') != std::string::npos) {
-    throw Error(
-        fmt::format("an observer called '{}'; accepted: a name without '/'", listener.name));
+    throw_error("an observer called '{}'; accepted: a name without '/'", listener.name);
   }
   for (const Listener& other : listeners_) {
     if (listener.name.empty() || other.name != listener.name) continue;
-    throw Error(fmt::format(
+    throw_error(
         "there is an observer '{}' already; accepted: another name, as in add_observer(observer, "
         "name)",
-        listener.name));
+        listener.name);
   }
   listener.observer->on_added(training);
   // An observer that cannot be saved fails now rather than with the first state.
@@ -57,10 +58,10 @@ void Listeners::visit(const Listener& listener, StateVisitor& state, const Train
   if (none.empty()) return;
   const std::string& saved =
       none.arrays().empty() ? none.texts().begin()->first : none.arrays().begin()->first;
-  throw Error(
-      fmt::format("an observer without a name saves '{}', which nobody could load; accepted: one "
-                  "with a name(), or add_observer(observer, name)",
-                  saved));
+  throw_error(
+      "an observer without a name saves '{}', which nobody could load; accepted: one with a "
+      "name(), or add_observer(observer, name)",
+      saved);
 }
 
 }  // namespace rubato

@@ -9,6 +9,7 @@
 #include <rubato/loop/objective.hpp>
 
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -94,7 +95,7 @@ FunctionParts<T> checked_parts(FunctionParts<T> parts) {
     throw Error("a function without parameters; accepted: initial values for at least one");
   }
   if (parts.samples < 1) {
-    throw Error(fmt::format("a function of {} samples; accepted: at least 1", parts.samples));
+    throw_error("a function of {} samples; accepted: at least 1", parts.samples);
   }
   if (!parts.value_and_gradient) {
     throw Error("a function without value_and_gradient; accepted: any but an empty one");

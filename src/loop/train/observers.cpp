@@ -12,6 +12,7 @@
 #include <rubato/loop/observers.hpp>
 #include <rubato/loop/trainer.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "checked_options.hpp"
 
 namespace rubato {
@@ -32,10 +33,10 @@ void require_metrics(std::span<const OwnMetric> metrics) {
   for (const OwnMetric& metric : metrics) {
     require_name(metric.name, "metric");
     if (!metric.value) {
-      throw Error(fmt::format("metric {} has no value; accepted: OwnMetric::value", metric.name));
+      throw_error("metric {} has no value; accepted: OwnMetric::value", metric.name);
     }
     if (names.insert(metric.name).second) continue;
-    throw Error(fmt::format("two metrics are called {}; accepted: different names", metric.name));
+    throw_error("two metrics are called {}; accepted: different names", metric.name);
   }
 }
 
@@ -43,24 +44,21 @@ void require_known(const WatchedMetric& metric, std::span<const OwnMetric> metri
   if (metric.metric()) return;
   const auto found = std::ranges::find(metrics, metric.name(), &OwnMetric::name);
   if (found == metrics.end()) {
-    throw Error(fmt::format(
+    throw_error(
         "metric {} is watched, which the trainer does not have; accepted: one of kMetrics and of "
         "TrainOptions::metrics",
-        metric.name()));
+        metric.name());
   }
   if (found->mode == metric.mode()) return;
-  throw Error(fmt::format("metric {} is watched as if it were better when it is {}; accepted: {}",
-                          metric.name(), metric.mode() == MetricMode::min ? "smaller" : "larger",
-                          choice_name(kMetricModes, found->mode)));
+  throw_error("metric {} is watched as if it were better when it is {}; accepted: {}",
+              metric.name(), metric.mode() == MetricMode::min ? "smaller" : "larger",
+              choice_name(kMetricModes, found->mode));
 }
 
 Patience::Patience(const PatienceOptions& options) : options_(options) {
-  if (options.patience < 1) {
-    throw Error(fmt::format("patience {}: at least 1 is needed", options.patience));
-  }
+  if (options.patience < 1) throw_error("patience {}: at least 1 is needed", options.patience);
   if (!(options.delta >= 0)) {
-    throw Error(
-        fmt::format("delta {} of a metric: accepted are values of at least 0", options.delta));
+    throw_error("delta {} of a metric: accepted are values of at least 0", options.delta);
   }
 }
 
@@ -166,8 +164,8 @@ std::vector<double> numbers_of(const NamedArray& array) {
       copy(array.values<std::int64_t>());
       break;
     default:
-      throw Error(fmt::format("'{}' is {}, which a monitor does not read; accepted: F64, F32, I64",
-                              array.name, name_of(array.type)));
+      throw_error("'{}' is {}, which a monitor does not read; accepted: F64, F32, I64", array.name,
+                  name_of(array.type));
   }
   return numbers;
 }
@@ -201,15 +199,13 @@ std::vector<NamedArray> matching(std::span<const NamedArray> parameters,
       matches.push_back(named);
     }
   }
-  if (matches.empty()) {
-    throw Error(fmt::format("no parameter matches '{}'; the model's are {}", pattern, names));
-  }
+  if (matches.empty()) throw_error("no parameter matches '{}'; the model's are {}", pattern, names);
   return matches;
 }
 
 Monitor::Monitor(std::string pattern, std::int64_t every, Sink sink)
     : pattern_(std::move(pattern)), every_(every), sink_(std::move(sink)) {
-  if (every < 1) throw Error(fmt::format("a monitor every {} steps: at least 1 is needed", every));
+  if (every < 1) throw_error("a monitor every {} steps: at least 1 is needed", every);
   if (!sink_) throw Error("a monitor without a sink; accepted: a function that it calls");
 }
 

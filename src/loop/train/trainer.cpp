@@ -11,6 +11,7 @@
 #include <rubato/loop/trainer.hpp>
 
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 #include "checked_options.hpp"
 #include "checked_parts.hpp"
 #include "listeners.hpp"
@@ -419,10 +420,9 @@ void Trainer::Implementation::load(const State& state) {
   stage_.require_idle("load_state()");
   stage_.require_usable("load_state()");
   if (result_.steps > 0 || epoch_) {
-    throw Error(
-        fmt::format("load_state() was called after {} steps; accepted: before anything is trained "
-                    "or loaded",
-                    result_.steps));
+    throw_error(
+        "load_state() was called after {} steps; accepted: before anything is trained or loaded",
+        result_.steps);
   }
   // There is no state until all of it has been loaded.
   stage_.set_whole(false);
@@ -472,17 +472,16 @@ void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart
   }
   const std::int64_t begun = result_.epochs + (in_epoch ? 1 : 0);
   if (options_.epochs < begun) {
-    throw Error(
-        fmt::format("{} epochs are asked for, but epoch {} has begun; accepted: at least {}",
-                    options_.epochs, begun, begun));
+    throw_error("{} epochs are asked for, but epoch {} has begun; accepted: at least {}",
+                options_.epochs, begun, begun);
   }
   if (result_.stopped.empty() && trace_) {
     require_same_epochs(*trace_, walk_, part.has_value());
   } else if (result_.stopped.empty() && part) {
-    throw Error(fmt::format(
-        "{}: epoch {} of the run ended before this step, and now it continues; accepted: "
-        "a source that ends there, too",
-        source_->where(walk_.step()), result_.epochs + 1));
+    throw_error(
+        "{}: epoch {} of the run ended before this step, and now it continues; accepted: a source "
+        "that ends there, too",
+        source_->where(walk_.step()), result_.epochs + 1);
   }
   if (in_epoch) epoch_.emplace(walk_, trace_);
 }

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -40,15 +40,14 @@ class TrainerStage {
   /// The following functions throw Error unless the trainer is in the required stage.
   void require_idle(std::string_view function) const {
     if (now_ == Now::idle) return;
-    throw Error(fmt::format("{} was called in the middle of fit(); accepted: before or after it",
-                            function));
+    throw_error("{} was called in the middle of fit(); accepted: before or after it", function);
   }
   void require_usable(std::string_view function) const {
     if (thrown_.empty()) return;
-    throw Error(
-        fmt::format("{} cannot be called after {} has thrown; accepted: another trainer, which may "
-                    "load the state of this one where has_state()",
-                    function, thrown_));
+    throw_error(
+        "{} cannot be called after {} has thrown; accepted: another trainer, which may load the "
+        "state of this one where has_state()",
+        function, thrown_);
   }
   void require_state() const {
     if (now_ == Now::training) {
@@ -56,9 +55,7 @@ class TrainerStage {
           "a state is taken between steps; accepted: in Observer::between_steps(), or outside "
           "of fit()");
     }
-    if (!whole_) {
-      throw Error(fmt::format("there is no state: {}; accepted: an earlier state", no_state_));
-    }
+    if (!whole_) throw_error("there is no state: {}; accepted: an earlier state", no_state_);
   }
 
  private:

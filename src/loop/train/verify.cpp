@@ -10,6 +10,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/loop/verify.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato {
@@ -107,7 +108,7 @@ class Verification::Witness final : public Observer {
 Verification::Verification(MakeTrainer make, std::int64_t steps)
     : make_(std::move(make)), steps_(steps) {
   if (!make_) throw Error("nothing makes the trainers to compare; accepted: a function that does");
-  if (steps < 1) throw Error(fmt::format("{} steps to compare: at least 1 is needed", steps));
+  if (steps < 1) throw_error("{} steps to compare: at least 1 is needed", steps);
 }
 
 WayOutcome Verification::train(const Way& way) {

@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/steps/random.hpp>
 
 #include "base/core/portable_math.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/train/checked_options.hpp"
 #include "step_meter.hpp"
 
@@ -69,11 +69,6 @@ std::vector<Strategy> transforms() {
 
 namespace {
 
-// The name of the transform's part in a state.
-std::string part_of_transform(std::string_view name) {
-  return fmt::format("transform/{}", name);
-}
-
 // Mixes the name into the seed, so that each name has its own.
 std::uint64_t seed_by(std::string_view name, std::uint64_t seed) {
   std::uint64_t mix = mixed(seed);
@@ -84,36 +79,33 @@ std::uint64_t seed_by(std::string_view name, std::uint64_t seed) {
 }  // namespace
 
 template <class T>
-TransformChain<T>::TransformChain(std::span<const OwnGradientTransform> own, TransformParts parts)
-    : parts_(std::move(parts)) {
-  links_.reserve(own.size());
-  for (const OwnGradientTransform& one : own) {
+GradientPreparation<T>::GradientPreparation(const TrainOptions& options, TransformParts parts)
+    : options_(options), parts_(std::move(parts)) {
+  for (const OwnGradientTransform& one : options.gradient_transforms) {
     const std::string refusal = fmt::format("gradient transform {} makes none for", one.name);
-    links_.push_back({.name = one.name, .transform = make_typed<T>(one, refusal, parts_)});
+    transforms_.push_back({.name = one.name, .transform = make_typed<T>(one, refusal, parts_)});
   }
 }
 
 template <class T>
-void TransformChain<T>::apply(StepGradient<T> gradient, Workers& workers) {
+void GradientPreparation<T>::transform(StepGradient<T> gradient, Workers& workers) {
   const std::uint64_t seed = gradient.stream.seed;
-  for (const Link& link : links_) {
+  for (const Transform& one : transforms_) {
     // -1 cannot be a minibatch: those count from 0.
-    gradient.stream = {.seed = seed_by(link.name, seed),
+    gradient.stream = {.seed = seed_by(one.name, seed),
                        .epoch = gradient.epoch.value(),
                        .step = gradient.step.value(),
                        .minibatch = -1};
-    link.transform->apply(gradient, workers);
+    one.transform->apply(gradient, workers);
     clear_padding(gradient.values);
     if (is_finite(std::span<const T>(gradient.values), workers)) continue;
-    throw Error(
-        fmt::format("gradient transform {} made a value infinite or NaN at {}; accepted: "
-                    "finite ones",
-                    link.name, place_of(gradient.epoch, gradient.step)));
+    throw_error("gradient transform {} made a value infinite or NaN at {}; accepted: finite ones",
+                one.name, place_of(gradient.epoch, gradient.step));
   }
 }
 
 template <class T>
-void TransformChain<T>::clear_padding(std::span<T> values) const {
+void GradientPreparation<T>::clear_padding(std::span<T> values) const {
   std::size_t begin = 0;
   for (const TrainedArray& trained : parts_.trained) {
     begin += trained.array.size();
@@ -124,15 +116,12 @@ void TransformChain<T>::clear_padding(std::span<T> values) const {
 }
 
 template <class T>
-void TransformChain<T>::visit_state(StateVisitor& state) {
-  for (const Link& link : links_) {
-    StateVisitor part = state.part(part_of_transform(link.name));
-    link.transform->visit_state(part);
+void GradientPreparation<T>::visit_state(StateVisitor& state) {
+  for (const Transform& one : transforms_) {
+    StateVisitor part = state.part(fmt::format("transform/{}", one.name));
+    one.transform->visit_state(part);
   }
 }
-
-template class TransformChain<float>;
-template class TransformChain<double>;
 
 namespace {
 
@@ -186,14 +175,14 @@ AppliedGradient<T> GradientPreparation<T>::transformed(const SummedGradient<T>& 
   scale_and_clip(gradient.sum, factor, clip, workers);
   // The transforms change their state from here on.
   before_change();
-  transforms_.apply({.values = gradient.sum,
-                     .parameters = gradient.parameters,
-                     .epoch = gradient.epoch,
-                     .step = gradient.step.index,
-                     .batch_size = gradient.step.batch_size,
-                     .minibatches = gradient.step.minibatches,
-                     .stream = {.seed = options_.seed}},
-                    workers);
+  transform({.values = gradient.sum,
+             .parameters = gradient.parameters,
+             .epoch = gradient.epoch,
+             .step = gradient.step.index,
+             .batch_size = gradient.step.batch_size,
+             .minibatches = gradient.step.minibatches,
+             .stream = {.seed = options_.seed}},
+            workers);
   return {.factor = gradient.of_mean ? T{1} : size, .changed = gradient.sum};
 }
 

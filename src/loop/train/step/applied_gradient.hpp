@@ -11,14 +11,14 @@
 #include <type_traits>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/steps/plan.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -37,40 +37,10 @@ template <class T, class Own, class... Arguments>
   ();
   auto made = make ? make(arguments...) : nullptr;
   if (made == nullptr) {
-    throw Error(fmt::format("{} parameters of type {}", refusal, name_of(element_type_of<T>())));
+    throw_error("{} parameters of type {}", refusal, name_of(element_type_of<T>()));
   }
   return made;
 }
-
-/// The gradient transforms of a training, applied one after the other.
-///
-/// T is float or double.
-template <class T>
-class TransformChain {
- public:
-  /// Throws Error for a transform that does not support parameters of type T.
-  TransformChain(std::span<const OwnGradientTransform> own, TransformParts parts);
-
-  [[nodiscard]] bool empty() const { return links_.empty(); }
-  /// Applies all transforms to `gradient`, whose stream has the seed of the training. Throws Error
-  /// if one makes a value infinite or NaN.
-  void apply(StepGradient<T> gradient, Workers& workers);
-  void visit_state(StateVisitor& state);
-
- private:
-  struct Link {
-    std::string name;
-    std::unique_ptr<GradientTransform<T>> transform;
-  };
-
-  void clear_padding(std::span<T> values) const;
-
-  TransformParts parts_;
-  std::vector<Link> links_;
-};
-
-extern template class TransformChain<float>;
-extern template class TransformChain<double>;
 
 /// The gradient that an optimizer will apply: `factor` times the sum, each element bounded to
 /// [-clip, clip].
@@ -105,8 +75,7 @@ template <class T>
 class GradientPreparation {
  public:
   /// The options outlive it. Throws Error for a transform that does not support T.
-  GradientPreparation(const TrainOptions& options, TransformParts parts)
-      : options_(options), transforms_(options.gradient_transforms, std::move(parts)) {}
+  GradientPreparation(const TrainOptions& options, TransformParts parts);
 
   /// Calls `before_change` before it changes the state of a transform. Throws whatever transforms
   /// throw.
@@ -114,9 +83,14 @@ class GradientPreparation {
                                            const std::function<void()>& before_change,
                                            Workers& workers);
 
-  void visit_state(StateVisitor& state) { transforms_.visit_state(state); }
+  void visit_state(StateVisitor& state);
 
  private:
+  struct Transform {
+    std::string name;
+    std::unique_ptr<GradientTransform<T>> transform;
+  };
+
   // The optimizer clips during its update, which saves a pass.
   [[nodiscard]] AppliedGradient<T> clipped(const SummedGradient<T>& gradient,
                                            Workers& workers) const;
@@ -124,11 +98,16 @@ class GradientPreparation {
   [[nodiscard]] AppliedGradient<T> transformed(const SummedGradient<T>& gradient,
                                                const std::function<void()>& before_change,
                                                Workers& workers);
+  // Applies all transforms to `gradient`, whose stream has the seed of the training. Throws Error
+  // if one makes a value infinite or NaN.
+  void transform(StepGradient<T> gradient, Workers& workers);
+  void clear_padding(std::span<T> values) const;
   // Returns the factor that shortens a gradient of that norm.
   [[nodiscard]] T shortening(const SummedGradient<T>& gradient) const;
 
   const TrainOptions& options_;
-  TransformChain<T> transforms_;
+  TransformParts parts_;
+  std::vector<Transform> transforms_;
 };
 
 extern template class GradientPreparation<float>;

@@ -12,12 +12,12 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/numbers/loss_scaler.hpp>
 #include <rubato/numbers/sums.hpp>
 
 #include "applied_gradient.hpp"
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "loop/runtime/host_sum.hpp"
 #include "loop/runtime/step_executor.hpp"
@@ -141,10 +141,10 @@ class TypedStepEngine final : public StepEngine {
         substeps_(objective, options, workers_, at_once_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
-      throw Error(
-          fmt::format("rule {} sums gradients, which the optimizer cannot follow; accepted: "
-                      "with optimizer sgd or lars",
-                      rule_.name()));
+      throw_error(
+          "rule {} sums gradients, which the optimizer cannot follow; accepted: with optimizer sgd "
+          "or lars",
+          rule_.name());
     }
   }
 
@@ -216,40 +216,45 @@ class TypedStepEngine final : public StepEngine {
     const Stopwatch wall;
     place_ = {.epoch = settings.epoch, .step = step.index};
     exchange_seconds_.reset();
-    StepPlan done = step;
+    StepOutcome outcome;
+    StepRecord& record = outcome.record;
+    record.epoch = settings.epoch;
+    record.plan = step;
+    record.assignment = options_.assignment;
+    record.scale =
+        static_cast<double>(step.batch_size) / static_cast<double>(options_.reference_batch_size);
     enter(options_.own_reducer ? "reduce" : "", settings);
-    const StepSum<T> sum = sum_of(done, samples, settings);
+    const StepSum<T> sum = sum_of(record.plan, samples, settings);
     enter({}, settings);
     const Stopwatch update;
-    StepOutcome outcome;
-    outcome.cores = done.cores;
     const double size = step.size_in_minibatches(options_.minibatch_size);
-    outcome.minibatches = substeps_.records(done);
-    outcome.weight = weight_of(sum.scalars(), step);
-    if (outcome.weight == 0.0) {
+    const std::span<const MinibatchRecord> minibatches = substeps_.records(record.plan);
+    record.minibatches.assign(minibatches.begin(), minibatches.end());
+    record.weight = weight_of(sum.scalars(), step);
+    if (record.weight == 0.0) {
       // There is no mean without weight.
-      outcome.loss = std::numeric_limits<double>::quiet_NaN();
-      if (loss_scaler_) outcome.loss_scale = loss_scaler_->scale();
-      outcome.applied = false;
-      outcome.skipped = true;
+      record.loss = std::numeric_limits<double>::quiet_NaN();
+      if (loss_scaler_) record.loss_scale = loss_scaler_->scale();
+      record.applied = false;
+      record.skipped = true;
     } else {
-      if (outcome.weight) divide_by_weight(sum, size / *outcome.weight);
-      outcome.loss = sum.scalars().loss / size;
+      if (record.weight) divide_by_weight(sum, size / *record.weight);
+      record.loss = sum.scalars().loss / size;
       const bool finite = meter_.measure(sum, size, parameters(), workers_);
-      outcome.gradient_norm = meter_.gradient_norm();
+      record.gradient_norm = meter_.gradient_norm();
       outcome.groups = meter_.groups();
       outcome.from_pair = meter_.from_pair();
-      outcome.applied = finite && std::isfinite(outcome.loss);
-      if (loss_scaler_) update_loss_scale(outcome);
+      record.applied = finite && std::isfinite(record.loss);
+      if (loss_scaler_) update_loss_scale(record);
     }
-    if (outcome.skipped) {
-      outcome.gain = 0;
+    if (record.skipped) {
+      record.gain = 0;
       begin_change(settings);
       meter_.forget_pair();
     } else {
       update_by_rule(sum.values(), step, settings, outcome);
     }
-    outcome.seconds = timing(sum, update, wall);
+    record.seconds = timing(sum, update, wall);
     tell_whole(Activity::update, update.begun());
     return outcome;
   }
@@ -261,10 +266,10 @@ class TypedStepEngine final : public StepEngine {
                                                        const StepPlan& step) {
     if (sum.weighted == 0) return std::nullopt;
     if (sum.weighted == sum.minibatches) return sum.weight;
-    throw Error(
-        fmt::format("the loss has a weight in {} of the {} minibatches of step {} of the run; "
-                    "accepted: one in all of them, or none",
-                    sum.weighted, sum.minibatches, step.index.value() + 1));
+    throw_error(
+        "the loss has a weight in {} of the {} minibatches of step {} of the run; accepted: one in "
+        "all of them, or none",
+        sum.weighted, sum.minibatches, step.index.value() + 1);
   }
 
   // Scales a sum over weights to the sum that means of the minibatches would have, so that all
@@ -344,10 +349,10 @@ class TypedStepEngine final : public StepEngine {
     options_.on_span(span);
   }
 
-  void update_loss_scale(StepOutcome& outcome) {
-    outcome.loss_scale = loss_scaler_->scale();
-    loss_scaler_->update(outcome.applied);
-    outcome.skipped = !outcome.applied && !loss_scaler_->exhausted();
+  void update_loss_scale(StepRecord& record) {
+    record.loss_scale = loss_scaler_->scale();
+    loss_scaler_->update(record.applied);
+    record.skipped = !record.applied && !loss_scaler_->exhausted();
   }
 
   void update_by_rule(std::span<T> sum, const StepPlan& step, const StepSettings& settings,
@@ -366,15 +371,15 @@ class TypedStepEngine final : public StepEngine {
          .group_count = options_.groups.size() + 1,
          .layer_count = layout_.layers()});
     enter({}, settings);
-    outcome.learning_rate = rates.learning_rate;
-    outcome.gain = rates.gain;
-    if (!outcome.applied) return;
+    outcome.record.learning_rate = rates.learning_rate;
+    outcome.record.gain = rates.gain;
+    if (!outcome.record.applied) return;
     require_applicable(rates, {.rule = options_.rule,
                                .place = place_of(settings.epoch, step.index),
                                .groups = options_.groups.size() + 1,
                                .layers = layout_.layers()});
     if (settings.inspect) show_gradients(sum, step, settings.inspect);
-    apply(sum, step, rates, settings, outcome);
+    apply(sum, step, rates, settings, outcome.record.gradient_norm);
   }
 
   // Shows the mean gradients, in a copy.
@@ -395,7 +400,7 @@ class TypedStepEngine final : public StepEngine {
   }
 
   void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
-             const StepSettings& settings, const StepOutcome& outcome) {
+             const StepSettings& settings, const std::optional<double>& norm) {
     const bool of_mean = rule_.reduction() == GradientReduction::mean;
     enter("transform", settings);
     const AppliedGradient<T> applied = preparation_.prepare(
@@ -403,7 +408,7 @@ class TypedStepEngine final : public StepEngine {
          .parameters = parameters(),
          .step = step,
          .epoch = settings.epoch,
-         .norm = outcome.gradient_norm,
+         .norm = norm,
          .of_mean = of_mean,
          .norms_wanted = optimizer_->needs_parameter_norms()},
         [&] { begin_change(settings); }, workers_);

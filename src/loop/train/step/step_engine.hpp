@@ -58,31 +58,14 @@ struct StepSettings {
 };
 
 struct StepOutcome {
-  /// NaN if the weight is 0.
-  double loss = 0;
-  /// The sum of the minibatches' weights, if they have any.
-  std::optional<double> weight{};
-  /// True if the step was applied: loss and gradient are finite.
-  bool applied = true;
-  /// True if it was not applied because of an overflow in half precision or a weight of 0; training
-  /// continues.
-  bool skipped = false;
-  /// Loss scale of this step (half precision only).
-  std::optional<double> loss_scale{};
-  /// The minibatches in ascending order, if they are logged.
-  std::span<const MinibatchRecord> minibatches{};
-  /// The number of cores that finally computed it.
-  std::int64_t cores = 1;
-  double learning_rate = 0;
-  double gain = 1;
-  /// The norm of the mean gradient before clipping, if it was measured.
-  std::optional<double> gradient_norm{};
+  /// The record as far as the engine knows it: without iterations, noise, time and inputs of a
+  /// decision. Its plan has the number of cores that finally computed the step.
+  StepRecord record{};
   /// The norms of each parameter group, if they were measured.
   std::span<const GradientNorms> groups{};
   /// True if they compare this step with the one before, of one minibatch each
   /// (RuleInput::from_pair).
   bool from_pair = false;
-  StepTiming seconds{};
 };
 
 /// Takes one step: all substeps on their cores, the sum of their gradients, the rule, the update.

@@ -73,30 +73,13 @@ StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& trai
   settings.enter = [this](std::string_view part) { enter(part); };
   settings.base_learning_rate = own_rate_.value_or(options_.learning_rate) * factor;
   settings.before_change = std::move(before_change);
-  const StepOutcome outcome = engine_->run(plan, order_, settings);
-  StepRecord record{.epoch = next.epoch,
-                    .plan = plan,
-                    .assignment = options_.assignment,
-                    .scale = static_cast<double>(plan.batch_size) /
-                             static_cast<double>(options_.reference_batch_size),
-                    .learning_rate = outcome.learning_rate,
-                    .gain = outcome.gain,
-                    .iterations = walk.iterations() + (outcome.applied ? outcome.gain : 0),
-                    .gradient_norm = outcome.gradient_norm,
-                    .loss = outcome.loss,
-                    .weight = outcome.weight,
-                    .applied = outcome.applied,
-                    .loss_scale = outcome.loss_scale,
-                    .skipped = outcome.skipped,
-                    .time = next.time,
-                    .decision_inputs = next.decision_inputs,
-                    .minibatches = {outcome.minibatches.begin(), outcome.minibatches.end()},
-                    .seconds = outcome.seconds};
-  record.plan.cores = outcome.cores;
-  if (options_.log_noise && outcome.applied) {
-    noise_.measure(outcome, options_.minibatch_size, record);
-  }
-  return record;
+  StepOutcome outcome = engine_->run(plan, order_, settings);
+  StepRecord& record = outcome.record;
+  record.iterations = walk.iterations() + (record.applied ? record.gain : 0);
+  record.time = next.time;
+  record.decision_inputs = next.decision_inputs;
+  if (options_.log_noise && record.applied) noise_.measure(outcome, options_.minibatch_size);
+  return std::move(record);
 }
 
 void StepTaker::set_learning_rate(double rate) {

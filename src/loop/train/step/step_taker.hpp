@@ -28,7 +28,8 @@ class NoiseMeter {
   explicit NoiseMeter(std::size_t groups) : gain_({}, groups) {}
 
   /// Measures a step that was applied, and completes its record.
-  void measure(const StepOutcome& outcome, std::int64_t minibatch_size, StepRecord& record) {
+  void measure(StepOutcome& outcome, std::int64_t minibatch_size) {
+    StepRecord& record = outcome.record;
     // Gradients of fewer samples have more noise.
     const bool alike = record.plan.batch_size % minibatch_size == 0;
     const std::int64_t minibatches = alike ? record.plan.minibatches : 1;

@@ -11,6 +11,7 @@
 #include <rubato/loop/trainer.hpp>
 #include <rubato/numbers/sums.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "loop/train/checked_options.hpp"
 
 namespace rubato {
@@ -103,8 +104,8 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
     progress.end();
     data_seconds_[static_cast<std::size_t>(task.thread)].value += progress.data_seconds();
     if (weight && !(*weight >= 0 && std::isfinite(*weight))) {
-      throw Error(fmt::format("the loss has a weight of {}; accepted: a finite one of at least 0",
-                              in_words(*weight)));
+      throw_error("the loss has a weight of {}; accepted: a finite one of at least 0",
+                  in_words(*weight));
     }
     if (options_.log_minibatches) {
       const double square = squared_norm(std::span<const T>(out.values).first(parameters_));
