@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -18,6 +19,20 @@ inline std::string python_models(const std::filesystem::path& file) {
   EXPECT_NE(place, std::string::npos);
   if (place != std::string::npos) source.replace(place, kImport.size(), "Error = ValueError\n");
   return source;
+}
+
+inline bool python_has_torch() {
+  static const bool has = std::system("/usr/bin/python3 -c 'import torch' >/dev/null 2>&1") == 0;
+  return has;
+}
+
+/// Runs a program of Python in the folder, expects that it succeeds, and returns what it prints.
+inline std::string run_python(const TempFolder& folder, const std::string& program) {
+  folder.write("program.py", program);
+  const std::string command =
+      "cd '" + folder.path().string() + "' && /usr/bin/python3 program.py >out 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_file(folder.path() / "out");
+  return read_file(folder.path() / "out");
 }
 
 }  // namespace rubato::test

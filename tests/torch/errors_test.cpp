@@ -48,6 +48,13 @@ struct Parts {
     alone.threads = 1;
     return alone;
   }();
+
+  explicit Parts(Precision precision = Precision::full) {
+    options.torch.precision = precision;
+    if (precision == Precision::full) return;
+    model = model_factory<Net>(at::kFloat);
+    train = test = dataset(at::kFloat);
+  }
 };
 
 TorchTrainer trainer_of(const Parts& parts) {
@@ -74,7 +81,7 @@ struct MyOwn : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-TrainingError training_error_of(TorchTrainer trainer) {
+TrainingError training_error_of(TorchTrainer& trainer) {
   try {
     trainer.fit();
   } catch (const TrainingError& error) {
@@ -84,16 +91,17 @@ TrainingError training_error_of(TorchTrainer trainer) {
 }
 
 // Parts of which that phase calls `fail`.
-Parts failing_in(Phase phase, const std::function<void()>& fail) {
-  Parts parts;
+Parts failing_in(Phase phase, const std::function<void()>& fail,
+                 Precision precision = Precision::full) {
+  Parts parts(precision);
   if (phase == Phase::data) {
     parts.options.torch.augment = [=](const at::Tensor& inputs) {
       fail();
       return inputs;
     };
   } else if (phase == Phase::forward) {
-    parts.model = [=] {
-      Model model = make_model(std::make_shared<Net>());
+    parts.model = [=, make = parts.model] {
+      Model model = make();
       model.forward = [=, forward = model.forward](const at::Tensor& input) {
         fail();
         return forward(input);
@@ -114,19 +122,24 @@ Parts failing_in(Phase phase, const std::function<void()>& fail) {
 
 TEST(TrainingErrors, SayWhereAndWhatWasDone) {
   // The trial of the test data is a forward and a loss, too.
-  for (const auto& [phase, minibatch] :
-       {std::pair{Phase::data, 3}, {Phase::forward, 2}, {Phase::loss, 2}, {Phase::backward, 3}}) {
-    const auto fail = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
-    const TrainingError error = training_error_of(trainer_of(failing_in(phase, fail)));
-    EXPECT_EQ(error.what(), std::string(choice_name(kPhases, phase)) + " of minibatch " +
-                                std::to_string(minibatch) +
-                                " of 4 at epoch 1, step 2 of the run: it is so");
-    EXPECT_EQ(error.phase(), phase);
-    EXPECT_EQ(error.details(), "it is so");
-    EXPECT_THROW(std::rethrow_if_nested(error), MyOwn);
+  for (const Precision precision : {Precision::full, Precision::fp16}) {
+    for (const auto& [phase, minibatch] :
+         {std::pair{Phase::data, 3}, {Phase::forward, 2}, {Phase::loss, 2}, {Phase::backward, 3}}) {
+      const auto fail = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
+      TorchTrainer trainer = trainer_of(failing_in(phase, fail, precision));
+      const TrainingError error = training_error_of(trainer);
+      EXPECT_EQ(error.what(), std::string(choice_name(kPhases, phase)) + " of minibatch " +
+                                  std::to_string(minibatch) +
+                                  " of 4 at epoch 1, step 2 of the run: it is so");
+      EXPECT_EQ(error.phase(), phase);
+      EXPECT_EQ(error.details(), "it is so");
+      EXPECT_THROW(std::rethrow_if_nested(error), MyOwn);
+      EXPECT_EQ(trainer.evaluate(Parts(precision).test).samples, 48) << "it can still be used";
+    }
   }
   const auto fail = at_call(kThirdOfSecondStep + 1, [] { throw 42; });
-  EXPECT_THAT(training_error_of(trainer_of(failing_in(Phase::loss, fail))).what(),
+  TorchTrainer trainer = trainer_of(failing_in(Phase::loss, fail));
+  EXPECT_THAT(training_error_of(trainer).what(),
               HasSubstr("step 2 of the run: an exception that is not a std::exception"));
 }
 
@@ -150,7 +163,8 @@ TEST(TrainingErrors, AreLibtorchsFirstLineWithoutItsStack) {
   const auto fail = at_call(kThirdOfSecondStep, [] {
     static_cast<void>(at::matmul(at::ones({4, 6}), at::ones({5, 3})));
   });
-  const TrainingError error = training_error_of(trainer_of(failing_in(Phase::data, fail)));
+  TorchTrainer trainer = trainer_of(failing_in(Phase::data, fail));
+  const TrainingError error = training_error_of(trainer);
   EXPECT_THAT(
       error.what(),
       AllOf(StartsWith("data of minibatch 3 of 4 at epoch 1, step 2 of the run: mat1 and mat2 "

@@ -73,6 +73,21 @@ double square_sum(const at::Tensor& tensor) {
   return tensor.square().sum().item<double>();
 }
 
+double square_sum(const std::vector<at::Tensor>& tensors) {
+  double sum = 0;
+  for (const at::Tensor& tensor : tensors) sum += square_sum(tensor);
+  return sum;
+}
+
+// The sum over the minibatches of a step of their squared norms.
+double minibatch_squares(const StepRecord& step) {
+  double sum = 0;
+  for (const MinibatchRecord& minibatch : step.minibatches) {
+    sum += minibatch.gradient_norm * minibatch.gradient_norm;
+  }
+  return sum;
+}
+
 TEST(Rules, AreToldAllOfAStep) {
   for (const bool groups : {false, true}) {
     for (const bool layers : {false, true}) {
@@ -110,11 +125,9 @@ TEST(Rules, AreToldAllOfAStep) {
         EXPECT_EQ(asked[i].groups.size(), groups ? 2U : 0U);
         EXPECT_EQ(asked[i].layers.size(), layers ? 4U : 0U);
         const auto& gradients = means->gradients[i];
-        double all = 0;
         std::array<double, 2> mean{};
         for (std::size_t l = 0; l < 4; ++l) {
           const std::size_t group = l % 2;  // the biases
-          all += square_sum(gradients[l]);
           mean.at(group) +=
               square_sum(pair ? (gradients[l] + means->gradients[i - 1][l]) / 2 : gradients[l]);
           if (!layers) continue;
@@ -122,30 +135,20 @@ TEST(Rules, AreToldAllOfAStep) {
           EXPECT_NEAR(asked[i].layers[l].weight_square, square_sum(means->weights[i][l]), 1e-9);
           EXPECT_EQ(asked[i].layers[l].weight_decay, group == 0 ? 0.5 : 0);
         }
-        double minibatches = 0;
-        for (const MinibatchRecord& minibatch : records[i].minibatches) {
-          minibatches += minibatch.gradient_norm * minibatch.gradient_norm;
-        }
         if (groups) {
           double squares = 0;
           for (std::size_t g = 0; g < 2; ++g) {
             squares += asked[i].groups[g].minibatch_square;
             EXPECT_NEAR(asked[i].groups[g].mean_square, mean.at(g), 1e-12) << g;
           }
-          double before = 0;
-          if (pair) {
-            for (const at::Tensor& gradient : means->gradients[i - 1]) {
-              before += square_sum(gradient);
-            }
-          }
-          const double expected =
-              pair ? (minibatches + before) / 2
-                   : minibatches / static_cast<double>(records[i].minibatches.size());
+          const double own = minibatch_squares(records[i]);
+          const double expected = pair ? (own + square_sum(means->gradients[i - 1])) / 2
+                                       : own / static_cast<double>(records[i].minibatches.size());
           EXPECT_NEAR(squares, expected, 1e-12);
         }
         EXPECT_EQ(records[i].gradient_norm.has_value(), groups || layers);
         if (records[i].gradient_norm) {
-          EXPECT_NEAR(*records[i].gradient_norm, std::sqrt(all), 1e-12);
+          EXPECT_NEAR(*records[i].gradient_norm, std::sqrt(square_sum(gradients)), 1e-12);
         }
         EXPECT_EQ(records[i].learning_rate, 0.25);
         EXPECT_EQ(records[i].gain, 1.5);
@@ -171,23 +174,17 @@ TEST(Noise, IsMeasuredFromTheGradientsOfEachStep) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto count = static_cast<std::int64_t>(records[i].minibatches.size());
     GradientNorms norms;
-    const auto square_of = [&](std::size_t step) {
-      double square = 0;
-      for (const at::Tensor& gradient : means->gradients[step]) square += square_sum(gradient);
-      return square;
-    };
+    const auto& gradients = means->gradients[i];
     const bool pair = count == 1 && i > 0 && records[i - 1].minibatches.size() == 1;
     if (pair) {
-      norms.minibatch_square = (square_of(i) + square_of(i - 1)) / 2;
+      const auto& before = means->gradients[i - 1];
+      norms.minibatch_square = (square_sum(gradients) + square_sum(before)) / 2;
       for (std::size_t l = 0; l < 4; ++l) {
-        norms.mean_square += square_sum((means->gradients[i][l] + means->gradients[i - 1][l]) / 2);
+        norms.mean_square += square_sum((gradients[l] + before[l]) / 2);
       }
     } else {
-      for (const MinibatchRecord& minibatch : records[i].minibatches) {
-        norms.minibatch_square +=
-            minibatch.gradient_norm * minibatch.gradient_norm / static_cast<double>(count);
-      }
-      norms.mean_square = square_of(i);
+      norms.minibatch_square = minibatch_squares(records[i]) / static_cast<double>(count);
+      norms.mean_square = square_sum(gradients);
     }
     expected.update({&norms, 1}, pair ? 2 : count, 4);
     EXPECT_EQ(records[i].noise_scale.has_value(), expected.value().has_value()) << i;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -247,36 +246,6 @@ TEST(Fp16, LeavesALossThatOverflowedOutOfTheEpochsMean) {
     minibatches += of_step;
   }
   EXPECT_NEAR(recorder->epochs[0].train_loss, sum / minibatches, 1e-9);
-}
-
-TEST(Fp16, ErrorsSayWhatWasDone) {
-  const auto error = [](Phase phase) {
-    int calls = 0;
-    // The first call is the trial's.
-    const auto fail_in = [&calls, phase](Phase now) {
-      if (now == phase && ++calls == 2) throw std::runtime_error("it is so");
-    };
-    const ModelFactory model = [&] {
-      Model made = builtin_model("mlp", {})();
-      made.forward = [&, forward = made.forward](const at::Tensor& input) {
-        fail_in(Phase::forward);
-        return forward(input);
-      };
-      return made;
-    };
-    const Loss loss = [&](const at::Tensor& output, const at::Tensor& target) {
-      fail_in(Phase::loss);
-      output.register_hook([&](const at::Tensor&) { fail_in(Phase::backward); });
-      return nll_loss()(output, target);
-    };
-    test::AllOptions options = half_options();
-    options.threads = 1;
-    return error_of([&] { half_trainer(options, loss, model).fit(); });
-  };
-  const std::string where = " of minibatch 1 of 2 at epoch 1, step 1 of the run: it is so";
-  EXPECT_EQ(error(Phase::forward), "forward" + where);
-  EXPECT_EQ(error(Phase::loss), "loss" + where);
-  EXPECT_EQ(error(Phase::backward), "backward" + where);
 }
 
 }  // namespace

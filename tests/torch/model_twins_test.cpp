@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -25,8 +24,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kPython = "/usr/bin/python3";
-
 // src/clients/python/rubato/models.py
 class ModelTwins : public testing::TestWithParam<std::string_view> {};
 
@@ -50,15 +47,9 @@ void write_tensor(const std::filesystem::path& file, const at::Tensor& tensor) {
   write_bytes(file, {bytes.data(), bytes.size()});
 }
 
-bool python_has_torch() {
-  static const bool has =
-      std::system((std::string(kPython) + " -c 'import torch' >/dev/null 2>&1").c_str()) == 0;
-  return has;
-}
-
 // Strictly: with the names and shapes of the weights, and in their order.
 TEST_P(ModelTwins, LoadTheWeightsAndComputeTheSame) {
-  if (!python_has_torch()) GTEST_SKIP() << kPython << " has no module torch here";
+  if (!test::python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
   const test::TempFolder folder;
   const Model model = used_model(GetParam());
   write_bytes(folder.path() / "weights.pt", pickled_weights(model.parameters, model.buffers));
@@ -70,24 +61,21 @@ TEST_P(ModelTwins, LoadTheWeightsAndComputeTheSame) {
     write_tensor(folder.path() / (training ? "training.pt" : "evaluation.pt"),
                  model.forward(images));
   }
-  folder.write("compare.py",
-               test::python_models(RUBATO_PYTHON_MODELS) + "weights = torch.load('weights.pt')\n" +
-                   fmt::format("model = twin('{}', weights)\n", GetParam()) +
-                   "tensors = [*model.named_parameters(), *model.named_buffers()]\n"
-                   "assert list(weights) == [name for name, _ in tensors]\n"
-                   "model.load_state_dict(weights, strict=True)\n"
-                   "images = torch.load('images.pt')\n"
-                   "for training in (False, True):\n"
-                   "    model.train(training)\n"
-                   "    expected = torch.load('training.pt' if training else 'evaluation.pt')\n"
-                   "    found = model(images)\n"
-                   "    largest = (found - expected).abs().max().item()\n"
-                   "    assert largest < 1e-4, (training, largest)\n"
-                   "print('the same')\n");
-  const std::string command =
-      fmt::format("cd '{}' && {} compare.py >out 2>&1", folder.path().string(), kPython);
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  EXPECT_EQ(test::read_file(folder.path() / "out"), "the same\n");
+  const std::string program =
+      test::python_models(RUBATO_PYTHON_MODELS) + "weights = torch.load('weights.pt')\n" +
+      fmt::format("model = twin('{}', weights)\n", GetParam()) +
+      "tensors = [*model.named_parameters(), *model.named_buffers()]\n"
+      "assert list(weights) == [name for name, _ in tensors]\n"
+      "model.load_state_dict(weights, strict=True)\n"
+      "images = torch.load('images.pt')\n"
+      "for training in (False, True):\n"
+      "    model.train(training)\n"
+      "    expected = torch.load('training.pt' if training else 'evaluation.pt')\n"
+      "    found = model(images)\n"
+      "    largest = (found - expected).abs().max().item()\n"
+      "    assert largest < 1e-4, (training, largest)\n"
+      "print('the same')\n";
+  EXPECT_EQ(test::run_python(folder, program), "the same\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModelTwins,

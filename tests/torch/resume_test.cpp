@@ -38,44 +38,6 @@ TorchTrainer softmax_trainer(const test::AllOptions& options) {
   return trainer;
 }
 
-void pause(Training& training, const StepRecord&) {
-  training.pause();
-}
-
-TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
-  TorchTrainer whole = softmax_trainer(small({.epochs = 3}));
-  whole.fit();
-  TorchTrainer trainer = softmax_trainer(small({.epochs = 3}));
-  const auto recorder = trainer.add_observer<test::Recorder>(pause);
-  int fits = 0;
-  while (trainer.result().epochs < 3) {
-    trainer.fit();
-    ++fits;
-  }
-  EXPECT_EQ(recorder->epochs.size(), 3);
-  EXPECT_GT(fits, 6);
-  EXPECT_EQ(trainer.result().steps, whole.result().steps);
-  EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole));
-  const auto steps = recorder->steps.size();
-  trainer.fit();
-  EXPECT_EQ(recorder->steps.size(), steps) << "there was nothing left";
-}
-
-// What has stopped stays stopped, for the same reason.
-TEST(Resume, KnowsWhatStoppedIt) {
-  const TrainOptions options = small({.epochs = 9, .budget = {.iterations = 5}});
-  TorchTrainer whole = softmax_trainer(options);
-  const auto states = whole.add_observer<test::StateKeeper>();
-  whole.fit();
-  // After the last step, and before the evaluation of its epoch.
-  TorchTrainer trainer = softmax_trainer(options);
-  trainer.load_state(states->states[states->states.size() - 2]);
-  const TrainResult result = trainer.fit();
-  EXPECT_EQ(result.stopped, "5 iterations reached");
-  EXPECT_EQ(result.epochs, whole.result().epochs);
-  EXPECT_EQ(result.final_test->loss, whole.result().final_test->loss);
-}
-
 TEST(Resume, OfAnotherConfigurationSaysWhatDiffers) {
   TorchTrainer trainer = softmax_trainer(small());
   const State state = trainer.state();
@@ -381,7 +343,8 @@ State with_array(const State& good, const std::string& name,
 TEST(Resume, RefusesAStateThatIsNone) {
   TorchTrainer source =
       softmax_trainer(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
-  source.add_observer<test::Recorder>(pause);
+  source.add_observer<test::Recorder>(
+      [](Training& training, const StepRecord&) { training.pause(); });
   source.fit();
   const State good = source.state();
   const auto error = [&](const State& state) {

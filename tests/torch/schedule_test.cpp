@@ -6,7 +6,6 @@
 
 #include <rubato/libtorch/trainer.hpp>
 
-#include "numbers/scaling/lr_schedules.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
@@ -88,26 +87,9 @@ TEST(Schedules, InEpochsBeginEachAtAWholeNumber) {
               Pointwise(DoubleNear(1e-15), {0., .1 / 3, .1 / 3 * (1 + 16. / 48), .1 / 3 * 2}));
 }
 
-// The example of the README trained its first epoch at a rate of 0.
-TEST(Schedules, OfTheReadmeLearnInTheFirstEpoch) {
-  const auto rates =
-      rates_of_epochs("warmup:length=1+step:every=2,gamma=0.5", ScheduleUnit::epochs, 3);
-  EXPECT_GT(rates[1], 0);
-  EXPECT_NEAR(rates[5], 0.1 * 5 / 6, 1e-15);
-  EXPECT_DOUBLE_EQ(rates[6], 0.1);
-  EXPECT_DOUBLE_EQ(rates[12], 0.05);
+TEST(Schedules, LearnInTheFirstEpoch) {
   EXPECT_THAT(error_of([] { rates_of_epochs("warmup:length=1", ScheduleUnit::whole_epochs, 1); }),
               HasSubstr("has a rate of 0 for the whole first epoch"));
-}
-
-TEST(Schedules, MayBeTheUsersOwn) {
-  TrainOptions options = options_of("constant");
-  options.epochs = 3;
-  options.own_schedule = [] {
-    return std::make_unique<LambdaSchedule>([](double epoch) { return 1 / (1 + epoch); });
-  };
-  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
-  EXPECT_THAT(rates_of(*trained(trainer)), Pointwise(DoubleEq(), {0.1, 0.05, 0.1 / 3}));
 }
 
 TEST(Schedules, OnAPlateauHearTheWatchedMetric) {

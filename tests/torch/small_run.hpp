@@ -23,12 +23,12 @@ inline TensorDataset dataset(at::ScalarType type = at::kDouble) {
   return {.inputs = inputs, .targets = inputs.narrow(1, 0, 3).argmax(1)};
 }
 
-/// Two linear layers, in double precision.
+/// Two linear layers.
 struct Net : torch::nn::Module {
   torch::nn::Linear hidden = register_module("hidden", torch::nn::Linear(6, 5));
   torch::nn::Linear out = register_module("out", torch::nn::Linear(5, 3));
 
-  Net() { to(at::kDouble); }
+  explicit Net(at::ScalarType type = at::kDouble) { to(type); }
   at::Tensor forward(const at::Tensor& x) { return out(at::tanh(hidden(x))); }
 };
 

@@ -1,11 +1,10 @@
-#include <cmath>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <ATen/Functions.h>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <rubato/libtorch/dataset.hpp>
@@ -13,16 +12,13 @@
 
 #include "small_run.hpp"
 #include "support.hpp"
-#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {
 
 using test::dataset;
-using test::error_of;
 using test::options_of;
 using test::trainer_on;
-using testing::HasSubstr;
 
 TEST(PatienceReference, StopsWhereTheReferenceStops) {
   std::ifstream file(RUBATO_SHARED_DIR "/reference/schedules.json");
@@ -34,22 +30,6 @@ TEST(PatienceReference, StopsWhereTheReferenceStops) {
     EXPECT_EQ(patience.is_over_after(run.at("metrics").at(i)), run.at("stop").at(i).get<bool>())
         << i;
   }
-}
-
-TEST(Patience, KnowsModesAndDelta) {
-  Patience highest({.patience = 2, .delta = 0.1, .mode = MetricMode::max});
-  EXPECT_FALSE(highest.is_over_after(0.5));
-  EXPECT_TRUE(highest.improved());
-  EXPECT_FALSE(highest.is_over_after(0.55)) << "not by more than delta";
-  EXPECT_FALSE(highest.improved());
-  EXPECT_FALSE(highest.is_over_after(0.65));
-  EXPECT_TRUE(highest.improved());
-  EXPECT_FALSE(highest.is_over_after(std::nan("")));
-  EXPECT_TRUE(highest.is_over_after(0.1));
-  EXPECT_EQ(highest.best(), 0.65);
-  EXPECT_THAT(error_of([] { static_cast<void>(Patience({.patience = 0})); }),
-              HasSubstr("patience 0"));
-  EXPECT_THAT(error_of([] { static_cast<void>(Patience({.delta = -1})); }), HasSubstr("delta -1"));
 }
 
 TEST(Stop, NeedsNoReason) {

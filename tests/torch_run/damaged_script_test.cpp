@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <functional>
-#include <sstream>
 #include <string>
 
 #include <ATen/Functions.h>
@@ -10,6 +9,7 @@
 
 #include <rubato/libtorch/model.hpp>
 
+#include "script_models.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
 
@@ -23,9 +23,7 @@ std::string small_script() {
   net.register_parameter("weight", (at::arange(12).sin()).view({4, 3}).requires_grad_(), false);
   net.register_buffer("seen", at::zeros({}, at::kLong));
   net.define("def forward(self, x):\n    return torch.linear(x, self.weight)\n");
-  std::ostringstream bytes;
-  net.save(bytes);
-  return bytes.str();
+  return test::file_of(net);
 }
 
 at::Tensor output_of(const std::string& bytes) {

@@ -1,7 +1,6 @@
 // Data of the user's own, on which models of libtorch are trained.
 
 #include <cmath>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
+#include "script_models.hpp"
 #include "support/error_of.hpp"
 #include "support/idx_images.hpp"
 #include "support/temp_folder.hpp"
@@ -41,9 +41,8 @@ class DataWorkload : public testing::Test {
     torch::jit::Module net("Net");
     net.register_parameter("weight", weight.clone().requires_grad_(), false);
     net.define("def forward(self, x):\n  return " + forward + "\n");
-    std::ostringstream bytes;
-    net.save(bytes);
-    return "script:" + folder_.write(fmt::format("net{}.pt", ++files_), bytes.str()).string();
+    const std::string name = fmt::format("net{}.pt", ++files_);
+    return "script:" + folder_.write(name, test::file_of(net)).string();
   }
   static std::string error_of(const RunConfiguration& configuration) {
     return test::error_of([&] { static_cast<void>(torch_workload(configuration)); });

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include <ATen/Functions.h>
@@ -34,6 +35,13 @@ def forward(self, x):
     return y - self.mean + torch.linear(x, self.tied)
 )");
   return net;
+}
+
+/// A file of TorchScript.
+inline std::string file_of(const torch::jit::Module& module) {
+  std::ostringstream bytes;
+  module.save(bytes);
+  return bytes.str();
 }
 
 /// The folder of the models that export_models.py writes; empty where there is no python3-torch.

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -29,9 +28,7 @@ namespace fs = std::filesystem;
 class ScriptWorkload : public testing::Test {
  protected:
   void SetUp() override {
-    std::ostringstream bytes;
-    test::every_part().save(bytes);
-    model_ = folder_.write("net.pt", bytes.str());
+    model_ = folder_.write("net.pt", test::file_of(test::every_part()));
     configuration_.model = "script:" + model_.string();
     configuration_.trace = "128";
     configuration_.on_trace_end = TraceEnd::hold;
@@ -59,9 +56,7 @@ TEST_F(ScriptWorkload, RefusesAModelThatIsNotTrained) {
   const auto error_of = [&](const std::function<void(torch::jit::Module&)>& change) {
     torch::jit::Module net = test::every_part();
     change(net);
-    std::ostringstream bytes;
-    net.save(bytes);
-    folder_.write("net.pt", bytes.str());
+    folder_.write("net.pt", test::file_of(net));
     return test::error_of([&] { static_cast<void>(torch_workload(configuration_)); });
   };
   EXPECT_EQ(error_of([](torch::jit::Module& /*net*/) {}), "no error");
@@ -107,9 +102,7 @@ TEST_F(ScriptWorkload, IsResumedWithTheSameModelWhereverItLies) {
 
   torch::jit::Module other = test::every_part();
   other.attr("frozen").toTensor().add_(1);
-  std::ostringstream bytes;
-  other.save(bytes);
-  longer.model = "script:" + folder_.write("other.pt", bytes.str()).string();
+  longer.model = "script:" + folder_.write("other.pt", test::file_of(other)).string();
   longer.epochs = 3;
   EXPECT_THAT(test::error_of([&] { static_cast<void>(resumed(longer)); }),
               testing::StartsWith(
@@ -199,9 +192,7 @@ TEST(RunLoss, SaysWhereOneOutputChangesItsClass) {
   const auto of_script = [](const std::string& body) {
     torch::jit::Module module("Loss");
     module.define("def forward(self, a, b):\n  return torch." + body + "\n");
-    std::ostringstream bytes;
-    module.save(bytes);
-    return run_loss("script:l.pt", 0, bytes.str()).threshold();
+    return run_loss("script:l.pt", 0, test::file_of(module)).threshold();
   };
   EXPECT_EQ(of_script("binary_cross_entropy_with_logits(a, b)"), 0);
   EXPECT_EQ(of_script("mse_loss(a, b)"), 0.5);
@@ -239,9 +230,7 @@ TEST(RunLoss, OfTorchScript) {
   absolute.define(
       "def forward(self, output, target):\n"
       "  return self.factor * (output - target).abs().mean()\n");
-  std::ostringstream bytes;
-  absolute.save(bytes);
-  const Loss loss = run_loss("script:loss.pt", 0, bytes.str());
+  const Loss loss = run_loss("script:loss.pt", 0, test::file_of(absolute));
   const at::Tensor output = at::ones({2}).requires_grad_();
   const at::Tensor value = loss(output, at::zeros({2}));
   EXPECT_EQ(value.item<double>(), 3);
@@ -250,18 +239,18 @@ TEST(RunLoss, OfTorchScript) {
   torch::jit::Module learning("Learning");
   learning.register_parameter("factor", at::full({}, 3.0).requires_grad_(), false);
   learning.define("def forward(self, a, b):\n  return self.factor * (a - b).abs().mean()\n");
-  std::ostringstream learns;
-  learning.save(learns);
+  const auto error_of = [](const torch::jit::Module& module) {
+    return test::error_of(
+        [&] { static_cast<void>(run_loss("script:l.pt", 0, test::file_of(module))); });
+  };
   EXPECT_THAT(
-      test::error_of([&] { static_cast<void>(run_loss("script:l.pt", 0, learns.str())); }),
+      error_of(learning),
       testing::StartsWith("parameter 'factor' of the TorchScript loss would not be trained"));
   torch::jit::Module keeping("Keeping");
   keeping.register_buffer("last", at::zeros({}));
   keeping.define("def forward(self, a, b):\n  self.last = (a - b).mean()\n  return self.last\n");
-  std::ostringstream others;
-  keeping.save(others);
   EXPECT_EQ(
-      test::error_of([&] { static_cast<void>(run_loss("script:l.pt", 0, others.str())); }),
+      error_of(keeping),
       "forward() of the TorchScript loss sets attributes; accepted: a loss that keeps nothing "
       "from one call to the next");
 }

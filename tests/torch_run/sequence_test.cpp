@@ -1,6 +1,5 @@
 // Sequences of tokens, each of which has a target: losses, accuracy, the transformer, predictions.
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -150,9 +149,7 @@ TEST(Predict, IsWhatForwardGivesInTheOrderOfTheSamples) {
 }
 
 TEST(SequenceTransformer, HasATwinInPython) {
-  if (std::system("/usr/bin/python3 -c 'import torch' >/dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
-  }
+  if (!test::python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
   const at::NoGradGuard no_grad;
   at::manual_seed(3);
   const Model model = sequence_model("transformer", kShape)();
@@ -166,17 +163,14 @@ TEST(SequenceTransformer, HasATwinInPython) {
   folder.write("weights.pt", pickled_weights(model.parameters, model.buffers));
   write_tensor("tokens.pt", tokens);
   write_tensor("output.pt", model.forward(tokens));
-  folder.write("compare.py",
-               test::python_models(RUBATO_PYTHON_MODELS) + fmt::format(R"(
+  test::run_python(folder,
+                   test::python_models(RUBATO_PYTHON_MODELS) + fmt::format(R"(
 model = Transformer({0}, None, {1}, vocabulary={1})
 model.load_state_dict(torch.load('weights.pt'), strict=True)
 largest = (model(torch.load('tokens.pt')) - torch.load('output.pt')).abs().max().item()
 assert largest < 1e-5, largest
 )",
-                                                                       kTokens, kVocabulary));
-  const std::string command =
-      fmt::format("cd '{}' && /usr/bin/python3 compare.py >out 2>&1", folder.path().string());
-  EXPECT_EQ(std::system(command.c_str()), 0) << test::read_file(folder.path() / "out");
+                                                                           kTokens, kVocabulary));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Weights from files: those that there are, and those that are hostile.
 
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <new>
 #include <random>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include <ATen/Functions.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/base/error.hpp>
@@ -20,6 +18,7 @@
 #include "data/archive_files.hpp"
 #include "support/error_of.hpp"
 #include "support/memory_limit.hpp"
+#include "support/python_models.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -93,8 +92,9 @@ TEST(ReadWeights, OfWhatRubatoWrites) {
 }
 
 TEST(ReadWeights, OfWhatPythonWrites) {
+  if (!test::python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
   const test::TempFolder folder;
-  folder.write("write.py", R"(
+  test::run_python(folder, R"(
 import torch
 from torch import nn
 net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Linear(2, 2).half())
@@ -110,12 +110,6 @@ torch.save(state, "old.pt", _use_new_zipfile_serialization=False)
 torch.save({"epoch": 3}, "other.pt")
 torch.save(net, "net.pt")
 )");
-  const std::string command =
-      fmt::format("cd '{}' && /usr/bin/python3 write.py >out 2>&1", folder.path().string());
-  if (std::system("/usr/bin/python3 -c 'import torch' >/dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
-  }
-  ASSERT_EQ(std::system(command.c_str()), 0) << test::read_file(folder.path() / "out");
   const auto bytes = [&](const char* name) { return test::read_file(folder.path() / name); };
   for (const char* name : {"state.pt", "dict.pt"}) {
     std::map<std::string, at::Tensor> weights;

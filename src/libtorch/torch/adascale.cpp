@@ -13,6 +13,7 @@
 #include <rubato/libtorch/adascale.hpp>
 
 #include "adascale_checks.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -68,10 +69,10 @@ void AdaScale::hook_group(std::size_t group) {
 void AdaScale::note(std::size_t index, const at::Tensor& gradient) {
   Parameter& parameter = parameters_[index];
   if (parameter.backwards == options_.num_gradients_to_accumulate) {
-    throw Error(
-        fmt::format("AdaScale: more than {} backward passes without a step; accepted: step(), or "
-                    "zero_grad(), which drops them",
-                    options_.num_gradients_to_accumulate));
+    throw_error(
+        "AdaScale: more than {} backward passes without a step; accepted: step(), or zero_grad(), "
+        "which drops them",
+        options_.num_gradients_to_accumulate);
   }
   ++parameter.backwards;
   const at::NoGradGuard no_grad;
@@ -101,10 +102,10 @@ std::int64_t AdaScale::backwards() const {
 
 void AdaScale::require_between_steps(std::string_view what) const {
   if (const std::int64_t done = backwards(); done > 0) {
-    throw Error(fmt::format(
-        "AdaScale: {} in the middle of an accumulation, after {} of {} backward passes; "
-        "accepted: after step(), or zero_grad(), which drops them",
-        what, done, options_.num_gradients_to_accumulate));
+    throw_error(
+        "AdaScale: {} in the middle of an accumulation, after {} of {} backward passes; accepted: "
+        "after step(), or zero_grad(), which drops them",
+        what, done, options_.num_gradients_to_accumulate);
   }
 }
 
@@ -169,25 +170,25 @@ double AdaScale::gain() {
 
 double AdaScale::gain(std::size_t group) {
   if (group >= estimator_.groups()) {
-    throw Error(fmt::format("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
-                            estimator_.groups() - 1));
+    throw_error("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
+                estimator_.groups() - 1);
   }
   measure();
   return estimator_.gain(scale_, group);
 }
 
 void AdaScale::require_all_backwards(std::string_view what) const {
-  if (!hooked_) throw Error(fmt::format("AdaScale: {} after unhook()", what));
+  if (!hooked_) throw_error("AdaScale: {} after unhook()", what);
   const std::int64_t done = backwards();
   if (done == options_.num_gradients_to_accumulate) {
     if (options_.world_size > 1 || !norms_.empty()) return;
-    throw Error(
-        fmt::format("AdaScale: {} after a last backward pass that did not end; accepted: after "
-                    "zero_grad(), which drops the accumulation",
-                    what));
+    throw_error(
+        "AdaScale: {} after a last backward pass that did not end; accepted: after zero_grad(), "
+        "which drops the accumulation",
+        what);
   }
-  throw Error(fmt::format("AdaScale: {} after {} of {} backward passes", what, done,
-                          options_.num_gradients_to_accumulate));
+  throw_error("AdaScale: {} after {} of {} backward passes", what, done,
+              options_.num_gradients_to_accumulate);
 }
 
 void AdaScale::divide_gradients() {
@@ -218,10 +219,10 @@ void AdaScale::scale_grad_by_num_grads_to_accum() {
 at::Tensor AdaScale::step(const torch::optim::Optimizer::LossClosure& closure) {
   if (!closure) throw Error("AdaScale: step() with an empty closure; accepted: step()");
   if (const std::int64_t done = backwards(); done > 0) {
-    throw Error(
-        fmt::format("AdaScale: step(closure) after {} of {} backward passes; accepted: all of them "
-                    "in the closure, or step()",
-                    done, options_.num_gradients_to_accumulate));
+    throw_error(
+        "AdaScale: step(closure) after {} of {} backward passes; accepted: all of them in the "
+        "closure, or step()",
+        done, options_.num_gradients_to_accumulate);
   }
   at::Tensor loss;
   {
@@ -311,7 +312,7 @@ void AdaScale::load_state_dict(const std::string& bytes) {
     estimator_.set_smoothing(numbers[2] < 0 ? std::nullopt : std::optional(numbers[2]));
     options_.num_gradients_to_accumulate = static_cast<std::int64_t>(numbers[1]);
   } catch (const c10::Error& error) {
-    throw Error(fmt::format("this is not a state of AdaScale: {}", error.what_without_backtrace()));
+    throw_error("this is not a state of AdaScale: {}", error.what_without_backtrace());
   }
 }
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
+
+#include "base/core/throw_error.hpp"
 
 // Checks of the options of AdaScale around an optimizer, for C++ and Python.
 
@@ -15,10 +15,8 @@ namespace rubato {
 /// gradients, has at least two: a single gradient says nothing about the variance.
 inline void require_gradients(std::int64_t world_size, std::int64_t gradients_to_accumulate) {
   if (world_size < 1 || gradients_to_accumulate < 1) {
-    throw Error(
-        fmt::format("AdaScale with world size {} and {} gradients to accumulate: both are at "
-                    "least 1",
-                    world_size, gradients_to_accumulate));
+    throw_error("AdaScale with world size {} and {} gradients to accumulate: both are at least 1",
+                world_size, gradients_to_accumulate);
   }
   if (world_size == 1 && gradients_to_accumulate == 1) {
     throw Error(
@@ -30,7 +28,7 @@ inline void require_gradients(std::int64_t world_size, std::int64_t gradients_to
 /// Throws Error for a scale that is not finite and above 0.
 inline double checked_scale(double scale) {
   if (scale > 0 && std::isfinite(scale)) return scale;
-  throw Error(fmt::format("AdaScale's scale {}: accepted are values above 0", scale));
+  throw_error("AdaScale's scale {}: accepted are values above 0", scale);
 }
 
 }  // namespace rubato

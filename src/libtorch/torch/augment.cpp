@@ -3,10 +3,10 @@
 #include <vector>
 
 #include <ATen/Functions.h>
-#include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/libtorch/trainer.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -14,9 +14,8 @@ namespace {
 
 void require_images(const at::Tensor& inputs, std::string_view what) {
   if (inputs.dim() == 4) return;
-  throw Error(
-      fmt::format("images to {} have {} dimensions; accepted: samples x channels x height x width",
-                  what, inputs.dim()));
+  throw_error("images to {} have {} dimensions; accepted: samples x channels x height x width",
+              what, inputs.dim());
 }
 
 // Cuts a window of the original size out of each image, at a random place of the image padded by
@@ -49,7 +48,7 @@ Augmentation one(const AugmentationOptions& options) {
 }  // namespace
 
 Augmentation random_shift(std::int64_t pixels) {
-  if (pixels < 0) throw Error(fmt::format("a shift of {} pixels: at least 0 is needed", pixels));
+  if (pixels < 0) throw_error("a shift of {} pixels: at least 0 is needed", pixels);
   return [pixels](const at::Tensor& inputs) {
     require_images(inputs, "shift");
     const at::Tensor padded = at::replication_pad2d(inputs, {pixels, pixels, pixels, pixels});
@@ -66,8 +65,7 @@ Augmentation random_flip() {
 }
 
 Augmentation random_crop(std::int64_t padding) {
-  if (padding < 0)
-    throw Error(fmt::format("a padding of {} pixels: at least 0 is needed", padding));
+  if (padding < 0) throw_error("a padding of {} pixels: at least 0 is needed", padding);
   return [padding](const at::Tensor& inputs) {
     require_images(inputs, "crop");
     const at::Tensor padded = at::constant_pad_nd(inputs, {padding, padding, padding, padding}, 0);
@@ -76,7 +74,7 @@ Augmentation random_crop(std::int64_t padding) {
 }
 
 Augmentation random_cutout(std::int64_t size) {
-  if (size < 1) throw Error(fmt::format("a square of {} pixels: at least 1 is needed", size));
+  if (size < 1) throw_error("a square of {} pixels: at least 1 is needed", size);
   return [size](const at::Tensor& inputs) {
     require_images(inputs, "cut out");
     const std::int64_t height = inputs.size(2);

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/libtorch/dataset.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
 
@@ -39,13 +39,11 @@ NamedArray array_of(const NamedTensor& named) {
     return types.first == tensor.scalar_type();
   });
   if (found == kTypes.end()) {
-    throw Error(
-        fmt::format("'{}' is {}, which no checkpoint can hold; accepted: real and complex "
-                    "types",
-                    named.name, c10::toString(tensor.scalar_type())));
+    throw_error("'{}' is {}, which no checkpoint can hold; accepted: real and complex types",
+                named.name, c10::toString(tensor.scalar_type()));
   }
   if (!tensor.is_contiguous()) {
-    throw Error(fmt::format("'{}' is not dense; accepted: a contiguous tensor", named.name));
+    throw_error("'{}' is not dense; accepted: a contiguous tensor", named.name);
   }
   return {.name = named.name,
           .type = found->second,
@@ -160,27 +158,27 @@ class InMemory final : public Dataset {
 
 void require_samples(const at::Tensor& tensor, std::string_view name, const char* part) {
   if (!tensor.defined() || tensor.dim() == 0 || tensor.size(0) == 0) {
-    throw Error(fmt::format("{}: {} hold no sample", name, part));
+    throw_error("{}: {} hold no sample", name, part);
   }
   if (!tensor.device().is_cpu()) {
-    throw Error(fmt::format("{}: {} are on {}; accepted: cpu", name, part, tensor.device().str()));
+    throw_error("{}: {} are on {}; accepted: cpu", name, part, tensor.device().str());
   }
 }
 
 void require_valid(const Tensors& inputs, const Tensors& targets, std::string_view name) {
-  if (inputs.empty()) throw Error(fmt::format("{}: there are no inputs", name));
+  if (inputs.empty()) throw_error("{}: there are no inputs", name);
   for (const at::Tensor& tensor : inputs) require_samples(tensor, name, "inputs");
   for (const at::Tensor& tensor : targets) require_samples(tensor, name, "targets");
   const std::int64_t samples = inputs.front().size(0);
   for (const at::Tensor& tensor : inputs) {
     if (tensor.size(0) == samples) continue;
-    throw Error(fmt::format("{}: {} samples in one tensor of inputs and {} in another", name,
-                            samples, tensor.size(0)));
+    throw_error("{}: {} samples in one tensor of inputs and {} in another", name, samples,
+                tensor.size(0));
   }
   for (const at::Tensor& tensor : targets) {
     if (tensor.size(0) == samples) continue;
-    throw Error(fmt::format("{}: {} inputs but {} targets; there must be one target for each input",
-                            name, samples, tensor.size(0)));
+    throw_error("{}: {} inputs but {} targets; there must be one target for each input", name,
+                samples, tensor.size(0));
   }
 }
 

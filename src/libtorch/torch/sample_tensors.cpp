@@ -10,11 +10,11 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
-#include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -24,13 +24,11 @@ Batch checked_batch(Batch batch, std::int64_t samples) {
     for (const at::Tensor& tensor : *tensors) {
       const bool rows = tensor.defined() && tensor.dim() > 0;
       if (!rows || tensor.size(0) != samples) {
-        throw Error(fmt::format("the data set gave {} rows of {} for {} samples",
-                                rows ? tensor.size(0) : 0,
-                                tensors == &batch.inputs ? "inputs" : "targets", samples));
+        throw_error("the data set gave {} rows of {} for {} samples", rows ? tensor.size(0) : 0,
+                    tensors == &batch.inputs ? "inputs" : "targets", samples);
       }
       if (!tensor.device().is_cpu()) {
-        throw Error(
-            fmt::format("the data set gave a tensor on {}; accepted: cpu", tensor.device().str()));
+        throw_error("the data set gave a tensor on {}; accepted: cpu", tensor.device().str());
       }
     }
   }

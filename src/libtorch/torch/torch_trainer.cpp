@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <ATen/Functions.h>
-#include <fmt/format.h>
 #include <torch/serialize/input-archive.h>
 #include <torch/serialize/output-archive.h>
 
@@ -12,6 +11,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/machine/kernels.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
 #include "loop/optim/ranges.hpp"
@@ -32,9 +32,8 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
       gradient_(at::zeros({static_cast<std::int64_t>(layout_.size())},
                           c10::CppTypeToScalarType<T>::value)) {
   if (trained.size() != layout_.layers()) {
-    throw Error(
-        fmt::format("an optimizer for {} tensors with a layout of {}; accepted: the same number",
-                    trained.size(), layout_.layers()));
+    throw_error("an optimizer for {} tensors with a layout of {}; accepted: the same number",
+                trained.size(), layout_.layers());
   }
   // The optimizer has tensors of its own on the shared memory: their gradients are not the
   // replicas'.
@@ -46,10 +45,8 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
   }
   optimizer_ = make(std::move(of_tensors));
   if (optimizer_ == nullptr || optimizer_->param_groups().size() != layout_.layers()) {
-    throw Error(
-        fmt::format("an optimizer of libtorch must keep the {} parameter groups it is made "
-                    "for",
-                    layout_.layers()));
+    throw_error("an optimizer of libtorch must keep the {} parameter groups it is made for",
+                layout_.layers());
   }
   try {
     static_cast<void>(optimizer_->param_groups().front().options().get_lr());
@@ -104,7 +101,7 @@ void TorchOptimizer<T>::visit_state(StateVisitor& state) {
     archive.load_from(archived.bytes.data(), archived.bytes.size());
     optimizer_->load(archive);
   } catch (const std::exception& error) {
-    throw Error(fmt::format("the state's '{}' is of another optimizer: {}", kName, error.what()));
+    throw_error("the state's '{}' is of another optimizer: {}", kName, error.what());
   }
 }
 

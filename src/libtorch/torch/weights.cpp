@@ -14,11 +14,11 @@
 #include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "libtorch/model/archive.hpp"
 #include "loop/data/tensors/saved_tensors.hpp"
 #include "loop/data/tensors/zip_archive.hpp"
@@ -108,7 +108,7 @@ class Storages {
 std::vector<NamedTensor> in_archive(std::string_view bytes, const std::string& source) {
   const auto records = zip_directory(bytes, source, kAccepted);
   if (!records.contains("data.pkl")) {
-    throw Error(fmt::format("{}: there is no data.pkl in it; accepted: {}", source, kAccepted));
+    throw_error("{}: there is no data.pkl in it; accepted: {}", source, kAccepted);
   }
   const std::vector<SavedTensor> listed = read_saved_tensors(records, source, kAccepted);
   require_intact(records, source, kAccepted);
@@ -181,8 +181,7 @@ void load_weights(const Model& model, std::span<const NamedTensor> weights,
   if (!unknown.empty()) problems.push_back("the model has no " + some_of(unknown));
   if (!shaped.empty()) problems.push_back("shapes differ in " + some_of(shaped));
   if (!problems.empty()) {
-    throw Error(
-        fmt::format("{}: {}; accepted: weights of this model", source, fmt::join(problems, "; ")));
+    throw_error("{}: {}; accepted: weights of this model", source, fmt::join(problems, "; "));
   }
   for (auto& [to, from] : copies) to.copy_(from);
 }

@@ -16,6 +16,7 @@
 #include <rubato/libtorch/workload.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 #include "libtorch/model/script.hpp"
 #include "libtorch/model/shared_state.hpp"
 #include "libtorch/torch/guards.hpp"
@@ -53,9 +54,8 @@ at::Tensor numbers_for(const at::Tensor& output, const at::Tensor& target) {
   const bool classes =
       !target.is_floating_point() && output.dim() == target.dim() + 1 && output.size(-1) > 1;
   if (classes && target.ge(output.size(-1)).any().item<bool>()) {
-    throw Error(
-        fmt::format("{} outputs are too few for class {}; accepted: an output for each class",
-                    output.size(-1), target.max().item<std::int64_t>()));
+    throw_error("{} outputs are too few for class {}; accepted: an output for each class",
+                output.size(-1), target.max().item<std::int64_t>());
   }
   const at::Tensor numbers = classes ? at::one_hot(target, output.size(-1)) : target;
   const at::Tensor typed = numbers.to(output.scalar_type());
@@ -198,9 +198,8 @@ class LibtorchWorkload final : public Workload {
       // Only the type and the shape of the targets matter.
       if (const auto rows = class_scores(outputs.front(), first.expand(shape), threshold)) {
         if (outputs.front().numel() == rows->targets.numel() && parts_.classes > 2) {
-          throw Error(fmt::format(
-              "one output does not tell {} classes apart; accepted: the outputs themselves",
-              parts_.classes));
+          throw_error("one output does not tell {} classes apart; accepted: the outputs themselves",
+                      parts_.classes);
         }
         return rows->outputs.argmax(1).view(shape);
       }

@@ -81,8 +81,6 @@ struct WorkloadParts {
 [[nodiscard]] std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration,
                                                              WorkloadParts parts);
 
-class ScriptModel;
-
 /// Parts of a workload of libtorch, wherever they come from.
 struct LibtorchParts {
   /// Description for people, in one line.

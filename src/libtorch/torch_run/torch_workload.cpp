@@ -20,6 +20,7 @@
 #include <rubato/libtorch/workload.hpp>
 
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 #include "libtorch/model/shared_state.hpp"
 #include "libtorch/torch/guards.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
@@ -122,8 +123,7 @@ class PartsLoader {
       parts_.gradient_bytes = gradient_bytes(model);
     } catch (const Error& error) {
       const auto& file = configuration_.model->script;
-      throw Error(
-          fmt::format("{}: {}", file ? "--model: " + file->string() : "model", error.what()));
+      throw_error("{}: {}", file ? "--model: " + file->string() : "model", error.what());
     }
   }
 
@@ -246,10 +246,10 @@ class PartsLoader {
 void require_portable_kernels(const EngineFacts::Facts& in_use) {
   const EngineFacts::Facts wanted{{"OpenBLAS", "Haswell"}, {"ATen", "AVX2"}, {"oneDNN", "avx2"}};
   if (in_use == wanted) return;
-  throw Error(fmt::format(
-      "--kernels portable: these libraries compute with {}, not with {}; accepted here: "
-      "--kernels native",
-      kernels_text(in_use), kernels_text(wanted)));
+  throw_error(
+      "--kernels portable: these libraries compute with {}, not with {}; accepted here: --kernels "
+      "native",
+      kernels_text(in_use), kernels_text(wanted));
 }
 
 std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration) {
@@ -263,8 +263,8 @@ std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configura
            "that program, or the name of a model (rubato list models)");
   }
   if (!configuration.model->in_libtorch) {
-    throw Error(fmt::format("libtorch does not compute the model {}; accepted: --engine eigen",
-                            configuration.model.text()));
+    throw_error("libtorch does not compute the model {}; accepted: --engine eigen",
+                configuration.model.text());
   }
   if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
   return libtorch_workload(PartsLoader(configuration, std::move(parts)).load());

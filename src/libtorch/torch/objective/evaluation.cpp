@@ -17,6 +17,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/objective.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "libtorch/model/networks.hpp"
 #include "libtorch/operators/operators.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
@@ -184,10 +185,10 @@ void require_samples_first(const Tensors& outputs, std::int64_t count) {
           "the CPU");
     }
     if (output.dim() > 0 && output.size(0) == count) continue;
-    throw Error(
-        fmt::format("the model gives outputs of [{}] for {} samples; accepted: outputs with "
-                    "the samples in the first dimension",
-                    fmt::join(output.sizes(), ", "), count));
+    throw_error(
+        "the model gives outputs of [{}] for {} samples; accepted: outputs with the samples in the "
+        "first dimension",
+        fmt::join(output.sizes(), ", "), count);
   }
 }
 
@@ -232,10 +233,10 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
     all.unclear = all.unclear || result.unclear;
   }
   if (all.weight == 0) {
-    throw Error(
-        fmt::format("nothing in the {} samples{} has weight in the loss; accepted: samples "
-                    "some of which have weight",
-                    evaluation.samples, when));
+    throw_error(
+        "nothing in the {} samples{} has weight in the loss; accepted: samples some of which have "
+        "weight",
+        evaluation.samples, when);
   }
   evaluation.loss = all.loss_sum / all.weight;
   if (all.squared > 0) evaluation.mse = all.squares / static_cast<double>(all.squared);
@@ -264,11 +265,10 @@ Tensors predict(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
     of_batches.reserve(parts.size());
     for (const Tensors& part : parts) {
       if (part.size() != parts.front().size()) {
-        throw Error(
-            fmt::format("the model gives {} outputs for some samples and {} for others; accepted: "
-                        "the same number for "
-                        "all",
-                        parts.front().size(), part.size()));
+        throw_error(
+            "the model gives {} outputs for some samples and {} for others; accepted: the same "
+            "number for all",
+            parts.front().size(), part.size());
       }
       of_batches.push_back(part[output]);
     }

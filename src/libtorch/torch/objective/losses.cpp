@@ -14,6 +14,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "libtorch/model/script.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
 
@@ -23,8 +24,7 @@ namespace {
 
 double checked(double label_smoothing) {
   if (label_smoothing >= 0 && label_smoothing < 1) return label_smoothing;
-  throw Error(
-      fmt::format("label smoothing {}: accepted are values from 0 to below 1", label_smoothing));
+  throw_error("label smoothing {}: accepted are values from 0 to below 1", label_smoothing);
 }
 
 // Targets without rows go to libtorch unchanged, which accepts them or says why not.
@@ -44,10 +44,10 @@ at::Tensor of_classes(const at::Tensor& targets, const Compute& compute) {
   } catch (const c10::IndexError&) {
     const auto least = targets.min().item<std::int64_t>();
     if (least >= 0) throw;
-    throw Error(fmt::format(
-        "a target is {}, which is not a class; accepted: classes from 0, and the one that the "
-        "loss ignores, as with --loss cross-entropy:ignore={}",
-        least, least));
+    throw_error(
+        "a target is {}, which is not a class; accepted: classes from 0, and the one that the loss "
+        "ignores, as with --loss cross-entropy:ignore={}",
+        least, least);
   }
 }
 
@@ -55,16 +55,15 @@ ClassWeights checked(const ClassWeights& classes) {
   const std::vector<double>& weights = classes.weights;
   const auto good = [](double weight) { return weight >= 0 && std::isfinite(weight); };
   if (std::ranges::all_of(weights, good)) return classes;
-  throw Error(fmt::format("class weights {}: accepted are finite ones of at least 0",
-                          fmt::join(weights, "/")));
+  throw_error("class weights {}: accepted are finite ones of at least 0", fmt::join(weights, "/"));
 }
 
 // The weighted sum of negative log-probabilities over rows, and the sum of their weights.
 LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, double spread) {
   const std::int64_t outputs = rows.outputs.dim() == 2 ? rows.outputs.size(1) : 0;
   if (!classes.weights.empty() && std::ssize(classes.weights) != outputs) {
-    throw Error(fmt::format("{} class weights, and outputs of {} classes; accepted: one for each",
-                            classes.weights.size(), outputs));
+    throw_error("{} class weights, and outputs of {} classes; accepted: one for each",
+                classes.weights.size(), outputs);
   }
   const at::Tensor weights =
       classes.weights.empty() ? at::Tensor() : at::tensor(classes.weights, at::kDouble);
@@ -97,24 +96,35 @@ constexpr double kMiddle = 0.5;
 // Threshold of losses of classes, where a single output stands for a single class.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// The loss of classes with weights, of log-probabilities or of logits.
+Loss weighted_loss(const ClassWeights& classes, double label_smoothing, bool of_logits) {
+  const Loss loss = [classes = checked(classes), spread = checked(label_smoothing), of_logits](
+                        const at::Tensor& output, const at::Tensor& target) {
+    ClassRows rows = rows_of(output, target);
+    if (of_logits) rows.outputs = at::log_softmax(rows.outputs, 1);
+    return weighted_sum(rows, classes, spread);
+  };
+  return loss.without(without_weight(classes)).with_threshold(kNever);
+}
+
 // libtorch would broadcast other shapes.
 void require_same_shape(std::string_view loss, const at::Tensor& output, const at::Tensor& target) {
   if (output.sizes() == target.sizes()) return;
-  throw Error(
-      fmt::format("{} compares outputs and targets one by one, and outputs are [{}] and "
-                  "targets [{}]; accepted: targets of the outputs' shape{}",
-                  loss, fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "),
-                  target.is_floating_point() ? ", or integers, which are classes" : ""));
+  throw_error(
+      "{} compares outputs and targets one by one, and outputs are [{}] and targets [{}]; "
+      "accepted: targets of the outputs' shape{}",
+      loss, fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "),
+      target.is_floating_point() ? ", or integers, which are classes" : "");
 }
 
 void require_shares(const at::Tensor& target) {
   if (target.numel() == 0) return;
   const auto [least, most] = at::aminmax(target.detach());
   if (least.item<double>() >= 0 && most.item<double>() <= 1) return;
-  throw Error(
-      fmt::format("bce takes targets from 0 to 1, and they are from {:.6g} to {:.6g}; accepted: "
-                  "these, or classes with an output for each",
-                  least.item<double>(), most.item<double>()));
+  throw_error(
+      "bce takes targets from 0 to 1, and they are from {:.6g} to {:.6g}; accepted: these, or "
+      "classes with an output for each",
+      least.item<double>(), most.item<double>());
 }
 
 // Log-probabilities are recognised by their exponentials, which sum to 1 in every row; those of
@@ -141,22 +151,12 @@ bool takes_numbers(const ScriptCall& call) {
 
 Loss nll_loss(const ClassWeights& classes, double label_smoothing) {
   if (!classes.any()) return nll_loss(label_smoothing);
-  const Loss loss = [classes = checked(classes), spread = checked(label_smoothing)](
-                        const at::Tensor& output, const at::Tensor& target) {
-    return weighted_sum(rows_of(output, target), classes, spread);
-  };
-  return loss.without(without_weight(classes)).with_threshold(kNever);
+  return weighted_loss(classes, label_smoothing, /*of_logits=*/false);
 }
 
 Loss cross_entropy_loss(const ClassWeights& classes, double label_smoothing) {
   if (!classes.any()) return cross_entropy_loss(label_smoothing);
-  const Loss loss = [classes = checked(classes), spread = checked(label_smoothing)](
-                        const at::Tensor& output, const at::Tensor& target) {
-    ClassRows rows = rows_of(output, target);
-    rows.outputs = at::log_softmax(rows.outputs, 1);
-    return weighted_sum(rows, classes, spread);
-  };
-  return loss.without(without_weight(classes)).with_threshold(kNever);
+  return weighted_loss(classes, label_smoothing, /*of_logits=*/true);
 }
 
 Loss nll_loss(double label_smoothing) {
@@ -204,10 +204,10 @@ Loss script_loss(const torch::jit::Module& module) {
   const torch::jit::Module copy = module.deepcopy();
   for (const auto& named : copy.named_parameters()) {
     if (named.value.requires_grad()) {
-      throw Error(fmt::format(
+      throw_error(
           "parameter '{}' of the TorchScript loss would not be trained; accepted: as a parameter "
           "of the model, which may be one of its outputs, or without requires_grad",
-          named.name));
+          named.name);
     }
   }
   const auto call = std::make_shared<ScriptCall>(copy);

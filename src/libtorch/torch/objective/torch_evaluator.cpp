@@ -4,11 +4,9 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <rubato/base/error.hpp>
-
+#include "base/core/throw_error.hpp"
 #include "libtorch/model/dispatch_scopes.hpp"
 #include "libtorch/operators/operators.hpp"
 #include "libtorch/torch/guards.hpp"
@@ -20,10 +18,10 @@ namespace {
 
 void require_differentiable(const at::Tensor& loss) {
   if (loss.dim() != 0 || !loss.requires_grad()) {
-    throw Error(
-        fmt::format("the loss of a minibatch must be one differentiable number; it has {} "
-                    "dimension{} and {} gradient",
-                    loss.dim(), loss.dim() == 1 ? "" : "s", loss.requires_grad() ? "a" : "no"));
+    throw_error(
+        "the loss of a minibatch must be one differentiable number; it has {} dimension{} and {} "
+        "gradient",
+        loss.dim(), loss.dim() == 1 ? "" : "s", loss.requires_grad() ? "a" : "no");
   }
 }
 

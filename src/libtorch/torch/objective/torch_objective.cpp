@@ -10,6 +10,7 @@
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "base/machine/kernels.hpp"
 #include "evaluation.hpp"
 #include "libtorch/torch/guards.hpp"
@@ -22,8 +23,8 @@ namespace rubato {
 namespace {
 
 void require_samples(const Dataset* dataset, std::string_view name) {
-  if (dataset == nullptr) throw Error(fmt::format("{}: there is no data set", name));
-  if (dataset->size() < 1) throw Error(fmt::format("{}: it holds no sample", name));
+  if (dataset == nullptr) throw_error("{}: there is no data set", name);
+  if (dataset->size() < 1) throw_error("{}: it holds no sample", name);
 }
 
 std::string text_of(const TorchOptions& options) {

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/loop/objective.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
 #include "libtorch/versions.hpp"
 
@@ -48,9 +48,8 @@ std::string range_of(const Tensors& targets) {
 
 [[noreturn]] void refuse_shapes(const at::Tensor& output, const at::Tensor& target,
                                 std::string_view why) {
-  throw Error(
-      fmt::format("outputs of [{}] and targets of [{}] {}; accepted: targets of the outputs' shape",
-                  fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "), why));
+  throw_error("outputs of [{}] and targets of [{}] {}; accepted: targets of the outputs' shape",
+              fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "), why);
 }
 
 // Losses of Python's torch.nn.functional only warn of shapes that differ.
