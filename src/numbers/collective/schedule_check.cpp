@@ -38,37 +38,56 @@ class Cuts {
   std::vector<std::int64_t> bounds_;
 };
 
-// The ranks whose contributions are in a cut of a rank, as a set of bits.
-class Contributions {
+// A value for each cut of each rank, and what the transfers of a phase make of them.
+template <class Value>
+class Held {
  public:
-  Contributions(Rank ranks, std::size_t cuts)
-      : words_((static_cast<std::size_t>(ranks) + 63) / 64),
-        cuts_(cuts),
-        bits_(static_cast<std::size_t>(ranks) * cuts * words_, 0) {
-    for (Rank rank = 0; rank < ranks; ++rank) {
-      for (std::size_t cut = 0; cut < cuts; ++cut) {
-        at(rank, cut)[static_cast<std::size_t>(rank) / 64] = std::uint64_t{1} << rank % 64;
-      }
-    }
-  }
+  Held(const Schedule& schedule, const Cuts& cuts)
+      : cuts_(cuts), values_(static_cast<std::size_t>(schedule.ranks) * cuts.count()) {}
 
-  [[nodiscard]] std::uint64_t* at(Rank rank, std::size_t cut) {
-    return bits_.data() + (static_cast<std::size_t>(rank) * cuts_ + cut) * words_;
+  [[nodiscard]] Value& at(Rank rank, std::size_t cut) {
+    return values_[static_cast<std::size_t>(rank) * cuts_.count() + cut];
   }
-  [[nodiscard]] std::size_t words() const { return words_; }
-  [[nodiscard]] bool complete(Rank rank, std::size_t cut, Rank ranks) {
-    for (Rank other = 0; other < ranks; ++other) {
-      if ((at(rank, cut)[static_cast<std::size_t>(other) / 64] >> other % 64 & 1U) == 0)
-        return false;
-    }
-    return true;
+  [[nodiscard]] const std::vector<Value>& all() const { return values_; }
+
+  // Calls take(transfer, cut, here, arriving) for each cut that arrives. The values sent are those
+  // from before anything arrives.
+  template <class Take>
+  void apply(const TransferPhase& phase, const Take& take) {
+    std::vector<Value> sent;
+    each_cut(phase, [&](const Transfer& transfer, std::size_t cut) {
+      sent.push_back(at(transfer.from, cut));
+    });
+    auto arriving = sent.begin();
+    each_cut(phase, [&](const Transfer& transfer, std::size_t cut) {
+      take(transfer, cut, at(transfer.to, cut), *arriving++);
+    });
   }
 
  private:
-  std::size_t words_;
-  std::size_t cuts_;
-  std::vector<std::uint64_t> bits_;
+  template <class Call>
+  void each_cut(const TransferPhase& phase, const Call& call) const {
+    for (const Transfer& transfer : phase) {
+      const std::size_t end = cuts_.at(transfer.end);
+      for (std::size_t cut = cuts_.at(transfer.begin); cut < end; ++cut) call(transfer, cut);
+    }
+  }
+
+  const Cuts& cuts_;
+  std::vector<Value> values_;
 };
+
+// The ranks whose contributions are in a cut, as bits.
+using Contributions = std::vector<std::uint64_t>;
+
+// Adds those that arrive. False if one of them is there already.
+bool add(Contributions& here, const Contributions& arriving) {
+  for (std::size_t word = 0; word < here.size(); ++word) {
+    if ((here[word] & arriving[word]) != 0) return false;
+    here[word] |= arriving[word];
+  }
+  return true;
+}
 
 std::string transfer_text(const Transfer& transfer) {
   return fmt::format("{} of [{}, {}) from rank {} to rank {}",
@@ -94,65 +113,24 @@ std::string out_of_bounds(const Schedule& schedule) {
   return {};
 }
 
-class Checker {
- public:
-  explicit Checker(const Schedule& schedule)
-      : schedule_(schedule), cuts_(schedule), state_(schedule.ranks, cuts_.count()) {}
-
-  std::string fault() {
-    for (std::size_t i = 0; i < schedule_.phases.size(); ++i) {
-      if (std::string fault = apply(schedule_.phases[i]); !fault.empty()) {
-        return fmt::format("phase {}: {}", i, fault);
-      }
+std::string fault_of(const TransferPhase& phase, Held<Contributions>& held) {
+  std::string fault;
+  std::vector<std::pair<Rank, std::size_t>> written;
+  held.apply(phase, [&](const Transfer& transfer, std::size_t cut, Contributions& here,
+                        const Contributions& arriving) {
+    written.emplace_back(transfer.to, cut);
+    if (transfer.kind == TransferKind::copy) {
+      here = arriving;
+    } else if (!add(here, arriving) && fault.empty()) {
+      fault = fmt::format("the {} brings a contribution that is already there",
+                          transfer_text(transfer));
     }
-    for (Rank rank = 0; rank < schedule_.ranks; ++rank) {
-      for (std::size_t cut = 0; schedule_.length > 0 && cut < cuts_.count(); ++cut) {
-        if (!state_.complete(rank, cut, schedule_.ranks)) {
-          return fmt::format("in the end rank {} lacks a contribution", rank);
-        }
-      }
-    }
-    return {};
-  }
-
- private:
-  std::string apply(const TransferPhase& phase) {
-    // The values sent are those from before anything arrives.
-    std::vector<std::uint64_t> sent;
-    for (const Transfer& transfer : phase) {
-      for (std::size_t cut = cuts_.at(transfer.begin); cut < cuts_.at(transfer.end); ++cut) {
-        const std::uint64_t* bits = state_.at(transfer.from, cut);
-        sent.insert(sent.end(), bits, bits + state_.words());
-      }
-    }
-    std::vector<std::pair<Rank, std::size_t>> written;
-    const std::uint64_t* arriving = sent.data();
-    for (const Transfer& transfer : phase) {
-      for (std::size_t cut = cuts_.at(transfer.begin); cut < cuts_.at(transfer.end); ++cut) {
-        written.emplace_back(transfer.to, cut);
-        std::uint64_t* bits = state_.at(transfer.to, cut);
-        for (std::size_t word = 0; word < state_.words(); ++word, ++arriving) {
-          if (transfer.kind == TransferKind::copy) {
-            bits[word] = *arriving;
-          } else if ((bits[word] & *arriving) != 0) {
-            return fmt::format("the {} brings a contribution that is already there",
-                               transfer_text(transfer));
-          } else {
-            bits[word] |= *arriving;
-          }
-        }
-      }
-    }
-    std::sort(written.begin(), written.end());
-    const auto twice = std::adjacent_find(written.begin(), written.end());
-    if (twice == written.end()) return {};
-    return fmt::format("rank {} is written to twice at once", twice->first);
-  }
-
-  const Schedule& schedule_;
-  Cuts cuts_;
-  Contributions state_;
-};
+  });
+  std::sort(written.begin(), written.end());
+  const auto twice = std::adjacent_find(written.begin(), written.end());
+  if (!fault.empty() || twice == written.end()) return fault;
+  return fmt::format("rank {} is written to twice at once", twice->first);
+}
 
 double& busy_of(std::vector<double>& busy, Rank rank) {
   return busy[static_cast<std::size_t>(rank)];
@@ -178,34 +156,39 @@ double phase_seconds(const TransferPhase& phase, Rank ranks, std::int64_t elemen
 
 std::int64_t depth_of(const Schedule& schedule) {
   const Cuts cuts(schedule);
-  std::vector<std::int64_t> depth(static_cast<std::size_t>(schedule.ranks) * cuts.count(), 0);
-  const auto at = [&](Rank rank, std::size_t cut) -> std::int64_t& {
-    return depth[static_cast<std::size_t>(rank) * cuts.count() + cut];
-  };
+  Held<std::int64_t> depth(schedule, cuts);
   for (const TransferPhase& phase : schedule.phases) {
-    std::vector<std::int64_t> sent;
-    for (const Transfer& transfer : phase) {
-      for (std::size_t cut = cuts.at(transfer.begin); cut < cuts.at(transfer.end); ++cut) {
-        sent.push_back(at(transfer.from, cut));
-      }
-    }
-    auto arriving = sent.begin();
-    for (const Transfer& transfer : phase) {
-      for (std::size_t cut = cuts.at(transfer.begin); cut < cuts.at(transfer.end); ++cut) {
-        std::int64_t& here = at(transfer.to, cut);
-        here = transfer.kind == TransferKind::copy ? *arriving : std::max(here, *arriving) + 1;
-        ++arriving;
-      }
-    }
+    depth.apply(phase, [](const Transfer& transfer, std::size_t /*cut*/, std::int64_t& here,
+                          std::int64_t arriving) {
+      here = transfer.kind == TransferKind::copy ? arriving : std::max(here, arriving) + 1;
+    });
   }
-  return depth.empty() ? 0 : *std::max_element(depth.begin(), depth.end());
+  return depth.all().empty() ? 0 : *std::max_element(depth.all().begin(), depth.all().end());
 }
 
 }  // namespace
 
 std::string find_fault(const Schedule& schedule) {
   if (std::string fault = out_of_bounds(schedule); !fault.empty()) return fault;
-  return Checker(schedule).fault();
+  const Cuts cuts(schedule);
+  Held<Contributions> held(schedule, cuts);
+  Contributions complete((static_cast<std::size_t>(schedule.ranks) + 63) / 64, 0);
+  for (Rank rank = 0; rank < schedule.ranks; ++rank) {
+    Contributions own(complete.size(), 0);
+    own[static_cast<std::size_t>(rank) / 64] = std::uint64_t{1} << rank % 64;
+    add(complete, own);
+    for (std::size_t cut = 0; cut < cuts.count(); ++cut) held.at(rank, cut) = own;
+  }
+  for (std::size_t i = 0; i < schedule.phases.size(); ++i) {
+    if (std::string fault = fault_of(schedule.phases[i], held); !fault.empty()) {
+      return fmt::format("phase {}: {}", i, fault);
+    }
+  }
+  const auto lacking =
+      std::ranges::find_if(held.all(), [&](const auto& of_cut) { return of_cut != complete; });
+  if (lacking == held.all().end()) return {};
+  const auto rank = static_cast<std::size_t>(lacking - held.all().begin()) / cuts.count();
+  return fmt::format("in the end rank {} lacks a contribution", rank);
 }
 
 ScheduleCost cost_of(const Schedule& schedule, std::int64_t element_bytes, const Network& network) {
