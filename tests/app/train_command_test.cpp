@@ -162,16 +162,6 @@ TEST_F(TrainCommand, OperatorsAreTheUsersChoiceAndBindTheRun) {
               HasSubstr("--operators was all, is none"));
 }
 
-TEST_F(TrainCommand, TheLossScaleIsTheUsers) {
-  const ProgramResult result =
-      train("--out=run --epochs=1 --precision=fp16:scale=512,interval=4,growth=4");
-  ASSERT_EQ(result.code, 0) << result.err;
-  std::vector<double> scales;
-  for (const json& step : records("run", "step")) scales.push_back(step["loss_scale"]);
-  EXPECT_THAT(scales, testing::ElementsAre(512, 512, 512, 512, 2048, 2048, 2048, 2048, 8192, 8192));
-  EXPECT_EQ(summary("run")["skipped_steps"], 0);
-}
-
 TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
   // No rounding comes to the difference that is asked for: the weights stay where they are, but the
   // minibatches are others in every epoch, and are summed in another order.

@@ -49,31 +49,26 @@ std::string cores_text(const SimulatedTraining& training) {
 }  // namespace
 
 std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width) {
+  const auto any = [&](auto has) { return std::ranges::any_of(runs, has); };
+  const bool money = any([](const SimulatedRun& run) {
+    return run.training.result.time.value_or(ClockTime()).money > 0;
+  });
+  const bool hosts = any([](const SimulatedRun& run) { return run.training.host_bytes > 0; });
+  const bool ends =
+      any([](const SimulatedRun& run) { return !ended_by(run.training.result).empty(); });
   std::vector<std::string> header;
   std::vector<Column> columns;
-  for (const auto& option : runs.front().options) {
-    header.push_back(option.first);
-    columns.push_back(Column::left);
-  }
-  bool money = false;
-  bool ends = false;
-  bool hosts = false;
-  for (const SimulatedRun& run : runs) {
-    money = money || run.training.result.time.value_or(ClockTime()).money > 0;
-    ends = ends || !ended_by(run.training.result).empty();
-    hosts = hosts || run.training.host_bytes > 0;
-  }
-  for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"}) {
-    header.emplace_back(name);
-    columns.push_back(Column::right);
-  }
-  if (money) header.emplace_back("money"), columns.push_back(Column::right);
-  if (hosts) header.emplace_back("bytes/step"), columns.push_back(Column::right);
-  for (const char* name : {"idle", "lost", "restarting", "restarts"}) {
-    header.emplace_back(name);
-    columns.push_back(Column::right);
-  }
-  if (ends) header.emplace_back("ended by"), columns.push_back(Column::left);
+  const auto put = [&](const std::string& name, Column column = Column::right) {
+    header.push_back(name);
+    columns.push_back(column);
+  };
+  for (const auto& option : runs.front().options) put(option.first, Column::left);
+  for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"})
+    put(name);
+  if (money) put("money");
+  if (hosts) put("bytes/step");
+  for (const char* name : {"idle", "lost", "restarting", "restarts"}) put(name);
+  if (ends) put("ended by", Column::left);
   TextTable table(columns, 0, runs.front().options.size());
   table.add(header);
   for (const SimulatedRun& run : runs) {
