@@ -44,19 +44,6 @@ TEST(RunOptions, SetThemselvesAndNothingElse) {
   }
 }
 
-TEST(RunOptions, ReadBackTheirText) {
-  for (const RunOption& option : run_options()) {
-    SCOPED_TRACE(option.name);
-    for (const RunConfiguration& configuration : {RunConfiguration(), with_other_value(option)}) {
-      const auto text = option.text(configuration);
-      if (!text) continue;
-      RunConfiguration again;
-      option.set(again, *text);
-      EXPECT_EQ(option.text(again), text);
-    }
-  }
-}
-
 TEST(RunOptions, AreReadExactly) {
   RunConfiguration configuration;
   run_option("momentum").set(configuration, "0.30000000000000004");
@@ -151,14 +138,6 @@ TEST(RunOptions, SayWhereTheyDoNothing) {
   run.rule = "adascale:smoothing=0.5";
   EXPECT_EQ(why_idle(run_option("no-decay"), run), "");
   EXPECT_EQ(why_idle(run_option("epochs"), run), "");
-}
-
-// What only makes a run faster or slower can never keep it from going on.
-TEST(RunOptions, ThatChangeTheSpeedAloneAreFreeOnResume) {
-  for (const RunOption& option : run_options()) {
-    if (option.affects != Affects::speed) continue;
-    EXPECT_EQ(option.resume, OnResume::free) << option.name;
-  }
 }
 
 TEST(RunConfiguration, ParsesTextWhenItGetsIt) {

@@ -51,14 +51,6 @@ std::vector<std::string> cluster_argument_names() {
   return names;
 }
 
-std::string map_plugin_paths(const std::string& text, const RunOption::PathMap& map) {
-  return map_plugins(text, map);
-}
-
-std::string map_data_path(const std::string& text, const RunOption::PathMap& map) {
-  return map_data(text, map);
-}
-
 std::string map_script_path(const std::string& text, const RunOption::PathMap& map) {
   const auto file = script_file(text);
   return file ? script_text(map(*file)) : text;
@@ -67,10 +59,6 @@ std::string map_script_path(const std::string& text, const RunOption::PathMap& m
 std::string map_whole_path(const std::string& text, const RunOption::PathMap& map) {
   // Empty text means that the option is not set.
   return text.empty() ? text : map(text).string();
-}
-
-std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
-  return map_trace(text, map);
 }
 
 // The conditions of Idle::when.
@@ -127,33 +115,12 @@ bool has_no_histograms(const RunConfiguration& run) {
   return run.histograms.empty();
 }
 
-// Overloads of is_set() and value_of() for the types of members: whether one holds a value, and
-// that value.
-template <class T>
-bool is_set(const T& /*value*/) {
+// Whether a member holds a value.
+template <class Member>
+bool is_set(const Member& member) {
+  if constexpr (requires { member.has_value(); }) return member.has_value();
+  if constexpr (requires { member.empty(); }) return !member.empty();
   return true;
-}
-bool is_set(const std::string& text) {
-  return !text.empty();
-}
-bool is_set(const std::filesystem::path& path) {
-  return !path.empty();
-}
-template <class T>
-bool is_set(const Parsed<T>& parsed) {
-  return !parsed.empty();
-}
-template <class T>
-bool is_set(const std::optional<T>& value) {
-  return value.has_value();
-}
-template <class T>
-const T& value_of(const T& value) {
-  return value;
-}
-template <class T>
-const T& value_of(const std::optional<T>& value) {
-  return *value;
 }
 
 // Reads a member's value: its type parses the text or, if it cannot, the row's reading does; either
@@ -194,7 +161,11 @@ class OptionTable {
                 reading](const RunConfiguration& configuration) -> std::optional<std::string> {
       const Member& value = configuration.*member;
       if (!is_set(value)) return std::nullopt;
-      return reading.write(value_of(value));
+      if constexpr (requires { value.has_value(); }) {
+        return reading.write(*value);
+      } else {
+        return reading.write(value);
+      }
     };
     row.reset = [member](RunConfiguration& configuration) {
       configuration.*member = RunConfiguration().*member;

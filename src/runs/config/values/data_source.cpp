@@ -16,6 +16,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/images.hpp>
 
+#include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "loop/data/published_data.hpp"
 #include "model_choice.hpp"
@@ -265,7 +266,7 @@ void require_data_files(const DataSource& source) {
                     source.path.string()));
   }
   const auto require_one = [&](const std::filesystem::path& path) {
-    if (std::filesystem::exists(path, ignored)) return;
+    if (is_there(path)) return;
     throw Error(fmt::format("--data: no such {} as '{}'; accepted: {}",
                             row_of(source.kind)->name.ends_with(":DIR") ? "folder" : "file",
                             path.string(), row_of(source.kind)->help));

@@ -19,6 +19,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/availability.hpp>
 
+#include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "model_choice.hpp"
 #include "runs/config/allowed.hpp"
@@ -81,8 +82,7 @@ std::int64_t batch_size_of(const std::string& text) {
 }
 
 void require_file(const std::filesystem::path& file, std::string_view place) {
-  std::error_code ignored;
-  if (std::filesystem::exists(file, ignored)) return;
+  if (is_there(file)) return;
   require_visible(place, file);
   const std::string spec = file.string();
   const std::vector<Strategy> generators = availability_generators();
@@ -126,20 +126,19 @@ std::shared_ptr<const TraceChoice> Parsed<TraceChoice>::parse(const std::string&
 }
 
 std::string map_trace(
-    const Parsed<TraceChoice>& trace,
+    const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
-  if (!trace->file) return trace.text();
+  const Parsed<TraceChoice> trace = text;
+  if (!trace->file) return text;
   const std::filesystem::path mapped = map(*trace->file);
   // A file called "128", "elastic" or "spot" stays a file.
   const bool is_file = kind_of(mapped.string()) == TraceChoice::Kind::file;
-  return (is_file ? mapped : "." / mapped).string() +
-         trace.text().substr(trace->file->string().size());
+  return (is_file ? mapped : "." / mapped).string() + text.substr(trace->file->string().size());
 }
 
 TraceFile parse_trace_file(const std::string& text) {
   // If a file of this name exists, the whole text is its path.
-  std::error_code ignored;
-  const bool is_path = std::filesystem::exists(text, ignored);
+  const bool is_path = is_there(text);
   const std::size_t end = is_path ? text.size() : arguments_begin(text);
   TraceFile file{.path = text.substr(0, end)};
   Spec spec(end < text.size() ? fmt::format("FILE:{}", text.substr(end + 1)) : "FILE");

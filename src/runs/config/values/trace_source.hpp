@@ -59,7 +59,7 @@ struct TraceFile {
 
 /// The text of --trace with its file mapped by `map`; it still names a file, whatever its name.
 [[nodiscard]] std::string map_trace(
-    const Parsed<TraceChoice>& trace,
+    const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
 
 /// Throws Error for text that parse_availability_steps() rejects.

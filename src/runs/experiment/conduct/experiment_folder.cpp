@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -50,7 +51,7 @@ void make_folder(const fs::path& path) {
 // Throws Error for a folder with foreign contents, so that an experiment never overwrites them.
 void require_own(const fs::path& path) {
   std::error_code ignored;
-  if (!fs::exists(path, ignored) || fs::exists(path / kDesignFile, ignored)) return;
+  if (!is_there(path) || is_there(path / kDesignFile)) return;
   if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return;
   throw Error(
       fmt::format("{}: is not the folder of an experiment; accepted: one with a {}, or a folder "
@@ -81,10 +82,9 @@ std::vector<std::string*> texts_of(Design& design, std::string_view option, std:
 }  // namespace
 
 RunState state_of(const RunFiles& files) {
-  std::error_code ignored;
-  if (fs::exists(files.failed, ignored)) return RunState::failed;
-  if (fs::exists(files.folder / RunFolder::kSummary, ignored)) return RunState::ended;
-  const bool begun = fs::exists(files.folder / RunFolder::kConfiguration, ignored);
+  if (is_there(files.failed)) return RunState::failed;
+  if (is_there(files.folder / RunFolder::kSummary)) return RunState::ended;
+  const bool begun = is_there(files.folder / RunFolder::kConfiguration);
   return begun && has_checkpoints(files.folder) ? RunState::begun : RunState::absent;
 }
 
@@ -131,13 +131,10 @@ Design ExperimentFolder::adopt(const Design& given) const {
     if (option.map_path == nullptr) continue;
     std::string base = option.text(design.base).value_or("");
     const std::vector<std::string*> texts = texts_of(design, option.name, base);
-    std::vector<std::string> before;
-    before.reserve(texts.size());
-    for (const std::string* text : texts) before.push_back(*text);
     // A file that is named in several places is adopted once.
-    std::vector<std::string> different = before;
-    std::sort(different.begin(), different.end());
-    different.erase(std::unique(different.begin(), different.end()), different.end());
+    std::set<std::string> named;
+    for (const std::string* const text : texts) named.insert(*text);
+    const std::vector<std::string> different(named.begin(), named.end());
     const std::vector<std::string> labels = labels_of(option.name, different);
     std::map<std::string, std::string> after;
     for (std::size_t i = 0; i < different.size(); ++i) {
@@ -159,7 +156,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
   const auto& file = choice->file;
   if (!file) return trace;
   const fs::path folder = path_ / kTraces;
-  if (absolute_path(*file).parent_path() == folder) return map_trace(choice, absolute_path);
+  if (absolute_path(*file).parent_path() == folder) return map_trace(trace, absolute_path);
   const fs::path copy = folder / (slug(label) + file->extension().string());
   std::string content;
   try {
@@ -167,8 +164,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
   } catch (const Error& error) {
     throw Error(fmt::format("--trace: {}", error.what()));
   }
-  std::error_code ignored;
-  if (!fs::exists(copy, ignored)) {
+  if (!is_there(copy)) {
     write_file(copy, content);
   } else if (read_file(copy) != content) {
     throw Error(
@@ -176,7 +172,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
                     "accepted: that trace, or one with another name",
                     file->string(), copy.string()));
   }
-  return map_trace(choice, [&](const fs::path&) -> const fs::path& { return copy; });
+  return map_trace(trace, [&](const fs::path&) { return copy; });
 }
 
 void ExperimentFolder::write_design(const Design& design) const {
@@ -197,8 +193,8 @@ std::string ExperimentFolder::config_text(const PlannedRun& run) const {
   if (const auto& file = configuration.trace->file) {
     const fs::path inside = file->lexically_relative(path_ / kRuns);
     if (inside.parent_path() == fs::path("..") / kTraces) {
-      configuration.trace = map_trace(configuration.trace,
-                                      [&](const fs::path&) -> const fs::path& { return inside; });
+      configuration.trace =
+          map_trace(configuration.trace.text(), [&](const fs::path&) { return inside; });
     }
   }
   return to_toml(configuration);
@@ -206,8 +202,7 @@ std::string ExperimentFolder::config_text(const PlannedRun& run) const {
 
 void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) const {
   const std::string text = config_text(run);
-  std::error_code ignored;
-  if (!fs::exists(files.config, ignored)) {
+  if (!is_there(files.config)) {
     make_folder(files.config.parent_path());
     write_file(files.config, text);
     return;
