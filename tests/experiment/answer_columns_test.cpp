@@ -2,81 +2,82 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "base/core/file.hpp"
-#include "experiment/answers.hpp"
 
 namespace rubato {
 namespace {
 
 using testing::HasSubstr;
 
-// Rows of a table in docs/compare.md: columns without a help of their own stand beside those before
-// them.
-template <class Rows>
-std::string doc_rows(const Rows& rows) {
+// A row of a table in docs/compare.md; those that follow each other with the same help are one row
+// there.
+using DocRow = std::pair<std::string, std::string>;
+
+std::string doc_text(const std::vector<DocRow>& rows) {
   std::string text;
-  std::string names;
-  std::string help;
-  const auto end_row = [&] {
-    if (!names.empty()) text += fmt::format("| {} | {} |\n", names, help);
-  };
-  for (const auto& row : rows) {
-    if (row.name.empty()) continue;
-    const std::string name = fmt::format("`{}`", row.name);
-    if (row.help.empty()) {
-      names += ", " + name;
-      continue;
-    }
-    end_row();
-    names = name;
-    help = row.help;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& [name, help] = rows[i];
+    text += fmt::format("{}`{}`", i == 0 || rows[i - 1].second != help ? "| " : ", ", name);
+    if (i + 1 == rows.size() || rows[i + 1].second != help) text += fmt::format(" | {} |\n", help);
   }
-  end_row();
   return text + '\n';
+}
+
+template <class Row>
+std::string doc_text(const std::vector<AnswerColumn<Row>>& columns) {
+  std::vector<DocRow> rows;
+  for (const AnswerColumn<Row>& column : columns) {
+    if (column.in_csv) rows.emplace_back(column.name(), column.record.info().help);
+  }
+  return doc_text(rows);
 }
 
 TEST(CompareDoc, HasEveryColumnAndEveryWord) {
   const std::string doc = read_file(RUBATO_COMPARE_MD);
   const Answer answer;
-  EXPECT_THAT(doc, HasSubstr(doc_rows(cell_columns(answer))));
-  EXPECT_THAT(doc, HasSubstr(doc_rows(run_columns(answer))));
-  EXPECT_THAT(doc, HasSubstr(doc_rows(kVerdicts)));
-  const std::vector<ResultEndRow> lost(kResultEnds.begin() + 1, kResultEnds.end());
-  EXPECT_THAT(doc, HasSubstr(doc_rows(lost)));
+  EXPECT_THAT(doc, HasSubstr(doc_text(cell_columns(answer))));
+  EXPECT_THAT(doc, HasSubstr(doc_text(run_columns(answer))));
+  std::vector<DocRow> verdicts;
+  for (const VerdictRow& row : kVerdicts) verdicts.emplace_back(row.name, row.help);
+  EXPECT_THAT(doc, HasSubstr(doc_text(verdicts)));
+  std::vector<DocRow> lost;
+  for (const ResultEndRow& row : kResultEnds) {
+    if (is_lost(row.value)) lost.emplace_back(row.name, row.help);
+  }
+  EXPECT_THAT(doc, HasSubstr(doc_text(lost)));
 }
 
-// Whatever reads a file by names finds one column of each.
+// Whatever reads a file by names finds one column of each, and the schema says the same of it.
 template <class Row>
-void expect_distinct(const std::vector<AnswerColumn<Row>>& columns) {
+void expect_described(const nlohmann::json& list, const std::vector<AnswerColumn<Row>>& columns) {
+  const nlohmann::json& schema = list.at("items");
+  RecordInfo record{.help = schema.at("description")};
   std::set<std::string> names;
   std::set<std::string> keys;
   for (const AnswerColumn<Row>& column : columns) {
-    EXPECT_TRUE(column.name.empty() || names.insert(column.name).second) << column.name;
-    EXPECT_TRUE(column.json.empty() || keys.insert(column.json).second) << column.json;
+    const ColumnInfo& info = column.record.info();
+    EXPECT_TRUE(names.insert(column.name()).second) << column.name();
+    if (!info.shown) continue;
+    EXPECT_TRUE(keys.insert(json_path(info)).second) << column.name();
+    record.columns.push_back(info);
   }
+  nlohmann::json expected = record_schema(record);
+  expected["additionalProperties"] = {{"type", "string"}};
+  EXPECT_EQ(schema, expected) << expected.dump(1) << "\nis what belongs into the file";
 }
 
-TEST(AnswerColumns, HaveNamesOfTheirOwn) {
-  const Answer answer = test::answer_to({{"constant", {0.5, 0.6}, true}}, 85);
-  expect_distinct(cell_columns(answer));
-  expect_distinct(run_columns(answer));
-}
-
-TEST(AnswerColumns, HaveNothingWhereNothingIsKnown) {
-  const Answer answer = test::answer_to({{"wild", {std::nullopt}, false}});
-  for (const AnswerColumn<Answer::Cell>& column : cell_columns(answer)) {
-    const bool known = !column.value(answer.cells[0]).is_null();
-    if (column.json.starts_with("/value/")) {
-      EXPECT_FALSE(known) << column.name;
-    } else if (column.json == "/rank" || column.json == "/runs") {
-      EXPECT_TRUE(known) << column.name;
-    }
-  }
+TEST(AnswerColumns, AreThoseOfTheSchema) {
+  const auto schema = nlohmann::json::parse(read_file(RUBATO_ANSWER_SCHEMA));
+  const Answer answer;
+  expect_described(schema.at("properties").at("cells"), cell_columns(answer));
+  expect_described(schema.at("properties").at("runs"), run_columns(answer));
 }
 
 TEST(InWords, HasTheDigitsThatANumberIsWorth) {

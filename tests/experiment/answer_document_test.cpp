@@ -134,19 +134,14 @@ TEST(AnswerDocument, SaysWhichRunsRanOutOfDevices) {
 TEST(AnswerDocument, SaysWhatTheTracesDid) {
   Answer answer = some_answer();
   for (Answer::Cell& cell : answer.cells) {
-    cell.elasticity = Elasticity{.batch_sizes = 1,
-                                 .least_batch = 512,
-                                 .most_batch = 512,
-                                 .fewest_cores = 16,
-                                 .most_cores = 16};
+    cell.elasticity = Elasticity{1, 512, 512, 16, 16};
   }
   Design design;
   design.base.epochs = 1;
   const std::string constant = to_text(document_of(design, answer, {}));
   EXPECT_THAT(constant, AllOf(HasSubstr("Nothing changed here"),
                               HasSubstr("Not what the budget of 1 epoch allows")));
-  answer.cells[0].elasticity = Elasticity{
-      .batch_sizes = 7, .least_batch = 32, .most_batch = 512, .fewest_cores = 1, .most_cores = 16};
+  answer.cells[0].elasticity = Elasticity{7, 32, 512, 1, 16};
   design.base.epochs = 2;
   const AnswerDocument document = document_of(design, answer, {});
   EXPECT_THAT(to_text(document),

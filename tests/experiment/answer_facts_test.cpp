@@ -66,11 +66,7 @@ TEST(AnswerFacts, ListFewSeedsAndShortenMany) {
 TEST(AnswerFacts, SayWhereNothingChanged) {
   Answer answer = two_rules();
   EXPECT_EQ(constant_in_words(answer, 0), "") << "nobody knows";
-  const Elasticity constant{.batch_sizes = 1,
-                            .least_batch = 512,
-                            .most_batch = 512,
-                            .fewest_cores = 16,
-                            .most_cores = 16};
+  const Elasticity constant{1, 512, 512, 16, 16};
   for (Answer::Cell& cell : answer.cells) cell.elasticity = constant;
   EXPECT_THAT(constant_in_words(answer, 0), HasSubstr("every step had a batch of 512 on 16 cores"));
   // A number promises no change.

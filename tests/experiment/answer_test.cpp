@@ -96,19 +96,12 @@ TEST(Answer, OfOneSeedTestsNothing) {
 
 // Of losses the lower are the better ones; and without a value to compare with there is no verdict.
 TEST(Answer, JudgesLossesTheOtherWayRound) {
-  ExperimentPlan plan{.columns = {"trace", "rule"},
-                      .seeds = {"1", "2"},
-                      .cells = {{.labels = {"t", "constant"}, .is_baseline = true, .runs = {0, 1}},
-                                {.labels = {"t", "linear"}, .runs = {2, 3}}},
-                      .runs = std::vector<PlannedRun>(4),
-                      .conditions = {"trace t"},
-                      .settings = {""}};
-  std::vector<RunResult> results(4, RunResult{.end = ResultEnd::finished});
-  for (std::size_t i = 0; i < 4; ++i) results[i].final_value = i < 2 ? 0.5 : 0.25;
-  const std::vector<Measure> measures(4, Measure{.is_accuracy = false});
-  EXPECT_EQ(answer_of(plan, results, measures, {}).cells[1].verdict, Verdict::better);
-  results[0].final_value.reset();
-  EXPECT_EQ(answer_of(plan, results, measures, {}).cells[1].verdict, std::nullopt);
+  test::AnswerParts parts =
+      test::answer_parts({{"constant", {0.5, 0.5}, true}, {"linear", {0.25, 0.25}, false}});
+  parts.measure.is_accuracy = false;
+  EXPECT_EQ(parts.answer().cells[1].verdict, Verdict::better);
+  parts.results[0].final_value.reset();
+  EXPECT_EQ(parts.answer().cells[1].verdict, std::nullopt);
 }
 
 TEST(Answer, SaysWhatCouldNotHaveBeenSeen) {
@@ -167,26 +160,10 @@ TEST(TuningAnswer, PassesOverWhatDiverged) {
 
 // Batch sizes are those of the run that met most of them.
 TEST(Answer, PutsTogetherWhatTheRunsOfACellMet) {
-  ExperimentPlan plan{
-      .columns = {"trace", "rule"},
-      .seeds = {"1", "2", "3"},
-      .cells = {{.labels = {"t", "linear"}, .is_baseline = true, .runs = {0, 1, 2}}},
-      .runs = {},
-      .conditions = {"trace t"},
-      .settings = {""}};
-  std::vector<RunResult> results(3, RunResult{.end = ResultEnd::finished, .final_value = 0.5});
-  for (std::size_t i = 0; i < 3; ++i) plan.runs.push_back({"r", RunConfiguration(), i + 1});
-  results[0].elasticity = Elasticity{
-      .batch_sizes = 3, .least_batch = 64, .most_batch = 256, .fewest_cores = 4, .most_cores = 8};
-  results[2].elasticity = Elasticity{
-      .batch_sizes = 2, .least_batch = 128, .most_batch = 512, .fewest_cores = 2, .most_cores = 6};
-  const std::vector<Measure> measures(3, Measure{.is_accuracy = true, .chance = 0.1});
-  EXPECT_EQ(answer_of(plan, results, measures, {}).cells.at(0).elasticity,
-            (Elasticity{.batch_sizes = 3,
-                        .least_batch = 64,
-                        .most_batch = 512,
-                        .fewest_cores = 2,
-                        .most_cores = 8}));
+  test::AnswerParts parts = test::answer_parts({{"linear", {0.5, 0.5, 0.5}, true}});
+  parts.results[0].elasticity = Elasticity{3, 64, 256, 4, 8};
+  parts.results[2].elasticity = Elasticity{2, 128, 512, 2, 6};
+  EXPECT_EQ(parts.answer().cells.at(0).elasticity, (Elasticity{3, 64, 512, 2, 8}));
 }
 
 }  // namespace

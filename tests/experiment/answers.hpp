@@ -19,14 +19,26 @@ struct CellValues {
   bool is_baseline = false;
 };
 
-/// The answer to the rules of an experiment on the trace "t", as many seeds as there are values.
-inline Answer answer_to(const std::vector<CellValues>& cells,
-                        std::optional<double> target = std::nullopt) {
+/// The plan and the results that an answer is made of.
+struct AnswerParts {
   ExperimentPlan plan;
-  plan.columns = {"trace", "rule"};
-  plan.conditions = {"trace t"};
-  plan.settings = {""};
-  std::vector<RunResult> results;
+  std::vector<RunResult> results{};
+  Measure measure{.is_accuracy = true, .chance = 0.1};
+
+  [[nodiscard]] Answer answer(std::optional<double> target = std::nullopt) const {
+    return answer_of(plan, results, std::vector<Measure>(results.size(), measure), target);
+  }
+};
+
+/// Those of rules on the trace "t", with as many seeds as there are values.
+inline AnswerParts answer_parts(const std::vector<CellValues>& cells) {
+  AnswerParts parts{.plan = {.columns = {"trace", "rule"},
+                             .seeds = {},
+                             .cells = {},
+                             .runs = {},
+                             .conditions = {"trace t"},
+                             .settings = {""}}};
+  auto& [plan, results, measure] = parts;
   for (std::size_t seed = 0; seed < cells.front().values.size(); ++seed) {
     plan.seeds.push_back(fmt::to_string(seed + 1));
   }
@@ -35,21 +47,26 @@ inline Answer answer_to(const std::vector<CellValues>& cells,
     for (std::size_t seed = 0; seed < values.size(); ++seed) {
       cell.runs.push_back(plan.runs.size());
       plan.runs.push_back({fmt::format("{}-{}", rule, seed + 1), RunConfiguration(), seed + 1});
-      RunResult result{.end = values[seed] ? ResultEnd::finished : ResultEnd::diverged,
-                       .final_value = values[seed],
-                       .best_value = values[seed],
-                       .epochs = 2};
-      result.last = {.steps = 20, .samples = 2000};
       const double last = values[seed].value_or(0.2);
-      result.curve = {{.point = {.steps = 10 + static_cast<std::int64_t>(seed), .samples = 1000},
-                       .value = last - 0.01},
-                      {.point = result.last, .value = last}};
-      results.push_back(std::move(result));
+      const RunPoint end{.steps = 20, .samples = 2000};
+      results.push_back(
+          {.end = values[seed] ? ResultEnd::finished : ResultEnd::diverged,
+           .final_value = values[seed],
+           .best_value = values[seed],
+           .epochs = 2,
+           .last = end,
+           .curve = {
+               {{.steps = 10 + static_cast<std::int64_t>(seed), .samples = 1000}, last - 0.01},
+               {end, last}}});
     }
     plan.cells.push_back(std::move(cell));
   }
-  const std::vector<Measure> measures(results.size(), Measure{.is_accuracy = true, .chance = 0.1});
-  return answer_of(plan, results, measures, target);
+  return parts;
+}
+
+inline Answer answer_to(const std::vector<CellValues>& cells,
+                        std::optional<double> target = std::nullopt) {
+  return answer_parts(cells).answer(target);
 }
 
 }  // namespace rubato::test

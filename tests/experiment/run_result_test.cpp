@@ -165,18 +165,10 @@ TEST_F(RunResults, SayHowElasticTheStepsWere) {
   EXPECT_FALSE(elasticity_of("").has_value());
   // The last step of an epoch has what is left of it.
   const std::string rest = step_line(128, 2) + step_line(128, 2) + step_line(32, 2) + epoch;
-  EXPECT_EQ(elasticity_of(rest + rest), (Elasticity{.batch_sizes = 1,
-                                                    .least_batch = 128,
-                                                    .most_batch = 128,
-                                                    .fewest_cores = 2,
-                                                    .most_cores = 2}));
+  EXPECT_EQ(elasticity_of(rest + rest), (Elasticity{1, 128, 128, 2, 2}));
   EXPECT_TRUE(elasticity_of(rest)->is_constant());
   EXPECT_EQ(elasticity_of(step_line(128, 2) + step_line(64, 3) + step_line(256, 2) + rest),
-            (Elasticity{.batch_sizes = 3,
-                        .least_batch = 64,
-                        .most_batch = 256,
-                        .fewest_cores = 2,
-                        .most_cores = 3}));
+            (Elasticity{3, 64, 256, 2, 3}));
   // As are epochs of one step.
   EXPECT_EQ(elasticity_of(step_line(96, 2) + epoch + step_line(64, 2) + epoch)->batch_sizes, 2);
 }

@@ -8,15 +8,9 @@ namespace {
 
 using testing::ElementsAre;
 
-HyperparameterColumn text_column(const char* name) {
-  return {.name = name, .type = HyperparameterType::text};
-}
-HyperparameterColumn number_column(const char* name) {
-  return {.name = name, .type = HyperparameterType::number};
-}
-HyperparameterColumn flag_column(const char* name) {
-  return {.name = name, .type = HyperparameterType::flag};
-}
+constexpr auto kText = HyperparameterType::text;
+constexpr auto kNumber = HyperparameterType::number;
+using Column = HyperparameterColumn;
 
 Design small_design() {
   Design design;
@@ -30,7 +24,7 @@ TEST(TensorBoardColumns, AreTraceRuleAndSeedAtLeast) {
   const TensorBoardColumns columns =
       tensorboard_columns(plan_of(small_design()), "", Measure{.is_accuracy = true});
   EXPECT_THAT(columns.hyperparameters,
-              ElementsAre(text_column("trace"), text_column("rule"), number_column("seed")));
+              ElementsAre(Column{"trace", kText}, Column{"rule", kText}, Column{"seed", kNumber}));
   EXPECT_THAT(columns.metrics, ElementsAre("test/accuracy", "test/loss"));
 }
 
@@ -41,12 +35,14 @@ TEST(TensorBoardColumns, AreTheAxesAndWhatIsTuned) {
   set_values(design, "threads", {"1", "2"});
   const ExperimentPlan plan = plan_of(design);
   EXPECT_THAT(tensorboard_columns(plan, "lr", Measure{.is_accuracy = false}).hyperparameters,
-              ElementsAre(text_column("trace"), text_column("rule"), number_column("momentum"),
-                          flag_column("nesterov"), number_column("lr"), number_column("seed")))
+              ElementsAre(Column{"trace", kText}, Column{"rule", kText},
+                          Column{"momentum", kNumber}, Column{"nesterov", HyperparameterType::flag},
+                          Column{"lr", kNumber}, Column{"seed", kNumber}))
       << "no run says with how many threads";
-  EXPECT_THAT(tensorboard_columns(plan, "momentum", Measure{}).hyperparameters,
-              ElementsAre(text_column("trace"), text_column("rule"), number_column("momentum"),
-                          flag_column("nesterov"), number_column("seed")))
+  EXPECT_THAT(
+      tensorboard_columns(plan, "momentum", Measure{}).hyperparameters,
+      ElementsAre(Column{"trace", kText}, Column{"rule", kText}, Column{"momentum", kNumber},
+                  Column{"nesterov", HyperparameterType::flag}, Column{"seed", kNumber}))
       << "once";
 }
 

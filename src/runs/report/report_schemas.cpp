@@ -77,7 +77,9 @@ Json object_schema() {
           {"additionalProperties", false}};
 }
 
-Json record_schema(const RecordInfo& record) {
+}  // namespace
+
+nlohmann::ordered_json record_schema(const RecordInfo& record) {
   Json json = object_schema();
   json["description"] = record.help;
   if (record.is_metrics_line) {
@@ -100,8 +102,6 @@ Json record_schema(const RecordInfo& record) {
   }
   return json;
 }
-
-}  // namespace
 
 const RecordSchema<OwnMetrics>& own_schema() {
   static const RecordSchema<OwnMetrics> schema{

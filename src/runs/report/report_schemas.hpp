@@ -53,6 +53,9 @@ struct RecordInfo {
 /// tag).
 [[nodiscard]] std::string record_json_schema();
 
+/// The JSON Schema of one record, without the parts that a document needs.
+[[nodiscard]] nlohmann::ordered_json record_schema(const RecordInfo& record);
+
 /// The JSON value of a cell; null if the cell is empty.
 [[nodiscard]] nlohmann::ordered_json json_of(const Cell& cell);
 

@@ -1,7 +1,6 @@
 #include "answer.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -16,7 +15,7 @@ namespace rubato {
 
 namespace {
 
-using Cell = Answer::Cell;
+using AnswerCell = Answer::Cell;
 using Comparison = Answer::Comparison;
 
 constexpr double kPercent = 100;
@@ -25,11 +24,12 @@ double shown(double value, bool is_accuracy) {
   return is_accuracy ? value * kPercent : value;
 }
 
-std::optional<double> mean_of(std::span<const RunResult* const> results,
-                              const std::function<std::optional<double>(const RunResult&)>& get) {
+// The mean of what `get` returns for the results; empty if it returns nothing for one of them.
+template <class Get>
+std::optional<double> mean_of(std::span<const RunResult* const> results, const Get& get) {
   double sum = 0;
   for (const RunResult* const result : results) {
-    const auto number = get(*result);
+    const std::optional<double> number(get(*result));
     if (!number) return std::nullopt;
     sum += *number;
   }
@@ -76,7 +76,7 @@ class Answering {
     }
     take_cells();
     compare_with_baselines();
-    compare_with_best();
+    for (std::size_t i = 0; i < answer_.conditions.size(); ++i) compare_with_best(i);
     find_blindness();
     return std::move(answer_);
   }
@@ -84,12 +84,11 @@ class Answering {
  private:
   void take_cells();
   void take_run(const PlannedCell& planned, std::size_t run);
-  [[nodiscard]] std::optional<Answer::ToTarget> to_target(const Cell& cell) const;
-  [[nodiscard]] std::optional<Answer::Spent> spent(const Cell& cell) const;
-  [[nodiscard]] std::vector<double> values_of(const Cell& cell) const;
-  [[nodiscard]] const Cell* baseline_of(const Cell& cell) const;
+  [[nodiscard]] std::optional<Answer::ToTarget> to_target(const AnswerCell& cell) const;
+  [[nodiscard]] static Answer::Spent spent(std::span<const RunResult* const> ended);
+  [[nodiscard]] std::vector<double> values_of(const AnswerCell& cell) const;
+  [[nodiscard]] const AnswerCell* baseline_of(const AnswerCell& cell) const;
   void compare_with_baselines();
-  void compare_with_best();
   void compare_with_best(std::size_t condition);
   void find_blindness();
   [[nodiscard]] bool better(double one, double other) const {
@@ -137,28 +136,27 @@ void Answering::take_run(const PlannedCell& planned, std::size_t run) {
 
 void Answering::take_cells() {
   for (const PlannedCell& planned : plan_.cells) {
-    Cell cell{.labels = planned.labels,
-              .condition = planned.condition,
-              .setting = planned.setting,
-              .is_baseline = planned.is_baseline,
-              .runs = std::ssize(planned.runs)};
+    AnswerCell cell{.labels = planned.labels,
+                    .condition = planned.condition,
+                    .setting = planned.setting,
+                    .is_baseline = planned.is_baseline,
+                    .runs = std::ssize(planned.runs)};
     for (const std::size_t run : planned.runs) {
       cell.members.push_back(answer_.runs.size());
       take_run(planned, run);
     }
-    const bool all = std::ranges::all_of(
-        planned.runs, [&](std::size_t run) { return results_[run].has_value(); });
-    if (all) cell.value = estimate(values_of(cell));
-    cell.to_target = to_target(cell);
-    cell.spent = spent(cell);
     std::vector<const RunResult*> members;
     for (const std::size_t run : planned.runs) members.push_back(&results_[run]);
+    if (std::ranges::all_of(members, &RunResult::has_value)) cell.value = estimate(values_of(cell));
+    cell.to_target = to_target(cell);
     cell.elasticity = together(members);
+    std::erase_if(members, [](const RunResult* member) { return !member->has_value(); });
+    if (!members.empty()) cell.spent = spent(members);
     answer_.cells.push_back(std::move(cell));
   }
 }
 
-std::vector<double> Answering::values_of(const Cell& cell) const {
+std::vector<double> Answering::values_of(const AnswerCell& cell) const {
   std::vector<double> values;
   for (const std::size_t member : cell.members) {
     values.push_back(shown(*answer_.runs[member].result.final_value, answer_.is_accuracy));
@@ -166,52 +164,41 @@ std::vector<double> Answering::values_of(const Cell& cell) const {
   return values;
 }
 
-std::optional<Answer::ToTarget> Answering::to_target(const Cell& cell) const {
+std::optional<Answer::ToTarget> Answering::to_target(const AnswerCell& cell) const {
   if (!target_) return std::nullopt;
   std::vector<RunPoint> points;
   for (const std::size_t member : cell.members) {
     if (const auto& point = answer_.runs[member].to_target) points.push_back(*point);
   }
   const std::int64_t missing = cell.runs - std::ssize(points);
-  const auto median_of = [&](auto get) -> std::optional<double> {
+  const auto median_of = [&](const auto& get) -> std::optional<double> {
     std::vector<double> numbers;
     for (const RunPoint& point : points) {
-      if (const auto number = get(point)) numbers.push_back(*number);
+      const std::optional<double> number(get(point));
+      if (!number) return std::nullopt;
+      numbers.push_back(*number);
     }
-    if (numbers.size() != points.size()) return std::nullopt;
     return median(std::move(numbers), missing);
   };
-  using Number = std::optional<double>;
-  return Answer::ToTarget{
-      .reached = std::ssize(points),
-      .steps = median_of([](const RunPoint& p) { return Number(static_cast<double>(p.steps)); }),
-      .samples =
-          median_of([](const RunPoint& p) { return Number(static_cast<double>(p.samples)); }),
-      .hours = median_of([](const RunPoint& p) { return p.hours; }),
-      .money = median_of([](const RunPoint& p) { return p.money; })};
+  return Answer::ToTarget{.reached = std::ssize(points),
+                          .steps = median_of([](const RunPoint& p) { return p.steps; }),
+                          .samples = median_of([](const RunPoint& p) { return p.samples; }),
+                          .hours = median_of([](const RunPoint& p) { return p.hours; }),
+                          .money = median_of([](const RunPoint& p) { return p.money; })};
 }
 
-std::optional<Answer::Spent> Answering::spent(const Cell& cell) const {
-  std::vector<const RunResult*> ended;
-  for (const std::size_t member : cell.members) {
-    const RunResult& result = answer_.runs[member].result;
-    if (result.has_value()) ended.push_back(&result);
-  }
-  if (ended.empty()) return std::nullopt;
-  using Number = std::optional<double>;
-  const auto mean = [&](auto get) { return mean_of(ended, get); };
-  return Answer::Spent{
-      .steps = *mean([](const RunResult& r) { return Number(static_cast<double>(r.last.steps)); }),
-      .samples =
-          *mean([](const RunResult& r) { return Number(static_cast<double>(r.last.samples)); }),
-      .epochs = *mean([](const RunResult& r) { return Number(static_cast<double>(r.epochs)); }),
-      .iterations = *mean([](const RunResult& r) { return Number(r.iterations); }),
-      .hours = mean([](const RunResult& r) { return r.last.hours; }),
-      .money = mean([](const RunResult& r) { return r.last.money; })};
+Answer::Spent Answering::spent(std::span<const RunResult* const> ended) {
+  const auto mean = [&](const auto& get) { return mean_of(ended, get); };
+  return Answer::Spent{.steps = *mean([](const RunResult& r) { return r.last.steps; }),
+                       .samples = *mean([](const RunResult& r) { return r.last.samples; }),
+                       .epochs = *mean([](const RunResult& r) { return r.epochs; }),
+                       .iterations = *mean([](const RunResult& r) { return r.iterations; }),
+                       .hours = mean([](const RunResult& r) { return r.last.hours; }),
+                       .money = mean([](const RunResult& r) { return r.last.money; })};
 }
 
-const Cell* Answering::baseline_of(const Cell& cell) const {
-  const auto found = std::ranges::find_if(answer_.cells, [&](const Cell& other) {
+const AnswerCell* Answering::baseline_of(const AnswerCell& cell) const {
+  const auto found = std::ranges::find_if(answer_.cells, [&](const AnswerCell& other) {
     return other.is_baseline && other.setting == cell.setting;
   });
   return found == answer_.cells.end() ? nullptr : &*found;
@@ -219,17 +206,15 @@ const Cell* Answering::baseline_of(const Cell& cell) const {
 
 void Answering::compare_with_baselines() {
   std::vector<Comparison*> family;
-  for (Cell& cell : answer_.cells) {
-    const Cell* const baseline = baseline_of(cell);
+  for (AnswerCell& cell : answer_.cells) {
+    const AnswerCell* const baseline = baseline_of(cell);
     if (cell.is_baseline || baseline == nullptr || !cell.value || !baseline->value) continue;
     cell.to_baseline = Comparison{paired_difference(values_of(cell), values_of(*baseline))};
-  }
-  for (Cell& cell : answer_.cells) {
-    if (cell.to_baseline) family.push_back(&*cell.to_baseline);
+    family.push_back(&*cell.to_baseline);
   }
   correct(family);
   answer_.comparisons = std::ssize(family);
-  for (Cell& cell : answer_.cells) {
+  for (AnswerCell& cell : answer_.cells) {
     if (cell.is_baseline) {
       cell.verdict = Verdict::baseline;
     } else if (!cell.value) {
@@ -240,16 +225,10 @@ void Answering::compare_with_baselines() {
   }
 }
 
-void Answering::compare_with_best() {
-  for (std::size_t condition = 0; condition < answer_.conditions.size(); ++condition) {
-    compare_with_best(condition);
-  }
-}
-
 void Answering::compare_with_best(std::size_t condition) {
-  std::vector<Cell*> cells;
+  std::vector<AnswerCell*> cells;
   std::int64_t all = 0;
-  for (Cell& cell : answer_.cells) {
+  for (AnswerCell& cell : answer_.cells) {
     if (cell.condition != condition) continue;
     ++all;
     if (cell.value) {
@@ -259,25 +238,26 @@ void Answering::compare_with_best(std::size_t condition) {
     }
   }
   if (all < 2 || cells.empty()) return;
-  Cell* const best = *std::ranges::min_element(cells, [&](const Cell* one, const Cell* other) {
-    return better(one->value->mean, other->value->mean);
-  });
+  AnswerCell* const best =
+      *std::ranges::min_element(cells, [&](const AnswerCell* one, const AnswerCell* other) {
+        return better(one->value->mean, other->value->mean);
+      });
   best->rank = Verdict::best;
   std::vector<Comparison*> family;
-  for (Cell* const cell : cells) {
+  for (AnswerCell* const cell : cells) {
     if (cell == best) continue;
     cell->to_best = Comparison{paired_difference(values_of(*cell), values_of(*best))};
     family.push_back(&*cell->to_best);
   }
   correct(family);
-  for (Cell* const cell : cells) {
+  for (AnswerCell* const cell : cells) {
     if (cell != best) cell->rank = verdict_of(*cell->to_best);
   }
 }
 
 void Answering::find_blindness() {
   std::vector<double> deviations;
-  for (const Cell& cell : answer_.cells) {
+  for (const AnswerCell& cell : answer_.cells) {
     if (cell.to_baseline && cell.to_baseline->p) {
       deviations.push_back(cell.to_baseline->difference.deviation);
     }
@@ -322,7 +302,7 @@ void choose_best(TuningAnswer& answer, const Measure& measure) {
 
 bool Answer::has_clock() const {
   return std::ranges::any_of(
-      cells, [](const Cell& cell) { return cell.spent && cell.spent->hours.has_value(); });
+      cells, [](const AnswerCell& cell) { return cell.spent && cell.spent->hours.has_value(); });
 }
 
 std::vector<std::string> Answer::names_of(ResultEnd end) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -23,7 +22,7 @@ namespace rubato {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Cell = Answer::Cell;
+using AnswerCell = Answer::Cell;
 using Run = Answer::Run;
 using Comparison = Answer::Comparison;
 
@@ -34,13 +33,13 @@ std::string with_interval(std::string mean, const Estimate& estimate, bool is_ac
   return fmt::format("{} ± {}", mean, value_in_words(*estimate.half_width, is_accuracy));
 }
 
-std::int64_t count_of(const Answer& answer, const Cell& cell, ResultEnd end) {
+std::int64_t count_of(const Answer& answer, const AnswerCell& cell, ResultEnd end) {
   return std::ranges::count_if(
       cell.members, [&](std::size_t member) { return answer.runs[member].result.end == end; });
 }
 
 // Examples: "73.00 ± 21.60", "5 of 5 diverged", "24.78 ± 37.04 (3 of 5 unlearned)".
-std::string result_in_words(const Answer& answer, const Cell& cell) {
+std::string result_in_words(const Answer& answer, const AnswerCell& cell) {
   std::vector<std::string> ends;
   for (const ResultEndRow& end : kResultEnds) {
     const std::int64_t count = is_lost(end.value) ? count_of(answer, cell, end.value) : 0;
@@ -53,79 +52,84 @@ std::string result_in_words(const Answer& answer, const Cell& cell) {
   return words.empty() ? value : fmt::format("{} ({})", value, words);
 }
 
-std::string difference_in_words(const Answer& answer, const Cell& cell) {
+std::string difference_in_words(const Answer& answer, const AnswerCell& cell) {
   if (!cell.to_baseline) return kNothing;
   const Estimate& difference = cell.to_baseline->difference;
   const std::string mean = value_in_words(difference.mean, answer.is_accuracy);
   return with_interval(mean.starts_with('-') ? mean : '+' + mean, difference, answer.is_accuracy);
 }
 
-std::string p_in_words(const Cell& cell) {
+std::string p_in_words(const AnswerCell& cell) {
   constexpr double kSmallest = 0.001;
   if (!cell.to_baseline || !cell.to_baseline->adjusted) return kNothing;
   const double p = *cell.to_baseline->adjusted;
   return p < kSmallest ? fmt::format("<{}", kSmallest) : fmt::format("{:.3f}", p);
 }
 
-template <std::optional<Verdict> Cell::*verdict>
-std::string verdict_in_words(const Cell& cell) {
+template <std::optional<Verdict> AnswerCell::*verdict>
+std::string verdict_in_words(const AnswerCell& cell) {
   return std::string(cell.*verdict ? name_of(*(cell.*verdict)) : kNothing);
 }
 
 // --- Values for programs ---
 
-template <class T>
-inline constexpr bool kIsOptional = false;
-template <class T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
+using column_detail::IsOptional;
 
-// Follows the members of `path` from `value`, one after the other; null if an optional on the way
-// is empty.
+// Follows the members of `path` from `value`, one after the other; the result is optional if a
+// value on the way is.
 template <class T, class... Path>
-Json json_at(const T& value, Path... path) {
-  if constexpr (kIsOptional<T>) {
-    return value ? json_at(*value, path...) : Json();
+auto value_at(const T& value, Path... path) {
+  if constexpr (IsOptional<T>::value) {
+    using Value = decltype(value_at(*value, path...));
+    using Known = typename column_detail::Unwrapped<Value>::Type;
+    return value ? std::optional<Known>(value_at(*value, path...)) : std::nullopt;
   } else if constexpr (sizeof...(Path) > 0) {
     return [&](auto first, auto... rest) {
-      return json_at(std::invoke(first, value), rest...);
+      return value_at(std::invoke(first, value), rest...);
     }(path...);
   } else if constexpr (std::is_enum_v<T>) {
-    return name_of(value);
+    return std::string(name_of(value));
   } else {
     return value;
   }
 }
 template <class... Path>
 auto at(Path... path) {
-  return [path...](const auto& row) { return json_at(row, path...); };
+  return [path...](const auto& row) { return value_at(row, path...); };
 }
 
 template <class Row>
-void append(std::vector<AnswerColumn<Row>>& columns,
-            std::initializer_list<AnswerColumn<Row>> more) {
-  columns.insert(columns.end(), more);
-}
-
-template <class Row>
-void append_labels(std::vector<AnswerColumn<Row>>& columns, const Answer& answer) {
-  for (std::size_t i = 0; i < answer.columns.size(); ++i) {
-    append<Row>(columns, {{answer.columns[i], "/" + answer.columns[i], "the value of the option",
-                           [i](const Row& row) { return Json(row.labels[i]); }}});
+class Columns {
+ public:
+  // Adds a column whose place in JSON is `json`, such as "spent/steps"; empty for one that is in
+  // CSV only. Without a help, that of the column before covers it.
+  template <class Get>
+  AnswerColumn<Row>& add(std::string name, const std::string& json, std::string help, Get get,
+                         AnswerTable table = AnswerTable::none, std::string heading = {},
+                         std::function<std::string(const Row&)> words = {}) {
+    using Value = std::invoke_result_t<Get, const Row&>;
+    const std::size_t slash = json.find('/');
+    if (help.empty()) help = columns_.back().record.info().help;
+    ColumnInfo info{.name = std::move(name),
+                    .help = std::move(help),
+                    .object = slash == std::string::npos ? "" : json.substr(0, slash),
+                    .key = json.substr(slash + 1),
+                    .null_if_none = IsOptional<Value>::value,
+                    .shown = !json.empty()};
+    return columns_.emplace_back(AnswerColumn<Row>{
+        {std::move(info), std::move(get)}, table, std::move(heading), std::move(words)});
   }
-}
-
-void append_ends(std::vector<AnswerColumn<Cell>>& columns, const Answer& answer) {
-  for (const ResultEndRow& row : kResultEnds) {
-    std::string name(row.name);
-    std::ranges::replace(name, ' ', '_');
-    const auto count = [&answer, end = row.value](const Cell& cell) {
-      return Json(count_of(answer, cell, end));
-    };
-    const char* const help =
-        row.value == kResultEnds.front().value ? "runs that ended this way" : "";
-    append<Cell>(columns, {{name, fmt::format("/ends/{}", row.name), help, count}});
+  void add_labels(const Answer& answer) {
+    for (std::size_t i = 0; i < answer.columns.size(); ++i) {
+      add(answer.columns[i], answer.columns[i], "the value of the option",
+          [i](const Row& row) { return row.labels[i]; });
+    }
   }
-}
+  [[nodiscard]] std::vector<AnswerColumn<Row>> columns() && { return std::move(columns_); }
+
+ private:
+  std::vector<AnswerColumn<Row>> columns_;
+};
 
 }  // namespace
 
@@ -139,7 +143,8 @@ std::string amount_in_words(const Json& value) {
   return number >= 1000 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
 }
 
-std::vector<AnswerColumn<Cell>> cell_columns(const Answer& answer) {
+std::vector<AnswerColumn<AnswerCell>> cell_columns(const Answer& answer) {
+  using Target = Answer::ToTarget;
   constexpr auto kResults = AnswerTable::results;
   constexpr auto kCosts = AnswerTable::costs;
   const auto clock = answer.has_clock() ? kCosts : AnswerTable::none;
@@ -148,120 +153,136 @@ std::vector<AnswerColumn<Cell>> cell_columns(const Answer& answer) {
   const std::string reach =
       fmt::format("reach {:g}{}", answer.target.value_or(0), answer.is_accuracy ? " %" : "");
 
-  std::vector<AnswerColumn<Cell>> columns;
-  append_labels(columns, answer);
-  append<Cell>(columns,
-               {{"condition", "/condition",
-                 "what a user is given and does not choose; each condition has a best cell",
-                 [&](const Cell& cell) { return Json(answer.conditions[cell.condition]); }},
-                {"baseline", "/baseline", "whether it is a baseline", at(&Cell::is_baseline)},
-                {"runs", "/runs", "how many runs it has, one for each seed", at(&Cell::runs)}});
-  append_ends(columns, answer);
-  append<Cell>(
-      columns,
-      {{"mean", "/value/mean",
-        "mean of the final test accuracies in percent, or of the test losses",
-        at(&Cell::value, &Estimate::mean), kResults,
-        answer.is_accuracy ? "accuracy %" : "test loss",
-        [&](const Cell& cell) { return result_in_words(answer, cell); }},
-       {"deviation", "/value/deviation",
-        "their standard deviation, and half of the 95 % interval of the mean",
-        at(&Cell::value, &Estimate::deviation)},
-       {"half_width", "/value/half_width", "", at(&Cell::value, &Estimate::half_width)},
-       {"rank", "/rank", "verdict against the best cell of the condition", at(&Cell::rank),
-        kResults, "rank", verdict_in_words<&Cell::rank>},
-       {"difference", "/to_baseline/mean", "mean of the differences to the baseline, seed by seed",
-        at(&Cell::to_baseline, &Comparison::difference, &Estimate::mean), kResults,
-        "to the baseline", [&](const Cell& cell) { return difference_in_words(answer, cell); }},
-       {"difference_deviation", "/to_baseline/deviation",
-        "their standard deviation, and half of the 95 % interval of the mean",
-        at(&Cell::to_baseline, &Comparison::difference, &Estimate::deviation)},
-       {"difference_half_width", "/to_baseline/half_width", "",
-        at(&Cell::to_baseline, &Comparison::difference, &Estimate::half_width)},
-       {"p", "/to_baseline/p", "p-value of the paired t-test",
-        at(&Cell::to_baseline, &Comparison::p)},
-       {"p_holm", "/to_baseline/p_holm",
-        "the same after Holm's correction for all comparisons of the answer",
-        at(&Cell::to_baseline, &Comparison::adjusted), kResults, "p (Holm)", p_in_words},
-       {"verdict", "/verdict", "verdict against the baseline", at(&Cell::verdict), kResults,
-        "verdict", verdict_in_words<&Cell::verdict>},
-       {"best_difference", "/to_best/mean",
-        "the same for the differences to the best cell of the condition, corrected within the "
-        "condition",
-        at(&Cell::to_best, &Comparison::difference, &Estimate::mean)},
-       {"best_difference_deviation", "/to_best/deviation", "",
-        at(&Cell::to_best, &Comparison::difference, &Estimate::deviation)},
-       {"best_difference_half_width", "/to_best/half_width", "",
-        at(&Cell::to_best, &Comparison::difference, &Estimate::half_width)},
-       {"best_p", "/to_best/p", "", at(&Cell::to_best, &Comparison::p)},
-       {"best_p_holm", "/to_best/p_holm", "", at(&Cell::to_best, &Comparison::adjusted)},
-       {"steps", "/spent/steps", "spent on average by the runs that have a final value",
-        at(&Cell::spent, &Answer::Spent::steps), kCosts, "steps"},
-       {"samples", "/spent/samples", "", at(&Cell::spent, &Answer::Spent::samples), kCosts,
-        "samples"},
-       {"epochs", "/spent/epochs", "", at(&Cell::spent, &Answer::Spent::epochs)},
-       {"iterations", "/spent/iterations", "the same, scale-invariant, as the rule counts them",
-        at(&Cell::spent, &Answer::Spent::iterations), kCosts, "iterations"},
-       {"batch_sizes", "/elasticity/batch_sizes",
-        "how many different batch sizes a run had, at most; the last step of an epoch does not "
-        "count",
-        at(&Cell::elasticity, &Elasticity::batch_sizes), kCosts, "batch sizes"},
-       {"least_batch", "/elasticity/least_batch", "the smallest and the largest of them",
-        at(&Cell::elasticity, &Elasticity::least_batch)},
-       {"most_batch", "/elasticity/most_batch", "", at(&Cell::elasticity, &Elasticity::most_batch)},
-       {"fewest_cores", "/elasticity/fewest_cores", "the fewest and the most cores of a step",
-        at(&Cell::elasticity, &Elasticity::fewest_cores)},
-       {"most_cores", "/elasticity/most_cores", "", at(&Cell::elasticity, &Elasticity::most_cores)},
-       {"hours", "/spent/hours", "spent on average on the virtual clock",
-        at(&Cell::spent, &Answer::Spent::hours), clock, "hours"},
-       {"money", "/spent/money", "", at(&Cell::spent, &Answer::Spent::money), clock, "money"},
-       {"reached_target", "/to_target/reached", "how many runs reached `--target`",
-        at(&Cell::to_target, &Answer::ToTarget::reached), target, reach,
-        [](const Cell& cell) {
-          return fmt::format("{} of {}", cell.to_target->reached, cell.runs);
-        }},
-       {"target_steps", "/to_target/median_steps",
-        "median of the cost of reaching it; a run that never did counts as more than any",
-        at(&Cell::to_target, &Answer::ToTarget::steps), target, "after steps"},
-       {"target_samples", "/to_target/median_samples", "",
-        at(&Cell::to_target, &Answer::ToTarget::samples)},
-       {"target_hours", "/to_target/median_hours", "",
-        at(&Cell::to_target, &Answer::ToTarget::hours), target_clock, "after hours"},
-       {"target_money", "/to_target/median_money", "",
-        at(&Cell::to_target, &Answer::ToTarget::money), target_clock, "after money"}});
-  return columns;
+  Columns<AnswerCell> columns;
+  columns.add_labels(answer);
+  columns.add("condition", "condition",
+              "what a user is given and does not choose; each condition has a best cell",
+              [&](const AnswerCell& cell) { return answer.conditions[cell.condition]; });
+  columns.add("baseline", "baseline", "whether it is a baseline", at(&AnswerCell::is_baseline));
+  columns.add("runs", "runs", "how many runs it has, one for each seed", at(&AnswerCell::runs));
+  for (const ResultEndRow& row : kResultEnds) {
+    std::string name(row.name);
+    std::ranges::replace(name, ' ', '_');
+    columns.add(
+        std::move(name), fmt::format("ends/{}", row.name), "runs that ended this way",
+        [&answer, end = row.value](const AnswerCell& cell) { return count_of(answer, cell, end); });
+  }
+  columns.add("mean", "value/mean",
+              "mean of the final test accuracies in percent, or of the test losses",
+              at(&AnswerCell::value, &Estimate::mean), kResults,
+              answer.is_accuracy ? "accuracy %" : "test loss",
+              [&](const AnswerCell& cell) { return result_in_words(answer, cell); });
+  columns.add("deviation", "value/deviation",
+              "their standard deviation, and half of the 95 % interval of the mean",
+              at(&AnswerCell::value, &Estimate::deviation));
+  columns.add("half_width", "value/half_width", "", at(&AnswerCell::value, &Estimate::half_width));
+  columns.add("rank", "rank", "verdict against the best cell of the condition",
+              at(&AnswerCell::rank), kResults, "rank", verdict_in_words<&AnswerCell::rank>);
+  columns.add(
+      "difference", "to_baseline/mean", "mean of the differences to the baseline, seed by seed",
+      at(&AnswerCell::to_baseline, &Comparison::difference, &Estimate::mean), kResults,
+      "to the baseline", [&](const AnswerCell& cell) { return difference_in_words(answer, cell); });
+  columns.add("difference_deviation", "to_baseline/deviation",
+              "their standard deviation, and half of the 95 % interval of the mean",
+              at(&AnswerCell::to_baseline, &Comparison::difference, &Estimate::deviation));
+  columns.add("difference_half_width", "to_baseline/half_width", "",
+              at(&AnswerCell::to_baseline, &Comparison::difference, &Estimate::half_width));
+  columns.add("p", "to_baseline/p", "p-value of the paired t-test",
+              at(&AnswerCell::to_baseline, &Comparison::p));
+  columns.add("p_holm", "to_baseline/p_holm",
+              "the same after Holm's correction for all comparisons of the answer",
+              at(&AnswerCell::to_baseline, &Comparison::adjusted), kResults, "p (Holm)",
+              p_in_words);
+  columns.add("verdict", "verdict", "verdict against the baseline", at(&AnswerCell::verdict),
+              kResults, "verdict", verdict_in_words<&AnswerCell::verdict>);
+  columns.add(
+      "best_difference", "to_best/mean",
+      "the same for the differences to the best cell of the condition, corrected within the "
+      "condition",
+      at(&AnswerCell::to_best, &Comparison::difference, &Estimate::mean));
+  columns.add("best_difference_deviation", "to_best/deviation", "",
+              at(&AnswerCell::to_best, &Comparison::difference, &Estimate::deviation));
+  columns.add("best_difference_half_width", "to_best/half_width", "",
+              at(&AnswerCell::to_best, &Comparison::difference, &Estimate::half_width));
+  columns.add("best_p", "to_best/p", "", at(&AnswerCell::to_best, &Comparison::p));
+  columns.add("best_p_holm", "to_best/p_holm", "", at(&AnswerCell::to_best, &Comparison::adjusted));
+  columns.add("steps", "spent/steps", "spent on average by the runs that have a final value",
+              at(&AnswerCell::spent, &Answer::Spent::steps), kCosts, "steps");
+  columns.add("samples", "spent/samples", "", at(&AnswerCell::spent, &Answer::Spent::samples),
+              kCosts, "samples");
+  columns.add("epochs", "spent/epochs", "", at(&AnswerCell::spent, &Answer::Spent::epochs));
+  columns.add("iterations", "spent/iterations",
+              "the same, scale-invariant, as the rule counts them",
+              at(&AnswerCell::spent, &Answer::Spent::iterations), kCosts, "iterations");
+  columns.add(
+      "batch_sizes", "elasticity/batch_sizes",
+      "how many different batch sizes a run had, at most; the last step of an epoch does not "
+      "count",
+      at(&AnswerCell::elasticity, &Elasticity::batch_sizes), kCosts, "batch sizes");
+  columns.add("least_batch", "elasticity/least_batch", "the smallest and the largest of them",
+              at(&AnswerCell::elasticity, &Elasticity::least_batch));
+  columns.add("most_batch", "elasticity/most_batch", "",
+              at(&AnswerCell::elasticity, &Elasticity::most_batch));
+  columns.add("fewest_cores", "elasticity/fewest_cores", "the fewest and the most cores of a step",
+              at(&AnswerCell::elasticity, &Elasticity::fewest_cores));
+  columns.add("most_cores", "elasticity/most_cores", "",
+              at(&AnswerCell::elasticity, &Elasticity::most_cores));
+  columns.add("hours", "spent/hours", "spent on average on the virtual clock",
+              at(&AnswerCell::spent, &Answer::Spent::hours), clock, "hours");
+  columns.add("money", "spent/money", "", at(&AnswerCell::spent, &Answer::Spent::money), clock,
+              "money");
+  columns.add("reached_target", "to_target/reached", "how many runs reached `--target`",
+              at(&AnswerCell::to_target, &Target::reached), target, reach,
+              [](const AnswerCell& cell) {
+                return fmt::format("{} of {}", cell.to_target->reached, cell.runs);
+              });
+  columns.add("target_steps", "to_target/median_steps",
+              "median of the cost of reaching it; a run that never did counts as more than any",
+              at(&AnswerCell::to_target, &Target::steps), target, "after steps");
+  columns.add("target_samples", "to_target/median_samples", "",
+              at(&AnswerCell::to_target, &Target::samples));
+  columns.add("target_hours", "to_target/median_hours", "",
+              at(&AnswerCell::to_target, &Target::hours), target_clock, "after hours");
+  columns.add("target_money", "to_target/median_money", "",
+              at(&AnswerCell::to_target, &Target::money), target_clock, "after money");
+  return std::move(columns).columns();
 }
 
 std::vector<AnswerColumn<Run>> run_columns(const Answer& answer) {
-  std::vector<AnswerColumn<Run>> columns{
-      {"name", "/name", "its folder in `runs/`", at(&Run::name)}};
-  append_labels(columns, answer);
-  append<Run>(
-      columns,
-      {{"seed", "/seed", "its seed", at(&Run::seed)},
-       {"baseline", "/baseline", "whether it is a run of a baseline", at(&Run::is_baseline)},
-       {"end", "/end", "how it ended", at(&Run::result, &RunResult::end)},
-       {"", "/reason", "why, in its own words, if it did not end well",
-        [](const Run& run) { return or_null(run.result.reason); }},
-       {"final", "/final", "the last test accuracy, as a share, or test loss",
-        at(&Run::result, &RunResult::final_value)},
-       {"best", "/best", "the best of all epochs", at(&Run::result, &RunResult::best_value)},
-       {"epochs", "/spent/epochs", "what it spent", at(&Run::result, &RunResult::epochs)},
-       {"steps", "/spent/steps", "", at(&Run::result, &RunResult::last, &RunPoint::steps)},
-       {"samples", "/spent/samples", "", at(&Run::result, &RunResult::last, &RunPoint::samples)},
-       {"iterations", "/spent/iterations", "the same, scale-invariant, as the rule counts them",
-        at(&Run::result, &RunResult::iterations)},
-       {"hours", "/spent/hours", "the same, on the virtual clock",
-        at(&Run::result, &RunResult::last, &RunPoint::hours)},
-       {"money", "/spent/money", "", at(&Run::result, &RunResult::last, &RunPoint::money)},
-       {"target_steps", "/to_target/steps", "what it had spent when it reached `--target`",
-        at(&Run::to_target, &RunPoint::steps)},
-       {"target_samples", "/to_target/samples", "", at(&Run::to_target, &RunPoint::samples)},
-       {"target_hours", "/to_target/hours", "", at(&Run::to_target, &RunPoint::hours)},
-       {"target_money", "/to_target/money", "", at(&Run::to_target, &RunPoint::money)},
-       {"wall_seconds", "", "how long it took on this machine",
-        at(&Run::result, &RunResult::wall_seconds)}});
-  return columns;
+  Columns<Run> columns;
+  columns.add("name", "name", "its folder in `runs/`", at(&Run::name));
+  columns.add_labels(answer);
+  columns.add("seed", "seed", "its seed", at(&Run::seed));
+  columns.add("baseline", "baseline", "whether it is a run of a baseline", at(&Run::is_baseline));
+  columns.add("end", "end", "how it ended", at(&Run::result, &RunResult::end));
+  columns
+      .add("reason", "reason", "why, in its own words, if it did not end well",
+           [](const Run& run) {
+             const std::string& reason = run.result.reason;
+             return reason.empty() ? std::nullopt : std::optional(reason);
+           })
+      .in_csv = false;
+  columns.add("final", "final", "the last test accuracy, as a share, or test loss",
+              at(&Run::result, &RunResult::final_value));
+  columns.add("best", "best", "the best of all epochs", at(&Run::result, &RunResult::best_value));
+  columns.add("epochs", "spent/epochs", "what it spent", at(&Run::result, &RunResult::epochs));
+  columns.add("steps", "spent/steps", "", at(&Run::result, &RunResult::last, &RunPoint::steps));
+  columns.add("samples", "spent/samples", "",
+              at(&Run::result, &RunResult::last, &RunPoint::samples));
+  columns.add("iterations", "spent/iterations",
+              "the same, scale-invariant, as the rule counts them",
+              at(&Run::result, &RunResult::iterations));
+  columns.add("hours", "spent/hours", "the same, on the virtual clock",
+              at(&Run::result, &RunResult::last, &RunPoint::hours));
+  columns.add("money", "spent/money", "", at(&Run::result, &RunResult::last, &RunPoint::money));
+  columns.add("target_steps", "to_target/steps", "what it had spent when it reached `--target`",
+              at(&Run::to_target, &RunPoint::steps));
+  columns.add("target_samples", "to_target/samples", "", at(&Run::to_target, &RunPoint::samples));
+  columns.add("target_hours", "to_target/hours", "", at(&Run::to_target, &RunPoint::hours));
+  columns.add("target_money", "to_target/money", "", at(&Run::to_target, &RunPoint::money));
+  columns.add("wall_seconds", "", "how long it took on this machine",
+              at(&Run::result, &RunResult::wall_seconds));
+  return std::move(columns).columns();
 }
 
 namespace {
@@ -280,11 +301,11 @@ std::string csv_of(const std::vector<AnswerColumn<Row>>& columns, const std::vec
   const auto add_line = [&](const auto& field_of) {
     std::vector<std::string> fields;
     for (const AnswerColumn<Row>& column : columns) {
-      if (!column.name.empty()) fields.push_back(field_of(column));
+      if (column.in_csv) fields.push_back(field_of(column));
     }
     text += fmt::format("{}\n", fmt::join(fields, ","));
   };
-  add_line([](const auto& column) { return csv_field(column.name); });
+  add_line([](const auto& column) { return csv_field(column.name()); });
   for (const Row& row : rows) {
     add_line([&](const auto& column) { return csv_of(column.value(row)); });
   }
@@ -297,12 +318,8 @@ Json json_of(const std::vector<AnswerColumn<Row>>& columns, const std::vector<Ro
   for (const Row& row : rows) {
     Json& object = all.emplace_back(Json::object());
     for (const AnswerColumn<Row>& column : columns) {
-      if (!column.json.empty()) object[Json::json_pointer(column.json)] = column.value(row);
-    }
-    // A part of which nothing is known is null.
-    for (Json& part : object) {
-      const auto is_null = [](const Json& value) { return value.is_null(); };
-      if (part.is_object() && std::ranges::all_of(part, is_null)) part = nullptr;
+      const ColumnInfo& info = column.record.info();
+      if (info.shown) put_cell(object, info, column.record.read(row));
     }
   }
   return all;

@@ -7,7 +7,9 @@
 
 #include "answer.hpp"
 #include "base/core/text/json.hpp"
+#include "loop/train/record_schemas.hpp"
 #include "runs/experiment/design/design.hpp"
+#include "runs/report/report_schemas.hpp"
 
 namespace rubato {
 
@@ -16,25 +18,26 @@ namespace rubato {
 enum class AnswerTable { none, results, costs };
 
 /// A column with a fact about each cell or each run. Everything that shows or writes an answer
-/// takes its columns from here. A column refers to the answer that it was made for, which must
-/// outlive it.
+/// takes its columns from here, and the schema of answer.json is checked against them. A column
+/// refers to the answer that it was made for, which must outlive it.
 template <class Row>
 struct AnswerColumn {
-  /// Name in CSV; empty for a column that is in JSON only.
-  std::string name{};
-  /// JSON pointer within the row's object, such as "/spent/steps"; empty for a column that is in
-  /// CSV only.
-  std::string json{};
-  /// Meaning and unit, as in docs/compare.md; empty if the text of the previous column covers it.
-  std::string help{};
-  /// The value for programs; null if it is not known.
-  std::function<nlohmann::ordered_json(const Row&)> value{};
+  /// Its name is that in CSV; a column that is not `shown` is in CSV only.
+  RecordColumn<Row> record;
   /// The printed table that shows it, and its heading there.
   AnswerTable table = AnswerTable::none;
   std::string heading{};
   /// Text of the cell in the printed table. Without it, the table shows amount_in_words() of the
   /// value, aligned to the right.
   std::function<std::string(const Row&)> words{};
+  /// False for a column that is in JSON only.
+  bool in_csv = true;
+
+  [[nodiscard]] const std::string& name() const { return record.info().name; }
+  /// The value for programs; null if it is not known.
+  [[nodiscard]] nlohmann::ordered_json value(const Row& row) const {
+    return json_of(record.read(row));
+  }
 };
 
 /// The columns of cells and of runs; the labels, which are the options that tell cells apart, come

@@ -15,31 +15,31 @@ namespace rubato {
 
 namespace {
 
-using Cell = Answer::Cell;
+using AnswerCell = Answer::Cell;
 using Table = AnswerDocument::Table;
 using Row = std::vector<std::string>;
 
 // The labels of the columns that tell the cells of a condition apart.
-Row keys_of(const Cell& cell, std::span<const std::size_t> keys) {
+Row keys_of(const AnswerCell& cell, std::span<const std::size_t> keys) {
   Row labels;
   for (const std::size_t key : keys) labels.push_back(cell.labels[key]);
   return labels;
 }
 
 // A table of the labels, followed by the columns of `kind`.
-Table table_of(const Answer& answer, AnswerTable kind, std::span<const Cell* const> cells,
+Table table_of(const Answer& answer, AnswerTable kind, std::span<const AnswerCell* const> cells,
                std::span<const std::size_t> keys) {
   Table table{.keys = keys.size(), .kind = kind};
   table.rows.emplace_back();
   for (const std::size_t key : keys) table.rows.front().push_back(answer.columns[key]);
-  for (const Cell* const cell : cells) table.rows.push_back(keys_of(*cell, keys));
+  for (const AnswerCell* const cell : cells) table.rows.push_back(keys_of(*cell, keys));
   table.alignment.assign(keys.size(), Column::left);
-  for (const AnswerColumn<Cell>& column : cell_columns(answer)) {
+  for (const AnswerColumn<AnswerCell>& column : cell_columns(answer)) {
     if (column.table != kind) continue;
     table.alignment.push_back(column.words ? Column::left : Column::right);
     table.rows.front().push_back(column.heading);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const Cell& cell = *cells[i];
+      const AnswerCell& cell = *cells[i];
       table.rows[i + 1].push_back(column.words ? column.words(cell)
                                                : amount_in_words(column.value(cell)));
     }
@@ -48,12 +48,12 @@ Table table_of(const Answer& answer, AnswerTable kind, std::span<const Cell* con
 }
 
 // The cells of a condition, the best first, those without a value last.
-std::vector<const Cell*> ranked(const Answer& answer, std::size_t condition) {
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : answer.cells) {
+std::vector<const AnswerCell*> ranked(const Answer& answer, std::size_t condition) {
+  std::vector<const AnswerCell*> cells;
+  for (const AnswerCell& cell : answer.cells) {
     if (cell.condition == condition) cells.push_back(&cell);
   }
-  std::ranges::stable_sort(cells, [&](const Cell* one, const Cell* other) {
+  std::ranges::stable_sort(cells, [&](const AnswerCell* one, const AnswerCell* other) {
     if (!one->value || !other->value) return one->value.has_value() && !other->value.has_value();
     const double a = one->value->mean;
     const double b = other->value->mean;
@@ -63,16 +63,18 @@ std::vector<const Cell*> ranked(const Answer& answer, std::size_t condition) {
 }
 
 // The names of the cells that have this rank.
-Row named(std::span<const Cell* const> cells, std::span<const std::size_t> keys, Verdict rank) {
+Row named(std::span<const AnswerCell* const> cells, std::span<const std::size_t> keys,
+          Verdict rank) {
   Row names;
-  for (const Cell* const cell : cells) {
+  for (const AnswerCell* const cell : cells) {
     if (cell->rank != rank) continue;
     names.push_back(fmt::to_string(fmt::join(keys_of(*cell, keys), " ")));
   }
   return names;
 }
 
-std::string best_in_words(std::span<const Cell* const> cells, std::span<const std::size_t> keys) {
+std::string best_in_words(std::span<const AnswerCell* const> cells,
+                          std::span<const std::size_t> keys) {
   const Row best = named(cells, keys, Verdict::best);
   if (best.empty()) return {};
   const std::string begin = fmt::format("Best: {}.", best.front());
@@ -87,16 +89,17 @@ std::string best_in_words(std::span<const Cell* const> cells, std::span<const st
                       : " All others that have a value are worse.");
 }
 
-std::string lost_in_words(std::span<const Cell* const> cells, std::span<const std::size_t> keys) {
+std::string lost_in_words(std::span<const AnswerCell* const> cells,
+                          std::span<const std::size_t> keys) {
   const Row lost = named(cells, keys, Verdict::lost);
   return lost.empty() ? std::string() : fmt::format("Lost: {}.", fmt::join(lost, ", "));
 }
 
 void add_tables(AnswerDocument& document, const Design& design, const Answer& answer,
                 std::size_t condition, std::span<const std::size_t> keys) {
-  const std::vector<const Cell*> cells = ranked(answer, condition);
+  const std::vector<const AnswerCell*> cells = ranked(answer, condition);
   const bool baseline =
-      std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
+      std::ranges::all_of(cells, [](const AnswerCell* cell) { return cell->is_baseline; });
   Table results = table_of(answer, AnswerTable::results, cells, keys);
   results.title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
   const std::string best = best_in_words(cells, keys);

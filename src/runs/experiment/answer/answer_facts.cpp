@@ -24,7 +24,7 @@ namespace rubato {
 
 namespace {
 
-using Cell = Answer::Cell;
+using AnswerCell = Answer::Cell;
 
 // More seeds or baselines than this are summarized instead of listed one by one.
 constexpr std::size_t kListed = 4;
@@ -65,16 +65,16 @@ std::string seeds_in_words(const std::vector<std::string>& seeds) {
 
 // "baseline: trace 128, rule constant"; if there are many, what they have in common.
 std::string baselines_in_words(const Answer& answer) {
-  std::vector<const Cell*> baselines;
-  for (const Cell& cell : answer.cells) {
+  std::vector<const AnswerCell*> baselines;
+  for (const AnswerCell& cell : answer.cells) {
     if (cell.is_baseline) baselines.push_back(&cell);
   }
-  const auto labelled = [&](const Cell& cell, std::size_t column) {
+  const auto labelled = [&](const AnswerCell& cell, std::size_t column) {
     return fmt::format("{} {}", answer.columns[column], cell.labels[column]);
   };
   if (baselines.size() <= kListed) {
     std::vector<std::string> all;
-    for (const Cell* const baseline : baselines) {
+    for (const AnswerCell* const baseline : baselines) {
       std::vector<std::string> labels;
       for (std::size_t i = 0; i < answer.columns.size(); ++i) {
         labels.push_back(labelled(*baseline, i));
@@ -86,7 +86,7 @@ std::string baselines_in_words(const Answer& answer) {
   std::vector<std::string> same;
   std::vector<std::string> different;
   for (std::size_t i = 0; i < answer.columns.size(); ++i) {
-    const bool equal = std::ranges::all_of(baselines, [&](const Cell* baseline) {
+    const bool equal = std::ranges::all_of(baselines, [&](const AnswerCell* baseline) {
       return baseline->labels[i] == baselines.front()->labels[i];
     });
     if (equal) {
@@ -142,7 +142,7 @@ std::vector<std::string> facts_of(const Design& design, const Answer& answer,
 std::string constant_in_words(const Answer& answer, std::size_t condition) {
   const auto trace = std::ranges::find(answer.columns, kTraceOption);
   std::optional<Elasticity> met;
-  for (const Cell& cell : answer.cells) {
+  for (const AnswerCell& cell : answer.cells) {
     if (cell.condition != condition) continue;
     const auto& label = cell.labels[static_cast<std::size_t>(trace - answer.columns.begin())];
     if (is_number(label) || !cell.elasticity || !cell.elasticity->is_constant()) return {};
@@ -156,13 +156,13 @@ std::string constant_in_words(const Answer& answer, std::size_t condition) {
       met->most_batch, met->most_cores, met->most_cores == 1 ? "" : "s");
 }
 
-std::string off_budget_in_words(const Design& design, std::span<const Cell* const> cells,
+std::string off_budget_in_words(const Design& design, std::span<const AnswerCell* const> cells,
                                 std::span<const std::size_t> columns) {
   const std::vector<RunBudget> limits = limits_of(design);
   if (limits.size() != 1) return {};
   const double allowed = std::stod(limits.front().amount);
   std::vector<std::string> off;
-  for (const Cell* const cell : cells) {
+  for (const AnswerCell* const cell : cells) {
     if (!cell->spent) continue;
     const auto spent = spent_of(*cell->spent, limits.front().kind);
     if (!spent || std::abs(*spent - allowed) <= kTolerance * allowed) continue;
@@ -178,11 +178,11 @@ std::string off_budget_in_words(const Design& design, std::span<const Cell* cons
 
 namespace {
 
-using Cell = Answer::Cell;
+using AnswerCell = Answer::Cell;
 using Labels = std::vector<std::string>;
 
 // Examples: "98.72 tied", "24.78, 3 lost", "4 of 5 lost".
-std::string in_short(const Answer& answer, const Cell& cell) {
+std::string in_short(const Answer& answer, const AnswerCell& cell) {
   const auto lost = std::ranges::count_if(
       cell.members, [&](std::size_t member) { return is_lost(answer.runs[member].result.end); });
   if (!cell.value) return fmt::format("{} of {} lost", lost, cell.runs);
@@ -212,7 +212,7 @@ class Overviews {
     if (conditions_.empty()) return;
     across_ = trace != conditions_.end() ? *trace : conditions_.front();
     std::erase(conditions_, across_);
-    for (const Cell& cell : answer.cells) place_of(labels_of(cell, conditions_), groups_);
+    for (const AnswerCell& cell : answer.cells) place_of(labels_of(cell, conditions_), groups_);
   }
 
   [[nodiscard]] std::vector<AnswerDocument::Table> tables() const {
@@ -229,13 +229,14 @@ class Overviews {
   // The number of conditions that have more cells than the baseline.
   [[nodiscard]] std::size_t own_conditions() const {
     std::set<std::size_t> found;
-    for (const Cell& cell : answer_.cells) {
+    for (const AnswerCell& cell : answer_.cells) {
       if (!cell.is_baseline) found.insert(cell.condition);
     }
     return found.size();
   }
 
-  [[nodiscard]] static Labels labels_of(const Cell& cell, const std::vector<std::size_t>& columns) {
+  [[nodiscard]] static Labels labels_of(const AnswerCell& cell,
+                                        const std::vector<std::size_t>& columns) {
     Labels labels;
     for (const std::size_t column : columns) labels.push_back(cell.labels[column]);
     return labels;
@@ -254,13 +255,13 @@ class Overviews {
     std::vector<Labels> columns;
     std::vector<bool> only_baseline;
     const auto each_cell = [&](const auto& take) {
-      for (const Cell& cell : answer_.cells) {
+      for (const AnswerCell& cell : answer_.cells) {
         if (labels_of(cell, conditions_) != group) continue;
         take(cell, place_of(labels_of(cell, choices_), rows),
              place_of({cell.labels[across_]}, columns));
       }
     };
-    each_cell([&](const Cell& cell, std::size_t /*row*/, std::size_t column) {
+    each_cell([&](const AnswerCell& cell, std::size_t /*row*/, std::size_t column) {
       only_baseline.resize(columns.size(), true);
       if (!cell.is_baseline) only_baseline[column] = false;
     });
@@ -276,7 +277,7 @@ class Overviews {
       table.rows.push_back(row);
       table.rows.back().resize(header.size());
     }
-    each_cell([&](const Cell& cell, std::size_t row, std::size_t column) {
+    each_cell([&](const AnswerCell& cell, std::size_t row, std::size_t column) {
       table.rows[row + 1][choices_.size() + column] = in_short(answer_, cell);
     });
     return table;

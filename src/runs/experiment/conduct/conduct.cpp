@@ -1,9 +1,12 @@
 #include "conduct.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <optional>
 #include <set>
-#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,7 +29,37 @@ namespace rubato {
 
 namespace {
 
-// The runs of a stage, which are executed together.
+// The runs of a stage, of which each has a result and a measure.
+struct RunsOfStage {
+  std::vector<RunResult> results;
+  std::vector<Measure> measures;
+};
+
+// Brings runs to an end, or reads those that have ended: the runs that tune if there is no plan, or
+// those of the plan. Returns nothing if the experiment cannot continue.
+using TakeRuns = std::function<std::optional<RunsOfStage>(const std::vector<PlannedRun>& runs,
+                                                          const ExperimentPlan* plan)>;
+
+// Evaluates the runs of a design, stage by stage.
+Conducted evaluated(const Design& design, const TakeRuns& take) {
+  Conducted conducted;
+  if (design.tuning) {
+    const std::vector<TuningCell> cells = tuning_of(design);
+    std::vector<PlannedRun> runs;
+    for (const TuningCell& cell : cells) std::ranges::copy(cell.runs, std::back_inserter(runs));
+    const auto taken = take(runs, nullptr);
+    if (!taken) return conducted;
+    conducted.tuning =
+        tuning_answer(design, cells, plan_of(design).settings, taken->results, taken->measures);
+  }
+  const ExperimentPlan plan = plan_of(design, taken_of(conducted.tuning));
+  if (const auto taken = take(plan.runs, &plan)) {
+    conducted.answer = answer_of(plan, taken->results, taken->measures, design.target);
+  }
+  return conducted;
+}
+
+// Executes the runs of a stage together.
 class Stage final : public PoolObserver {
  public:
   Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> runs, DataFacts& facts,
@@ -57,22 +90,21 @@ class Stage final : public PoolObserver {
     view_.on_stage_end();
   }
 
-  [[nodiscard]] std::vector<RunResult> results() const {
-    std::vector<RunResult> results;
-    for (std::size_t i = 0; i < runs_.size(); ++i) results.push_back(result(i));
-    return results;
+  [[nodiscard]] RunsOfStage results() && {
+    RunsOfStage all{.results = {}, .measures = std::move(measures_)};
+    for (const RunTask& task : tasks_) {
+      all.results.push_back(result_of(task.files, all.measures[all.results.size()]));
+    }
+    return all;
   }
   [[nodiscard]] std::int64_t missing() const { return missing_; }
   [[nodiscard]] const std::vector<Measure>& measures() const { return measures_; }
 
   void on_start(const RunTask& task) override { view_.on_start(task.name); }
   void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) override {
-    if (end == TaskEnd::missing) {
-      ++missing_;
-      view_.on_missing(task.name, why);
-      return;
-    }
-    const RunResult result = this->result(static_cast<std::size_t>(&task - tasks_.data()));
+    const RunResult result = end == TaskEnd::missing
+                                 ? RunResult{.end = ResultEnd::missing, .reason = why}
+                                 : this->result(static_cast<std::size_t>(&task - tasks_.data()));
     if (result.end == ResultEnd::missing) {
       ++missing_;
       view_.on_missing(task.name, result.reason);
@@ -95,39 +127,24 @@ class Stage final : public PoolObserver {
   std::int64_t missing_ = 0;
 };
 
-bool is_stopped(const PoolOptions& options) {
-  return options.stopping && options.stopping();
-}
-
-// Returns false if it was stopped, or if a run is missing.
-bool tune(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
-          const PoolOptions& options, ExperimentView& view, Conducted& conducted) {
-  const std::vector<TuningCell> cells = tuning_of(design);
-  std::vector<PlannedRun> runs;
-  for (const TuningCell& cell : cells) runs.insert(runs.end(), cell.runs.begin(), cell.runs.end());
-  Stage stage(folder, true, std::move(runs), facts, view);
-  stage.work(fmt::format("tuning {}", design.tuning->option), options);
-  conducted.missing += stage.missing();
-  if (is_stopped(options) || stage.missing() > 0) return false;
-  conducted.tuning =
-      tuning_answer(design, cells, plan_of(design).settings, stage.results(), stage.measures());
-  return true;
-}
-
 }  // namespace
 
 Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
                   const PoolOptions& options, ExperimentView& view) {
-  Conducted conducted;
-  if (design.tuning && !tune(design, folder, facts, options, view, conducted)) return conducted;
-  const ExperimentPlan plan = plan_of(design, taken_of(conducted.tuning));
-  Stage stage(folder, false, plan.runs, facts, view);
-  write_tensorboard_columns(folder, plan, design.tuning ? design.tuning->option : std::string(),
-                            stage.measures().front());
-  stage.work("runs", options);
-  conducted.missing += stage.missing();
-  if (is_stopped(options)) return conducted;
-  conducted.answer = answer_of(plan, stage.results(), stage.measures(), design.target);
+  const std::string tuned = design.tuning ? design.tuning->option : std::string();
+  std::int64_t missing = 0;
+  const auto train = [&](const std::vector<PlannedRun>& runs,
+                         const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    Stage stage(folder, plan == nullptr, runs, facts, view);
+    if (plan != nullptr) write_tensorboard_columns(folder, *plan, tuned, stage.measures().front());
+    stage.work(plan == nullptr ? fmt::format("tuning {}", tuned) : "runs", options);
+    missing += stage.missing();
+    const bool is_stopped = options.stopping && options.stopping();
+    if (is_stopped || (plan == nullptr && missing > 0)) return std::nullopt;
+    return std::move(stage).results();
+  };
+  Conducted conducted = evaluated(design, train);
+  conducted.missing = missing;
   return conducted;
 }
 
@@ -139,41 +156,6 @@ void write_answer(const ExperimentFolder& folder, const Design& design,
   folder.write("runs.csv", runs_csv(answer));
   folder.write(kAnswerFile, to_json(design, answer, conducted.tuning));
 }
-
-namespace {
-
-struct RecordedRuns {
-  std::vector<RunResult> results;
-  std::vector<Measure> measures;
-};
-
-RecordedRuns read_runs(const std::filesystem::path& folder, std::span<const PlannedRun> runs,
-                       bool tuning, DataFacts& facts) {
-  RecordedRuns read;
-  for (const PlannedRun& run : runs) {
-    read.measures.push_back(facts.measure_of(run.configuration));
-    read.results.push_back(result_of(files_of(folder, run.name, tuning), read.measures.back()));
-  }
-  return read;
-}
-
-std::vector<TuningAnswer> read_tuning(const std::filesystem::path& folder, const Design& design,
-                                      DataFacts& facts) {
-  const std::vector<TuningCell> cells = tuning_of(design);
-  std::vector<PlannedRun> runs;
-  for (const TuningCell& cell : cells) runs.insert(runs.end(), cell.runs.begin(), cell.runs.end());
-  const RecordedRuns read = read_runs(folder, runs, /*tuning=*/true, facts);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (read.results[i].end != ResultEnd::missing) continue;
-    throw Error(fmt::format(
-        "{}: the run {}, which tunes {}, has not ended; accepted: the experiment after rubato "
-        "compare --resume {}",
-        folder.string(), runs[i].name, design.tuning->option, shell_quoted(folder.string())));
-  }
-  return tuning_answer(design, cells, plan_of(design).settings, read.results, read.measures);
-}
-
-}  // namespace
 
 RunResult result_of(const RunFiles& files, const Measure& measure) {
   switch (state_of(files)) {
@@ -210,10 +192,23 @@ bool has_answer(const std::filesystem::path& folder) {
 RecordedExperiment read_experiment(const std::filesystem::path& folder) {
   RecordedExperiment read{.design = read_design(folder / kDesignFile).design, .answer = {}};
   DataFacts facts;
-  if (read.design.tuning) read.tuning = read_tuning(folder, read.design, facts);
-  const ExperimentPlan plan = plan_of(read.design, taken_of(read.tuning));
-  const auto [results, measures] = read_runs(folder, plan.runs, /*tuning=*/false, facts);
-  read.answer = answer_of(plan, results, measures, read.design.target);
+  const auto read_runs = [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
+    RunsOfStage found;
+    for (const PlannedRun& run : runs) {
+      found.measures.push_back(facts.measure_of(run.configuration));
+      found.results.push_back(
+          result_of(files_of(folder, run.name, plan == nullptr), found.measures.back()));
+      if (plan != nullptr || found.results.back().end != ResultEnd::missing) continue;
+      throw Error(fmt::format(
+          "{}: the run {}, which tunes {}, has not ended; accepted: the experiment after rubato "
+          "compare --resume {}",
+          folder.string(), run.name, read.design.tuning->option, shell_quoted(folder.string())));
+    }
+    return std::optional(std::move(found));
+  };
+  Conducted conducted = evaluated(read.design, read_runs);
+  read.tuning = std::move(conducted.tuning);
+  read.answer = *std::move(conducted.answer);
   return read;
 }
 

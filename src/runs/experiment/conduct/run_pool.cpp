@@ -243,7 +243,7 @@ class RunPool {
                   double seconds) {
     const fs::path before = fs::path(task.files.failed).replace_extension(".crashed");
     std::error_code ignored;
-    if (!fs::exists(before, ignored)) {
+    if (!is_there(before)) {
       write_file(before, how + "\n");
       observer_.on_end(task, TaskEnd::missing, seconds, how);
       return;

@@ -83,17 +83,6 @@ void require_different(const std::vector<std::string>& values) {
   }
 }
 
-// Splits NAME=VALUE into the option of that name and the text of its value.
-std::pair<const RunOption*, std::string> option_and_rest(const std::string& text,
-                                                         std::string_view example) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw Error(
-        fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as {}", text, example));
-  }
-  return {&run_option(text.substr(0, equals)), text.substr(equals + 1)};
-}
-
 }  // namespace
 
 RunConfiguration Design::default_base() {
@@ -150,16 +139,21 @@ bool is_axis(const Design& design, std::string_view option) {
 
 Tuning parse_tuning(const std::string& text, const Extensions& own) {
   constexpr std::string_view kExample = "lr=0.01,0.02,0.05";
-  const auto [option, rest] = option_and_rest(text, kExample);
-  if (option->is_compared || option->name == kSeedOption) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
     throw Error(
-        fmt::format("{} is not tuned but compared; accepted: such as {}", option->name, kExample));
+        fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as {}", text, kExample));
   }
-  Tuning tuning{.option = option->name, .values = list_values(*option, rest, own)};
+  const RunOption& option = run_option(text.substr(0, equals));
+  if (option.is_compared || option.name == kSeedOption) {
+    throw Error(
+        fmt::format("{} is not tuned but compared; accepted: such as {}", option.name, kExample));
+  }
+  Tuning tuning{.option = option.name, .values = list_values(option, text.substr(equals + 1), own)};
   require_different(tuning.values);
   if (tuning.values.size() < 2) {
-    throw Error(fmt::format("{} has one value only; accepted: several, such as {}", option->name,
-                            kExample));
+    throw Error(
+        fmt::format("{} has one value only; accepted: several, such as {}", option.name, kExample));
   }
   return tuning;
 }

@@ -104,10 +104,11 @@ class Numbering {
   std::vector<std::string> texts_;
 };
 
-// The baseline has constant resources: the batch size that the learning rate is meant for.
-void set_default_baseline(RunConfiguration& configuration) {
-  configuration.trace = fmt::to_string(configuration.reference_batch);
-  configuration.rule = "constant";
+// The beginning of the names of runs with this setting.
+std::string prefix_of(const Combination& setting) {
+  std::string name;
+  for (const AxisValue& value : setting) name += named_slug(value) + "_";
+  return name;
 }
 
 // Builds the runs of a design.
@@ -130,7 +131,10 @@ class Planning {
   void add_cell(PlannedCell cell, const std::string& name, const RunConfiguration& configuration);
   [[nodiscard]] std::vector<std::string> labels_of_baseline(const RunConfiguration& configuration,
                                                             const Combination& setting) const;
-  [[nodiscard]] std::vector<Axis> setting_axes() const;
+  [[nodiscard]] std::vector<Combination> settings() const;
+  [[nodiscard]] std::size_t number_of(const Combination& setting) {
+    return settings_.number_of(words_of(setting));
+  }
 
   const Design& design_;
   const std::vector<std::string>& tuned_;
@@ -142,17 +146,17 @@ class Planning {
   ExperimentPlan plan_;
 };
 
-std::vector<Axis> Planning::setting_axes() const {
+std::vector<Combination> Planning::settings() const {
   std::vector<Axis> axes = columns_;
   std::erase_if(axes, [](const Axis& axis) { return run_option(axis.option).is_compared; });
-  return axes;
+  return product_of(axes);
 }
 
 RunConfiguration Planning::configured(const Combination& combination) {
   RunConfiguration configuration = design_.base;
   set(configuration, combination);
   apply_budget(design_.budget, configuration);
-  const std::size_t setting = settings_.number_of(words_of(setting_of(combination)));
+  const std::size_t setting = number_of(setting_of(combination));
   if (design_.tuning && setting < tuned_.size()) {
     run_option(design_.tuning->option).set(configuration, tuned_[setting]);
   }
@@ -161,7 +165,9 @@ RunConfiguration Planning::configured(const Combination& combination) {
 
 RunConfiguration Planning::baseline(const Combination& setting) {
   RunConfiguration configuration = configured(setting);
-  set_default_baseline(configuration);
+  // The baseline has constant resources: the batch size that the learning rate is meant for.
+  configuration.trace = fmt::to_string(configuration.reference_batch);
+  configuration.rule = "constant";
   for (const auto& [name, value] : design_.baseline) run_option(name).set(configuration, value);
   // Availability of devices has no meaning for a trace that is given in steps.
   if (std::ranges::none_of(design_.baseline,
@@ -193,6 +199,12 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
 
 void Planning::add_cell(PlannedCell cell, const std::string& name,
                         const RunConfiguration& configuration) {
+  std::vector<std::string> given;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!is_condition(columns_[i].option)) continue;
+    given.push_back(fmt::format("{} {}", columns_[i].option, cell.labels[i]));
+  }
+  cell.condition = conditions_.number_of(fmt::to_string(fmt::join(given, ", ")));
   for (const std::string& seed : seeds_) {
     cell.runs.push_back(plan_.runs.size());
     plan_.runs.push_back(run(name, configuration, seed));
@@ -213,43 +225,32 @@ std::vector<std::string> Planning::labels_of_baseline(const RunConfiguration& co
 }
 
 ExperimentPlan Planning::plan() && {
-  std::vector<RunConfiguration> baselines;
-  std::vector<std::string> names;
-  std::vector<Combination> settings;
-  for (const Combination& setting : product_of(setting_axes())) {
-    baselines.push_back(baseline(setting));
-    settings.push_back(setting);
-    std::string name;
-    for (const AxisValue& value : setting) name += named_slug(value) + "_";
-    names.push_back(name + "baseline");
-  }
-  std::vector<bool> found(baselines.size());
+  struct Baseline {
+    Combination setting;
+    RunConfiguration configuration;
+    bool is_in_design = false;
+  };
+  std::vector<Baseline> baselines;
+  for (const Combination& setting : settings()) baselines.push_back({setting, baseline(setting)});
   for (const Combination& combination : product_of(columns_)) {
     const RunConfiguration configuration = configured(combination);
-    Combination given = combination;
-    std::erase_if(given, [](const AxisValue& value) { return !is_condition(value.option); });
-    PlannedCell cell{.condition = conditions_.number_of(words_of(given)),
-                     .setting = settings_.number_of(words_of(setting_of(combination)))};
+    PlannedCell cell{.setting = number_of(setting_of(combination))};
     std::vector<std::string> parts;
     for (const AxisValue& value : combination) {
       cell.labels.push_back(value.label);
       parts.push_back(named_slug(value));
     }
-    cell.is_baseline = configuration == baselines[cell.setting];
-    if (cell.is_baseline) found[cell.setting] = true;
+    Baseline& own = baselines[cell.setting];
+    cell.is_baseline = configuration == own.configuration;
+    own.is_in_design = own.is_in_design || cell.is_baseline;
     add_cell(std::move(cell), fmt::to_string(fmt::join(parts, "_")), configuration);
   }
   for (std::size_t i = 0; i < baselines.size(); ++i) {
-    if (found[i]) continue;
-    PlannedCell cell{
-        .labels = labels_of_baseline(baselines[i], settings[i]), .setting = i, .is_baseline = true};
-    std::vector<std::string> words;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (!is_condition(columns_[c].option)) continue;
-      words.push_back(fmt::format("{} {}", columns_[c].option, cell.labels[c]));
-    }
-    cell.condition = conditions_.number_of(fmt::to_string(fmt::join(words, ", ")));
-    add_cell(std::move(cell), names[i], baselines[i]);
+    const auto& [setting, configuration, is_in_design] = baselines[i];
+    if (is_in_design) continue;
+    add_cell(
+        {.labels = labels_of_baseline(configuration, setting), .setting = i, .is_baseline = true},
+        prefix_of(setting) + "baseline", configuration);
   }
   std::ranges::stable_sort(plan_.cells, {}, &PlannedCell::condition);
   for (const Axis& column : columns_) plan_.columns.push_back(column.option);
@@ -264,15 +265,12 @@ std::vector<TuningCell> Planning::tuning() && {
   const RunOption& option = run_option(design_.tuning->option);
   const auto seeds =
       std::min<std::size_t>(seeds_.size(), static_cast<std::size_t>(design_.tuning_seeds));
-  for (const Combination& setting : product_of(setting_axes())) {
+  for (const Combination& setting : settings()) {
     RunConfiguration configuration = baseline(setting);
-    std::string name;
-    for (const AxisValue& value : setting) name += named_slug(value) + "_";
     for (const std::string& value : design_.tuning->values) {
       option.set(configuration, value);
-      TuningCell cell{
-          .setting = settings_.number_of(words_of(setting)), .value = value, .runs = {}};
-      const std::string own = name + slug(fmt::format("{}-{}", option.name, value));
+      TuningCell cell{.setting = number_of(setting), .value = value, .runs = {}};
+      const std::string own = prefix_of(setting) + slug(fmt::format("{}-{}", option.name, value));
       for (std::size_t i = 0; i < seeds; ++i) {
         cell.runs.push_back(run(own, configuration, seeds_[i]));
       }
