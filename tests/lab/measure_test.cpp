@@ -223,10 +223,5 @@ TEST(EntrantsDeathTest, AreCheckedInEveryRound) {
   }
 }
 
-TEST(Measure, TheClockGoesForward) {
-  const double before = steady_seconds();
-  EXPECT_GE(steady_seconds(), before);
-}
-
 }  // namespace
 }  // namespace rubato::lab

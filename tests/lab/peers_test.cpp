@@ -1,5 +1,6 @@
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -74,18 +75,13 @@ TEST(PeerRuns, CountFromTheLastArrivalAfterTwoThatDoNotCount) {
   EXPECT_THAT(runs.seconds(), ElementsAre(0.25, 0.5, 0.125, 0.75));
 }
 
-TEST(PeerRuns, AreTwoHoweverLongTheyTake) {
-  PeerRuns runs({.seconds = 1, .ranks = 2});
-  int count = 0;
-  for (; runs.more(); ++count) runs.add(64);
-  EXPECT_EQ(count, 2 + 2);
-}
-
-TEST(PeerRuns, GoOnForAsLongAsAskedFor) {
-  PeerRuns runs({.seconds = 4, .ranks = 2});
-  int count = 0;
-  for (; runs.more(); ++count) runs.add(0.25);
-  EXPECT_EQ(count, 2 + 16);
+TEST(PeerRuns, GoOnForAsLongAsAskedForButAreTwoAtLeast) {
+  for (const auto& [seconds, each, expected] : {std::tuple(1.0, 64.0, 2), {4.0, 0.25, 16}}) {
+    PeerRuns runs({.seconds = seconds, .ranks = 2});
+    int count = 0;
+    for (; runs.more(); ++count) runs.add(each);
+    EXPECT_EQ(count, 2 + expected);
+  }
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/file.hpp"
+#include "run/runs.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -54,8 +55,7 @@ TEST_P(BatchPolicyOfRun, DecidesAndSaysWhy) {
   const test::TempFolder temp;
   const fs::path folder = temp.path() / "run";
   const RunConfiguration configuration = adaptive_run(GetParam().batch, GetParam().clock);
-  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
-  ASSERT_EQ(run.execute().end, RunEnd::completed);
+  ASSERT_EQ(test::outcome_of(configuration, RunLocation::create(folder)).end, RunEnd::completed);
   std::istringstream lines(read_file(folder / "metrics.jsonl"));
   std::set<std::int64_t> batches;
   int explained = 0;
@@ -74,20 +74,13 @@ TEST_P(BatchPolicyOfRun, DecidesAndSaysWhy) {
 
 TEST_P(BatchPolicyOfRun, GoesOnToTheSameBits) {
   const RunConfiguration configuration = adaptive_run(GetParam().batch, GetParam().clock);
-  rubato::Run whole(configuration, dense_workload(configuration));
-  const std::string expected = whole.execute().summary.value().weights_sha256;
+  const std::string expected = test::outcome_of(configuration).summary.value().weights_sha256;
 
-  class PauseThere final : public Observer {
-   public:
-    void between_steps(Training& training) override {
-      if (training.result().steps == 11) training.pause();
-    }
-  };
   const test::TempFolder temp;
   const fs::path folder = temp.path() / "run";
   {
     rubato::Run first(configuration, dense_workload(configuration), RunLocation::create(folder));
-    first.trainer().add_observer<PauseThere>();
+    first.trainer().add_observer<test::PauseAfter>(11);
     ASSERT_EQ(first.execute().end, RunEnd::paused);
     first.write_checkpoint();
   }

@@ -15,6 +15,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/file.hpp"
+#include "run/runs.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -57,8 +58,7 @@ RunConfiguration with_own() {
 }
 
 RunSummary trained(const RunConfiguration& configuration, RunLocation location = {}) {
-  rubato::Run run(configuration, dense_workload(configuration), std::move(location));
-  return run.execute().summary.value();
+  return test::outcome_of(configuration, std::move(location)).summary.value();
 }
 
 TEST(Extensions, ReachARun) {

@@ -55,33 +55,22 @@ TEST(RunRecord, KnowsTheFilesOfTheRunByTheirContent) {
 
 TEST(KernelRecord, SaysWhatDiffers) {
   const test::NoTraining training;
-  const auto difference = [&](const std::string& before, const std::string& now) {
-    State state;
-    if (!before.empty()) state = state_of(KernelRecord(before), training);
-    KernelRecord record(now);
-    load_state(record, state, training);
+  const auto difference = [&](const State& before, const std::string& kernels,
+                              const std::string& libtorch) {
+    KernelRecord record(kernels, libtorch);
+    load_state(record, before, training);
     return record.difference();
   };
-  EXPECT_EQ(difference("Eigen avx2", "Eigen avx2"), "");
-  EXPECT_EQ(difference("", "Eigen avx2"), "") << "a checkpoint from before they were said";
-  EXPECT_THAT(difference("Eigen avx2", "Eigen sse"),
-              testing::StartsWith("the run was computed with Eigen avx2\nand continues with Eigen "
-                                  "sse: its bits may differ"));
-}
-
-TEST(KernelRecord, SaysThatLibtorchDiffers) {
-  const test::NoTraining training;
-  const auto difference = [&](const std::string& before, const std::string& now) {
-    const State state = state_of(KernelRecord("ATen AVX2", before), training);
-    KernelRecord record("ATen AVX2", now);
-    load_state(record, state, training);
-    return record.difference();
-  };
-  EXPECT_EQ(difference("2.6.0", "2.6.0"), "");
+  const State before = state_of(KernelRecord("ATen AVX2", "1.13.1"), training);
+  EXPECT_EQ(difference(before, "ATen AVX2", "1.13.1"), "");
+  EXPECT_EQ(difference(State(), "ATen AVX2", ""), "") << "a checkpoint from before they were said";
+  EXPECT_THAT(difference(before, "ATen SSE", "1.13.1"),
+              testing::StartsWith("the run was computed with ATen AVX2\nand continues with ATen "
+                                  "SSE: its bits may differ"));
   EXPECT_EQ(
-      difference("1.13.1", "2.6.0"),
-      "the run was computed with libtorch 1.13.1\nand continues with libtorch 2.6.0: its bits may "
-      "differ from those of a run that was not interrupted");
+      difference(before, "ATen AVX2", "2.6.0"),
+      "the run was computed with libtorch 1.13.1\nand continues with libtorch 2.6.0: its bits "
+      "may differ from those of a run that was not interrupted");
 }
 
 }  // namespace

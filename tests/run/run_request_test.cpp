@@ -19,34 +19,22 @@ std::string error_with(const std::filesystem::path& folder) {
   return test::error_of([&] { check_run_folder(folder); });
 }
 
-TEST(RunFolder, MayNotExist) {
+TEST(RunFolder, MayNotExistNorLieInAFile) {
   const test::TempFolder folder;
   const auto file = folder.write("file", "");
   const auto link = folder.path() / "link";
   std::filesystem::create_symlink("nowhere", link);
+  const std::string accepted = "; accepted: a folder that does not exist yet";
   for (const auto& path : {folder.path(), file, link}) {
-    EXPECT_EQ(error_with(path), "--out: '" + path.string() +
-                                    "' exists already; accepted: a folder that does not exist yet");
+    EXPECT_EQ(error_with(path), "--out: '" + path.string() + "' exists already" + accepted);
   }
-}
-
-TEST(RunFolder, MayLieInFoldersThatDoNotExistEither) {
-  const test::TempFolder folder;
+  EXPECT_EQ(error_with(file / "a" / "b"), "--out: cannot make '" + (file / "a" / "b").string() +
+                                              "', '" + file.string() + "' is not a folder" +
+                                              accepted);
+  EXPECT_EQ(error_with(""), "--out: '' is empty" + accepted);
   EXPECT_EQ(error_with(folder.path() / "a"), "no error");
   EXPECT_EQ(error_with(folder.path() / "a" / "b" / "c/"), "no error");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "a"));
-}
-
-TEST(RunFolder, MayNotLieInAFile) {
-  const test::TempFolder folder;
-  const auto file = folder.write("file", "");
-  EXPECT_EQ(error_with(file / "a" / "b"),
-            "--out: cannot make '" + (file / "a" / "b").string() + "', '" + file.string() +
-                "' is not a folder; accepted: a folder that does not exist yet");
-}
-
-TEST(RunFolder, HasAName) {
-  EXPECT_EQ(error_with(""), "--out: '' is empty; accepted: a folder that does not exist yet");
 }
 
 TEST(RunFolder, MayNotLieWhereNothingMayBeWritten) {
@@ -56,20 +44,15 @@ TEST(RunFolder, MayNotLieWhereNothingMayBeWritten) {
   EXPECT_THAT(error_with(folder.path() / "a"), testing::HasSubstr("may not be written to"));
 }
 
-TEST(RunFolder, IsNamedAfterTheTime) {
-  const std::chrono::system_clock::time_point time{std::chrono::seconds(1'717'156'805)};
-  EXPECT_EQ(default_run_folder(time), "runs/2024-05-31T12-00-05Z");
-}
-
-TEST(RunFolder, IsNumberedWithinASecond) {
+TEST(RunFolder, IsNamedAfterTheTimeAndNumberedWithinASecond) {
   const test::TempFolder folder;
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   const std::chrono::system_clock::time_point time{std::chrono::seconds(1'717'156'805)};
-  std::filesystem::create_directories(default_run_folder(time));
-  EXPECT_EQ(default_run_folder(time), "runs/2024-05-31T12-00-05Z-2");
-  std::filesystem::create_directories(default_run_folder(time));
-  EXPECT_EQ(default_run_folder(time), "runs/2024-05-31T12-00-05Z-3");
+  for (const char* const name : {"", "-2", "-3"}) {
+    EXPECT_EQ(default_run_folder(time), std::string("runs/2024-05-31T12-00-05Z") + name);
+    std::filesystem::create_directories(default_run_folder(time));
+  }
   std::filesystem::current_path(before);
 }
 

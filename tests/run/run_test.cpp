@@ -21,6 +21,7 @@
 
 #include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
+#include "run/runs.hpp"
 #include "runs/run/resumption.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
@@ -31,6 +32,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using test::outcome_of;
+using test::PauseAfter;
+
 // 3 epochs of 8 steps.
 RunConfiguration small() {
   return {.model = "quadratic:dim=5,samples=512",
@@ -40,18 +44,6 @@ RunConfiguration small() {
           .threads = 2,
           .checkpoint_every = "5steps"};
 }
-
-// Pauses after so many steps in all.
-class PauseAfter final : public Observer {
- public:
-  explicit PauseAfter(std::int64_t steps) : steps_(steps) {}
-  void between_steps(Training& training) override {
-    if (training.result().steps == steps_) training.pause();
-  }
-
- private:
-  std::int64_t steps_;
-};
 
 // Stops the run for now after so many steps in all.
 class StopForNowAfter final : public Observer {
@@ -69,8 +61,7 @@ class StopForNowAfter final : public Observer {
 };
 
 std::string weights_of(const RunConfiguration& configuration) {
-  rubato::Run run(configuration, dense_workload(configuration));
-  return run.execute().summary.value().weights_sha256;
+  return outcome_of(configuration).summary.value().weights_sha256;
 }
 
 std::int64_t lines_of(const fs::path& file) {
@@ -78,28 +69,32 @@ std::int64_t lines_of(const fs::path& file) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
-TEST(Run, LeavesAFolderThatSaysAllOfIt) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  const RunConfiguration configuration = small();
-  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+class RunTest : public testing::Test {
+ protected:
+  const test::TempFolder temp_;
+  const fs::path folder_ = temp_.path() / "run";
+  RunConfiguration configuration_ = small();
+};
+
+TEST_F(RunTest, LeavesAFolderThatSaysAllOfIt) {
+  rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
   const RunOutcome outcome = run.execute();
   ASSERT_EQ(outcome.end, RunEnd::completed);
   EXPECT_EQ(outcome.summary->result.steps, 24);
 
-  const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
+  const auto summary = nlohmann::json::parse(read_file(folder_ / "summary.json"));
   EXPECT_EQ(summary.at("engine"), "eigen");
   EXPECT_EQ(summary.at("steps"), 24);
   EXPECT_EQ(summary.at("final_test_accuracy"), nullptr);
-  EXPECT_EQ(summary.at("weights_sha256"), weights_of(configuration));
+  EXPECT_EQ(summary.at("weights_sha256"), weights_of(configuration_));
   EXPECT_TRUE(summary.at("versions").contains("eigen"));
   EXPECT_FALSE(summary.at("kernels").contains("openblas_by_itself")) << "there is none";
-  EXPECT_EQ(lines_of(folder / "metrics.jsonl"), 24 + 3);
-  EXPECT_EQ(summary.at("metrics_sha256"), Sha256::hex_of(read_file(folder / "metrics.jsonl")));
-  EXPECT_TRUE(fs::exists(folder / "checkpoints" / "step-24.safetensors"));
+  EXPECT_EQ(lines_of(folder_ / "metrics.jsonl"), 24 + 3);
+  EXPECT_EQ(summary.at("metrics_sha256"), Sha256::hex_of(read_file(folder_ / "metrics.jsonl")));
+  EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "step-24.safetensors"));
 
   // The weights, for every reader of safetensors.
-  const State weights = read_state(folder / "weights.safetensors");
+  const State weights = read_state(folder_ / "weights.safetensors");
   const auto trained = run.trainer().parameters().front().values<float>();
   EXPECT_EQ(weights.values<float>("parameters"), std::vector(trained.begin(), trained.end()));
 }
@@ -112,14 +107,11 @@ std::multiset<std::string> names_in(const fs::path& timeline) {
   return names;
 }
 
-TEST(Run, WritesATimelineOfTheStepsThatAreAskedFor) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  RunConfiguration configuration = small();
-  configuration.timeline = "steps=4..6";
-  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+TEST_F(RunTest, WritesATimelineOfTheStepsThatAreAskedFor) {
+  configuration_.timeline = "steps=4..6";
+  rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
   EXPECT_EQ(run.execute().summary->weights_sha256, weights_of(small()));
-  const auto names = names_in(folder / "timeline.json");
+  const auto names = names_in(folder_ / "timeline.json");
   EXPECT_EQ(names.count("step 3") + names.count("step 7"), 0U);
   for (const char* const step : {"step 4", "step 5", "step 6"}) EXPECT_EQ(names.count(step), 1U);
   // After step 6.
@@ -127,30 +119,26 @@ TEST(Run, WritesATimelineOfTheStepsThatAreAskedFor) {
 }
 
 // What ends a training is in its timeline, and what goes on with it has one of its own.
-TEST(Run, WritesATimelineOfATrainingThatFails) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  RunConfiguration configuration = small();
-  configuration.timeline = "all";
+TEST_F(RunTest, WritesATimelineOfATrainingThatFails) {
+  configuration_.timeline = "all";
   {
-    rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+    rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
     run.trainer().add_observer<test::Recorder>([](Training&, const StepRecord& step) {
       if (step.plan.index.value() == 7) throw Error("no power");
     });
     EXPECT_EQ(test::error_of([&] { run.execute(); }), "no power");
   }
-  EXPECT_EQ(names_in(folder / "timeline.json").count("step 8"), 1U);
-  rubato::Run run(configuration, dense_workload(configuration),
-                  RunLocation::resume(folder, configuration));
+  EXPECT_EQ(names_in(folder_ / "timeline.json").count("step 8"), 1U);
+  rubato::Run run(configuration_, dense_workload(configuration_),
+                  RunLocation::resume(folder_, configuration_));
   EXPECT_EQ(run.execute().end, RunEnd::completed);
-  const auto names = names_in(folder / "timeline-2.json");
+  const auto names = names_in(folder_ / "timeline-2.json");
   EXPECT_EQ(names.count("step 5"), 0U);
   EXPECT_EQ(names.count("step 6") + names.count("step 24"), 2U);
 }
 
-TEST(Run, WritesNothingWhereItIsNowhere) {
-  const RunConfiguration configuration = small();
-  rubato::Run run(configuration, dense_workload(configuration));
+TEST_F(RunTest, WritesNothingWhereItIsNowhere) {
+  rubato::Run run(configuration_, dense_workload(configuration_));
   EXPECT_EQ(run.execute().end, RunEnd::completed);
   EXPECT_EQ(test::error_of([&] { run.write_checkpoint(); }),
             "the run has no folder; accepted: RunLocation::create() or resume()");
@@ -158,29 +146,23 @@ TEST(Run, WritesNothingWhereItIsNowhere) {
             "the run has no folder; accepted: RunLocation::create() or resume()");
 }
 
-TEST(Run, IsMadeWithoutAFolderWhereSomethingIsWrong) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  RunConfiguration configuration = small();
-  configuration.monitor = "nothing*";
-  const auto workload = dense_workload(configuration);
+TEST_F(RunTest, IsMadeWithoutAFolderWhereSomethingIsWrong) {
+  configuration_.monitor = "nothing*";
+  const auto workload = dense_workload(configuration_);
   EXPECT_THAT(
-      test::error_of([&] { rubato::Run(configuration, workload, RunLocation::create(folder)); }),
+      test::error_of([&] { rubato::Run(configuration_, workload, RunLocation::create(folder_)); }),
       testing::StartsWith("--monitor: "));
-  EXPECT_FALSE(fs::exists(folder));
-  EXPECT_EQ(test::error_of([&] { rubato::Run(configuration, nullptr); }),
+  EXPECT_FALSE(fs::exists(folder_));
+  EXPECT_EQ(test::error_of([&] { rubato::Run(configuration_, nullptr); }),
             "a run needs a workload; accepted: any but null");
 }
 
 // Paused and executed again, and gone on with in another process: the same bits.
-TEST(Run, GoesOnFromWhereItWasPaused) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  const RunConfiguration configuration = small();
-  const std::string expected = weights_of(configuration);
+TEST_F(RunTest, GoesOnFromWhereItWasPaused) {
+  const std::string expected = weights_of(configuration_);
   for (const bool in_place : {true, false}) {
-    const fs::path where = folder / (in_place ? "same" : "other");
-    auto run = std::make_unique<rubato::Run>(configuration, dense_workload(configuration),
+    const fs::path where = folder_ / (in_place ? "same" : "other");
+    auto run = std::make_unique<rubato::Run>(configuration_, dense_workload(configuration_),
                                              RunLocation::create(where));
     run->trainer().add_observer<PauseAfter>(11);
     ASSERT_EQ(run->execute().end, RunEnd::paused);
@@ -188,8 +170,8 @@ TEST(Run, GoesOnFromWhereItWasPaused) {
     if (!in_place) {
       run->write_checkpoint();
       run.reset();
-      run = std::make_unique<rubato::Run>(configuration, dense_workload(configuration),
-                                          RunLocation::resume(where, configuration));
+      run = std::make_unique<rubato::Run>(configuration_, dense_workload(configuration_),
+                                          RunLocation::resume(where, configuration_));
       EXPECT_EQ(run->location().from()->file.filename(), "step-11.safetensors");
       EXPECT_EQ(run->trainer().result().steps, 11);
     }
@@ -199,15 +181,13 @@ TEST(Run, GoesOnFromWhereItWasPaused) {
 }
 
 // With an evaluation and a summary, unlike one that was paused; and then as if it had not been.
-TEST(Run, GoesOnFromWhereItWasStoppedForNow) {
-  const test::TempFolder temp;
-  RunConfiguration configuration = small();
-  const std::string expected = weights_of(configuration);
+TEST_F(RunTest, GoesOnFromWhereItWasStoppedForNow) {
+  const std::string expected = weights_of(configuration_);
   for (const char* const every : {"5steps", "1epochs", "never"}) {
-    configuration.checkpoint_every = every;
-    const fs::path where = temp.path() / every;
+    configuration_.checkpoint_every = every;
+    const fs::path where = temp_.path() / every;
     {
-      rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(where));
+      rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(where));
       run.trainer().add_observer<StopForNowAfter>(run, 11);
       const RunOutcome outcome = run.execute();
       ASSERT_EQ(outcome.end, RunEnd::stopped);
@@ -217,8 +197,8 @@ TEST(Run, GoesOnFromWhereItWasStoppedForNow) {
     EXPECT_TRUE(fs::exists(where / "summary.json"));
     EXPECT_EQ(lines_of(where / "metrics.jsonl"), 11 + 2);
 
-    rubato::Run other(configuration, dense_workload(configuration),
-                      RunLocation::resume(where, configuration));
+    rubato::Run other(configuration_, dense_workload(configuration_),
+                      RunLocation::resume(where, configuration_));
     EXPECT_EQ(other.trainer().result().steps, 11);
     EXPECT_EQ(other.execute().summary.value().weights_sha256, expected) << every;
     EXPECT_EQ(lines_of(where / "metrics.jsonl"), 24 + 3);
@@ -226,20 +206,19 @@ TEST(Run, GoesOnFromWhereItWasStoppedForNow) {
 }
 
 // In the epoch that its trace has cut short, as if it had been longer from the beginning.
-TEST(Run, GoesOnInTheMiddleOfAnEpochWithALongerTrace) {
-  const test::TempFolder temp;
+TEST_F(RunTest, GoesOnInTheMiddleOfAnEpochWithALongerTrace) {
   const auto of_steps = [&](int steps) {
     std::string rows = "step,batchsize\n";
     for (int i = 0; i < steps; ++i) rows += fmt::format("{},{}\n", i, i % 2 == 0 ? 64 : 32);
     RunConfiguration configuration = small();
-    configuration.trace = temp.write(fmt::format("{}.csv", steps), rows).string();
+    configuration.trace = temp_.write(fmt::format("{}.csv", steps), rows).string();
     configuration.on_trace_end = TraceEnd::stop;
     return configuration;
   };
   const RunConfiguration shorter = of_steps(15);
   const RunConfiguration longer = of_steps(27);
   for (const char* const every : {"60seconds", "5steps", "1epochs"}) {
-    const fs::path folder = temp.path() / every;
+    const fs::path folder = temp_.path() / every;
     const auto with = [&](RunConfiguration configuration) {
       configuration.checkpoint_every = every;
       return configuration;
@@ -264,38 +243,33 @@ TEST(Run, GoesOnInTheMiddleOfAnEpochWithALongerTrace) {
   }
 }
 
-TEST(Run, GoesOnFromANamedCheckpointAndKeepsTheLaterOnes) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  const RunConfiguration configuration = small();
-  rubato::Run(configuration, dense_workload(configuration), RunLocation::create(folder)).execute();
-  const fs::path file = folder / "checkpoints" / "step-20.safetensors";
-  rubato::Run run(configuration, dense_workload(configuration),
-                  RunLocation::resume(folder, configuration, file));
+TEST_F(RunTest, GoesOnFromANamedCheckpointAndKeepsTheLaterOnes) {
+  outcome_of(configuration_, RunLocation::create(folder_));
+  const fs::path file = folder_ / "checkpoints" / "step-20.safetensors";
+  rubato::Run run(configuration_, dense_workload(configuration_),
+                  RunLocation::resume(folder_, configuration_, file));
   ASSERT_TRUE(run.kept_in());
-  EXPECT_EQ(*run.kept_in(), folder / "newer-than-step-20");
+  EXPECT_EQ(*run.kept_in(), folder_ / "newer-than-step-20");
   EXPECT_TRUE(fs::exists(*run.kept_in() / "weights.safetensors"));
-  EXPECT_FALSE(fs::exists(folder / "weights.safetensors"));
-  EXPECT_EQ(run.execute().summary->weights_sha256, weights_of(configuration));
+  EXPECT_FALSE(fs::exists(folder_ / "weights.safetensors"));
+  EXPECT_EQ(run.execute().summary->weights_sha256, weights_of(configuration_));
 }
 
 // Results of more steps than the newest checkpoint has are kept; others are of the same training.
-TEST(Run, KeepsResultsThatAreLaterThanItsCheckpoints) {
-  const RunConfiguration configuration = small();
+TEST_F(RunTest, KeepsResultsThatAreLaterThanItsCheckpoints) {
   // With the steps in the summary as they are named there.
   const auto kept_in = [&](const char* steps, const nlohmann::json& steps_of_summary) {
     const test::TempFolder temp;
     const fs::path folder = temp.path() / "run";
-    rubato::Run(configuration, dense_workload(configuration), RunLocation::create(folder))
-        .execute();
+    outcome_of(configuration_, RunLocation::create(folder));
     fs::remove(folder / "checkpoints" / "step-24.safetensors");
     auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
     EXPECT_EQ(summary.at("steps"), 24);
     summary.erase("steps");
     summary[steps] = steps_of_summary;
     write_file(folder / "summary.json", summary.dump());
-    rubato::Run run(configuration, dense_workload(configuration),
-                    RunLocation::resume(folder, configuration));
+    rubato::Run run(configuration_, dense_workload(configuration_),
+                    RunLocation::resume(folder, configuration_));
     EXPECT_EQ(run.trainer().result().steps, 20);
     EXPECT_EQ(fs::exists(folder / "summary.json"), !run.kept_in());
     if (!run.kept_in()) return std::string("nothing kept");
@@ -322,13 +296,11 @@ std::map<std::string, std::string> files_in(const fs::path& folder) {
 
 // What a resume sets aside is set aside as a whole: a process that is killed in it, before any of
 // its fsync() and rename() calls, leaves a folder in which the next one completes it.
-TEST(Run, SetsAsideWhatIsNewerThoughItIsKilledInIt) {
-  const test::TempFolder temp;
-  const RunConfiguration configuration = small();
-  const auto workload = dense_workload(configuration);
-  const fs::path finished = temp.path() / "finished";
-  rubato::Run(configuration, workload, RunLocation::create(finished)).execute();
-  const fs::path run = temp.path() / "run";
+TEST_F(RunTest, SetsAsideWhatIsNewerThoughItIsKilledInIt) {
+  const auto workload = dense_workload(configuration_);
+  const fs::path finished = temp_.path() / "finished";
+  rubato::Run(configuration_, workload, RunLocation::create(finished)).execute();
+  const fs::path run = folder_;
   const auto begin_anew = [&] {
     fs::remove_all(run);
     fs::copy(finished, run, fs::copy_options::recursive);
@@ -337,9 +309,8 @@ TEST(Run, SetsAsideWhatIsNewerThoughItIsKilledInIt) {
   const auto set_aside = [&] {
     const RunFolder folder = RunFolder::existing(run);
     finish_setting_aside(folder);
-    const CheckpointFolder checkpoints(run / "checkpoints", 9);
     const fs::path from = run / "checkpoints" / "step-15.safetensors";
-    set_aside_newer(folder, checkpoints, {.from = from, .named = true, .now = configuration});
+    set_aside_newer(folder, {.from = from, .named = true, .now = configuration_});
   };
   begin_anew();
   set_aside();
@@ -369,73 +340,62 @@ TEST(Run, SetsAsideWhatIsNewerThoughItIsKilledInIt) {
 }
 
 // Where hosts come and go, and could not go on in it.
-TEST(Run, IsNotResumedWhereItHasGoneOnInAnotherFolder) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  const RunConfiguration configuration = small();
+TEST_F(RunTest, IsNotResumedWhereItHasGoneOnInAnotherFolder) {
   const auto error = [&] {
-    return test::error_of([&] { static_cast<void>(RunLocation::resume(folder, configuration)); });
+    return test::error_of([&] { static_cast<void>(RunLocation::resume(folder_, configuration_)); });
   };
   Handover handover;
   {
-    rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+    rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
     run.trainer().add_observer<PauseAfter>(11);
     run.execute();
     run.write_checkpoint();
     handover = hand_over(run);
   }
   EXPECT_EQ(error(), "no error");
-  mark_moved(folder, temp.path() / "a" / ".." / "run-2", 11);
+  mark_moved(folder_, temp_.path() / "a" / ".." / "run-2", 11);
   EXPECT_EQ(
       error(),
       fmt::format("{}: after 11 steps the run continued in {}; accepted: that folder, or this "
                   "one without moved.txt",
-                  folder.string(), (temp.path() / "run-2").string()));
+                  folder_.string(), (temp_.path() / "run-2").string()));
   // It comes back.
-  static_cast<void>(RunLocation::take_over(folder, configuration, handover));
+  static_cast<void>(RunLocation::take_over(folder_, configuration_, handover));
   EXPECT_EQ(error(), "no error");
 }
 
-TEST(Run, IsNotResumedWithOtherOptionsOrFromElsewhere) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  const RunConfiguration configuration = small();
-  rubato::Run(configuration, dense_workload(configuration), RunLocation::create(folder)).execute();
-  RunConfiguration other = configuration;
+TEST_F(RunTest, IsNotResumedWithOtherOptionsOrFromElsewhere) {
+  outcome_of(configuration_, RunLocation::create(folder_));
+  RunConfiguration other = configuration_;
   other.learning_rate = 0.5;
-  EXPECT_THAT(test::error_of([&] { return RunLocation::resume(folder, other); }),
+  EXPECT_THAT(test::error_of([&] { return RunLocation::resume(folder_, other); }),
               testing::HasSubstr("--lr was 0.01, is 0.5"));
   EXPECT_THAT(test::error_of([&] {
-                return RunLocation::resume(folder, configuration, folder / "no.safetensors");
+                return RunLocation::resume(folder_, configuration_, folder_ / "no.safetensors");
               }),
               testing::StartsWith("no such checkpoint as "));
   EXPECT_THAT(
-      test::error_of([&] { return RunLocation::resume(temp.path() / "none", configuration); }),
+      test::error_of([&] { return RunLocation::resume(temp_.path() / "none", configuration_); }),
       testing::HasSubstr("no such folder"));
 }
 
-TEST(Run, ThatDivergesIsAResult) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  RunConfiguration configuration = small();
-  configuration.learning_rate = 1e30;
-  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+TEST_F(RunTest, ThatDivergesIsAResult) {
+  configuration_.learning_rate = 1e30;
+  rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
   const RunOutcome outcome = run.execute();
   EXPECT_EQ(outcome.end, RunEnd::diverged);
   EXPECT_THAT(outcome.reason, testing::HasSubstr("became infinite"));
-  const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
+  const auto summary = nlohmann::json::parse(read_file(folder_ / "summary.json"));
   EXPECT_EQ(summary.at("stopped"), outcome.reason);
-  EXPECT_TRUE(fs::exists(folder / "weights.safetensors"));
+  EXPECT_TRUE(fs::exists(folder_ / "weights.safetensors"));
 }
 
 // A checkpoint knows how much of the metrics and of TensorBoard's events there was: what it counts
 // on is on the disk before it.
-TEST(Run, BringsItsRecordsToTheDiskBeforeACheckpoint) {
-  const test::TempFolder temp;
-  RunConfiguration configuration = small();
-  configuration.tensorboard = true;
-  test::FileCalls calls(temp.path());
-  rubato::Run run(configuration, dense_workload(configuration),
+TEST_F(RunTest, BringsItsRecordsToTheDiskBeforeACheckpoint) {
+  configuration_.tensorboard = true;
+  test::FileCalls calls(temp_.path());
+  rubato::Run run(configuration_, dense_workload(configuration_),
                   RunLocation::create(calls.folder() / "run"));
   run.execute();
   bool metrics = false;
@@ -452,15 +412,12 @@ TEST(Run, BringsItsRecordsToTheDiskBeforeACheckpoint) {
   EXPECT_EQ(checkpoints, 5) << "after 5, 10, 15 and 20 of 24 steps, and at the end";
 }
 
-TEST(Run, KeepsTheBestWeights) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  RunConfiguration configuration = small();
-  configuration.keep_best = true;
-  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+TEST_F(RunTest, KeepsTheBestWeights) {
+  configuration_.keep_best = true;
+  rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
   run.execute();
   const auto best = run.best()->parameters().front().values<float>();
-  EXPECT_EQ(read_state(folder / "best.safetensors").values<float>("parameters"),
+  EXPECT_EQ(read_state(folder_ / "best.safetensors").values<float>("parameters"),
             std::vector(best.begin(), best.end()));
 }
 

@@ -14,6 +14,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "run/runs.hpp"
 #include "runs/run/run_description.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -41,8 +42,7 @@ RunConfiguration watched_run() {
 }
 
 void execute_run(const RunConfiguration& configuration, RunLocation location) {
-  rubato::Run run(configuration, dense_workload(configuration), std::move(location));
-  ASSERT_EQ(run.execute().end, RunEnd::completed);
+  EXPECT_EQ(test::outcome_of(configuration, std::move(location)).end, RunEnd::completed);
 }
 
 std::vector<std::int64_t> end_statuses(const std::vector<ReadEvent>& events) {
@@ -53,13 +53,18 @@ std::vector<std::int64_t> end_statuses(const std::vector<ReadEvent>& events) {
   return statuses;
 }
 
-TEST(TensorBoardOfARun, IsWrittenWhereItIsAskedFor) {
-  const test::TempFolder temp;
-  RunConfiguration configuration = watched_run();
-  configuration.histograms = "*";
-  configuration.histograms_every = 10;
-  execute_run(configuration, RunLocation::create(temp.path() / "with"));
-  const std::vector<ReadEvent> events = read_folder(temp.path() / "with");
+class TensorBoardOfARun : public testing::Test {
+ protected:
+  const test::TempFolder temp_;
+  const fs::path folder_ = temp_.path() / "run";
+  RunConfiguration configuration_ = watched_run();
+};
+
+TEST_F(TensorBoardOfARun, IsWrittenWhereItIsAskedFor) {
+  configuration_.histograms = "*";
+  configuration_.histograms_every = 10;
+  execute_run(configuration_, RunLocation::create(temp_.path() / "with"));
+  const std::vector<ReadEvent> events = read_folder(temp_.path() / "with");
   const Curves curves = curves_of(events);
   EXPECT_EQ(curves.at("train/loss").size(), 24U);
   EXPECT_EQ(curves.at("epoch/train_loss").back().first, 23);
@@ -70,66 +75,57 @@ TEST(TensorBoardOfARun, IsWrittenWhereItIsAskedFor) {
   EXPECT_THAT(steps, testing::ElementsAre(0, 0, 10, 10, 20, 20)) << "of weights and gradients";
   EXPECT_EQ(end_statuses(events), std::vector<std::int64_t>{1});
 
-  configuration.tensorboard = false;
-  execute_run(configuration, RunLocation::create(temp.path() / "without"));
-  EXPECT_TRUE(test::event_files(temp.path() / "without").empty());
+  configuration_.tensorboard = false;
+  execute_run(configuration_, RunLocation::create(temp_.path() / "without"));
+  EXPECT_TRUE(test::event_files(temp_.path() / "without").empty());
 }
 
-TEST(TensorBoardOfARun, IsRefusedWhereNoParameterMatches) {
-  const test::TempFolder temp;
-  RunConfiguration configuration = watched_run();
-  configuration.histograms = "conv*";
-  const auto workload = dense_workload(configuration);
-  EXPECT_THAT(test::error_of([&] {
-                rubato::Run(configuration, workload, RunLocation::create(temp.path() / "run"));
-              }),
-              testing::StartsWith("--histograms: no parameter matches 'conv*'"));
-  EXPECT_FALSE(fs::exists(temp.path() / "run"));
+TEST_F(TensorBoardOfARun, IsRefusedWhereNoParameterMatches) {
+  configuration_.histograms = "conv*";
+  const auto workload = dense_workload(configuration_);
+  EXPECT_THAT(
+      test::error_of([&] { rubato::Run(configuration_, workload, RunLocation::create(folder_)); }),
+      testing::StartsWith("--histograms: no parameter matches 'conv*'"));
+  EXPECT_FALSE(fs::exists(folder_));
 }
 
 // From every checkpoint, also from one before the end; each step is there once.
-TEST(TensorBoardOfARun, GoesOnWithTheRun) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  RunConfiguration configuration = watched_run();
-  execute_run(configuration, RunLocation::create(folder));
-  const Curves whole = curves_of(read_folder(folder));
-  execute_run(configuration, RunLocation::resume(folder, configuration,
-                                                 folder / "checkpoints/step-15.safetensors"));
-  const std::vector<ReadEvent> events = read_folder(folder);
+TEST_F(TensorBoardOfARun, GoesOnWithTheRun) {
+  execute_run(configuration_, RunLocation::create(folder_));
+  const Curves whole = curves_of(read_folder(folder_));
+  execute_run(configuration_, RunLocation::resume(folder_, configuration_,
+                                                  folder_ / "checkpoints/step-15.safetensors"));
+  const std::vector<ReadEvent> events = read_folder(folder_);
   const Curves curves = curves_of(events);
   EXPECT_EQ(curves.at("train/loss"), whole.at("train/loss"));
   EXPECT_EQ(curves.at("epoch/train_loss"), whole.at("epoch/train_loss"));
   EXPECT_EQ(end_statuses(events), std::vector<std::int64_t>{1}) << "the first end is void";
   // What the finished run had is kept with the rest of it.
-  EXPECT_EQ(curves_of(read_folder(folder / "newer-than-step-15")).at("train/loss"),
+  EXPECT_EQ(curves_of(read_folder(folder_ / "newer-than-step-15")).at("train/loss"),
             whole.at("train/loss"));
 
   // For more epochs.
-  configuration.epochs = 4;
-  execute_run(configuration, RunLocation::resume(folder, configuration));
-  const Curves longer = curves_of(read_folder(folder));
+  configuration_.epochs = 4;
+  execute_run(configuration_, RunLocation::resume(folder_, configuration_));
+  const Curves longer = curves_of(read_folder(folder_));
   ASSERT_EQ(longer.at("train/loss").size(), 32U);
   for (std::int64_t step = 0; step < 32; ++step) {
     EXPECT_EQ(longer.at("train/loss")[static_cast<std::size_t>(step)].first, step);
   }
-  EXPECT_EQ(end_statuses(read_folder(folder)), std::vector<std::int64_t>{1});
+  EXPECT_EQ(end_statuses(read_folder(folder_)), std::vector<std::int64_t>{1});
 }
 
 // Switched off and on again between processes.
-TEST(TensorBoardOfARun, MayBeChangedByAResume) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  RunConfiguration configuration = watched_run();
+TEST_F(TensorBoardOfARun, MayBeChangedByAResume) {
   for (const bool with : {true, false, true}) {
-    configuration.tensorboard = with;
-    const bool is_first = !fs::exists(folder);
-    execute_run(configuration, is_first ? RunLocation::create(folder)
-                                        : RunLocation::resume(folder, configuration));
-    ++configuration.epochs;
+    configuration_.tensorboard = with;
+    const bool is_first = !fs::exists(folder_);
+    execute_run(configuration_, is_first ? RunLocation::create(folder_)
+                                         : RunLocation::resume(folder_, configuration_));
+    ++configuration_.epochs;
   }
   std::vector<std::int64_t> steps;
-  const Curves curves = curves_of(read_folder(folder));
+  const Curves curves = curves_of(read_folder(folder_));
   for (const auto& [step, loss] : curves.at("train/loss")) steps.push_back(step);
   std::vector<std::int64_t> expected;
   for (std::int64_t step = 0; step < 40; ++step) {
@@ -138,26 +134,18 @@ TEST(TensorBoardOfARun, MayBeChangedByAResume) {
   EXPECT_EQ(steps, expected);
 }
 
-TEST(TensorBoardOfARun, SaysThatItDiverged) {
-  const test::TempFolder temp;
-  RunConfiguration configuration = watched_run();
-  configuration.learning_rate = 1e30;
-  rubato::Run run(configuration, dense_workload(configuration),
-                  RunLocation::create(temp.path() / "run"));
-  ASSERT_EQ(run.execute().end, RunEnd::diverged);
-  EXPECT_EQ(end_statuses(read_folder(temp.path() / "run")), std::vector<std::int64_t>{2});
+TEST_F(TensorBoardOfARun, SaysThatItDiverged) {
+  configuration_.learning_rate = 1e30;
+  EXPECT_EQ(test::outcome_of(configuration_, RunLocation::create(folder_)).end, RunEnd::diverged);
+  EXPECT_EQ(end_statuses(read_folder(folder_)), std::vector<std::int64_t>{2});
 }
 
-TEST(TensorBoardOfARun, HasTheClockOfTheCluster) {
-  const test::TempFolder temp;
-  RunConfiguration configuration = watched_run();
-  configuration.clock = Clock::modelled;
-  configuration.cluster = "substep=36";
-  configuration.price = 2;
-  rubato::Run run(configuration, dense_workload(configuration),
-                  RunLocation::create(temp.path() / "run"));
-  const RunOutcome outcome = run.execute();
-  const Curves curves = curves_of(read_folder(temp.path() / "run"));
+TEST_F(TensorBoardOfARun, HasTheClockOfTheCluster) {
+  configuration_.clock = Clock::modelled;
+  configuration_.cluster = "substep=36";
+  configuration_.price = 2;
+  const RunOutcome outcome = test::outcome_of(configuration_, RunLocation::create(folder_));
+  const Curves curves = curves_of(read_folder(folder_));
   ASSERT_TRUE(outcome.summary && outcome.summary->result.time);
   EXPECT_GT(curves.at("clock/hours").back().second, 0);
   EXPECT_EQ(curves.at("clock/hours").back().second,
@@ -167,13 +155,10 @@ TEST(TensorBoardOfARun, HasTheClockOfTheCluster) {
 }
 
 // A full disk ends the run with an error, as it does for the metrics.
-TEST(TensorBoardOfARun, CannotGoMissing) {
-  const test::TempFolder temp;
-  const fs::path folder = temp.path() / "run";
-  const RunConfiguration configuration = watched_run();
-  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
-  ASSERT_EQ(test::event_files(folder).size(), 1U);
-  fs::remove(test::event_files(folder).front());
+TEST_F(TensorBoardOfARun, CannotGoMissing) {
+  rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
+  ASSERT_EQ(test::event_files(folder_).size(), 1U);
+  fs::remove(test::event_files(folder_).front());
   EXPECT_THAT(test::error_of([&] { run.execute(); }),
               HasSubstr("has gone while it was written to"));
 }

@@ -39,19 +39,6 @@ TEST(ThisMachine, OfOneThreadIsWhatItWasMeasured) {
   EXPECT_THAT(step_seconds_here(machine, 12, 3), DoubleEq(12 * 2 + 1));
 }
 
-TEST(ThisMachine, GivesWholeCoresToThreads) {
-  EXPECT_EQ(minibatches_of_busiest_thread(12, 1, 5), 12);
-  EXPECT_EQ(minibatches_of_busiest_thread(12, 3, 5), 4);
-  EXPECT_EQ(minibatches_of_busiest_thread(13, 3, 5), 5);
-  EXPECT_EQ(minibatches_of_busiest_thread(2, 100, 5), 1) << "98 cores are idle";
-  // The third core comes behind the first.
-  EXPECT_EQ(minibatches_of_busiest_thread(12, 3, 2), 8);
-  EXPECT_EQ(minibatches_of_busiest_thread(192, 64, 2), 96);
-  // 3, 3, 2, 2 and 2: the fifth comes to the one of the first four that is done first.
-  EXPECT_EQ(minibatches_of_busiest_thread(12, 5, 4), 4);
-  EXPECT_EQ(minibatches_of_busiest_thread(12, 5, 3), 5);
-}
-
 // Of every small step, against threads that take cores second by second.
 TEST(ThisMachine, GivesCoresToWhoIsFree) {
   for (std::int64_t cores = 1; cores <= 9; ++cores) {

@@ -179,7 +179,6 @@ class Run {
   void add_keepers();
   void go_on();
   RunOutcome train();
-  void write_timeline_of_failure() noexcept;
   void write_best() const;
   [[nodiscard]] RunSummary summary_of(const std::string& stopped) const;
   void write_results(RunSummary& summary, bool with_checkpoint);

@@ -18,6 +18,7 @@
 #include <rubato/numbers/sums.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/text/text.hpp"
 #include "base/machine/machine_facts.hpp"
 
 namespace rubato::lab {
@@ -140,13 +141,6 @@ std::optional<fs::path> peer_program(const std::string& name) {
   return std::nullopt;
 }
 
-// The text quoted for the shell.
-std::string quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 struct ClosePipe {
   void operator()(std::FILE* pipe) const { static_cast<void>(pclose(pipe)); }
 };
@@ -160,10 +154,10 @@ std::vector<Peer> installed_peers() {
     const std::string as_root = geteuid() == 0 ? " --allow-run-as-root" : "";
     peers.push_back({.name = "MPI_Allreduce",
                      .command = fmt::format("mpirun --oversubscribe{} -n {{ranks}} {}", as_root,
-                                            quoted(mpi->string()))});
+                                            shell_quoted(mpi->string()))});
   }
   if (const auto gloo = peer_program("rubato-peer-gloo")) {
-    peers.push_back({.name = "gloo", .command = quoted(gloo->string())});
+    peers.push_back({.name = "gloo", .command = shell_quoted(gloo->string())});
   }
   return peers;
 }

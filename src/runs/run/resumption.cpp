@@ -34,16 +34,11 @@ constexpr std::string_view kSeconds = "wall_seconds";
 constexpr std::string_view kKernelsInUse = "in_use";
 constexpr std::string_view kLibtorch = "libtorch";
 
-std::string key_of(const std::string& option) {
-  return fmt::format("sha256.{}", option);
-}
-
 std::string said_of_difference(std::string_view before, std::string_view now,
                                std::string_view advice) {
   return fmt::format(
       "the run was computed with {}\nand continues with {}: its bits may differ from those of a "
-      "run "
-      "that was not interrupted{}",
+      "run that was not interrupted{}",
       before, now, advice);
 }
 
@@ -52,28 +47,26 @@ std::string said_of_difference(std::string_view before, std::string_view now,
 RunRecord::RunRecord(std::string config, std::span<const WorkloadFile> files)
     : config_(std::move(config)) {
   for (const WorkloadFile& file : files) {
-    files_.push_back({.option = file.option, .hex = Sha256::hex_of(file.bytes)});
+    files_.emplace_back(file.option, Sha256::hex_of(file.bytes));
   }
 }
 
-void RunRecord::visit_state(StateVisitor& state, const Training& training) {
-  static_cast<void>(training);
+void RunRecord::visit_state(StateVisitor& state, const Training& /*training*/) {
   static_cast<void>(state.bound_if_there(kConfig, config_));
-  for (const FileHash& file : files_) {
-    const std::string before = state.bound_if_there(key_of(file.option), file.hex);
-    if (before == file.hex) continue;
+  for (const auto& [option, hex] : files_) {
+    const std::string before = state.bound_if_there(fmt::format("sha256.{}", option), hex);
+    if (before == hex) continue;
     throw Error(
         fmt::format("--{}: the file is not the one that the run was trained with (SHA-256 {}, was "
                     "{}); accepted: given-{}.* of the run",
-                    file.option, file.hex, before, file.option));
+                    option, hex, before, option));
   }
   double seconds = wall_seconds();
   state.value(kSeconds, seconds);
   if (state.loading()) seconds_before_ = seconds;
 }
 
-void KernelRecord::visit_state(StateVisitor& state, const Training& training) {
-  static_cast<void>(training);
+void KernelRecord::visit_state(StateVisitor& state, const Training& /*training*/) {
   const std::string kernels = state.bound_if_there(kKernelsInUse, kernels_);
   const std::string libtorch = state.bound_if_there(kLibtorch, libtorch_);
   if (kernels != kernels_) {
@@ -162,8 +155,8 @@ bool is_finished_later(const fs::path& run, std::int64_t steps) {
   }
 }
 
-std::vector<fs::path> newer_checkpoints(const CheckpointFolder& checkpoints, std::int64_t steps) {
-  std::vector<fs::path> newer = checkpoints.files();
+std::vector<fs::path> newer_checkpoints(const fs::path& run, std::int64_t steps) {
+  std::vector<fs::path> newer = CheckpointFolder(run / RunFolder::kCheckpoints, 1).files();
   std::erase_if(newer,
                 [&](const fs::path& file) { return CheckpointFolder::steps_of(file) <= steps; });
   return newer;
@@ -194,7 +187,7 @@ fs::path move_results(const fs::path& run, const fs::path& moving, std::int64_t 
   // The summary, which says that the run has ended, is moved last.
   std::for_each(RunFolder::kResults.rbegin(), RunFolder::kResults.rend(), move_there);
   const fs::path to = moving / RunFolder::kCheckpoints;
-  for (const fs::path& file : newer_checkpoints({run / RunFolder::kCheckpoints, 1}, steps)) {
+  for (const fs::path& file : newer_checkpoints(run, steps)) {
     std::error_code ignored;
     fs::create_directory(to, ignored);
     move(file, to / file.filename());
@@ -213,10 +206,9 @@ fs::path move_results(const fs::path& run, const fs::path& moving, std::int64_t 
 
 }  // namespace
 
-std::optional<fs::path> set_aside_newer(const RunFolder& run, const CheckpointFolder& checkpoints,
-                                        const Continuation& continuation) {
+std::optional<fs::path> set_aside_newer(const RunFolder& run, const Continuation& continuation) {
   const std::int64_t steps = CheckpointFolder::steps_of(continuation.from).value_or(0);
-  const bool leaves_newer = continuation.named && !newer_checkpoints(checkpoints, steps).empty();
+  const bool leaves_newer = continuation.named && !newer_checkpoints(run.path(), steps).empty();
   if (!leaves_newer && !is_finished_later(run.path(), steps)) return std::nullopt;
   const fs::path named = unused_path(run.file(fmt::format("{}{}", kNewerThan, steps)));
   const fs::path copying = named.string().append(kCopying);
@@ -260,8 +252,7 @@ void unmark_moved(const fs::path& folder) noexcept {
 
 void require_not_moved(const fs::path& folder) {
   const fs::path mark = folder / RunFolder::kMoved;
-  std::error_code ignored;
-  if (!fs::exists(mark, ignored)) return;
+  if (!is_there(mark)) return;
   std::string word = read_file(mark);
   while (word.ends_with('\n')) word.pop_back();
   throw Error(fmt::format("{}: {}; accepted: that folder, or this one without {}", folder.string(),

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rubato/base/state.hpp>
@@ -36,14 +37,9 @@ class RunRecord final : public Observer {
   [[nodiscard]] double wall_seconds() const { return seconds_before_ + since_.seconds(); }
 
  private:
-  // The SHA-256 of a file, and the option that names it.
-  struct FileHash {
-    std::string option;
-    std::string hex;
-  };
-
   std::string config_;
-  std::vector<FileHash> files_;
+  // The options that name files, and the SHA-256 of each.
+  std::vector<std::pair<std::string, std::string>> files_;
   double seconds_before_ = 0;
   Stopwatch since_;
 };
@@ -104,7 +100,6 @@ struct Continuation {
 /// anything is written. It happens as a whole: if it is interrupted, either the run is as before or
 /// finish_setting_aside() completes it. Throws OutputError.
 std::optional<std::filesystem::path> set_aside_newer(const RunFolder& run,
-                                                     const CheckpointFolder& checkpoints,
                                                      const Continuation& continuation);
 /// Completes what a process was killed in. Call it before looking for checkpoints. Throws
 /// OutputError.

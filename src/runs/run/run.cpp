@@ -164,11 +164,10 @@ void Run::go_on() {
   trainer_.load_state(location_.from()->state);
   if (!location_.folder_) return;
   if (!location_.from()->file.empty()) {
-    kept_in_ = set_aside_newer(folder(), checkpoints_,
-                               {.from = location_.from()->file,
-                                .named = location_.is_named(),
-                                .now = configuration_,
-                                .files = workload_->files()});
+    kept_in_ = set_aside_newer(folder(), {.from = location_.from()->file,
+                                          .named = location_.is_named(),
+                                          .now = configuration_,
+                                          .files = workload_->files()});
   }
   // Cuts off what the records have beyond the state.
   sync_records();
@@ -184,17 +183,12 @@ RunOutcome Run::execute() {
     if (timeline_) timeline_->write();
     return outcome;
   } catch (...) {
-    write_timeline_of_failure();
+    try {
+      if (timeline_) timeline_->write();
+    } catch (...) {
+      // The exception that ended training matters more.
+    }
     throw;
-  }
-}
-
-// Errors of writing are ignored: the exception that ended training matters more.
-void Run::write_timeline_of_failure() noexcept {
-  try {
-    if (timeline_) timeline_->write();
-  } catch (...) {
-    return;
   }
 }
 

@@ -85,36 +85,25 @@ std::vector<Hyperparameter> hyperparameters_of(const RunConfiguration& configura
     if (option.map_path != nullptr) text = option.map_path(*text, last_name);
     Hyperparameter& hyperparameter = hyperparameters.emplace_back();
     hyperparameter.name = option.name;
-    switch (hyperparameter_column(option.name).type) {
-      case HyperparameterType::flag:
-        hyperparameter.value = parse_flag(*text);
-        break;
-      case HyperparameterType::number:
-        hyperparameter.value = parse_real(*text, kAnyNumber);
-        break;
-      case HyperparameterType::text:
-        hyperparameter.value = *std::move(text);
-        break;
+    const HyperparameterType type = hyperparameter_column(option.name).type;
+    if (type == HyperparameterType::flag) {
+      hyperparameter.value = parse_flag(*text);
+    } else if (type == HyperparameterType::number) {
+      hyperparameter.value = parse_real(*text, kAnyNumber);
+    } else {
+      hyperparameter.value = *std::move(text);
     }
   }
   return hyperparameters;
 }
 
 HyperparameterColumn hyperparameter_column(const std::string& option) {
-  const auto type = [kind = run_option(option).kind] {
-    switch (kind) {
-      case OptionKind::flag:
-        return HyperparameterType::flag;
-      case OptionKind::whole:
-      case OptionKind::real:
-        return HyperparameterType::number;
-      case OptionKind::text:
-      case OptionKind::text_or_number:
-        break;
-    }
-    return HyperparameterType::text;
-  };
-  return {.name = option, .type = type()};
+  const OptionKind kind = run_option(option).kind;
+  const bool is_number = kind == OptionKind::whole || kind == OptionKind::real;
+  return {.name = option,
+          .type = kind == OptionKind::flag ? HyperparameterType::flag
+                  : is_number              ? HyperparameterType::number
+                                           : HyperparameterType::text};
 }
 
 }  // namespace rubato

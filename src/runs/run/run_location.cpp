@@ -10,6 +10,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "resumption.hpp"
 #include "runs/config/configuration_file.hpp"
@@ -47,9 +48,8 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
 
 // Refuses to begin a run anew in a folder that contains its results.
 void require_nothing_to_lose(const fs::path& folder) {
-  std::error_code ignored;
   for (const std::string_view name : RunFolder::kResults) {
-    if (!fs::exists(folder / name, ignored)) continue;
+    if (!is_there(folder / name)) continue;
     throw Error(fmt::format(
         "{}: the run has ended and left {}, but no checkpoint to continue from; accepted: "
         "a new run, such as rubato train --config {}",
@@ -95,7 +95,7 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
   RunLocation location = create(std::move(folder));
   const fs::path& path = location.path_;
   std::error_code ignored;
-  if (fs::exists(path, ignored)) {
+  if (is_there(path)) {
     const RunConfiguration before =
         read_configuration(path / RunFolder::kConfiguration, {}, configuration);
     // The trace is a copy; it and the data were compared when this host joined.
@@ -125,9 +125,8 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
     require_resumable(configuration_in(from_->state, now.extensions), now, ResumeFrom::checkpoint);
   } else {
     require_nothing_to_lose(folder);
-    std::error_code ignored;
     // The process was killed before it wrote the configuration.
-    if (again && !fs::exists(folder / RunFolder::kConfiguration, ignored)) return;
+    if (again && !is_there(folder / RunFolder::kConfiguration)) return;
     const RunConfiguration before =
         read_configuration(folder / RunFolder::kConfiguration, {}, configuration);
     require_resumable(with_paths_from(folder, before), now,

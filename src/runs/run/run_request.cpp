@@ -31,9 +31,8 @@ using std::filesystem::path;
 
 // The nearest folder above `folder` that exists.
 path existing_parent(const path& folder) {
-  std::error_code ignored;
   path parent = absolute_path(folder).parent_path();
-  while (parent.has_relative_path() && !std::filesystem::exists(parent, ignored)) {
+  while (parent.has_relative_path() && !is_there(parent)) {
     parent = parent.parent_path();
   }
   return parent;
@@ -53,9 +52,8 @@ void require_one_folder(const RunRequest& request) {
 }
 
 bool is_complete(const RunRequest& request) {
-  std::error_code ignored;
   const path file = request.continues ? *request.out / RunFolder::kSummary : path();
-  if (file.empty() || !std::filesystem::exists(file, ignored)) return false;
+  if (file.empty() || !is_there(file)) return false;
   try {
     if (read_summary(file).result.epochs < request.run.epochs) return false;
   } catch (const Error&) {

@@ -21,18 +21,15 @@ PlannedFaults::PlannedFaults(std::vector<Fault> planned, StepIndex first)
   std::erase_if(awaited_, [first](const Fault& fault) { return fault.step < first; });
 }
 
-void PlannedFaults::on_fault(Training& training, const StepPlan& step,
-                             std::span<const FaultRecord> faults, std::int64_t cores_left) {
-  static_cast<void>(training), static_cast<void>(cores_left);
+void PlannedFaults::on_fault(Training& /*training*/, const StepPlan& step,
+                             std::span<const FaultRecord> faults, std::int64_t /*cores_left*/) {
   std::erase_if(awaited_, [&](const Fault& fault) {
     return fault.step == step.index &&
-           std::any_of(faults.begin(), faults.end(),
-                       [&](const FaultRecord& died) { return died.core == fault.core; });
+           std::ranges::find(faults, fault.core, &FaultRecord::core) != faults.end();
   });
 }
 
-void PlannedFaults::on_step(Training& training, const StepRecord& step) {
-  static_cast<void>(training);
+void PlannedFaults::on_step(Training& /*training*/, const StepRecord& step) {
   const auto is_over = [&](const Fault& fault) { return fault.step == step.plan.index; };
   std::copy_if(awaited_.begin(), awaited_.end(), std::back_inserter(idle_), is_over);
   std::erase_if(awaited_, is_over);
@@ -105,8 +102,7 @@ class Session::WatchedTests final : public Observer {
  public:
   explicit WatchedTests(Session& session) : session_(session) {}
 
-  void on_epoch(Training& training, const EpochRecord& epoch) override {
-    static_cast<void>(training);
+  void on_epoch(Training& /*training*/, const EpochRecord& epoch) override {
     if (has_told_) return;
     const auto line = unwatchable(session_.request_.run, epoch);
     if (line) session_.owner_.warn(*line);
@@ -307,8 +303,7 @@ bool Session::is_kept() const {
 
 // The folder may have been removed, and then recreated in part.
 bool Session::has_checkpoint() const {
-  std::error_code ignored;
-  return std::filesystem::exists(run_.location().path() / RunFolder::kConfiguration, ignored) &&
+  return is_there(run_.location().path() / RunFolder::kConfiguration) &&
          !run_.checkpoints().files().empty();
 }
 

@@ -36,8 +36,6 @@ class PlannedFaults final : public Observer {
   std::vector<Fault> idle_;
 };
 
-class PlannedFaults;
-
 /// The party that wants a run to be trained: the program at a terminal, or a call from Python.
 class SessionOwner {
  public:

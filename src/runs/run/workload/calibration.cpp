@@ -21,27 +21,16 @@ namespace rubato {
 namespace {
 
 void require_in_range(const CalibrationOptions& options) {
-  if (options.threads < 1) {
-    throw Error(fmt::format("calibration: {} threads; accepted: 1 and more", options.threads));
-  }
-  if (options.idle_threads < 0) {
-    throw Error(
-        fmt::format("calibration: {} idle threads; accepted: 0 and more", options.idle_threads));
-  }
-  if (options.cores_per_thread < 1) {
-    throw Error(fmt::format("calibration: {} cores for each thread; accepted: 1 and more",
-                            options.cores_per_thread));
-  }
-  if (options.substeps < 1) {
-    throw Error(
-        fmt::format("calibration: {} minibatches of each core in a step; accepted: 1 and "
-                    "more",
-                    options.substeps));
-  }
-  if (!(options.seconds > 0) || !std::isfinite(options.seconds)) {
-    throw Error(
-        fmt::format("calibration: {} seconds; accepted: a number above 0", options.seconds));
-  }
+  const auto require_least = [](std::int64_t value, std::int64_t least, std::string_view of) {
+    if (value >= least) return;
+    throw Error(fmt::format("calibration: {} {}; accepted: {} and more", value, of, least));
+  };
+  require_least(options.threads, 1, "threads");
+  require_least(options.idle_threads, 0, "idle threads");
+  require_least(options.cores_per_thread, 1, "cores for each thread");
+  require_least(options.substeps, 1, "minibatches of each core in a step");
+  if (options.seconds > 0 && std::isfinite(options.seconds)) return;
+  throw Error(fmt::format("calibration: {} seconds; accepted: a number above 0", options.seconds));
 }
 
 // Options with which a step takes as long as in the run, and training neither ends nor diverges.
