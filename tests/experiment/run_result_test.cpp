@@ -21,11 +21,19 @@ constexpr Measure kLoss{.is_accuracy = false};
 
 class RunResults : public testing::Test {
  protected:
+  // The result of a run with such test accuracies.
+  [[nodiscard]] RunResult result_of(const std::vector<double>& accuracies,
+                                    const std::string& more_metrics = {},
+                                    const nlohmann::json& more_of_summary = {}) const {
+    return read_result(write_run(folder_, "run", accuracies, more_metrics, more_of_summary),
+                       kAccuracy);
+  }
+
   const test::TempFolder folder_;
 };
 
 TEST_F(RunResults, SayWhatARunCameTo) {
-  const RunResult result = read_result(write_run(folder_, "run", {0.5, 0.9, 0.8}), kAccuracy);
+  const RunResult result = result_of({0.5, 0.9, 0.8});
   EXPECT_EQ(result.end, ResultEnd::finished);
   EXPECT_EQ(result.final_value, 0.8);
   EXPECT_EQ(result.best_value, 0.9);
@@ -54,65 +62,51 @@ TEST_F(RunResults, SayWhereATargetWasReached) {
 
 TEST_F(RunResults, KnowRunsThatNeverLearned) {
   // The largest class has a tenth: an epoch at 11.9 % has learned nothing, and one at 12.1 % has.
-  EXPECT_EQ(read_result(write_run(folder_, "a", {0.1, 0.119, 0.1}), kAccuracy).end,
-            ResultEnd::never_learned);
-  EXPECT_EQ(read_result(write_run(folder_, "b", {0.1, 0.121, 0.1}), kAccuracy).end,
-            ResultEnd::unlearned);
+  EXPECT_EQ(result_of({0.1, 0.119, 0.1}).end, ResultEnd::never_learned);
+  EXPECT_EQ(result_of({0.1, 0.121, 0.1}).end, ResultEnd::unlearned);
   // To exceed it is more than to come to it.
   const double border = kAccuracy.chance + kLearned;
-  EXPECT_EQ(read_result(write_run(folder_, "c", {border, border}), kAccuracy).end,
-            ResultEnd::never_learned);
-  EXPECT_EQ(read_result(write_run(folder_, "d", {0.9, border}), kAccuracy).end,
-            ResultEnd::unlearned);
-  EXPECT_EQ(read_result(write_run(folder_, "c", {0.1, 0.1, 0.121}), kAccuracy).end,
-            ResultEnd::finished);
+  EXPECT_EQ(result_of({border, border}).end, ResultEnd::never_learned);
+  EXPECT_EQ(result_of({0.9, border}).end, ResultEnd::unlearned);
+  EXPECT_EQ(result_of({0.1, 0.1, 0.121}).end, ResultEnd::finished);
   const Measure skewed{.is_accuracy = true, .chance = 0.9};
   EXPECT_EQ(read_result(write_run(folder_, "d", {0.5, 0.9}), skewed).end, ResultEnd::never_learned);
   // Their numbers are finite, and count.
-  EXPECT_EQ(read_result(folder_.path() / "a", kAccuracy).final_value, 0.1);
+  EXPECT_EQ(result_of({0.1, 0.119, 0.1}).final_value, 0.1);
 }
 
 TEST_F(RunResults, KnowRunsThatDiverged) {
   const nlohmann::json why{{"stopped", "the loss became NaN"}};
-  const RunResult step = read_result(
-      write_run(folder_, "a", {0.5}, "{\"kind\":\"step\",\"step\":9,\"applied\":false}\n", why),
-      kAccuracy);
+  const RunResult step =
+      result_of({0.5}, "{\"kind\":\"step\",\"step\":9,\"applied\":false}\n", why);
   EXPECT_EQ(step.end, ResultEnd::diverged);
   EXPECT_EQ(step.reason, "the loss became NaN");
   EXPECT_FALSE(step.has_value());
   EXPECT_EQ(step.best_value, 0.5);
-  const RunResult test = read_result(
-      write_run(folder_, "b", {0.5},
-                "{\"kind\":\"epoch\",\"epoch\":1,\"steps\":3,\"test_loss\":null}\n", why),
-      kAccuracy);
+  const RunResult test =
+      result_of({0.5}, "{\"kind\":\"epoch\",\"epoch\":1,\"steps\":3,\"test_loss\":null}\n", why);
   EXPECT_EQ(test.end, ResultEnd::diverged);
 }
 
 // However well it did on what it had: it is no result of the training that was asked for.
 TEST_F(RunResults, KnowRunsThatRanOutOfDevices) {
-  const RunResult result = read_result(
-      write_run(folder_, "a", {0.5, 0.9}, "", {{"stopped", "out of devices"}}), kAccuracy);
+  const RunResult result = result_of({0.5, 0.9}, "", {{"stopped", "out of devices"}});
   EXPECT_EQ(result.end, ResultEnd::out_of_devices);
   EXPECT_EQ(name_of(result.end), "out of devices");
   EXPECT_FALSE(result.has_value());
   EXPECT_EQ(result.best_value, 0.9);
   // Every other end is what its numbers say.
-  EXPECT_EQ(
-      read_result(write_run(folder_, "b", {0.9}, "", {{"stopped", "3 hours reached"}}), kAccuracy)
-          .end,
-      ResultEnd::finished);
+  EXPECT_EQ(result_of({0.9}, "", {{"stopped", "3 hours reached"}}).end, ResultEnd::finished);
 }
 
 TEST_F(RunResults, TakeStepsThatWereSkippedForWhatTheyAre) {
   const RunResult result =
-      read_result(write_run(folder_, "a", {0.5},
-                            "{\"kind\":\"step\",\"step\":9,\"applied\":false,\"skipped\":true}\n"),
-                  kAccuracy);
+      result_of({0.5}, "{\"kind\":\"step\",\"step\":9,\"applied\":false,\"skipped\":true}\n");
   EXPECT_EQ(result.end, ResultEnd::finished);
 }
 
 TEST_F(RunResults, KnowRunsWithoutAnEvaluation) {
-  const RunResult result = read_result(write_run(folder_, "a", {}), kAccuracy);
+  const RunResult result = result_of({});
   EXPECT_EQ(result.end, ResultEnd::failed);
   EXPECT_THAT(result.reason, HasSubstr("before its first evaluation"));
 }
@@ -160,7 +154,7 @@ std::string step_line(int batch, int cores) {
 TEST_F(RunResults, SayHowElasticTheStepsWere) {
   const std::string epoch = "{\"kind\":\"epoch\",\"epoch\":1,\"steps\":1,\"samples\":1}\n";
   const auto elasticity_of = [&](const std::string& metrics) {
-    return read_result(write_run(folder_, "a", {0.5}, metrics), kAccuracy).elasticity;
+    return result_of({0.5}, metrics).elasticity;
   };
   EXPECT_FALSE(elasticity_of("").has_value());
   // The last step of an epoch has what is left of it.
