@@ -45,7 +45,7 @@ TEST(NoisyQuadratic, SaysWhatIsAccepted) {
   const auto error = [](const std::string& text) {
     return error_of([&] { return parse_quadratic(text); });
   };
-  EXPECT_THAT(error("cubic"), HasSubstr("'cubic' is not a quadratic; accepted: quadratic"));
+  EXPECT_THAT(error("cubic"), HasSubstr("'cubic' is not quadratic; accepted: quadratic"));
   EXPECT_THAT(error("quadratic:dim=0"), HasSubstr("dim"));
   EXPECT_THAT(error("quadratic:condition=0.5"), HasSubstr("a number of at least 1"));
   EXPECT_THAT(error("quadratic:noise=-1"), HasSubstr("a number of at least 0"));

@@ -2,14 +2,17 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/libtorch/model.hpp>
 
+#include "libtorch/model/networks.hpp"
 #include "model/names.hpp"
 #include "support/error_of.hpp"
 
@@ -42,9 +45,12 @@ std::string error_of_model(std::string_view name, const ImageShape& shape) {
   return test::error_of([&] { static_cast<void>(builtin_model(name, shape)); });
 }
 
-TEST(BuiltinModels, HaveTheseNames) {
-  EXPECT_THAT(builtin_model_names(),
-              ElementsAre("mnist-cnn", "mlp", "softmax", "toy-net", "resnet20", "transformer"));
+TEST(BuiltinModels, AreThoseOfTheTable) {
+  std::vector<std::string_view> expected;
+  for (const ModelEntry& model : models()) {
+    if (model.in_libtorch && model.parameters != nullptr) expected.push_back(model.name);
+  }
+  EXPECT_THAT(builtin_model_names(), testing::ElementsAreArray(expected));
 }
 
 TEST(RegressionModel, IsThePerceptronWithoutTheSoftmax) {
@@ -66,25 +72,29 @@ TEST(RegressionModel, IsThePerceptronWithoutTheSoftmax) {
               testing::HasSubstr("did you mean 'mlp'?"));
 }
 
-TEST(BuiltinModels, HaveAsManyParametersAsTheirLayers) {
-  const std::map<std::string_view, std::int64_t> expected{
+TEST(BuiltinModels, HaveAsManyParametersAsTheTableSays) {
+  const DataShape colour{.channels = 3, .height = 17, .width = 20, .outputs = 7};
+  const DataShape numbers{.height = 1, .width = 12, .outputs = 3, .real_targets = true};
+  const DataShape tokens{.height = 1, .width = 9, .outputs = 5, .vocabulary = 11};
+  const std::vector<std::tuple<const char*, DataShape, std::int64_t>> cases{
       // 21,840 in PyTorch's classic network, and two batch normalisations of 2 x 10 and 2 x 20.
-      {"mnist-cnn", (10 * 25 + 10) + (20 * 10 * 25 + 20) + (50 * 320 + 50) + (10 * 50 + 10) + 60},
-      {"mlp", (128 * 784 + 128) + (64 * 128 + 64) + (10 * 64 + 10)},
-      {"softmax", 10 * 784 + 10},
-      {"toy-net", (64 * 9 + 64) + (128 * 64 * 9 + 128) + (256 * 128 * 9 + 256) +
-                      (512 * 256 * 9 + 512) + 2 * (64 + 128 + 256 + 512) + (512 * 8192 + 512) +
-                      2 * 512 + (10 * 512 + 10)},
-      {"resnet20", (16 * 9 + 32) + 6 * (16 * 16 * 9 + 32) + (32 * 16 * 9 + 64) +
-                       5 * (32 * 32 * 9 + 64) + (32 * 16 + 64) + (64 * 32 * 9 + 128) +
-                       5 * (64 * 64 * 9 + 128) + (64 * 32 + 128) + (64 * 10 + 10)},
-      {"transformer",
-       (28 * 64 + 64) + 28 * 64 +
-           2 * ((64 * 192 + 192) + (64 * 64 + 64) + (64 * 128 + 128) + (128 * 64 + 64) + 4 * 64) +
-           2 * 64 + (64 * 10 + 10)}};
-  EXPECT_EQ(expected.at("mnist-cnn"), 21'900);
-  for (const std::string_view name : builtin_model_names()) {
-    EXPECT_EQ(parameter_count(builtin_model(name, {})()), expected.at(name)) << name;
+      {"mnist-cnn", {}, 21'900},
+      {"mlp", {}, (128 * 784 + 128) + (64 * 128 + 64) + (10 * 64 + 10)},
+      {"mlp:hidden=6", numbers, (6 * 12 + 6) + (3 * 6 + 3)},
+      {"softmax", {}, 10 * 784 + 10},
+      {"toy-net", {}, 5'752'714},
+      {"toy-net", colour, 2'082'311},
+      // 0.27 million parameters (He et al. 2016, table 6), with shortcuts of option B.
+      {"resnet20", {.channels = 3}, 272'474},
+      {"resnet20:width=3", colour, 9'952},
+      {"transformer", {}, 71'370},
+      {"transformer:layers=1,heads=2,dim=6,hidden=5", colour, 792},
+      {"transformer:layers=3", tokens, 102'149}};
+  for (const auto& [text, data, expected] : cases) {
+    SCOPED_TRACE(text);
+    const ParsedModel model = parse_model(text);
+    EXPECT_EQ(model.entry.parameters(model.options, data), expected);
+    EXPECT_EQ(parameter_count(builtin_model_for(text, data)()), expected);
   }
 }
 
@@ -162,9 +172,14 @@ TEST(BuiltinModels, SuggestTheNearestName) {
 
 TEST(ToyNet, RefusesImagesThatItsConvolutionsUseUp) {
   EXPECT_EQ(error_of_model("toy-net", {.height = 16, .width = 16}), "no error");
-  EXPECT_EQ(error_of_model("toy-net", {.height = 28, .width = 15}),
-            "model toy-net takes images of at least 16 x 16, the data has 28 x 15; accepted for "
-            "these: mlp, softmax");
+  const auto refused = [](std::int64_t height, std::int64_t width) {
+    return fmt::format(
+        "model toy-net takes images of at least 16 x 16, the data has 1 x {} x {} in 10 classes; "
+        "accepted for these: mlp, softmax, resnet20, transformer",
+        height, width);
+  };
+  EXPECT_EQ(error_of_model("toy-net", {.width = 15}), refused(28, 15));
+  EXPECT_EQ(error_of_model("toy-net", {.height = 15}), refused(15, 28));
 }
 
 TEST(MnistCnn, RefusesImagesOfAnotherShape) {

@@ -11,7 +11,6 @@
 
 namespace rubato {
 
-class Spec;       // base/spec.hpp
 struct Strategy;  // base/spec.hpp
 
 enum class InitializerKind {
@@ -91,8 +90,6 @@ struct PerceptronOptions {
 
 /// Parses "mlp" or "mlp:hidden=256/128/64,activation=tanh". Throws Error.
 [[nodiscard]] PerceptronOptions parse_perceptron(std::string_view text);
-/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
-[[nodiscard]] PerceptronOptions read_perceptron(Spec& spec);
 
 /// Counts the weights and biases of fully connected layers from `inputs` through those widths to
 /// `outputs`.
@@ -125,8 +122,6 @@ void require_valid(const QuadraticOptions& options);
 
 /// Parses "quadratic" or "quadratic:dim=1000,condition=100,noise=0.5,samples=5000". Throws Error.
 [[nodiscard]] QuadraticOptions parse_quadratic(std::string_view text);
-/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
-[[nodiscard]] QuadraticOptions read_quadratic(Spec& spec);
 
 /// A residual network for small images (He et al. 2016, section 4.2).
 struct ResidualOptions {
@@ -137,12 +132,6 @@ struct ResidualOptions {
 
 /// Parses "resnet20" or "resnet20:width=32". Throws Error.
 [[nodiscard]] ResidualOptions parse_residual(std::string_view text);
-/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
-[[nodiscard]] ResidualOptions read_residual(Spec& spec);
-
-/// Counts the parameters of resnet20 for images with that number of channels.
-[[nodiscard]] std::int64_t residual_parameters(const ResidualOptions& options,
-                                               std::int64_t channels, std::int64_t classes);
 
 /// A transformer encoder (Vaswani et al. 2017), with the normalisation before each part.
 struct TransformerOptions {
@@ -162,17 +151,5 @@ struct TransformerOptions {
 /// Parses "transformer" or "transformer:layers=4,heads=8,dim=128,hidden=512,dropout=0.1". Throws
 /// Error.
 [[nodiscard]] TransformerOptions parse_transformer(std::string_view text);
-/// Parses the arguments alone, whatever the name, and does not call Spec::finish().
-[[nodiscard]] TransformerOptions read_transformer(Spec& spec);
-
-/// Counts the parameters of the encoder for sequences of `tokens`, each given as `inputs` numbers.
-[[nodiscard]] std::int64_t transformer_parameters(const TransformerOptions& options,
-                                                  std::int64_t tokens, std::int64_t inputs,
-                                                  std::int64_t classes);
-/// Counts the same for sequences of `tokens` ids, from 0 to below `vocabulary`.
-[[nodiscard]] std::int64_t sequence_transformer_parameters(const TransformerOptions& options,
-                                                           std::int64_t tokens,
-                                                           std::int64_t vocabulary,
-                                                           std::int64_t classes);
 
 }  // namespace rubato

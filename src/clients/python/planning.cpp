@@ -23,6 +23,7 @@
 
 #include "calling_thread.hpp"
 #include "conversions.hpp"
+#include "loop/data/images/digits.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "module.hpp"
 #include "request.hpp"
@@ -211,11 +212,12 @@ py::dict dict_of_epoch(const EpochPlan& epoch) {
 }
 
 std::vector<EpochPlan> planned(const Options& options, std::optional<Steps> steps,
-                               std::int64_t samples, std::optional<std::int64_t> epochs) {
+                               std::optional<std::int64_t> samples,
+                               std::optional<std::int64_t> epochs) {
   RunConfiguration run;
   set_all(run, options);
   Planner planner(std::get<Trace>(asked_steps(run, std::move(steps))),
-                  {.dataset_size = checked_samples(samples),
+                  {.dataset_size = checked_samples(samples.value_or(kBuiltinSamples)),
                    .minibatch_size = run.minibatch,
                    .cores = run.cores,
                    .remainder = run.remainder});
@@ -223,7 +225,7 @@ std::vector<EpochPlan> planned(const Options& options, std::optional<Steps> step
   return first_epochs(std::move(planner), epochs, [&] { look_for_signals(); });
 }
 
-py::list plan(const Options& options, const py::object& trace, std::int64_t samples,
+py::list plan(const Options& options, const py::object& trace, std::optional<std::int64_t> samples,
               std::optional<std::int64_t> epochs) {
   if (epochs && (*epochs < 1 || *epochs > kMaxPlannedEpochs)) {
     throw Error(fmt::format("epochs {}: accepted are whole numbers from 1 to {}", *epochs,

@@ -2,10 +2,13 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include <ATen/Functions.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -14,11 +17,9 @@
 #include <torch/nn/modules/pooling.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/module.hpp>
-#include <rubato/loop/model_options.hpp>
 
 #include "networks.hpp"
 
@@ -110,7 +111,7 @@ constexpr std::int64_t after_toy_convolutions(std::int64_t pixels) {
 
 class ToyNet : public nn::Module {
  public:
-  explicit ToyNet(const ImageShape& shape)
+  explicit ToyNet(const DataShape& shape)
       : conv_(convolution(shape.channels, 64), nn::BatchNorm2d(64), nn::ReLU(),  //
               convolution(64, 128), nn::BatchNorm2d(128), nn::ReLU(), nn::MaxPool2d(2),
               convolution(128, 256), nn::BatchNorm2d(256), nn::ReLU(),  //
@@ -120,7 +121,7 @@ class ToyNet : public nn::Module {
                nn::Linear(kChannels * after_toy_convolutions(shape.height) *
                               after_toy_convolutions(shape.width),
                           kHidden),
-               nn::BatchNorm1d(kHidden), nn::ReLU(), nn::Linear(kHidden, shape.classes)) {
+               nn::BatchNorm1d(kHidden), nn::ReLU(), nn::Linear(kHidden, shape.outputs)) {
     register_module("conv", conv_);
     register_module("dense", dense_);
   }
@@ -141,12 +142,55 @@ class ToyNet : public nn::Module {
   nn::Sequential dense_;
 };
 
-constexpr std::array<std::string_view, 6> kNames{"mnist-cnn", "mlp",      "softmax",
-                                                 "toy-net",   "resnet20", "transformer"};
+// The makers of the models that models() says libtorch computes.
+struct Maker {
+  std::string_view name;
+  ModelFactory (*make)(const ModelOptions& options, const DataShape& data);
+};
 
-void require_known(const std::string& name) {
-  if (std::ranges::find(kNames, name) != kNames.end()) return;
-  throw Error(unknown_name_message("model", name, kNames));
+constexpr std::array<Maker, 6> kMakers{
+    {{"mnist-cnn", [](const ModelOptions&, const DataShape&) { return model_factory<MnistCnn>(); }},
+     {"mlp",
+      [](const ModelOptions& options, const DataShape& data) {
+        return model_factory<Mlp>(
+            std::get<PerceptronOptions>(options), data.features(), data.outputs,
+            data.real_targets ? Mlp::Outputs::numbers : Mlp::Outputs::log_probabilities);
+      }},
+     {"softmax",
+      [](const ModelOptions&, const DataShape& data) {
+        return model_factory<Softmax>(data.features(), data.outputs);
+      }},
+     {"toy-net",
+      [](const ModelOptions&, const DataShape& data) { return model_factory<ToyNet>(data); }},
+     {"resnet20",
+      [](const ModelOptions& options, const DataShape& data) {
+        return residual_network(std::get<ResidualOptions>(options), data);
+      }},
+     {"transformer", [](const ModelOptions& options, const DataShape& data) {
+        return transformer(std::get<TransformerOptions>(options), data);
+      }}}};
+
+constexpr std::array<std::string_view, kMakers.size()> kNames = [] {
+  std::array<std::string_view, kMakers.size()> names{};
+  std::ranges::transform(kMakers, names.begin(), &Maker::name);
+  return names;
+}();
+
+// Throws Error for a model that does not take the data.
+void require_taken(const ModelEntry& model, const DataShape& data) {
+  if (model.takes(data)) return;
+  std::vector<std::string_view> others;
+  for (const std::string_view name : kNames) {
+    if (find_row("model", name, models()).takes(data)) others.push_back(name);
+  }
+  const std::string why =
+      data.vocabulary > 0 ? "takes images, the data are sequences of tokens"
+      : data.real_targets
+          ? "tells classes apart, the data have real targets"
+          : fmt::format("takes {}, the data has {} x {} x {} in {} classes", model.images,
+                        data.channels, data.height, data.width, data.outputs);
+  throw Error(
+      fmt::format("model {} {}; accepted for these: {}", model.name, why, fmt::join(others, ", ")));
 }
 
 }  // namespace
@@ -155,57 +199,32 @@ std::span<const std::string_view> builtin_model_names() {
   return kNames;
 }
 
+ModelFactory builtin_model_for(std::string_view text, const DataShape& data) {
+  const std::string name = Spec(text).name();
+  const auto* const maker = std::ranges::find(kMakers, name, &Maker::name);
+  if (maker == kMakers.end()) throw Error(unknown_name_message("model", name, kNames));
+  const ParsedModel model = parse_model(text);
+  require_taken(model.entry, data);
+  return maker->make(model.options, data);
+}
+
 ModelFactory builtin_model(std::string_view model, const ImageShape& shape) {
-  const Spec spec(model);
-  const std::string& name = spec.name();
-  if (name == "mlp") {
-    return model_factory<Mlp>(parse_perceptron(model), shape.channels * shape.height * shape.width,
-                              shape.classes, Mlp::Outputs::log_probabilities);
-  }
-  if (name == "resnet20") return residual_network(parse_residual(model), shape);
-  if (name == "transformer") return transformer(parse_transformer(model), shape);
-  spec.finish();
-  if (name == "mnist-cnn") {
-    if (shape.channels != 1 || shape.height != 28 || shape.width != 28 || shape.classes != 10) {
-      throw Error(fmt::format(
-          "model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
-          "has {} x {} x {} in {}; accepted for these: mlp, softmax, resnet20, transformer",
-          shape.channels, shape.height, shape.width, shape.classes));
-    }
-    return model_factory<MnistCnn>();
-  }
-  if (name == "softmax") {
-    return model_factory<Softmax>(shape.channels * shape.height * shape.width, shape.classes);
-  }
-  if (name == "toy-net") {
-    if (after_toy_convolutions(std::min(shape.height, shape.width)) < 1) {
-      throw Error(fmt::format(
-          "model toy-net takes images of at least 16 x 16, the data has {} x {}; accepted "
-          "for these: mlp, softmax",
-          shape.height, shape.width));
-    }
-    return model_factory<ToyNet>(shape);
-  }
-  throw Error(unknown_name_message("model", name, kNames));
+  return builtin_model_for(model, {.channels = shape.channels,
+                                   .height = shape.height,
+                                   .width = shape.width,
+                                   .outputs = shape.classes});
 }
 
 ModelFactory regression_model(std::string_view model, std::int64_t inputs, std::int64_t outputs) {
-  const std::string name = Spec(model).name();
-  if (name == "mlp") {
-    return model_factory<Mlp>(parse_perceptron(model), inputs, outputs, Mlp::Outputs::numbers);
-  }
-  require_known(name);
-  throw Error(fmt::format(
-      "model {} tells classes apart, the data have real targets; accepted for these: mlp", name));
+  return builtin_model_for(
+      model, {.height = 1, .width = inputs, .outputs = outputs, .real_targets = true});
 }
 
 ModelFactory sequence_model(std::string_view model, const SequenceShape& shape) {
-  const std::string name = Spec(model).name();
-  if (name == "transformer") return transformer(parse_transformer(model), shape);
-  require_known(name);
-  throw Error(fmt::format(
-      "model {} takes images, the data are sequences of tokens; accepted for these: transformer",
-      name));
+  return builtin_model_for(model, {.height = 1,
+                                   .width = shape.tokens,
+                                   .outputs = shape.classes,
+                                   .vocabulary = shape.vocabulary});
 }
 
 }  // namespace rubato

@@ -115,10 +115,10 @@ class ResidualBlock : public torch::nn::Module {
 
 class ResNet20 : public torch::nn::Module {
  public:
-  ResNet20(std::int64_t width, const ImageShape& shape)
+  ResNet20(std::int64_t width, const DataShape& shape)
       : conv_(same_size_convolution(shape.channels, width, 3, 1)),
         bn_(width),
-        fc_(4 * width, shape.classes) {
+        fc_(4 * width, shape.outputs) {
     register_module("conv", conv_);
     register_module("bn", bn_);
     register_module("blocks", blocks_);
@@ -149,8 +149,8 @@ class ResNet20 : public torch::nn::Module {
 
 }  // namespace
 
-ModelFactory residual_network(const ResidualOptions& options, const ImageShape& shape) {
-  return model_factory<ResNet20>(options.width, shape);
+ModelFactory residual_network(const ResidualOptions& options, const DataShape& data) {
+  return model_factory<ResNet20>(options.width, data);
 }
 
 namespace {
@@ -213,18 +213,24 @@ class EncoderLayer : public torch::nn::Module {
 
 class Transformer : public torch::nn::Module {
  public:
-  Transformer(const TransformerOptions& options, const ImageShape& shape)
-      : Transformer(options, shape.height, shape.classes) {
-    rows_ = torch::nn::Linear(shape.channels * shape.width, options.dim);
-    register_module("embed", rows_);
-    register_rest();
-  }
-  Transformer(const TransformerOptions& options, const SequenceShape& shape)
-      : Transformer(options, shape.tokens, shape.classes) {
-    tokens_ = torch::nn::Embedding(shape.vocabulary, options.dim);
-    register_module("embed", tokens_);
-    register_rest();
-    later_ = at::ones({shape.tokens, shape.tokens}, at::kBool).triu(1);
+  Transformer(const TransformerOptions& options, const DataShape& data)
+      : norm_(torch::nn::LayerNormOptions({options.dim})), fc_(options.dim, data.outputs) {
+    const bool of_tokens = data.vocabulary > 0;
+    const std::int64_t tokens = of_tokens ? data.width : data.height;
+    places_ = register_parameter("places", at::zeros({tokens, options.dim}));
+    for (std::int64_t i = 0; i < options.layers; ++i) {
+      layers_->push_back(std::make_shared<EncoderLayer>(options));
+    }
+    if (of_tokens) {
+      tokens_ = register_module("embed", torch::nn::Embedding(data.vocabulary, options.dim));
+      later_ = at::ones({tokens, tokens}, at::kBool).triu(1);
+    } else {
+      rows_ = register_module("embed", torch::nn::Linear(data.channels * data.width, options.dim));
+    }
+    // The modules after the embedding follow in the order of computation.
+    register_module("layers", layers_);
+    register_module("norm", norm_);
+    register_module("fc", fc_);
   }
 
   at::Tensor forward(const at::Tensor& x) {
@@ -236,20 +242,6 @@ class Transformer : public torch::nn::Module {
   }
 
  private:
-  Transformer(const TransformerOptions& options, std::int64_t tokens, std::int64_t classes)
-      : norm_(torch::nn::LayerNormOptions({options.dim})), fc_(options.dim, classes) {
-    places_ = register_parameter("places", at::zeros({tokens, options.dim}));
-    for (std::int64_t i = 0; i < options.layers; ++i) {
-      layers_->push_back(std::make_shared<EncoderLayer>(options));
-    }
-  }
-  // Registers the modules after the embedding, in the order of computation.
-  void register_rest() {
-    register_module("layers", layers_);
-    register_module("norm", norm_);
-    register_module("fc", fc_);
-  }
-
   at::Tensor encoded(at::Tensor x) {
     x = x + places_;
     for (const auto& layer : *layers_) x = layer->as<EncoderLayer>()->forward(x, later_);
@@ -269,12 +261,8 @@ class Transformer : public torch::nn::Module {
 
 }  // namespace
 
-ModelFactory transformer(const TransformerOptions& options, const ImageShape& shape) {
-  return model_factory<Transformer>(options, shape);
-}
-
-ModelFactory transformer(const TransformerOptions& options, const SequenceShape& shape) {
-  return model_factory<Transformer>(options, shape);
+ModelFactory transformer(const TransformerOptions& options, const DataShape& data) {
+  return model_factory<Transformer>(options, data);
 }
 
 }  // namespace rubato

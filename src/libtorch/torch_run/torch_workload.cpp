@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <c10/core/DefaultDtype.h>
@@ -21,6 +20,7 @@
 
 #include "base/core/limits.hpp"
 #include "base/core/throw_error.hpp"
+#include "libtorch/model/networks.hpp"
 #include "libtorch/model/shared_state.hpp"
 #include "libtorch/torch/guards.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
@@ -33,12 +33,6 @@
 namespace rubato {
 
 namespace {
-
-// The shape of samples as images, as built-in models take them.
-ImageShape image_shape(const DataSets& data) {
-  const DataShape of = shape_of(data);
-  return {.channels = of.channels, .height = of.height, .width = of.width, .classes = data.classes};
-}
 
 class Float32ByDefault {
  public:
@@ -59,20 +53,6 @@ ModelFactory in_float32(ModelFactory make) {
     const Float32ByDefault float32;
     return make();
   };
-}
-
-// A model of samples that are sequences of tokens.
-ModelFactory model_of_sequences(const RunConfiguration& configuration, const DataSets& data) {
-  return sequence_model(configuration.model.text(), {.tokens = data.train.inputs.elements(),
-                                                     .vocabulary = data.vocabulary,
-                                                     .classes = data.classes});
-}
-
-ModelFactory model_of_images(const RunConfiguration& configuration, const DataSets& data,
-                             const ImageShape& shape) {
-  if (data.classes > 0) return builtin_model(configuration.model.text(), shape);
-  return regression_model(configuration.model.text(), data.train.inputs.elements(),
-                          data.train.targets.elements());
 }
 
 // Loads what a configuration names, except for the parts that a program has itself.
@@ -178,14 +158,9 @@ class PartsLoader {
 
   // Returns the form in which the model takes its samples.
   SampleTensors load_builtin(const DataSets& data) {
-    const bool sequences =
-        data.inputs == InputKind::tokens && data.train.inputs.shape().size() == 1;
-    if (sequences && std::holds_alternative<TransformerOptions>(configuration_.model->options)) {
-      parts_.model = in_float32(model_of_sequences(configuration_, data));
-      return as_they_are(data);
-    }
-    const ImageShape shape = image_shape(data);
-    parts_.model = in_float32(model_of_images(configuration_, data, shape));
+    const DataShape shape = shape_of(data);
+    parts_.model = in_float32(builtin_model_for(configuration_.model.text(), shape));
+    if (shape.vocabulary > 0) return as_they_are(data);
     return {.input_shape = {shape.channels, shape.height, shape.width}};
   }
 

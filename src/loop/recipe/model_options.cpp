@@ -1,6 +1,7 @@
+#include <algorithm>
 #include <array>
-#include <string>
 #include <string_view>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include <rubato/steps/random.hpp>
 
 #include "base/core/text/options_row.hpp"
+#include "models.hpp"
 
 namespace rubato {
 
@@ -77,33 +79,6 @@ std::vector<Strategy> initializers() {
   return strategies_of(kInitializerRows);
 }
 
-namespace {
-
-// Two layers of this width have 2^40 weights.
-constexpr std::int64_t kWidest = std::int64_t{1} << 20;
-
-}  // namespace
-
-PerceptronOptions read_perceptron(Spec& spec) {
-  PerceptronOptions options;
-  options.hidden = spec.wholes("hidden", options.hidden, 1, kWidest);
-  options.activation = spec.choice("activation", options.activation, kActivations);
-  return options;
-}
-
-PerceptronOptions parse_perceptron(std::string_view text) {
-  Spec spec(text);
-  if (spec.name() != "mlp") {
-    throw Error(
-        fmt::format("'{}' is not a perceptron; accepted: mlp, with arguments hidden and "
-                    "activation",
-                    spec.name()));
-  }
-  PerceptronOptions options = read_perceptron(spec);
-  spec.finish();
-  return options;
-}
-
 std::int64_t dense_parameters(std::int64_t inputs, std::span<const std::int64_t> hidden,
                               std::int64_t outputs) {
   std::int64_t parameters = 0;
@@ -144,97 +119,30 @@ void require_valid(const QuadraticOptions& options) {
   }
 }
 
-QuadraticOptions read_quadratic(Spec& spec) {
-  QuadraticOptions options;
-  options.dim = spec.whole("dim", options.dim, 1, kMostDimensions);
-  options.condition = spec.real("condition", Unset{"dim"}, kCondition);
-  options.noise = spec.real("noise", options.noise, kNotNegative);
-  options.samples = spec.whole("samples", options.samples, 1, kMaxDatasetSize);
-  require_valid(options);
-  return options;
-}
-
-QuadraticOptions parse_quadratic(std::string_view text) {
-  Spec spec(text);
-  if (spec.name() != "quadratic") {
-    throw Error(
-        fmt::format("'{}' is not a quadratic; accepted: quadratic, with arguments dim, "
-                    "condition, noise and samples",
-                    spec.name()));
-  }
-  const QuadraticOptions options = read_quadratic(spec);
-  spec.finish();
-  return options;
-}
-
 namespace {
 
+// Two layers of this width have 2^40 weights.
+constexpr std::int64_t kWidest = std::int64_t{1} << 20;
 constexpr std::int64_t kMostChannels = 4096;
-
-// Counts a convolution without a bias, and its normalisation.
-constexpr std::int64_t convolution(std::int64_t from, std::int64_t to, std::int64_t kernel) {
-  return from * to * kernel * kernel + 2 * to;
-}
-
-}  // namespace
-
-ResidualOptions read_residual(Spec& spec) {
-  ResidualOptions options;
-  options.width = spec.whole("width", options.width, 1, kMostChannels);
-  return options;
-}
-
-ResidualOptions parse_residual(std::string_view text) {
-  Spec spec(text);
-  if (spec.name() != "resnet20") {
-    throw Error(
-        fmt::format("'{}' is not a residual network; accepted: resnet20, with the argument width",
-                    spec.name()));
-  }
-  const ResidualOptions options = read_residual(spec);
-  spec.finish();
-  return options;
-}
-
-std::int64_t residual_parameters(const ResidualOptions& options, std::int64_t channels,
-                                 std::int64_t classes) {
-  const std::array<std::int64_t, 3> widths{options.width, 2 * options.width, 4 * options.width};
-  std::int64_t parameters = convolution(channels, options.width, 3);
-  std::int64_t from = options.width;
-  for (const std::int64_t to : widths) {
-    parameters += convolution(from, to, 3) + 5 * convolution(to, to, 3);
-    if (from != to) parameters += convolution(from, to, 1);
-    from = to;
-  }
-  return parameters + (from + 1) * classes;
-}
-
-namespace {
-
 constexpr std::int64_t kMostLayers = 1000;
-constexpr std::int64_t kMostFeatures = std::int64_t{1} << 20;
 
-constexpr std::int64_t linear(std::int64_t from, std::int64_t to) {
-  return (from + 1) * to;
+ModelOptions read_perceptron(Spec& spec) {
+  PerceptronOptions options;
+  options.hidden = spec.wholes("hidden", options.hidden, 1, kWidest);
+  options.activation = spec.choice("activation", options.activation, kActivations);
+  return options;
 }
 
-// Counts all parameters except those that make features of a token.
-std::int64_t parameters_behind_embedding(const TransformerOptions& options, std::int64_t tokens,
-                                         std::int64_t classes) {
-  const std::int64_t dim = options.dim;
-  const std::int64_t layer = 2 * (2 * dim) + linear(dim, 3 * dim) + linear(dim, dim) +
-                             linear(dim, options.hidden) + linear(options.hidden, dim);
-  return tokens * dim + options.layers * layer + 2 * dim + linear(dim, classes);
+ModelOptions read_residual(Spec& spec) {
+  return ResidualOptions{.width = spec.whole("width", ResidualOptions().width, 1, kMostChannels)};
 }
 
-}  // namespace
-
-TransformerOptions read_transformer(Spec& spec) {
+ModelOptions read_transformer(Spec& spec) {
   TransformerOptions options;
   options.layers = spec.whole("layers", options.layers, 1, kMostLayers);
-  options.heads = spec.whole("heads", options.heads, 1, kMostFeatures);
-  options.dim = spec.whole("dim", options.dim, 1, kMostFeatures);
-  options.hidden = spec.whole("hidden", options.hidden, 1, kMostFeatures);
+  options.heads = spec.whole("heads", options.heads, 1, kWidest);
+  options.dim = spec.whole("dim", options.dim, 1, kWidest);
+  options.hidden = spec.whole("hidden", options.hidden, 1, kWidest);
   options.dropout = spec.real("dropout", options.dropout, kBelowOne);
   if (options.dim % options.heads != 0) {
     spec.reject("heads",
@@ -244,27 +152,176 @@ TransformerOptions read_transformer(Spec& spec) {
   return options;
 }
 
-TransformerOptions parse_transformer(std::string_view text) {
-  Spec spec(text);
-  if (spec.name() != "transformer") {
-    throw Error(fmt::format(
-        "'{}' is not a transformer; accepted: transformer, with arguments layers, heads, "
-        "dim, hidden and dropout",
-        spec.name()));
-  }
-  const TransformerOptions options = read_transformer(spec);
-  spec.finish();
+ModelOptions read_quadratic(Spec& spec) {
+  QuadraticOptions options;
+  options.dim = spec.whole("dim", options.dim, 1, kMostDimensions);
+  options.condition = spec.real("condition", Unset{"dim"}, kCondition);
+  options.noise = spec.real("noise", options.noise, kNotNegative);
+  options.samples = spec.whole("samples", options.samples, 1, kMaxDatasetSize);
+  require_valid(options);
   return options;
 }
 
-std::int64_t transformer_parameters(const TransformerOptions& options, std::int64_t tokens,
-                                    std::int64_t inputs, std::int64_t classes) {
-  return linear(inputs, options.dim) + parameters_behind_embedding(options, tokens, classes);
+// Numbers of parameters: of weights and biases, of the same with a batch normalisation, and of a
+// convolution without biases with one.
+constexpr std::int64_t linear(std::int64_t from, std::int64_t to) {
+  return (from + 1) * to;
+}
+constexpr std::int64_t normalised(std::int64_t from, std::int64_t to) {
+  return linear(from, to) + 2 * to;
+}
+constexpr std::int64_t convolution(std::int64_t from, std::int64_t to, std::int64_t side) {
+  return from * to * side * side + 2 * to;
 }
 
-std::int64_t sequence_transformer_parameters(const TransformerOptions& options, std::int64_t tokens,
-                                             std::int64_t vocabulary, std::int64_t classes) {
-  return vocabulary * options.dim + parameters_behind_embedding(options, tokens, classes);
+std::int64_t parameters_of_mnist_cnn(const ModelOptions& /*none*/, const DataShape& /*digits*/) {
+  return normalised(5 * 5, 10) + normalised(10 * 5 * 5, 20) + linear(320, 50) + linear(50, 10);
+}
+
+std::int64_t parameters_of_perceptron(const ModelOptions& options, const DataShape& data) {
+  return dense_parameters(data.features(), std::get<PerceptronOptions>(options).hidden,
+                          data.outputs);
+}
+
+std::int64_t parameters_of_softmax(const ModelOptions& /*none*/, const DataShape& data) {
+  return linear(data.features(), data.outputs);
+}
+
+// Pixels along a side after two convolutions of 3x3 and a pooling of 2, twice.
+constexpr std::int64_t after_toy_convolutions(std::int64_t pixels) {
+  return std::max<std::int64_t>(0, ((pixels - 4) / 2 - 4) / 2);
+}
+
+std::int64_t parameters_of_toy_net(const ModelOptions& /*none*/, const DataShape& data) {
+  constexpr std::int64_t kWindow = 9;
+  const std::int64_t pixels =
+      after_toy_convolutions(data.height) * after_toy_convolutions(data.width);
+  return normalised(kWindow * data.channels, 64) + normalised(kWindow * 64, 128) +
+         normalised(kWindow * 128, 256) + normalised(kWindow * 256, 512) +
+         normalised(512 * pixels, 512) + linear(512, data.outputs);
+}
+
+std::int64_t parameters_of_residual(const ModelOptions& options, const DataShape& data) {
+  std::int64_t from = std::get<ResidualOptions>(options).width;
+  std::int64_t parameters = convolution(data.channels, from, 3);
+  for (const std::int64_t to : {from, 2 * from, 4 * from}) {
+    parameters += convolution(from, to, 3) + 5 * convolution(to, to, 3);
+    if (from != to) parameters += convolution(from, to, 1);
+    from = to;
+  }
+  return parameters + linear(from, data.outputs);
+}
+
+std::int64_t parameters_of_transformer(const ModelOptions& model, const DataShape& data) {
+  const auto& [layers, heads, dim, hidden, dropout] = std::get<TransformerOptions>(model);
+  const bool of_tokens = data.vocabulary > 0;
+  const std::int64_t tokens = of_tokens ? data.width : data.height;
+  const std::int64_t embedding =
+      of_tokens ? data.vocabulary * dim : linear(data.channels * data.width, dim);
+  const std::int64_t layer = 2 * (2 * dim) + linear(dim, 3 * dim) + linear(dim, dim) +
+                             linear(dim, hidden) + linear(hidden, dim);
+  return embedding + tokens * dim + layers * layer + 2 * dim + linear(dim, data.outputs);
+}
+
+constexpr std::array<ModelEntry, 8> kModels{
+    {{.name = "mnist-cnn",
+      .help = "PyTorch's classic MNIST network, for images of 1 x 28 x 28; libtorch",
+      .in_libtorch = true,
+      .images = "images of 1 x 28 x 28 in 10 classes",
+      .takes_images =
+          [](const DataShape& data) {
+            return data.channels == 1 && data.height == 28 && data.width == 28 &&
+                   data.outputs == 10;
+          },
+      .parameters = parameters_of_mnist_cnn},
+     {.name = "mlp",
+      .help = "a multi-layer perceptron; Eigen or libtorch",
+      .in_eigen = true,
+      .in_libtorch = true,
+      .takes_real_targets = true,
+      .parameters = parameters_of_perceptron,
+      .read = read_perceptron},
+     {.name = "softmax",
+      .help = "softmax regression; Eigen or libtorch",
+      .in_eigen = true,
+      .in_libtorch = true,
+      .parameters = parameters_of_softmax},
+     {.name = "toy-net",
+      .help = "four convolutions and two dense layers, 5.8 million parameters; libtorch",
+      .in_libtorch = true,
+      .images = "images of at least 16 x 16",
+      .takes_images =
+          [](const DataShape& data) {
+            return after_toy_convolutions(std::min(data.height, data.width)) > 0;
+          },
+      .parameters = parameters_of_toy_net},
+     {.name = "resnet20",
+      .help = "the residual network of 20 layers for small images (He et al. 2016); libtorch",
+      .in_libtorch = true,
+      .parameters = parameters_of_residual,
+      .read = read_residual},
+     {.name = "transformer",
+      .help = "a transformer encoder, over the rows of an image or the tokens of a text; libtorch",
+      .in_libtorch = true,
+      .takes_tokens = true,
+      .parameters = parameters_of_transformer,
+      .read = read_transformer},
+     {.name = "quadratic",
+      .help = "the noisy quadratic model (Zhang et al. 2019), which needs no data; Eigen",
+      .in_eigen = true,
+      .classifies = false,
+      .parameters = [](const ModelOptions& options,
+                       const DataShape&) { return std::get<QuadraticOptions>(options).dim; },
+      .read = read_quadratic},
+     {.name = "script:FILE",
+      .help =
+          "any model, as torch.jit.script() or torch.jit.trace() in Python exported it; libtorch",
+      .in_libtorch = true}}};
+
+// Parses the arguments of the model `name`.
+template <class Options>
+Options parse_as(std::string_view name, std::string_view text) {
+  if (const Spec spec(text); spec.name() != name) {
+    throw Error(
+        fmt::format("'{}' is not {}; accepted: {}, with its arguments", spec.name(), name, name));
+  }
+  return std::get<Options>(parse_model(text).options);
+}
+
+}  // namespace
+
+bool ModelEntry::takes(const DataShape& data) const {
+  if (data.vocabulary > 0) return takes_tokens;
+  if (data.real_targets) return takes_real_targets;
+  return takes_images == nullptr || takes_images(data);
+}
+
+std::span<const ModelEntry> models() {
+  return kModels;
+}
+
+ParsedModel parse_model(std::string_view text) {
+  Spec spec(text);
+  ParsedModel model{.entry = find_row("model", spec.name(), kModels)};
+  if (model.entry.read != nullptr) model.options = model.entry.read(spec);
+  spec.finish();
+  return model;
+}
+
+PerceptronOptions parse_perceptron(std::string_view text) {
+  return parse_as<PerceptronOptions>("mlp", text);
+}
+
+ResidualOptions parse_residual(std::string_view text) {
+  return parse_as<ResidualOptions>("resnet20", text);
+}
+
+TransformerOptions parse_transformer(std::string_view text) {
+  return parse_as<TransformerOptions>("transformer", text);
+}
+
+QuadraticOptions parse_quadratic(std::string_view text) {
+  return parse_as<QuadraticOptions>("quadratic", text);
 }
 
 }  // namespace rubato

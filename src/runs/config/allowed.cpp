@@ -66,7 +66,7 @@ void require_no_classes(const RunConfiguration& run) {
 // Refuses samples that rubato's own models cannot be made for.
 void require_samples(const RunConfiguration& run, const KnownData& data) {
   const bool has_sequences = data.has_tokens && data.dimensions == 1;
-  if (has_sequences && std::holds_alternative<TransformerOptions>(run.model->options)) {
+  if (has_sequences && run.model->takes_tokens) {
     if (data.vocabulary > 0) return;
     refuse(model_of(run),
            fmt::format("the tokens of {} are not sequences with a class for each token",
@@ -85,7 +85,7 @@ void require_samples(const RunConfiguration& run, const KnownData& data) {
     refuse(model_of(run), fmt::format("samples of {} dimensions", data.dimensions),
            "channels x height x width, height x width, or features");
   }
-  if (data.classes == 0 && !std::holds_alternative<PerceptronOptions>(run.model->options)) {
+  if (data.classes == 0 && !run.model->takes_real_targets) {
     refuse(model_of(run),
            fmt::format("it tells classes apart, and the targets of {} are real numbers",
                        run.data.text()),

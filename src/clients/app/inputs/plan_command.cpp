@@ -21,6 +21,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "forecasts.hpp"
+#include "loop/data/images/digits.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/run_request.hpp"
@@ -196,7 +197,7 @@ struct PlanCommandOptions {
   /// The configuration, of which only the options of elasticity can be set.
   RunConfiguration run;
   /// The number of samples.
-  std::int64_t dataset_size = 12'000;
+  std::int64_t dataset_size = kBuiltinSamples;
   std::uint64_t seed = 42;
   /// The only epoch to show, counted from 1.
   std::optional<std::int64_t> epoch;

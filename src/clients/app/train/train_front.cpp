@@ -20,6 +20,7 @@
 #include "base/core/process.hpp"
 #include "clients/app/commands.hpp"
 #include "evaluate.hpp"
+#include "loop/data/images/digits.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"
@@ -37,13 +38,12 @@ namespace {
 using std::filesystem::path;
 
 constexpr const char* kTrainProgram = "rubato-train";
-constexpr std::int64_t kBuiltinDigits = 12'000;
 
 // Returns the number of training samples if it is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
   if (const auto own = run.model->own_samples()) return own;
   if (run.data != RunConfiguration().data) return std::nullopt;
-  return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
+  return run.validation ? std::nullopt : std::optional(kBuiltinSamples);
 }
 
 // Finds the errors of a trace that can be found before the data are read. The number of samples in

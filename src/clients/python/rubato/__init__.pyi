@@ -158,7 +158,7 @@ class Epoch:
 def plan(
     trace: _Trace | None = None,
     *,
-    dataset_size: int = 12000,
+    dataset_size: int | None = None,
     epochs: int | None = None,
     availability: str | None = None,
     on_trace_end: str | None = None,

@@ -37,13 +37,13 @@ class Epoch:
         return f"<rubato.Epoch {self.index}: {self.steps.rows} steps>"
 
 
-def plan(trace=None, *, dataset_size=12000, epochs=None, **options):
+def plan(trace=None, *, dataset_size=None, epochs=None, **options):
     """The steps of a trace as a list of Epochs: all of them, or one if the trace never ends.
 
     trace:
         as rubato.train() takes it
     dataset_size:
-        samples in the data set
+        samples in the data set [that of the built-in data]
     epochs:
         only that many epochs from the first
     """

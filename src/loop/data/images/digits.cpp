@@ -267,7 +267,6 @@ using digits::DigitStream;
 constexpr int kSide = 28;
 constexpr std::int64_t kDigitCount = 10;
 
-constexpr std::int64_t kTrainCount = 12'000;
 constexpr std::int64_t kTestCount = 2'000;
 constexpr std::uint64_t kTrainSeed = 0x7275'6261'746f'0001;  // "rubato", 1
 constexpr std::uint64_t kTestSeed = 0x7275'6261'746f'0002;
@@ -335,7 +334,7 @@ ImageSet render_digits(std::int64_t count, std::uint64_t seed) {
 }
 
 TrainTestImages builtin_digits() {
-  return {.train = render_digits(kTrainCount, kTrainSeed),
+  return {.train = render_digits(kBuiltinSamples, kTrainSeed),
           .test = render_digits(kTestCount, kTestSeed)};
 }
 

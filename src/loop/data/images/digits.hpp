@@ -123,7 +123,11 @@ namespace rubato {
 /// microseconds of a thread; all CPUs are used.
 [[nodiscard]] ImageSet render_digits(std::int64_t count, std::uint64_t seed);
 
-/// The built-in data set: 12,000 training and 2,000 test digits from disjoint random streams.
+/// The number of training samples of the built-in data set.
+inline constexpr std::int64_t kBuiltinSamples = 12'000;
+
+/// The built-in data set: kBuiltinSamples training and 2,000 test digits from disjoint random
+/// streams.
 ///
 /// It is hard enough to distinguish models, and easy enough for a small one: a linear model on the
 /// pixels classifies about 90 % of the test digits correctly, the usual two-layer convolutional

@@ -70,93 +70,6 @@ void require_option_file(std::string_view option, const std::filesystem::path& f
 
 namespace {
 
-std::int64_t features_of(const DataShape& data) {
-  return data.channels * data.height * data.width;
-}
-
-std::int64_t parameters_of_perceptron(const ModelOptions& options, const DataShape& data) {
-  return dense_parameters(features_of(data), std::get<PerceptronOptions>(options).hidden,
-                          data.outputs);
-}
-
-std::int64_t parameters_of_toy_net(const ModelOptions& /*none*/, const DataShape& data) {
-  constexpr std::int64_t kHidden = 512;
-  // Parameters of a layer with batch normalisation: weights, biases and two vectors.
-  const auto normalised = [](std::int64_t inputs, std::int64_t outputs) {
-    return (inputs + 3) * outputs;
-  };
-  constexpr std::int64_t kWindow = 9;
-  // Pixels along a side after two convolutions and a pooling, twice.
-  const auto side = [](std::int64_t pixels) {
-    return std::max<std::int64_t>(0, ((pixels - 4) / 2 - 4) / 2);
-  };
-  return normalised(kWindow * data.channels, 64) + normalised(kWindow * 64, 128) +
-         normalised(kWindow * 128, 256) + normalised(kWindow * 256, 512) +
-         normalised(512 * side(data.height) * side(data.width), kHidden) +
-         (kHidden + 1) * data.outputs;
-}
-
-std::int64_t parameters_of_transformer(const ModelOptions& model, const DataShape& data) {
-  const auto& options = std::get<TransformerOptions>(model);
-  if (data.vocabulary > 0) {
-    return sequence_transformer_parameters(options, data.width, data.vocabulary, data.outputs);
-  }
-  return transformer_parameters(options, data.height, data.channels * data.width, data.outputs);
-}
-
-constexpr std::array<ModelEntry, 8> kModels{
-    {{.name = "mnist-cnn",
-      .help = "PyTorch's classic MNIST network, for images of 1 x 28 x 28; libtorch",
-      .in_libtorch = true,
-      .parameters = [](const ModelOptions&, const DataShape&) { return std::int64_t{21'900}; }},
-     {.name = "mlp",
-      .help = "a multi-layer perceptron; Eigen or libtorch",
-      .in_eigen = true,
-      .in_libtorch = true,
-      .parameters = parameters_of_perceptron,
-      .read = [](Spec& spec) -> ModelOptions { return read_perceptron(spec); }},
-     {.name = "softmax",
-      .help = "softmax regression; Eigen or libtorch",
-      .in_eigen = true,
-      .in_libtorch = true,
-      .parameters =
-          [](const ModelOptions&, const DataShape& data) {
-            return dense_parameters(features_of(data), {}, data.outputs);
-          }},
-     {.name = "toy-net",
-      .help = "four convolutions and two dense layers, 5.8 million parameters; libtorch",
-      .in_libtorch = true,
-      .parameters = parameters_of_toy_net},
-     {.name = "resnet20",
-      .help = "the residual network of 20 layers for small images (He et al. 2016); libtorch",
-      .in_libtorch = true,
-      .parameters =
-          [](const ModelOptions& options, const DataShape& data) {
-            return residual_parameters(std::get<ResidualOptions>(options), data.channels,
-                                       data.outputs);
-          },
-      .read = [](Spec& spec) -> ModelOptions { return read_residual(spec); }},
-     {.name = "transformer",
-      .help = "a transformer encoder, over the rows of an image or the tokens of a text; libtorch",
-      .in_libtorch = true,
-      .parameters = parameters_of_transformer,
-      .read = [](Spec& spec) -> ModelOptions { return read_transformer(spec); }},
-     {.name = "quadratic",
-      .help = "the noisy quadratic model (Zhang et al. 2019), which needs no data; Eigen",
-      .in_eigen = true,
-      .classifies = false,
-      .parameters = [](const ModelOptions& options,
-                       const DataShape&) { return std::get<QuadraticOptions>(options).dim; },
-      .read = [](Spec& spec) -> ModelOptions { return read_quadratic(spec); }},
-     {.name = "script:FILE",
-      .help =
-          "any model, as torch.jit.script() or torch.jit.trace() in Python exported it; libtorch",
-      .in_libtorch = true}}};
-
-const ModelEntry& script_entry() {
-  return kModels.back();
-}
-
 // A model of a program's own. Commands cannot have one, so models(), which users see, does not list
 // it.
 constexpr ModelEntry kOwnModel{
@@ -170,10 +83,6 @@ std::optional<std::string> why_eigen(const RunConfiguration& run) {
 
 }  // namespace
 
-std::span<const ModelEntry> models() {
-  return kModels;
-}
-
 template <>
 std::shared_ptr<const ModelChoice> Parsed<ModelChoice>::parse(const std::string& text,
                                                               const Extensions& /*own*/) {
@@ -184,7 +93,7 @@ std::shared_ptr<const ModelChoice> Parsed<ModelChoice>::parse(const std::string&
   };
   if (text == kOwn) return choice(kOwnModel);
   if (auto file = script_file(text)) {
-    const auto script = choice(script_entry());
+    const auto script = choice(models().back());
     script->script = std::move(file);
     return script;
   }
@@ -192,10 +101,9 @@ std::shared_ptr<const ModelChoice> Parsed<ModelChoice>::parse(const std::string&
   if (std::filesystem::is_regular_file(text, ignored)) {
     throw Error(fmt::format("'{0}' is a file; did you mean '{1}'?", text, script_text(text)));
   }
-  Spec spec(text);
-  const auto built_in = choice(find_row("model", spec.name(), kModels));
-  if (built_in->read != nullptr) built_in->options = built_in->read(spec);
-  spec.finish();
+  const ParsedModel parsed = parse_model(text);
+  const auto built_in = choice(parsed.entry);
+  built_in->options = parsed.options;
   return built_in;
 }
 

@@ -6,11 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include <rubato/loop/model_options.hpp>
 #include <rubato/runs/run_configuration.hpp>
+
+#include "loop/recipe/models.hpp"
 
 namespace rubato {
 
@@ -30,43 +30,6 @@ void require_visible(std::string_view place, const std::filesystem::path& path);
 /// Throws Error unless the file of `option` ("model") is a regular file.
 void require_option_file(std::string_view option, const std::filesystem::path& file,
                          std::string_view accepted);
-
-class Spec;
-
-/// The properties of data that determine the size of a model; by default those of the built-in
-/// digits.
-struct DataShape {
-  std::int64_t channels = 1;
-  std::int64_t height = 28;
-  std::int64_t width = 28;
-  /// Number of classes, or of real targets in a sample.
-  std::int64_t outputs = 10;
-  /// If samples are sequences of `width` token ids, each with a class: the ids are from 0 to below
-  /// this. 0 for all other data.
-  std::int64_t vocabulary = 0;
-};
-
-/// The arguments of a model; std::monostate for a model without arguments.
-using ModelOptions = std::variant<std::monostate, PerceptronOptions, ResidualOptions,
-                                  TransformerOptions, QuadraticOptions>;
-
-/// A model that users know by name, and the libraries that can compute it.
-struct ModelEntry {
-  std::string_view name;
-  /// A description in one line.
-  std::string_view help;
-  bool in_eigen = false;
-  bool in_libtorch = false;
-  /// Whether it is a classifier that trains on --data; other models have samples of their own.
-  bool classifies = true;
-  /// The number of trained parameters, which a simulation knows without the model. Null if it is
-  /// not known before the model is loaded.
-  std::int64_t (*parameters)(const ModelOptions& options, const DataShape& data) = nullptr;
-  /// Reads its arguments; null if it has none.
-  ModelOptions (*read)(Spec& spec) = nullptr;
-};
-/// All built-in models. The same for the whole life of the process.
-[[nodiscard]] std::span<const ModelEntry> models();
 
 /// The model that --model names, an entry of models() or kOwn, with its arguments.
 /// Parsed<ModelChoice> throws Error for an unknown model, naming the nearest, and for arguments

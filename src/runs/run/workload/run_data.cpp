@@ -221,7 +221,8 @@ std::string describe(const RunConfiguration& configuration, const DataSets& data
 DataShape shape_of(const DataSets& data) {
   const std::vector<std::int64_t>& shape = data.train.inputs.shape();
   DataShape found{.outputs = data.classes > 0 ? data.classes : data.train.targets.elements(),
-                  .vocabulary = data.vocabulary};
+                  .vocabulary = data.vocabulary,
+                  .real_targets = data.classes == 0};
   found.width = shape.empty() ? 1 : shape.back();
   found.height = shape.size() < 2 ? 1 : shape[shape.size() - 2];
   found.channels = 1;

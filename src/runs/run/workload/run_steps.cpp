@@ -15,6 +15,7 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/modelled_time.hpp>
 
+#include "loop/data/images/digits.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -74,10 +75,8 @@ std::unique_ptr<StepSource> make_step_source(const RunConfiguration& run, const 
 
 namespace {
 
-constexpr std::int64_t kBuiltInImages = 12'000;
-
 std::int64_t samples_of(const RunConfiguration& run) {
-  return run.model->own_samples().value_or(kBuiltInImages);
+  return run.model->own_samples().value_or(kBuiltinSamples);
 }
 
 // Bytes that the busiest of several hosts sends in a step; 0 for one host.
