@@ -1,143 +1,36 @@
 """The networks, the optimiser and the data of the peers, which are those of the project's benchmarks.
 
-The networks are the same as those in bench/models.hpp.
+The networks are those of bench/models.hpp: rubato.models, from this checkout.
 """
 
-import math
+import types
+from pathlib import Path
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
-class MnistNetwork(nn.Module):
-    """mnist-cnn: [batch, 1, 28, 28] images to [batch, 10] log-probabilities."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 10, kernel_size=5)
-        self.bn1 = nn.BatchNorm2d(10)
-        self.conv2 = nn.Conv2d(10, 20, kernel_size=5)
-        self.bn2 = nn.BatchNorm2d(20)
-        self.fc1 = nn.Linear(320, 50)
-        self.fc2 = nn.Linear(50, 10)
-
-    def forward(self, x):
-        x = self.bn1(F.relu(F.max_pool2d(self.conv1(x), 2)))
-        x = self.bn2(F.relu(F.max_pool2d(self.conv2(x), 2)))
-        x = F.relu(self.fc1(x.flatten(1)))
-        return F.log_softmax(self.fc2(x), dim=1)
+def _load_models():
+    """rubato.models without the package around it, which need not be built here."""
+    file = Path(__file__).resolve().parents[2] / "src/clients/python/rubato/models.py"
+    module = types.ModuleType("rubato_models")
+    source = file.read_text(encoding="utf-8").replace("from ._rubato import Error\n", "Error = ValueError\n")
+    exec(compile(source, str(file), "exec"), module.__dict__)
+    return module
 
 
-def convolution(inputs, outputs, kernel, stride):
-    return nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False)
+_models = _load_models()
 
-
-class Block(nn.Module):
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.conv1 = convolution(inputs, outputs, 3, stride)
-        self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = convolution(outputs, outputs, 3, 1)
-        self.bn2 = nn.BatchNorm2d(outputs)
-        self.shortcut = None
-        if stride != 1 or inputs != outputs:
-            self.shortcut = convolution(inputs, outputs, 1, stride)
-            self.shortcut_bn = nn.BatchNorm2d(outputs)
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        return F.relu(y + (x if self.shortcut is None else self.shortcut_bn(self.shortcut(x))))
-
-
-class Residual20(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = convolution(1, 16, 3, 1)
-        self.bn = nn.BatchNorm2d(16)
-        blocks, channels = [], 16
-        for outputs in (16, 32, 64):
-            for _ in range(3):
-                blocks.append(Block(channels, outputs, 1 if outputs == channels else 2))
-                channels = outputs
-        self.blocks = nn.Sequential(*blocks)
-        self.fc = nn.Linear(64, 10)
-
-    def forward(self, x):
-        x = self.blocks(F.relu(self.bn(self.conv(x))))
-        return F.log_softmax(self.fc(x.mean((2, 3))), dim=1)
-
-
-class WideMlp(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(784, 1024)
-        self.fc2 = nn.Linear(1024, 1024)
-        self.fc3 = nn.Linear(1024, 10)
-
-    def forward(self, x):
-        x = F.relu(self.fc2(F.relu(self.fc1(x.flatten(1)))))
-        return F.log_softmax(self.fc3(x), dim=1)
-
-
-class LargeMlp(nn.Module):
-    """The network of `rubato train --model mlp:hidden=4096/5376`, with 25.3 million parameters."""
-
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(784, 4096)
-        self.fc2 = nn.Linear(4096, 5376)
-        self.fc3 = nn.Linear(5376, 10)
-
-    def forward(self, x):
-        x = F.relu(self.fc2(F.relu(self.fc1(x.flatten(1)))))
-        return F.log_softmax(self.fc3(x), dim=1)
-
-
-class EncoderLayer(nn.Module):
-    FEATURES, HEADS, HIDDEN = 64, 4, 128
-
-    def __init__(self):
-        super().__init__()
-        self.norm1 = nn.LayerNorm(self.FEATURES)
-        self.in_proj = nn.Linear(self.FEATURES, 3 * self.FEATURES)
-        self.out_proj = nn.Linear(self.FEATURES, self.FEATURES)
-        self.norm2 = nn.LayerNorm(self.FEATURES)
-        self.fc1 = nn.Linear(self.FEATURES, self.HIDDEN)
-        self.fc2 = nn.Linear(self.HIDDEN, self.FEATURES)
-
-    def attention(self, x):
-        images, tokens, features = x.shape
-        of_head = features // self.HEADS
-        queries, keys, values = (
-            self.in_proj(x).view(images, tokens, 3, self.HEADS, of_head).permute(2, 0, 3, 1, 4))
-        scores = queries @ keys.transpose(-2, -1) / math.sqrt(of_head)
-        mixed = scores.softmax(-1) @ values
-        return self.out_proj(mixed.transpose(1, 2).reshape(images, tokens, features))
-
-    def forward(self, x):
-        x = x + self.attention(self.norm1(x))
-        return x + self.fc2(F.relu(self.fc1(self.norm2(x))))
-
-
-class Transformer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Linear(28, EncoderLayer.FEATURES)
-        self.places = nn.Parameter(torch.zeros(28, EncoderLayer.FEATURES))
-        self.layers = nn.Sequential(EncoderLayer(), EncoderLayer())
-        self.norm = nn.LayerNorm(EncoderLayer.FEATURES)
-        self.fc = nn.Linear(EncoderLayer.FEATURES, 10)
-
-    def forward(self, x):
-        x = self.layers(self.embed(x.flatten(1, 2)) + self.places)
-        return F.log_softmax(self.fc(self.norm(x).mean(1)), dim=1)
-
-
-NETWORKS = {"mnist-cnn": MnistNetwork, "residual-20": Residual20, "wide-mlp": WideMlp,
-            "large-mlp": LargeMlp, "transformer": Transformer}
+# large-mlp is the network of `rubato train --model mlp:hidden=4096/5376`, with 25.3 million parameters.
+NETWORKS = {
+    "mnist-cnn": _models.MnistNetwork,
+    "residual-20": lambda: _models.ResNet20(16, 1),
+    "wide-mlp": lambda: _models.Mlp((784, 1024, 1024, 10)),
+    "large-mlp": lambda: _models.Mlp((784, 4096, 5376, 10)),
+    "transformer": lambda: _models.Transformer(28, 28, 10),
+}
 
 
 def network(name, layout):
