@@ -144,25 +144,21 @@ class Memory {
 // By the kernels of one instruction set, whether or not the dispatcher would take them.
 Convolved convolved(const lane_convolution::Kernels& kernels, const ConvolutionCase& c,
                     const at::Tensor& input, const at::Tensor& weight) {
-  const auto pixels = [&](std::size_t d) {
-    return (c.size[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1) / c.stride[d] + 1;
+  const auto axis = [&](std::size_t d) -> operators::Axis {
+    const std::int64_t room = c.size[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1;
+    return {.input = c.size[d],
+            .output = room / c.stride[d] + 1,
+            .kernel = c.kernel[d],
+            .stride = c.stride[d],
+            .padding = c.padding[d],
+            .dilation = c.dilation[d]};
   };
   const bool last = !input.is_contiguous();
   const lane_convolution::Shape shape{.images = c.images,
                                       .input_channels = c.inputs,
                                       .output_channels = c.outputs,
-                                      .input_rows = c.size[0],
-                                      .input_columns = c.size[1],
-                                      .output_rows = pixels(0),
-                                      .output_columns = pixels(1),
-                                      .kernel_rows = c.kernel[0],
-                                      .kernel_columns = c.kernel[1],
-                                      .row_stride = c.stride[0],
-                                      .column_stride = c.stride[1],
-                                      .row_padding = c.padding[0],
-                                      .column_padding = c.padding[1],
-                                      .row_dilation = c.dilation[0],
-                                      .column_dilation = c.dilation[1],
+                                      .rows = axis(0),
+                                      .columns = axis(1),
                                       .channels_last = last,
                                       .weight_output = weight.stride(0),
                                       .weight_input = weight.stride(1),
@@ -170,7 +166,8 @@ Convolved convolved(const lane_convolution::Kernels& kernels, const ConvolutionC
                                       .weight_column = weight.stride(3)};
   const auto format = last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
   const at::Tensor bias = bias_of(c);
-  Convolved result{at::empty({c.images, c.outputs, pixels(0), pixels(1)}, input.options(), format),
+  Convolved result{at::empty({c.images, c.outputs, shape.rows.output, shape.columns.output},
+                             input.options(), format),
                    at::empty_like(input), at::empty_like(weight), at::empty({c.outputs})};
   const Memory forward(kernels.forward_sizes(shape));
   kernels.forward(shape,

@@ -50,30 +50,35 @@ struct Geometry {
 // measures them (docs/adr/0023 and 0066).
 bool is_for_winograd(const lane_convolution::Shape& s) {
   constexpr std::int64_t kKernel = 3;
-  return s.kernel_rows == kKernel && s.kernel_columns == kKernel && s.row_stride == 1 &&
-         s.column_stride == 1 && s.row_dilation == 1 && s.column_dilation == 1 &&
-         s.row_padding < kKernel && s.column_padding < kKernel && s.images >= kFewestImages &&
+  return s.rows.kernel == kKernel && s.columns.kernel == kKernel && s.rows.stride == 1 &&
+         s.columns.stride == 1 && s.rows.dilation == 1 && s.columns.dilation == 1 &&
+         s.rows.padding < kKernel && s.columns.padding < kKernel && s.images >= kFewestImages &&
          std::min(s.input_channels, s.output_channels) >= kFewestChannels &&
          s.input_channels * s.output_channels <= kMostPairs &&
-         std::min(s.output_rows, s.output_columns) >= kFewestPixels;
+         std::min(s.rows.output, s.columns.output) >= kFewestPixels;
 }
 
 bool is_for_direct(const lane_convolution::Shape& s) {
   if (s.images < kFewestImages) return false;
   const std::int64_t fewest = std::min(s.input_channels, s.output_channels);
   if (fewest > kBlock || (fewest == kBlock && s.channels_last)) return false;
-  const std::int64_t work = s.input_channels * s.output_channels * s.kernel_rows *
-                            s.kernel_columns * s.output_rows * s.output_columns;
-  const std::int64_t values = s.input_channels * s.input_rows * s.input_columns +
-                              s.output_channels * s.output_rows * s.output_columns;
+  const std::int64_t work = s.input_channels * s.output_channels * s.rows.kernel *
+                            s.columns.kernel * s.rows.output * s.columns.output;
+  const std::int64_t values = s.input_channels * s.rows.input * s.columns.input +
+                              s.output_channels * s.rows.output * s.columns.output;
   return work >= kLeastWork * values;
 }
 
-// Number of outputs along one dimension; 0 if the kernel does not fit.
-std::int64_t outputs(std::int64_t inputs, std::int64_t kernel, std::int64_t stride,
-                     std::int64_t padding, std::int64_t dilation) {
-  const std::int64_t room = inputs + 2 * padding - dilation * (kernel - 1) - 1;
-  return room < 0 ? 0 : room / stride + 1;
+Axis axis_of(const at::Tensor& input, const at::Tensor& weight, const Geometry& geometry,
+             std::int64_t dimension) {
+  const auto d = static_cast<std::size_t>(dimension);
+  Axis axis{.input = input.size(dimension + 2),
+            .kernel = weight.size(dimension + 2),
+            .stride = geometry.stride[d],
+            .padding = geometry.padding[d],
+            .dilation = geometry.dilation[d]};
+  axis.output = windows_of(axis);
+  return axis;
 }
 
 // The convolution, if rubato's kernels can compute it faster.
@@ -86,35 +91,20 @@ std::optional<lane_convolution::Shape> shape_of(const at::Tensor& input, const a
     return std::nullopt;
   }
   if (geometry.stride.size() != 2 || geometry.padding.size() != 2 ||
-      geometry.dilation.size() != 2 || geometry.stride[0] < 1 || geometry.stride[1] < 1 ||
-      geometry.padding[0] < 0 || geometry.padding[1] < 0 || geometry.dilation[0] < 1 ||
-      geometry.dilation[1] < 1) {
+      geometry.dilation.size() != 2) {
     return std::nullopt;
   }
-  const lane_convolution::Shape shape{
-      .images = input.size(0),
-      .input_channels = input.size(1),
-      .output_channels = weight.size(0),
-      .input_rows = input.size(2),
-      .input_columns = input.size(3),
-      .output_rows = outputs(input.size(2), weight.size(2), geometry.stride[0], geometry.padding[0],
-                             geometry.dilation[0]),
-      .output_columns = outputs(input.size(3), weight.size(3), geometry.stride[1],
-                                geometry.padding[1], geometry.dilation[1]),
-      .kernel_rows = weight.size(2),
-      .kernel_columns = weight.size(3),
-      .row_stride = geometry.stride[0],
-      .column_stride = geometry.stride[1],
-      .row_padding = geometry.padding[0],
-      .column_padding = geometry.padding[1],
-      .row_dilation = geometry.dilation[0],
-      .column_dilation = geometry.dilation[1],
-      .channels_last = is_channels_last(input),
-      .weight_output = weight.stride(0),
-      .weight_input = weight.stride(1),
-      .weight_row = weight.stride(2),
-      .weight_column = weight.stride(3)};
-  if (shape.output_rows < 1 || shape.output_columns < 1) return std::nullopt;
+  const lane_convolution::Shape shape{.images = input.size(0),
+                                      .input_channels = input.size(1),
+                                      .output_channels = weight.size(0),
+                                      .rows = axis_of(input, weight, geometry, 0),
+                                      .columns = axis_of(input, weight, geometry, 1),
+                                      .channels_last = is_channels_last(input),
+                                      .weight_output = weight.stride(0),
+                                      .weight_input = weight.stride(1),
+                                      .weight_row = weight.stride(2),
+                                      .weight_column = weight.stride(3)};
+  if (shape.rows.output < 1 || shape.columns.output < 1) return std::nullopt;
   if (!is_for_winograd(shape) && !is_for_direct(shape)) return std::nullopt;
   return shape;
 }
@@ -180,7 +170,7 @@ std::optional<at::Tensor> convolved(const at::Tensor& input, const at::Tensor& w
     return std::nullopt;
   }
   at::Tensor output =
-      at::empty({shape->images, shape->output_channels, shape->output_rows, shape->output_columns},
+      at::empty({shape->images, shape->output_channels, shape->rows.output, shape->columns.output},
                 input.options(), format_of(shape->channels_last));
   const Kernels kernels = kernels_for(*shape);
   kernels.forward(*shape,
@@ -196,12 +186,8 @@ at::Tensor convolution(c10::DispatchKeySet keys, const at::Tensor& input, const 
                        const c10::optional<at::Tensor>& bias, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                        at::IntArrayRef output_padding, std::int64_t groups) {
-  if (auto output = convolved(input, weight, bias,
-                              {.stride = stride,
-                               .padding = padding,
-                               .dilation = dilation,
-                               .transposed = transposed,
-                               .groups = groups})) {
+  if (auto output =
+          convolved(input, weight, bias, {stride, padding, dilation, transposed, groups})) {
     return *std::move(output);
   }
   return at::_ops::convolution::redispatch(
@@ -227,12 +213,8 @@ Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradi
                                at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                                at::IntArrayRef output_padding, std::int64_t groups,
                                std::array<bool, 3> wanted) {
-  const std::optional<lane_convolution::Shape> shape = shape_of(input, weight,
-                                                                {.stride = stride,
-                                                                 .padding = padding,
-                                                                 .dilation = dilation,
-                                                                 .transposed = transposed,
-                                                                 .groups = groups});
+  const std::optional<lane_convolution::Shape> shape =
+      shape_of(input, weight, {stride, padding, dilation, transposed, groups});
   if (!shape || !is_dense_float(gradient)) {
     const bool breaks = breaks_onednn(input, weight, stride);
     return at::_ops::convolution_backward::redispatch(
@@ -269,12 +251,8 @@ at::Tensor traced_convolution(c10::DispatchKeySet keys, const at::Tensor& input,
                               at::IntArrayRef dilation, bool transposed,
                               at::IntArrayRef output_padding, std::int64_t groups, bool benchmark,
                               bool deterministic, bool cudnn_enabled, bool allow_tf32) {
-  if (auto output = convolved(input, weight, bias,
-                              {.stride = stride,
-                               .padding = padding,
-                               .dilation = dilation,
-                               .transposed = transposed,
-                               .groups = groups})) {
+  if (auto output =
+          convolved(input, weight, bias, {stride, padding, dilation, transposed, groups})) {
     return *std::move(output);
   }
   return at::_ops::_convolution::redispatch(

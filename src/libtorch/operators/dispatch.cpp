@@ -25,6 +25,15 @@ const ReplacedOperators& operators::current() {
   return *innermost;
 }
 
+std::int64_t operators::windows_of(const Axis& axis, bool ceil) {
+  const auto& [input, none_yet, kernel, stride, padding, dilation] = axis;
+  if (kernel < 1 || stride < 1 || padding < 0 || dilation < 1) return 0;
+  const std::int64_t room = input + 2 * padding - dilation * (kernel - 1) - 1;
+  if (room < 0) return 0;
+  const std::int64_t count = (room + (ceil ? stride - 1 : 0)) / stride + 1;
+  return ceil && (count - 1) * stride >= input + padding ? count - 1 : count;
+}
+
 OperatorScope::OperatorScope(const ReplacedOperators& operators) : before_(innermost) {
   register_once();
   innermost = &operators;

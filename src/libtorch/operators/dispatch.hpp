@@ -6,6 +6,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DispatchKeySet.h>
 
+#include "axis.hpp"
 #include "operators.hpp"
 
 namespace rubato::operators {
@@ -51,6 +52,10 @@ inline bool is_in_a_layout(const at::Tensor& tensor) {
 inline at::MemoryFormat format_of(bool channels_last) {
   return channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
 }
+
+// Number of windows that fit, and with `ceil` of one more that does not, if it begins in the image
+// or in the padding before it. 0 if none fits, and for numbers that libtorch refuses.
+std::int64_t windows_of(const Axis& axis, bool ceil = false);
 
 inline const float* floats(const at::Tensor& tensor) {
   return static_cast<const float*>(tensor.data_ptr());

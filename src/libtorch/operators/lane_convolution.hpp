@@ -35,6 +35,8 @@
 
 #include <cstddef>
 
+#include "axis.hpp"
+
 namespace rubato::lane_convolution {
 
 // Strides of an image: the value of channel c in row y and column x lies c channel + y row + x
@@ -51,18 +53,8 @@ struct Shape {
   std::ptrdiff_t images = 0;
   std::ptrdiff_t input_channels = 0;
   std::ptrdiff_t output_channels = 0;
-  std::ptrdiff_t input_rows = 0;
-  std::ptrdiff_t input_columns = 0;
-  std::ptrdiff_t output_rows = 0;
-  std::ptrdiff_t output_columns = 0;
-  std::ptrdiff_t kernel_rows = 0;
-  std::ptrdiff_t kernel_columns = 0;
-  std::ptrdiff_t row_stride = 1;
-  std::ptrdiff_t column_stride = 1;
-  std::ptrdiff_t row_padding = 0;
-  std::ptrdiff_t column_padding = 0;
-  std::ptrdiff_t row_dilation = 1;
-  std::ptrdiff_t column_dilation = 1;
+  operators::Axis rows{};
+  operators::Axis columns{};
   // Layout of inputs, outputs and their gradients.
   bool channels_last = false;
   // Strides of weight[o, c, i, j].

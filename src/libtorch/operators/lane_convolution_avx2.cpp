@@ -1,32 +1,12 @@
-#ifdef __x86_64__
-#include "direct_kernels.inc"
-#include "winograd_kernels.inc"
+#include "lane_kernels.inc"
 
 namespace rubato::lane_convolution {
 
 Kernels avx2_kernels() {
-  return {.forward_sizes = forward_sizes,
-          .forward = forward,
-          .backward_sizes = backward_sizes,
-          .backward = backward};
+  return kernels();
 }
-
 Kernels avx2_winograd_kernels() {
-  return {.forward_sizes = winograd::forward_sizes,
-          .forward = winograd::forward,
-          .backward_sizes = winograd::backward_sizes,
-          .backward = winograd::backward};
+  return winograd::kernels();
 }
 
 }  // namespace rubato::lane_convolution
-#else
-#include "lane_convolution.hpp"
-
-// Never called if cpu_instruction_set() says that there are no such vectors.
-rubato::lane_convolution::Kernels rubato::lane_convolution::avx2_kernels() {
-  return {};
-}
-rubato::lane_convolution::Kernels rubato::lane_convolution::avx2_winograd_kernels() {
-  return {};
-}
-#endif

@@ -13,6 +13,7 @@ namespace rubato::max_pool {
 namespace {
 
 using Index = std::ptrdiff_t;
+using operators::Axis;
 
 constexpr Index kLanes = 8;
 
@@ -78,11 +79,11 @@ struct Range {
   Index begin;
   Index end;
 };
-inline Range places(Index output, Index stride, Index padding, Index dilation, Index kernel,
-                    Index size) {
-  const Index first = output * stride - padding;
-  const Index begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-  const Index end = first >= size ? 0 : smaller(kernel, (size - 1 - first) / dilation + 1);
+inline Range places(Index output, const Axis& a) {
+  const Index first = output * a.stride - a.padding;
+  const Index begin = first >= 0 ? 0 : (-first + a.dilation - 1) / a.dilation;
+  const Index end =
+      first >= a.input ? 0 : smaller(a.kernel, (a.input - 1 - first) / a.dilation + 1);
   return {begin, larger(begin, end)};
 }
 
@@ -133,13 +134,13 @@ inline __m256 load_all(const float* from, Index stride) {
 
 // The first column in the image, for each of eight windows.
 inline __m256i first_columns(const Shape& s, Index column, __m256i steps) {
-  const Index first = column * s.column_stride - s.column_padding;
+  const Index first = column * s.columns.stride - s.columns.padding;
   const __m256i begin = _mm256_add_epi32(broadcast(first), steps);
   if (first >= 0) return begin;
   alignas(32) int columns[kLanes];
   for (Index k = 0; k < kLanes; ++k) {
-    Index at = first + k * s.column_stride;
-    while (at < 0) at += s.column_dilation;
+    Index at = first + k * s.columns.stride;
+    while (at < 0) at += s.columns.dilation;
     columns[k] = static_cast<int>(at);
   }
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(columns));
@@ -147,29 +148,29 @@ inline __m256i first_columns(const Shape& s, Index column, __m256i steps) {
 
 inline Largest columns_of(const Shape& s, const float* plane, Index row, const Range& rows,
                           Index column, Index count) {
-  const Index first_row = row * s.row_stride - s.row_padding;
-  const Index first_column = column * s.column_stride - s.column_padding;
-  const __m256i steps = lane_multiples(s.column_stride);
+  const Index first_row = row * s.rows.stride - s.rows.padding;
+  const Index first_column = column * s.columns.stride - s.columns.padding;
+  const __m256i steps = lane_multiples(s.columns.stride);
   // Windows in which nothing is larger than minus infinity get their first place in the image.
-  const Index top = (first_row + rows.begin * s.row_dilation) * s.input_columns;
+  const Index top = (first_row + rows.begin * s.rows.dilation) * s.columns.input;
   Largest largest{_mm256_set1_ps(-__builtin_inff()),
                   _mm256_add_epi32(broadcast(top), first_columns(s, column, steps))};
   for (Index i = rows.begin; i < rows.end; ++i) {
-    const Index line = (first_row + i * s.row_dilation) * s.input_columns;
-    for (Index j = 0; j < s.kernel_columns; ++j) {
-      const Index begin = first_column + j * s.column_dilation;
+    const Index line = (first_row + i * s.rows.dilation) * s.columns.input;
+    for (Index j = 0; j < s.columns.kernel; ++j) {
+      const Index begin = first_column + j * s.columns.dilation;
       // Lanes from `before` to `end` - 1 have a column in the image, and a window that is wanted.
       Index before = 0;
-      while (begin + before * s.column_stride < 0) ++before;
+      while (begin + before * s.columns.stride < 0) ++before;
       Index end = count;
-      while (end > before && begin + (end - 1) * s.column_stride >= s.input_columns) --end;
+      while (end > before && begin + (end - 1) * s.columns.stride >= s.columns.input) --end;
       if (before >= end) continue;
       const float* const from = plane + line + begin;
       const __m256i indices = _mm256_add_epi32(broadcast(line + begin), steps);
       if (before == 0 && end == kLanes) {
-        largest.consider(load_all(from, s.column_stride), indices);
+        largest.consider(load_all(from, s.columns.stride), indices);
       } else {
-        largest.consider(load(from, s.column_stride, before, end), indices,
+        largest.consider(load(from, s.columns.stride, before, end), indices,
                          lanes_between(before, end));
       }
     }
@@ -198,14 +199,14 @@ inline Largest squares(__m256 upper_low, __m256 upper_high, __m256 lower_low, __
 // Pools adjoining windows of two by two.
 void forward_squares(const Shape& s, const float* input, float* output, std::int64_t* indices) {
   const __m256i steps = lane_multiples(2);
-  const __m256i below = broadcast(s.input_columns);
+  const __m256i below = broadcast(s.columns.input);
   for (Index plane = 0; plane < s.planes; ++plane) {
-    for (Index row = 0; row < s.output_rows; ++row) {
-      const Index place = 2 * row * s.input_columns;
-      const float* upper = input + plane * s.input_rows * s.input_columns + place;
-      const float* lower = upper + s.input_columns;
+    for (Index row = 0; row < s.rows.output; ++row) {
+      const Index place = 2 * row * s.columns.input;
+      const float* upper = input + plane * s.rows.input * s.columns.input + place;
+      const float* lower = upper + s.columns.input;
       __m256i first = _mm256_add_epi32(broadcast(place), steps);
-      Index left = s.output_columns;
+      Index left = s.columns.output;
       for (; left >= kLanes; left -= kLanes) {
         squares(_mm256_loadu_ps(upper), _mm256_loadu_ps(upper + kLanes), _mm256_loadu_ps(lower),
                 _mm256_loadu_ps(lower + kLanes), first, below)
@@ -231,13 +232,12 @@ void forward_squares(const Shape& s, const float* input, float* output, std::int
 
 void forward_any(const Shape& s, const float* input, float* output, std::int64_t* indices) {
   for (Index plane = 0; plane < s.planes; ++plane) {
-    const float* const from = input + plane * s.input_rows * s.input_columns;
-    for (Index row = 0; row < s.output_rows; ++row) {
-      const Index to = (plane * s.output_rows + row) * s.output_columns;
-      const Range rows =
-          places(row, s.row_stride, s.row_padding, s.row_dilation, s.kernel_rows, s.input_rows);
-      for (Index column = 0; column < s.output_columns; column += kLanes) {
-        const Index count = smaller(kLanes, s.output_columns - column);
+    const float* const from = input + plane * s.rows.input * s.columns.input;
+    for (Index row = 0; row < s.rows.output; ++row) {
+      const Index to = (plane * s.rows.output + row) * s.columns.output;
+      const Range rows = places(row, s.rows);
+      for (Index column = 0; column < s.columns.output; column += kLanes) {
+        const Index count = smaller(kLanes, s.columns.output - column);
         columns_of(s, from, row, rows, column, count)
             .store(output + to + column, indices + to + column, count);
       }
@@ -300,26 +300,28 @@ void spread_row(const float* gradient, const std::int64_t* indices, Index column
   }
 }
 
+// True for adjoining windows of two.
+inline bool is_halved(const Axis& a) {
+  return a.kernel == 2 && a.stride == 2 && a.padding == 0 && a.dilation == 1 &&
+         2 * a.output <= a.input;
+}
+
 }  // namespace
 
 void forward(const Shape& shape, const float* input, float* output, std::int64_t* indices) {
-  const bool are_squares =
-      shape.kernel_rows == 2 && shape.kernel_columns == 2 && shape.row_stride == 2 &&
-      shape.column_stride == 2 && shape.row_padding == 0 && shape.column_padding == 0 &&
-      shape.row_dilation == 1 && shape.column_dilation == 1 &&
-      2 * shape.output_rows <= shape.input_rows && 2 * shape.output_columns <= shape.input_columns;
+  const bool are_squares = is_halved(shape.rows) && is_halved(shape.columns);
   (are_squares ? forward_squares : forward_any)(shape, input, output, indices);
 }
 
 void backward(const Shape& s, const float* gradient, const std::int64_t* indices,
               float* input_gradient) {
   for (Index plane = 0; plane < s.planes; ++plane) {
-    float* const to = input_gradient + plane * s.input_rows * s.input_columns;
-    for (Index row = 0; row < s.output_rows; ++row) {
-      const Index from = (plane * s.output_rows + row) * s.output_columns;
-      for (Index i = 0; i < s.kernel_rows; ++i) {
-        const Index line = (row * s.row_stride + i) * s.input_columns;
-        spread_row(gradient + from, indices + from, s.output_columns, line, to + line);
+    float* const to = input_gradient + plane * s.rows.input * s.columns.input;
+    for (Index row = 0; row < s.rows.output; ++row) {
+      const Index from = (plane * s.rows.output + row) * s.columns.output;
+      for (Index i = 0; i < s.rows.kernel; ++i) {
+        const Index line = (row * s.rows.stride + i) * s.columns.input;
+        spread_row(gradient + from, indices + from, s.columns.output, line, to + line);
       }
     }
   }

@@ -12,32 +12,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "axis.hpp"
+
 namespace rubato::max_pool {
 
 struct Shape {
   std::ptrdiff_t planes = 0;
-  std::ptrdiff_t input_rows = 0;
-  std::ptrdiff_t input_columns = 0;
-  std::ptrdiff_t output_rows = 0;
-  std::ptrdiff_t output_columns = 0;
-  std::ptrdiff_t kernel_rows = 0;
-  std::ptrdiff_t kernel_columns = 0;
-  std::ptrdiff_t row_stride = 1;
-  std::ptrdiff_t column_stride = 1;
-  std::ptrdiff_t row_padding = 0;
-  std::ptrdiff_t column_padding = 0;
-  std::ptrdiff_t row_dilation = 1;
-  std::ptrdiff_t column_dilation = 1;
-  // Values of an image are in the order (row, column, channel) instead of (channel, row, column).
-  bool channels_last = false;
-
-  // True if every input is in exactly one window, as with 2x2 windows of images of even sizes.
-  [[nodiscard]] bool is_partition() const {
-    return kernel_rows == row_stride && kernel_columns == column_stride && row_padding == 0 &&
-           column_padding == 0 && row_dilation == 1 && column_dilation == 1 &&
-           output_rows * row_stride == input_rows &&
-           output_columns * column_stride == input_columns;
-  }
+  operators::Axis rows{};
+  operators::Axis columns{};
 };
 
 // Both functions need a CPU with AVX2, and at most 2^31 - 1 values in a plane.
