@@ -100,22 +100,34 @@ struct Kernels {
 // May be called only if the CPU has the instructions.
 template <class T>
 [[nodiscard]] Kernels<T> base_kernels();
-template <class T>
-[[nodiscard]] Kernels<T> avx2_kernels();
-template <class T>
-[[nodiscard]] Kernels<T> avx512_kernels();
-
 template <>
 Kernels<float> base_kernels();
 template <>
 Kernels<double> base_kernels();
+
+#ifdef __x86_64__
+template <class T>
+[[nodiscard]] Kernels<T> avx2_kernels();
 template <>
 Kernels<float> avx2_kernels();
 template <>
 Kernels<double> avx2_kernels();
+
+template <class T>
+[[nodiscard]] Kernels<T> avx512_kernels();
 template <>
 Kernels<float> avx512_kernels();
 template <>
 Kernels<double> avx512_kernels();
+#else
+template <class T>
+[[nodiscard]] Kernels<T> avx2_kernels() {
+  return {};
+}
+template <class T>
+[[nodiscard]] Kernels<T> avx512_kernels() {
+  return {};
+}
+#endif
 
 }  // namespace rubato::dense

@@ -1,33 +1,5 @@
 #ifdef __x86_64__
 #define RUBATO_DENSE_EIGEN rubato_eigen_avx2
+#define RUBATO_DENSE_KERNELS avx2_kernels
 #include "dense_kernels.inc"
-
-namespace rubato::dense {
-
-template <>
-Kernels<float> avx2_kernels() {
-  return kernels<float>();
-}
-template <>
-Kernels<double> avx2_kernels() {
-  return kernels<double>();
-}
-
-}  // namespace rubato::dense
-#else
-#include "dense_kernels.hpp"
-
-namespace rubato::dense {
-
-// Never called, because cpu_instruction_set() then reports no such vectors.
-template <>
-Kernels<float> avx2_kernels() {
-  return {};
-}
-template <>
-Kernels<double> avx2_kernels() {
-  return {};
-}
-
-}  // namespace rubato::dense
 #endif
