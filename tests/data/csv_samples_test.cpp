@@ -9,13 +9,10 @@
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/tables/table_encoding.hpp"
-#include "support/error_of.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::input_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -30,19 +27,7 @@ std::vector<double> targets_of(const SampleSet& set) {
   return values;
 }
 
-class CsvSamples : public testing::Test {
- protected:
-  DataSets read(const std::string& table, CsvOptions options = {}) const {
-    DataSets data = read_csv_samples(folder_.write("table.csv", table), options);
-    normalise(data);
-    return data;
-  }
-  std::string error(const std::string& table, CsvOptions options = {}) const {
-    return error_of([&] { static_cast<void>(read(table, options)); });
-  }
-
-  test::TempFolder folder_;
-};
+class CsvSamples : public test::TableFiles {};
 
 TEST_F(CsvSamples, HasNumbersAsTheyAreAndOneFeatureForEachCategory) {
   const DataSets data = read("age,colour,label\n30,red,yes\n41.5,blue,no\n-2e1,red,yes\n");

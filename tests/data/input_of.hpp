@@ -2,9 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "loop/data/data_files.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::test {
 
@@ -14,5 +19,20 @@ inline std::vector<float> input_of(const DataSets& data, const SampleSet& set, s
   InputReader(data).read(set.input(i), values.data());
   return values;
 }
+
+/// A test with a folder of its own for tables.
+class TableFiles : public testing::Test {
+ protected:
+  DataSets read(const std::string& table, const CsvOptions& options = {}) const {
+    DataSets data = read_csv_samples(folder_.write("table.csv", table), options);
+    normalise(data);
+    return data;
+  }
+  std::string error(const std::string& table, const CsvOptions& options = {}) const {
+    return error_of([&] { static_cast<void>(read(table, options)); });
+  }
+
+  TempFolder folder_;
+};
 
 }  // namespace rubato::test

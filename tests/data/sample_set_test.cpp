@@ -164,68 +164,57 @@ TEST(TextSamples, SaysWhereATextIsNone) {
   }
 }
 
+class IdxSamples : public test::IdxFiles {};
+
 // Raw files are mapped, and give what reading them gives.
-TEST(IdxSamples, AreTheSameMappedAndRead) {
-  const test::TempFolder folder;
-  const auto write = [&](const std::string& name, const test::Bytes& bytes) {
-    folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  };
+TEST_F(IdxSamples, AreTheSameMappedAndRead) {
   const std::string names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
   const test::Bytes files[] = {test::image_bytes(7, 2, 3), test::label_bytes(7),
                                test::image_bytes(4, 2, 3), test::label_bytes(4)};
   for (int i = 0; i < 4; ++i) write(names[i], files[i]);
-  const DataSets mapped = read_idx_samples(folder.path());
+  const DataSets mapped = read_idx_samples(folder());
   const std::string raw = fingerprint_of(mapped.train);
-  EXPECT_EQ(fingerprint_of(sample_set_of(read_idx_folder(folder.path()).train)), raw);
+  EXPECT_EQ(fingerprint_of(sample_set_of(read_idx_folder(folder()).train)), raw);
   for (int i = 0; i < 4; ++i) {
     // A file that is mapped must not be cut.
-    std::filesystem::remove(folder.path() / names[i]);
+    std::filesystem::remove(folder() / names[i]);
     write(names[i], test::gzipped(files[i]));
   }
-  EXPECT_EQ(fingerprint_of(read_idx_samples(folder.path()).train), raw);
+  EXPECT_EQ(fingerprint_of(read_idx_samples(folder()).train), raw);
   EXPECT_THAT(mapped.train.inputs.shape(), ElementsAre(1, 2, 3));
   EXPECT_EQ(mapped.train.input(6)[5], 41) << "of a file that has no name any more";
 }
 
 // EMNIST's letters are numbered from 1.
-TEST(IdxSamples, HaveAsManyClassesAsTheLabelsHave) {
-  const test::TempFolder folder;
-  const auto write = [&](const std::string& part, const std::vector<std::uint8_t>& labels) {
+TEST_F(IdxSamples, HaveAsManyClassesAsTheLabelsHave) {
+  const auto write_part = [&](const std::string& part, const std::vector<std::uint8_t>& labels) {
     const auto count = static_cast<std::uint32_t>(labels.size());
-    const test::Bytes images = test::image_bytes(count, 2, 3);
-    const test::Bytes bytes = test::idx_bytes({0x801, count}, labels);
-    folder.write(part + "-images-idx3-ubyte",
-                 {reinterpret_cast<const char*>(images.data()), images.size()});
-    folder.write(part + "-labels-idx1-ubyte",
-                 {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    write(part + "-images-idx3-ubyte", test::image_bytes(count, 2, 3));
+    write(part + "-labels-idx1-ubyte", test::idx_bytes({0x801, count}, labels));
   };
   std::vector<std::uint8_t> letters(26);
   std::iota(letters.begin(), letters.end(), 1);
-  write("train", letters);
-  write("t10k", {26, 1});
-  const DataSets data = read_idx_samples(folder.path());
+  write_part("train", letters);
+  write_part("t10k", {26, 1});
+  const DataSets data = read_idx_samples(folder());
   EXPECT_EQ(data.classes, 27);
   EXPECT_THAT(data.notes, ElementsAre("no training sample is of class 0, as if labels began at 1"));
-  write("train", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
-  write("t10k", {9});
-  EXPECT_THAT(read_idx_samples(folder.path()).notes, ElementsAre());
-  write("t10k", {11});
-  EXPECT_EQ(read_idx_samples(folder.path()).classes, 12) << "those of the test set, too";
-  write("t10k", {9});
-  write("train", {3, 7});
-  EXPECT_EQ(read_idx_samples(folder.path()).classes, 10) << "as MNIST has";
-  EXPECT_THAT(read_idx_samples(folder.path()).notes,
+  write_part("train", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  write_part("t10k", {9});
+  EXPECT_THAT(read_idx_samples(folder()).notes, ElementsAre());
+  write_part("t10k", {11});
+  EXPECT_EQ(read_idx_samples(folder()).classes, 12) << "those of the test set, too";
+  write_part("t10k", {9});
+  write_part("train", {3, 7});
+  EXPECT_EQ(read_idx_samples(folder()).classes, 10) << "as MNIST has";
+  EXPECT_THAT(read_idx_samples(folder()).notes,
               ElementsAre("8 of the classes have no training sample, such as 0"));
 }
 
-TEST(IdxSamples, AreRefusedAsTheFilesAre) {
-  const test::TempFolder folder;
-  const auto write = [&](const std::string& name, const test::Bytes& bytes) {
-    folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  };
+TEST_F(IdxSamples, AreRefusedAsTheFilesAre) {
   const auto error = [&] {
-    return error_of([&] { static_cast<void>(read_idx_samples(folder.path())); });
+    return error_of([&] { static_cast<void>(read_idx_samples(folder())); });
   };
   const test::Bytes images = test::image_bytes(3, 2, 4);
   write("train-labels-idx1-ubyte", test::label_bytes(3));

@@ -10,8 +10,6 @@
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/tables/table_encoding.hpp"
-#include "support/error_of.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -21,16 +19,8 @@ using test::input_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class TableColumns : public testing::Test {
+class TableColumns : public test::TableFiles {
  protected:
-  DataSets read(const std::string& table, const CsvOptions& options = {}) const {
-    DataSets data = read_csv_samples(folder_.write("table.csv", table), options);
-    normalise(data);
-    return data;
-  }
-  std::string error(const std::string& table, const CsvOptions& options = {}) const {
-    return error_of([&] { static_cast<void>(read(table, options)); });
-  }
   // 400 rows of the columns a, b and y; that of line 302 has these fields.
   static std::string with_odd(const std::string& fields, const std::string& label) {
     std::string table = "a,b,y\n";
@@ -39,8 +29,6 @@ class TableColumns : public testing::Test {
     }
     return table;
   }
-
-  test::TempFolder folder_;
 };
 
 TEST_F(TableColumns, RefusesTheOddTextAmongNumbers) {

@@ -39,40 +39,24 @@ TEST(DenseDataset, HoldsRowsAndTargets) {
 }
 
 TEST(DenseDataset, SaysWhatDoesNotFit) {
-  EXPECT_THAT(error_of([] {
-                return Dataset::classified({1, 2, 3}, {0, 1}, 2);
-              }),
+  const auto classified = [](const std::vector<float>& inputs,
+                             const std::vector<std::int64_t>& classes, std::int64_t count) {
+    return error_of([&] { return Dataset::classified(inputs, classes, count); });
+  };
+  EXPECT_THAT(classified({1, 2, 3}, {0, 1}, 2),
               HasSubstr("3 input values for 2 samples; accepted: rows of equal length, 2, 4, 6"));
-  EXPECT_THAT(error_of([] {
-                return Dataset::classified({}, {0, 1}, 2);
-              }),
-              HasSubstr("0 input values for 2 samples"));
-  EXPECT_THAT(error_of([] { return Dataset::classified({}, {}, 2); }),
-              HasSubstr("no sample; accepted: at least one"));
-  EXPECT_THAT(error_of([] {
-                return Dataset::classified({1, 2}, {0, 1}, 0);
-              }),
-              HasSubstr("0 classes; accepted: at least 1"));
-  EXPECT_THAT(error_of([] {
-                return Dataset::classified({1, 2}, {0, 2}, 2);
-              }),
-              HasSubstr("sample 2 is of class 2; accepted: 0 to 1"));
-  EXPECT_THAT(error_of([] {
-                return Dataset::classified({1, 2}, {-1, 0}, 2);
-              }),
-              HasSubstr("sample 1 is of class -1"));
-  EXPECT_THAT(error_of([] {
-                return Dataset::with_targets({1, 2}, {1, 2, 3}, 2);
-              }),
+  EXPECT_THAT(classified({}, {0, 1}, 2), HasSubstr("0 input values for 2 samples"));
+  EXPECT_THAT(classified({}, {}, 2), HasSubstr("no sample; accepted: at least one"));
+  EXPECT_THAT(classified({1, 2}, {0, 1}, 0), HasSubstr("0 classes; accepted: at least 1"));
+  EXPECT_THAT(classified({1, 2}, {0, 2}, 2), HasSubstr("sample 2 is of class 2; accepted: 0 to 1"));
+  EXPECT_THAT(classified({1, 2}, {-1, 0}, 2), HasSubstr("sample 1 is of class -1"));
+  const auto with_targets = [](const std::vector<float>& targets, std::int64_t outputs) {
+    return error_of([&] { return Dataset::with_targets({1, 2}, targets, outputs); });
+  };
+  EXPECT_THAT(with_targets({1, 2, 3}, 2),
               HasSubstr("3 targets, 2 for each sample; accepted: at least 1 for each"));
-  EXPECT_THAT(error_of([] {
-                return Dataset::with_targets({1, 2}, {1, 2}, 0);
-              }),
-              HasSubstr("2 targets, 0 for each sample"));
-  EXPECT_THAT(error_of([] {
-                return Dataset::with_targets({1, 2}, {}, 1);
-              }),
-              HasSubstr("no sample"));
+  EXPECT_THAT(with_targets({1, 2}, 0), HasSubstr("2 targets, 0 for each sample"));
+  EXPECT_THAT(with_targets({}, 1), HasSubstr("no sample"));
 }
 
 TEST(DenseDataset, IsKnownByAllThatItHolds) {

@@ -99,32 +99,33 @@ TEST(DenseNetwork, IsBoundToWhatItComputes) {
 TEST(DenseNetwork, SaysWhatDoesNotFit) {
   const auto classes = random_classes<float>(10, 3, 4);
   const auto targets = random_targets<float>(10, 3, 4);
-  EXPECT_THAT(error_of([&] { return softmax_regression(targets); }),
+  using Data = DenseDataset<float>;
+  using Options = DenseNetworkOptions<float>;
+  const auto softmax = [](const Data& data, const Options& options) {
+    return error_of([&] { return softmax_regression(data, options); });
+  };
+  const auto squares = [](const Data& data, const Options& options) {
+    return error_of([&] { return least_squares(data, options); });
+  };
+  const auto perceptron = [&](const std::vector<std::int64_t>& hidden) {
+    return error_of([&] { return multi_layer_perceptron(classes, {.hidden = hidden}); });
+  };
+  EXPECT_THAT(softmax(targets, {}),
               HasSubstr("softmax regression on real targets; accepted: data with classes"));
-  EXPECT_THAT(error_of([&] { return least_squares(classes); }),
+  EXPECT_THAT(squares(classes, {}),
               HasSubstr("least squares on classes; accepted: data with real targets"));
-  EXPECT_THAT(error_of([&] {
-                return softmax_regression(classes, {.hidden = {8, 9}});
-              }),
+  EXPECT_THAT(softmax(classes, {.hidden = {8, 9}}),
               HasSubstr("softmax regression with hidden layers of 8, 9; accepted: none"));
-  EXPECT_THAT(error_of([&] { return least_squares(targets, {.hidden = {8}}); }),
+  EXPECT_THAT(squares(targets, {.hidden = {8}}),
               HasSubstr("least squares with hidden layers of 8"));
-  EXPECT_THAT(error_of([&] { return multi_layer_perceptron(classes, {}); }),
-              HasSubstr("without hidden layers; accepted: at least one width"));
-  EXPECT_THAT(error_of([&] {
-                return multi_layer_perceptron(classes, {.hidden = {8, 0}});
-              }),
-              HasSubstr("a hidden layer of width 0; accepted: at least 1"));
-  EXPECT_THAT(error_of([&] {
-                return softmax_regression(classes, {.test = random_classes<float>(5, 2, 4)});
-              }),
+  EXPECT_THAT(perceptron({}), HasSubstr("without hidden layers; accepted: at least one width"));
+  EXPECT_THAT(perceptron({8, 0}), HasSubstr("a hidden layer of width 0; accepted: at least 1"));
+  EXPECT_THAT(softmax(classes, {.test = random_classes<float>(5, 2, 4)}),
               HasSubstr("test data: 2 features and 4 classes; accepted: 3 features and 4 classes, "
                         "as in the training data"));
-  EXPECT_THAT(error_of([&] {
-                return softmax_regression(classes, {.test = random_classes<float>(5, 3, 5)});
-              }),
+  EXPECT_THAT(softmax(classes, {.test = random_classes<float>(5, 3, 5)}),
               HasSubstr("3 features and 5 classes"));
-  EXPECT_THAT(error_of([&] { return softmax_regression(classes, {.test = targets}); }),
+  EXPECT_THAT(softmax(classes, {.test = targets}),
               HasSubstr("test data: 3 features and 4 real targets"));
 }
 
