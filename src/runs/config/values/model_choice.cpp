@@ -1,6 +1,5 @@
 #include "model_choice.hpp"
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
