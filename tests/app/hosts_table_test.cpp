@@ -14,7 +14,7 @@
 namespace rubato::app {
 namespace {
 
-using namespace c10d_hosts_detail;
+using namespace hosts_detail;
 
 // Two of three hosts train, one has been stopped, and a fourth one waits.
 RunStatus example() {
@@ -36,7 +36,7 @@ RunStatus example() {
                    .first = 3,
                    .least = 2,
                    .most = 4,
-                   .writer = RunStatus::Writer{.host = 2, .folder = "/data/runs/spring"},
+                   .writer = AnnouncedWriter{.host = 2, .folder = "/data/runs/spring"},
                    .hosts = {host(2, "node1", "10.0.0.2", 2117), host(3, "node2", "10.0.0.3", 986),
                              host(4, "node0", "10.0.0.1", 3120), host(5, "node3", "eth0", 1450)}};
   for (std::size_t rank = 0; rank < 3; ++rank) {

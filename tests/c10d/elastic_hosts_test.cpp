@@ -7,6 +7,8 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,8 +16,6 @@
 #include <rubato/hosts/c10d_hosts.hpp>
 
 #include "c10d/support.hpp"
-#include "hosts/c10d/store.hpp"
-#include "hosts/run_status/members.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -25,20 +25,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Meeting = ElasticHosts::Meeting;
+using Regrouping = ElasticHosts::Regrouping;
 
 constexpr HostStanding kNew{};
 
 HostStanding after(std::int64_t steps) {
   return {.steps = steps};
-}
-
-// Each function on a thread of its own.
-void all_at_once(const std::vector<std::function<void()>>& calls) {
-  std::vector<std::thread> threads;
-  threads.reserve(calls.size());
-  for (const auto& call : calls) threads.emplace_back(call);
-  for (std::thread& thread : threads) thread.join();
 }
 
 class Elastic : public testing::Test {
@@ -48,37 +40,42 @@ class Elastic : public testing::Test {
     return {.meeting = test::options_at(*server_, "run", 0, count), .least = 1, .most = 4};
   }
   void come(const ElasticOptions& options) { hosts_.push_back(elastic_hosts(options)); }
-  // All that have come form their first group.
-  void begin(int count) {
-    for (int i = 0; i < count; ++i) come(options(count));
+  // So many hosts come and form the first group.
+  void begin(int count) { begin(count, options(count)); }
+  void begin(int count, const ElasticOptions& options) {
+    for (int i = 0; i < count; ++i) come(options);
     regroup_all(std::vector<HostStanding>(hosts_.size()));
     sort_by_rank();
   }
+  // Calls the function for each host, on a thread of its own.
+  void on_each(const std::function<void(std::size_t)>& call) const {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) threads.emplace_back(call, i);
+  }
   void regroup_all(const std::vector<HostStanding>& standings) {
-    std::vector<std::function<void()>> calls;
-    for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      calls.emplace_back(
-          [this, i, &standings] { EXPECT_EQ(hosts_[i]->regroup(standings[i]), Meeting::formed); });
-    }
-    all_at_once(calls);
+    on_each(
+        [&](std::size_t i) { EXPECT_EQ(hosts_[i]->regroup(standings[i]), Regrouping::formed); });
+  }
+  // One more host joins, which brings a standing, as soon as the others notice it.
+  void let_in(const std::shared_ptr<ElasticHosts>& late, const HostStanding& standing,
+              const std::vector<HostStanding>& standings) {
+    const std::jthread comes([&] { EXPECT_EQ(late->regroup(standing), Regrouping::formed); });
+    exchange_until_due();
+    regroup_all(standings);
   }
   // All of them give a byte to each other.
   std::vector<std::string> exchange_all() {
     std::vector<std::string> errors(hosts_.size());
-    std::vector<std::function<void()>> calls;
-    for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      calls.emplace_back([this, i, &errors] {
-        errors[i] = test::error_of([&] {
-          const auto own = static_cast<std::byte>(hosts_[i]->rank());
-          const auto taken = test::exchanged(*hosts_[i], 1, own);
-          for (std::size_t host = 0; host < taken.size(); ++host) {
-            if (static_cast<int>(host) == hosts_[i]->rank()) continue;
-            EXPECT_EQ(taken[host][0], static_cast<std::byte>(host));
-          }
-        });
+    on_each([&](std::size_t i) {
+      errors[i] = test::error_of([&] {
+        const auto own = static_cast<std::byte>(hosts_[i]->rank());
+        const auto taken = test::exchanged(*hosts_[i], 1, own);
+        for (std::size_t host = 0; host < taken.size(); ++host) {
+          if (static_cast<int>(host) == hosts_[i]->rank()) continue;
+          EXPECT_EQ(taken[host][0], static_cast<std::byte>(host));
+        }
       });
-    }
-    all_at_once(calls);
+    });
     return errors;
   }
   void sort_by_rank() {
@@ -119,21 +116,11 @@ TEST_F(Elastic, FormAGroup) {
   EXPECT_THAT(exchange_all(), testing::Each("no error"));
 }
 
-TEST_F(Elastic, BeginWithFewerWhenTheTimeIsUp) {
-  ElasticOptions some = options(3);
-  some.least = 2;
-  some.meeting.timeout = seconds(5);
-  const auto start = std::chrono::steady_clock::now();
-  come(some);
-  come(some);
-  regroup_all({kNew, kNew});
-  EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(4900));
-  EXPECT_EQ(hosts_.front()->count(), 2);
-}
-
 TEST_F(Elastic, GoOnWithoutOneThatIsLost) {
   begin(3);
   EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(hosts_.front()->story(),
+              testing::StartsWith("group 1: 3 hosts; new: 1, 2, 3; formed in "));
   hosts_.erase(hosts_.begin());
   EXPECT_THAT(exchange_all(), testing::Each(HasSubstr("is lost")));
   for (const auto& host : hosts_) EXPECT_TRUE(host->regroup_due());
@@ -146,140 +133,77 @@ TEST_F(Elastic, GoOnWithoutOneThatIsLost) {
     EXPECT_EQ(host.generation(), 2);
     EXPECT_EQ(host.steps_done(), 8);
     EXPECT_THAT(host.standings(), ElementsAre(after(7), after(8)));
+    EXPECT_THAT(host.story(),
+                testing::AllOf(testing::StartsWith("group 2: 2 hosts; gone: 1; host "),
+                               HasSubstr(" is lost: "), HasSubstr("; formed in ")));
   }
   EXPECT_THAT(exchange_all(), testing::Each("no error"));
 }
 
-TEST_F(Elastic, TakeInOneThatComes) {
-  begin(2);
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
-  ElasticOptions heavy = options(2);
-  heavy.meeting.weight = 3;
-  const auto late = elastic_hosts(heavy);
-  std::thread comes([&] { EXPECT_EQ(late->regroup(kNew), Meeting::formed); });
-  exchange_until_due();
-  regroup_all({after(5), after(5)});
-  comes.join();
-  EXPECT_EQ(late->rank(), 2);
-  EXPECT_EQ(late->steps_done(), 5);
-  EXPECT_THAT(late->standings(), ElementsAre(after(5), after(5), kNew));
-  EXPECT_THAT(late->weights(), ElementsAre(1, 1, 3));
-  hosts_.push_back(late);
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
-}
-
-// There is always another one of whom nothing is known yet: so it is with constant joins.
-TEST_F(Elastic, AreNotHeldBackByThoseThatKeepComing) {
-  begin(2);
-  c10d_hosts_detail::Store store({.host = "127.0.0.1", .port = server_->port()},
-                                 "rubato/run/elastic", seconds(60));
-  const c10d_hosts_detail::RunKeys keys(store.find(c10d_hosts_detail::kRunKey).value_or(""));
-  std::atomic<bool> keep_coming = true;
-  std::thread comers([&] {
-    // Longer than it takes, but not for ever.
-    const auto end = std::chrono::steady_clock::now() + seconds(40);
-    while (keep_coming && std::chrono::steady_clock::now() < end) {
-      static_cast<void>(store.raise(keys.arrivals()));
-      std::this_thread::sleep_for(milliseconds(500));
-    }
-    keep_coming = false;
-  });
-  for (const auto& host : hosts_) host->abandon();
-  regroup_all({after(1), after(1)});
-  EXPECT_TRUE(keep_coming.exchange(false));
-  comers.join();
-  EXPECT_EQ(hosts_.front()->count(), 2);
-}
-
-// It does not know of the group that the others have formed without it, and comes as a new one.
+// A host that is left behind does not know of the group that the others have formed without it. It
+// cannot end the run, and comes as a new one.
 TEST_F(Elastic, TakeBackOneThatWasLeftBehind) {
-  ElasticOptions brief = options(2);
+  ElasticOptions brief = options(3);
   brief.meeting.timeout = seconds(5);
-  come(brief);
-  come(brief);
-  regroup_all({kNew, kNew});
-  sort_by_rank();
-  const auto slow = hosts_.back();
-  hosts_.pop_back();
+  begin(3, brief);
+  const auto stopped = hosts_[1];
+  const auto slow = hosts_[2];
+  hosts_.resize(1);
   EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
-  // The other one is there, and does not come.
+  // The others are there, and do not come.
   regroup_all({after(3)});
   EXPECT_EQ(hosts_.front()->count(), 1);
-  std::thread comes([&] { EXPECT_EQ(slow->regroup(after(2)), Meeting::formed); });
-  exchange_until_due();
-  regroup_all({after(9)});
-  comes.join();
+  EXPECT_FALSE(stopped->leave(true));
+  let_in(slow, after(2), {after(9)});
   EXPECT_THAT(slow->standings(), ElementsAre(after(9), kNew));
   EXPECT_EQ(slow->rank(), 1);
+  EXPECT_TRUE(hosts_.front()->leave(true));
 }
 
 // Who comes is told why, and so are the others.
-class Refusals : public Elastic {
- protected:
-  // What a host with such options throws that comes to a run of two, which look at it so often.
-  std::string error_of_coming(const ElasticOptions& theirs, int looks = 1) {
-    ElasticOptions ours = options(2);
-    ours.meeting.token = "open sesame";
-    ours.meeting.equal = {{.name = "--lr", .text = "0.1"}};
-    ours.most = 2;
-    ours.tell = [this](const std::string& line) {
-      const std::lock_guard lock(mutex_);
-      told_.push_back(line);
-    };
-    come(ours);
-    come(ours);
-    regroup_all({kNew, kNew});
+TEST_F(Elastic, RefuseOthers) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  ElasticOptions ours = options(2);
+  ours.meeting.equal = {{.name = "--lr", .text = "0.1"}};
+  ours.most = 2;
+  ElasticOptions theirs = ours;
+  ours.tell = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    told.push_back(line);
+  };
+  begin(2, ours);
+  // The hosts look once at another option, and twice where there is no room: one of those that are
+  // there might just have died.
+  const std::string other_option =
+      "it has another --lr (0.5, here 0.1); accepted: the same on all hosts";
+  const std::string no_room =
+      "there are 2 hosts already; accepted: no more than that (--max-hosts)";
+  for (const auto& [lr, looks, why] :
+       {std::tuple("0.5", 1, other_option), std::tuple("0.1", 2, no_room)}) {
+    theirs.meeting.equal[0].text = lr;
     std::string error;
     std::thread comes(
         [&] { error = test::error_of([&] { return elastic_hosts(theirs)->regroup(kNew); }); });
     for (int look = 0; look < looks; ++look) {
-      EXPECT_THAT(told_, testing::IsEmpty());
+      EXPECT_THAT(told, testing::IsEmpty());
       exchange_until_due();
       regroup_all({after(1), after(1)});
     }
     comes.join();
+    EXPECT_EQ(error, "the hosts of the run refuse this one: " + why);
+    EXPECT_EQ(std::exchange(told, {}), std::vector{"a host is refused: " + why});
     EXPECT_THAT(exchange_all(), testing::Each("no error"));
-    return error;
   }
-  [[nodiscard]] ElasticOptions good() const {
-    ElasticOptions good = options(2);
-    good.meeting.token = "open sesame";
-    good.meeting.equal = {{.name = "--lr", .text = "0.1"}};
-    return good;
-  }
-
-  std::mutex mutex_;
-  std::vector<std::string> told_;
-};
-
-TEST_F(Refusals, OfAnotherOption) {
-  ElasticOptions theirs = good();
-  theirs.meeting.equal = {{.name = "--lr", .text = "0.5"}};
-  EXPECT_EQ(error_of_coming(theirs),
-            "the hosts of the run refuse this one: it has another --lr (0.5, here 0.1); accepted: "
-            "the same on all hosts");
-  EXPECT_THAT(told_, ElementsAre("a host is refused: it has another --lr (0.5, here 0.1); "
-                                 "accepted: the same on all hosts"));
-}
-
-// One of those that are there might just have died.
-TEST_F(Refusals, OfMoreThanThereMayBe) {
-  EXPECT_EQ(error_of_coming(good(), 2),
-            "the hosts of the run refuse this one: there are 2 hosts already; accepted: no more "
-            "than that (--max-hosts)");
-  EXPECT_EQ(told_.size(), 1U);
 }
 
 // As it is when a host dies while a group is formed, and another one is started in its place.
 TEST_F(Elastic, TakeInWhoeverComesForOneThatHasJustDied) {
   ElasticOptions two = options(2);
   two.most = 2;
-  come(two);
-  come(two);
-  regroup_all({kNew, kNew});
-  sort_by_rank();
+  begin(2, two);
   const auto late = elastic_hosts(two);
-  std::thread comes([&] { EXPECT_EQ(late->regroup(kNew), Meeting::formed); });
+  std::thread comes([&] { EXPECT_EQ(late->regroup(kNew), Regrouping::formed); });
   exchange_until_due();
   // Both are there, and no place is free; then one of them is gone.
   regroup_all({after(1), after(1)});
@@ -296,8 +220,7 @@ TEST_F(Elastic, TakeInWhoeverComesForOneThatHasJustDied) {
 TEST_F(Elastic, KnowAToken) {
   ElasticOptions ours = options(1);
   ours.meeting.token = "open sesame";
-  come(ours);
-  regroup_all({kNew});
+  begin(1, ours);
   for (const std::string token : {"", "open caraway"}) {
     ElasticOptions theirs = options(1);
     theirs.meeting.token = token;
@@ -319,33 +242,18 @@ TEST_F(Elastic, KnowATokenBeforeTheyBegin) {
               HasSubstr("another token; accepted: the same on all hosts"));
 }
 
-// As by whoever starts a service again that was killed. What the store knew is lost, and the hosts
-// that live put it there again.
-TEST_F(Elastic, GoOnAtAStoreThatIsStartedAgain) {
-  begin(3);
-  start_server_again();
-  hosts_.pop_back();
-  EXPECT_THAT(exchange_all(), testing::Each(HasSubstr("is lost")));
-  regroup_all({after(7), after(7)});
-  for (const auto& host : hosts_) {
-    EXPECT_EQ(host->count(), 2);
-    EXPECT_EQ(host->generation(), 2);
-    EXPECT_THAT(host->standings(), ElementsAre(after(7), after(7)));
-  }
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
-}
-
 // It would begin the run anew, as nobody is there yet.
 TEST_F(Elastic, TakeInOneThatComesToAStoreThatIsStartedAgain) {
   begin(2);
   start_server_again();
-  const auto late = elastic_hosts(options(2));
-  std::thread comes([&] { EXPECT_EQ(late->regroup(kNew), Meeting::formed); });
-  exchange_until_due();
-  regroup_all({after(5), after(5)});
-  comes.join();
+  ElasticOptions heavy = options(2);
+  heavy.meeting.weight = 3;
+  const auto late = elastic_hosts(heavy);
+  let_in(late, kNew, {after(5), after(5)});
   EXPECT_EQ(late->rank(), 2);
+  EXPECT_EQ(late->steps_done(), 5);
   EXPECT_THAT(late->standings(), ElementsAre(after(5), after(5), kNew));
+  EXPECT_THAT(late->weights(), ElementsAre(1, 1, 3));
   hosts_.push_back(late);
   EXPECT_THAT(exchange_all(), testing::Each("no error"));
 }
@@ -361,39 +269,10 @@ TEST_F(Elastic, KnowWhoWritesTheRun) {
   EXPECT_EQ(writer->process, RunWriter::Process::runs);
 }
 
-TEST_F(Elastic, SayHowAGroupCameAbout) {
-  begin(2);
-  EXPECT_THAT(hosts_.front()->story(), testing::StartsWith("group 1: 2 hosts; new: 1, 2; formed"));
-  hosts_.pop_back();
-  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
-  regroup_all({after(1)});
-  EXPECT_THAT(hosts_.front()->story(),
-              testing::AllOf(testing::StartsWith("group 2: 1 host; gone: 2; host 2 is lost: "),
-                             HasSubstr("; formed in ")));
-}
-
-// A host that was stopped, and then asked to end, does not know that the others have gone on.
-TEST_F(Elastic, EndARunOnlyInItsNewestGroup) {
-  ElasticOptions brief = options(2);
-  brief.meeting.timeout = seconds(5);
-  come(brief);
-  come(brief);
-  regroup_all({kNew, kNew});
-  sort_by_rank();
-  const auto slow = hosts_.back();
-  hosts_.pop_back();
-  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
-  regroup_all({after(3)});
-  EXPECT_FALSE(slow->leave(true));
-  hosts_.front()->abandon();
-  regroup_all({after(4)});
-  EXPECT_TRUE(hosts_.front()->leave(true));
-}
-
 TEST_F(Elastic, EndTogether) {
   begin(3);
   hosts_.front()->leave(false);
-  EXPECT_EQ(hosts_.back()->regroup({.steps = 10, .finished = true}), Meeting::ended);
+  EXPECT_EQ(hosts_.back()->regroup({.steps = 10, .finished = true}), Regrouping::ended);
   EXPECT_FALSE(hosts_.back()->pause_asked());
 }
 
@@ -404,11 +283,10 @@ TEST_F(Elastic, PauseTogether) {
   for (const auto& host : hosts_) EXPECT_TRUE(host->pause_asked());
   hosts_[1]->leave(true);
   // One that has missed it hears of it.
-  EXPECT_EQ(hosts_[2]->regroup(after(4)), Meeting::ended);
+  EXPECT_EQ(hosts_[2]->regroup(after(4)), Regrouping::ended);
   EXPECT_TRUE(hosts_[2]->pause_asked());
 }
 
-// The step in which it was said may be lost.
 // A host has come to the next group, is asked to stop before it has heard of it, and goes: the run
 // ends for those who have listed it, and they do not wait for it.
 TEST_F(Elastic, PauseBehindAGroupThatIsJustListed) {
@@ -429,7 +307,7 @@ TEST_F(Elastic, PauseBehindAGroupThatIsJustListed) {
   interrupted = true;
   EXPECT_THROW(static_cast<void>(to_stop->regroup(after(1))), HostLost);
   const auto start = std::chrono::steady_clock::now();
-  std::thread lists([&] { EXPECT_EQ(leader->regroup(after(1)), Meeting::ended); });
+  std::thread lists([&] { EXPECT_EQ(leader->regroup(after(1)), Regrouping::ended); });
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   EXPECT_TRUE(to_stop->leave(true));
   lists.join();
@@ -437,6 +315,7 @@ TEST_F(Elastic, PauseBehindAGroupThatIsJustListed) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(5));
 }
 
+// The step in which it was said may be lost.
 TEST_F(Elastic, DoNotForgetThatTheyAreToPause) {
   begin(3);
   hosts_[1]->ask_to_pause();
@@ -472,9 +351,7 @@ TEST_F(Elastic, LeaveWhereTheOthersAreEnough) {
 TEST_F(Elastic, PauseWhereTooFewWouldRemain) {
   ElasticOptions two = options(3);
   two.least = 2;
-  for (int i = 0; i < 3; ++i) come(two);
-  regroup_all({kNew, kNew, kNew});
-  sort_by_rank();
+  begin(3, two);
   hosts_[0]->ask_to_leave();
   hosts_[2]->ask_to_leave();
   EXPECT_THAT(exchange_all(), testing::Each("no error"));
@@ -517,7 +394,7 @@ TEST_F(Elastic, AreOpenedAgainByWhoBringsTheCheckpoint) {
   ElasticOptions bringing = options(3);
   bringing.brings = 11;
   come(bringing);
-  EXPECT_EQ(hosts_[0]->regroup(kNew), Meeting::ended);
+  EXPECT_EQ(hosts_[0]->regroup(kNew), Regrouping::ended);
   hosts_.clear();
   ElasticOptions waiting = options(3);
   waiting.waits_for_opening = true;
@@ -530,18 +407,6 @@ TEST_F(Elastic, AreOpenedAgainByWhoBringsTheCheckpoint) {
   EXPECT_EQ(opener->rank(), 0);
   EXPECT_EQ(opener->generation(), 1);
   EXPECT_THAT(exchange_all(), testing::Each("no error"));
-}
-
-TEST_F(Elastic, WaitForNobodyOnceTheyAreDone) {
-  ElasticOptions two = options(2);
-  two.least = 2;
-  come(two);
-  come(two);
-  regroup_all({kNew, kNew});
-  hosts_.pop_back();
-  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
-  regroup_all({{.steps = 10, .finished = true}});
-  EXPECT_EQ(hosts_.front()->count(), 1);
 }
 
 TEST_F(Elastic, WaitForOthersUntilInterrupted) {
@@ -572,8 +437,7 @@ TEST_F(Elastic, GiveUpWithTheirStore) {
   ElasticOptions there = options(1);
   there.meeting = test::options_at(*server, "run", 0, 1);
   there.meeting.timeout = seconds(5);
-  come(there);
-  regroup_all({kNew});
+  begin(1, there);
   server.reset();
   // A group needs none.
   EXPECT_THAT(exchange_all(), ElementsAre("no error"));

@@ -56,12 +56,6 @@ std::vector<C10dOptions> two_hosts(const RendezvousServer& server, const std::st
   return {test::options_at(server, run, 0, 2), test::options_at(server, run, 1, 2)};
 }
 
-TEST(Rendezvous, ServesHostsWhateverStrangersSend) {
-  const RendezvousServer server(0);
-  const Strangers strangers(server.port());
-  EXPECT_THAT(test::errors_of_meeting(two_hosts(server, "run")), testing::Each("no error"));
-}
-
 TEST(Rendezvous, EndsWhateverStrangersSend) {
   auto server = std::make_unique<RendezvousServer>(0);
   const Strangers strangers(server->port());
@@ -73,54 +67,50 @@ TEST(Rendezvous, ServesHostsThatComeAndGoWhateverStrangersSend) {
   const RendezvousServer server(0);
   const ElasticOptions options{.meeting = test::options_at(server, "run", 0, 2)};
   std::vector<std::shared_ptr<ElasticHosts>> hosts{elastic_hosts(options), elastic_hosts(options)};
-  std::thread other([&] { EXPECT_EQ(hosts[1]->regroup({}), ElasticHosts::Meeting::formed); });
-  EXPECT_EQ(hosts[0]->regroup({}), ElasticHosts::Meeting::formed);
+  std::thread other([&] { EXPECT_EQ(hosts[1]->regroup({}), ElasticHosts::Regrouping::formed); });
+  EXPECT_EQ(hosts[0]->regroup({}), ElasticHosts::Regrouping::formed);
   other.join();
   const Strangers strangers(server.port());
   hosts.pop_back();
   EXPECT_THROW(static_cast<void>(test::exchanged(*hosts[0], 1, std::byte{1})), HostLost);
-  EXPECT_EQ(hosts[0]->regroup({.steps = 1}), ElasticHosts::Meeting::formed);
+  EXPECT_EQ(hosts[0]->regroup({.steps = 1}), ElasticHosts::Regrouping::formed);
   EXPECT_EQ(hosts[0]->count(), 1);
 }
 
-// Of host 0: whoever comes without the token is refused, and the others meet.
-TEST(Rendezvous, OfATokenIsReachedByNobodyElse) {
-  const test::FreePort port;
-  const auto host = [&port](int rank, const std::string& token) {
-    return C10dOptions{
-        .count = 2, .rank = rank, .port = port.number(), .token = token, .timeout = seconds(60)};
-  };
-  std::thread first([&] {
-    EXPECT_EQ(test::error_of([&] { static_cast<void>(c10d_hosts(host(0, "open sesame"))); }),
-              "no error");
-  });
+// Host 0 serves the rendezvous.
+class RendezvousOfAToken : public testing::Test {
+ protected:
+  [[nodiscard]] std::string error_of_host(int rank, const std::string& token,
+                                          seconds timeout = seconds(60)) const {
+    return test::error_of([&] {
+      static_cast<void>(c10d_hosts(
+          {.count = 2, .rank = rank, .port = port_.number(), .token = token, .timeout = timeout}));
+    });
+  }
+  const test::FreePort port_;
+};
+
+// Whoever comes without the token is refused, and the others meet.
+TEST_F(RendezvousOfAToken, IsReachedByNobodyElse) {
+  const std::jthread first([&] { EXPECT_EQ(error_of_host(0, "open sesame"), "no error"); });
   for (const std::string token : {"", "open barley"}) {
-    EXPECT_EQ(test::error_of([&] { static_cast<void>(c10d_hosts(host(1, token))); }),
+    EXPECT_EQ(error_of_host(1, token),
               fmt::format("cannot reach the rendezvous 127.0.0.1:{}: it is served with another "
                           "token; accepted: the same on all hosts",
-                          port.number()));
+                          port_.number()));
   }
-  const Strangers strangers(port.number());
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(c10d_hosts(host(1, "open sesame"))); }),
-            "no error");
-  first.join();
+  const Strangers strangers(port_.number());
+  EXPECT_EQ(error_of_host(1, "open sesame"), "no error");
 }
 
-TEST(Rendezvous, TellsOfThoseThatItHasRefused) {
-  const test::FreePort port;
-  const auto host = [&port](int rank, const std::string& token) {
-    return C10dOptions{
-        .count = 2, .rank = rank, .port = port.number(), .token = token, .timeout = seconds(2)};
-  };
-  std::thread other([&] {
-    EXPECT_THAT(test::error_of([&] { static_cast<void>(c10d_hosts(host(1, "open barley"))); }),
-                HasSubstr("another token"));
+TEST_F(RendezvousOfAToken, TellsOfThoseThatItHasRefused) {
+  const std::jthread other([&] {
+    EXPECT_THAT(error_of_host(1, "open barley", seconds(2)), HasSubstr("another token"));
   });
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(c10d_hosts(host(0, "open sesame"))); }),
+  EXPECT_EQ(error_of_host(0, "open sesame", seconds(2)),
             fmt::format("host 1 of 2 has not come to the rendezvous 127.0.0.1:{} within 2 s; 1 "
                         "came with another token",
-                        port.number()));
-  other.join();
+                        port_.number()));
 }
 
 // By descriptor, the sockets of this process that listen, or are connected.

@@ -6,7 +6,7 @@
 
 #include "support/error_of.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 namespace {
 
 Greeting greeting(std::string machine = "here") {
@@ -15,7 +15,7 @@ Greeting greeting(std::string machine = "here") {
           .machine = machine,
           .machine_id = "id of " + machine,
           .interface = "127.0.0.1",
-          .door = "127.0.0.1:4711",
+          .probe_address = "127.0.0.1:4711",
           .nonce = "12ab",
           .equal = {{"--lr", "0.1"}, {"data", "line\nwith \"quotes\" and \xff"}}};
 }
@@ -68,9 +68,9 @@ TEST(Greeting, HasABound) {
               testing::HasSubstr("accepted: up to 262144"));
 }
 
-TEST(Greeting, FromHereIsNeverTheSame) {
-  const Greeting one = greeting_from_here();
-  const Greeting other = greeting_from_here();
+TEST(Greeting, IsNeverTheSame) {
+  const Greeting one = greeting_of(C10dOptions());
+  const Greeting other = greeting_of(C10dOptions());
   EXPECT_EQ(one.nonce.size(), 32U);
   EXPECT_NE(one.nonce, other.nonce);
   EXPECT_FALSE(one.machine_id.empty());
@@ -117,4 +117,4 @@ TEST(Greetings, SayWhatDiffers) {
 }
 
 }  // namespace
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -16,7 +16,7 @@
 #include "support/error_of.hpp"
 #include "support/stranger.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 namespace {
 
 using std::chrono::minutes;
@@ -35,36 +35,36 @@ std::string closed_at(const test::FreePort& port) {
   return fmt::format("127.0.0.1:{}", port.number());
 }
 
-TEST(Doors, AreOpenWhereverAHostIsReached) {
-  const Door address("127.0.0.1");
-  const Door interface("lo");
+TEST(ProbeListener, IsReachedWhereverItsHostIs) {
+  const ProbeListener address("127.0.0.1");
+  const ProbeListener interface("lo");
   EXPECT_THAT(address.address(), MatchesRegex("127\\.0\\.0\\.1:[0-9]+"));
   EXPECT_THAT(interface.address(), MatchesRegex("127\\.0\\.0\\.1:[0-9]+"));
   // Whoever has come is let go, and the next one let in.
   for (int trial = 0; trial < 3; ++trial) {
-    const std::vector<std::string> doors{address.address(), interface.address()};
-    EXPECT_THAT(closed_doors(doors, Clock::now() + minutes(1)), IsEmpty());
+    const std::vector<std::string> addresses{address.address(), interface.address()};
+    EXPECT_THAT(unreachable(addresses, Clock::now() + minutes(1)), IsEmpty());
   }
-  EXPECT_THAT(test::error_of([] { const Door door("no-such-interface"); }),
+  EXPECT_THAT(test::error_of([] { const ProbeListener listener("no-such-interface"); }),
               AllOf(StartsWith("cannot listen at 'no-such-interface': "),
                     HasSubstr("accepted: an address of this machine")));
 }
 
-TEST(Doors, AreClosedWithAReason) {
-  const Door open("127.0.0.1");
+TEST(ProbeListener, IsUnreachableForAReason) {
+  const ProbeListener open("127.0.0.1");
   const test::FreePort port;
-  const std::vector<std::string> doors{closed_at(port), "",   open.address(),
-                                       "127.0.0.1",     ":x", "127.0.0.1:0"};
-  const auto closed = closed_doors(doors, Clock::now() + minutes(1));
+  const std::vector<std::string> addresses{closed_at(port), "",   open.address(),
+                                           "127.0.0.1",     ":x", "127.0.0.1:0"};
+  const auto closed = unreachable(addresses, Clock::now() + minutes(1));
   EXPECT_THAT(closed,
               ElementsAre(Pair(0, "Connection refused"), Pair(3, HasSubstr("accepted: ")),
                           Pair(4, HasSubstr("accepted: ")), Pair(5, HasSubstr("accepted: "))));
 }
 
 // Whoever stays would take the place of others.
-TEST(Doors, CloseAtOnce) {
-  const Door door("127.0.0.1");
-  const std::string& address = door.address();
+TEST(ProbeListener, ClosesConnectionsAtOnce) {
+  const ProbeListener listener("127.0.0.1");
+  const std::string& address = listener.address();
   const test::Stranger stranger(std::stoi(address.substr(address.rfind(':') + 1)));
   stranger.wait_for_end();
 }
@@ -79,8 +79,8 @@ class LinksOfHosts : public testing::Test {
     for (std::size_t rank = 0; rank < links_.size(); ++rank) {
       threads.emplace_back([&, rank] {
         errors[rank] = test::error_of([&] {
-          Store store({.host = "127.0.0.1", .port = server_.port()}, within, minutes(1));
-          links_[rank]->try_all(store, peers_, rank, minutes(1));
+          Store store({.port = server_.port()}, within, minutes(1));
+          links_[rank]->probe_all(store, peers_, rank, minutes(1));
         });
       });
     }
@@ -90,8 +90,9 @@ class LinksOfHosts : public testing::Test {
   // Of a host with that number.
   void come(HostNumber host) {
     links_.push_back(std::make_unique<Links>("127.0.0.1"));
-    peers_.push_back(
-        {.host = host, .name = fmt::format("host {}", host), .door = links_.back()->door()});
+    peers_.push_back({.host = host,
+                      .name = fmt::format("host {}", host),
+                      .probe_address = links_.back()->probe_address()});
   }
 
   RendezvousServer server_{0};
@@ -112,7 +113,7 @@ TEST_F(LinksOfHosts, AreThere) {
 TEST_F(LinksOfHosts, AreLacking) {
   for (const HostNumber host : {2, 4, 7}) come(host);
   const test::FreePort port;
-  const std::string there = std::exchange(peers_[2].door, closed_at(port));
+  const std::string there = std::exchange(peers_[2].probe_address, closed_at(port));
   const std::string why =
       fmt::format("cannot reach host 7 at {}: Connection refused", closed_at(port));
   for (const bool is_again : {false, true}) {
@@ -124,20 +125,20 @@ TEST_F(LinksOfHosts, AreLacking) {
     }
     EXPECT_THAT(links_[2]->cuts(), IsEmpty());
   }
-  peers_[2].door = there;
+  peers_[2].probe_address = there;
   EXPECT_THAT(errors_of_trial(), Each("no error"));
   EXPECT_THAT(links_[0]->cuts(), IsEmpty());
 }
 
 TEST_F(LinksOfHosts, AreOfThoseThatCome) {
   come(1);
-  const Door door("127.0.0.1");
-  peers_.push_back({.host = 2, .name = "host 2", .door = door.address()});
-  Store store({.host = "127.0.0.1", .port = server_.port()}, "x", minutes(1));
-  EXPECT_EQ(test::error_of([&] { links_[0]->try_all(store, peers_, 0, seconds(2)); }),
+  const ProbeListener listener("127.0.0.1");
+  peers_.push_back({.host = 2, .name = "host 2", .probe_address = listener.address()});
+  Store store({.port = server_.port()}, "x", minutes(1));
+  EXPECT_EQ(test::error_of([&] { links_[0]->probe_all(store, peers_, 0, seconds(2)); }),
             "host 2 does not come");
   EXPECT_THAT(links_[0]->cuts(), IsEmpty());
 }
 
 }  // namespace
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

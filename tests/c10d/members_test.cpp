@@ -11,7 +11,7 @@
 #include "hosts/run_status/liveness.hpp"
 #include "support/error_of.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 namespace {
 
 using testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(ProcessNames, TellWhetherTheirProcessRuns) {
 }
 
 }  // namespace
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

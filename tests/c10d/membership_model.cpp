@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -398,7 +398,7 @@ bool Model::act_of_group(Host& host) {
   const bool store_is_new =
       std::ranges::any_of(group, [&](const Host* member) { return member->store != world_.store; });
   if (store_is_new && is_chosen()) {
-    told_ = "a beacon sees another store";
+    told_ = "a heartbeat sees another store";
     for (Host* const member : group) enter(*member);
     return true;
   }
@@ -578,4 +578,4 @@ bool Model::comes_to_rest() {
   return true;
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -17,7 +17,7 @@
 #include "hosts/c10d/membership.hpp"
 #include "hosts/elastic/roles.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 using namespace hosts_detail;
 
@@ -140,4 +140,4 @@ class Model {
   std::string told_;
 };
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 namespace {
 
 // Of the shortest way to a violation, what happened; empty where there is none.
@@ -119,4 +119,4 @@ TEST(MembershipModel, AStoreThatIsStartedAgain) {
 }
 
 }  // namespace
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 std::ostream& operator<<(std::ostream& out, Decision::Action action) {
   return out << static_cast<int>(action);
@@ -420,4 +420,4 @@ TEST(Membership, BeginsWithWhoBringsTheNewestCheckpoint) {
 }
 
 }  // namespace
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

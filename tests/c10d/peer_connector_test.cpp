@@ -20,7 +20,7 @@
 #include "support/error_of.hpp"
 #include "support/stranger.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 namespace {
 
 using rendezvous_detail::Socket;
@@ -174,4 +174,4 @@ TEST_F(PeersThatLookAround, WaitForNobodyWhoHasGone) {
 }
 
 }  // namespace
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -18,7 +18,7 @@
 #include "hosts/run_status/members.hpp"
 #include "support/error_of.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 namespace {
 
 using testing::Each;
@@ -211,9 +211,8 @@ TEST(HostProgressText, IsReadAsItWasWritten) {
 
 class ReadRun : public testing::Test {
  protected:
-  [[nodiscard]] RunPlace place(const std::string& run = "run",
-                               const std::string& token = "") const {
-    return {.host = "127.0.0.1", .port = server_.port(), .run = run, .token = token};
+  [[nodiscard]] C10dOptions place(const std::string& run, const std::string& token = "") const {
+    return {.port = server_.port(), .run = run, .token = token};
   }
   void put(const std::string& key, const std::string& value) {
     client_.set(fmt::format("{}/{}", run_prefix("run"), key), value);
@@ -232,7 +231,7 @@ class ReadRun : public testing::Test {
     put(keys_.writer(), "1\n/runs/a");
     put(keys_.refusal(2), "no");
   }
-  [[nodiscard]] std::string error_at(const RunPlace& place) const {
+  [[nodiscard]] std::string error_at(const C10dOptions& place) const {
     return test::error_of([&] { static_cast<void>(read_run(place)); });
   }
 
@@ -266,4 +265,4 @@ TEST_F(ReadRun, SaysWhatIsAccepted) {
 }
 
 }  // namespace
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -72,26 +72,6 @@ TEST_F(ConnectionOf, AClientThatTakesNoAnswerHasATimeLimit) {
   EXPECT_EQ(test::error_of([&] { connection_.expire(); }), "the client is silent");
 }
 
-TEST_F(ConnectionOf, AClientThatWaitsHasItsAnswer) {
-  say({.kind = Kind::get, .fields = {"key", "1000"}});
-  EXPECT_EQ(connection_.proceed(values_), "");
-  EXPECT_EQ(connection_.events(), POLLRDHUP);
-  values_.set("other", "x");
-  connection_.hear("other", values_);
-  EXPECT_EQ(connection_.events(), POLLRDHUP);
-  values_.set("key", "value");
-  connection_.hear("key", values_);
-  EXPECT_EQ(connection_.events(), POLLOUT);
-  EXPECT_EQ(connection_.proceed(values_), "");
-  EXPECT_EQ(heard(), (Message{.kind = Kind::value, .fields = {"value"}}));
-  say({.kind = Kind::get, .fields = {"missing", "1000"}});
-  EXPECT_EQ(connection_.proceed(values_), "");
-  connection_.expire();
-  EXPECT_EQ(connection_.proceed(values_), "");
-  EXPECT_EQ(heard(), (Message{.kind = Kind::missing}));
-  EXPECT_EQ(connection_.deadline(), std::nullopt);
-}
-
 // Those that wait for the key hear of it.
 TEST_F(ConnectionOf, AClientThatGoesHasPutWhatItPut) {
   for (const Message& message :

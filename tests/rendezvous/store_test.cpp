@@ -67,22 +67,6 @@ TEST(Store, AnswersWhoWaitsOnceTheKeyIsThere) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Store, CountsForAllItsClients) {
-  const StoreServer server({});
-  constexpr int kClients = 20;
-  constexpr int kTimes = 50;
-  std::vector<std::thread> threads;
-  threads.reserve(kClients);
-  for (int i = 0; i < kClients; ++i) {
-    threads.emplace_back([&] {
-      StoreClient client(at(server));
-      for (int time = 0; time < kTimes; ++time) client.add("n", 1);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(StoreClient(at(server)).add("n", 0), kClients * kTimes);
-}
-
 TEST(Store, SaysWhatItRefuses) {
   const StoreServer server({.max_kept_bytes = 1000});
   StoreClient client(at(server));

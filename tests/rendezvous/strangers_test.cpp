@@ -62,6 +62,11 @@ void wait_for_open_files(std::size_t count) {
 TEST(Strangers, WhoSendNonsenseAreClosed) {
   const StoreServer server({.patience = hours(1)});
   StoreClient client(at(server));
+  const auto expect_closed = [&](const Stranger& stranger, const std::string& nonsense) {
+    stranger.say(nonsense);
+    stranger.wait_for_end();
+    expect_served(client, server);
+  };
   for (const std::string& nonsense :
        {std::string("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), std::string(64, '\xff'),
         std::string("\x16\x03\x01\x02"), std::string(100'000, 'x'),
@@ -71,27 +76,16 @@ TEST(Strangers, WhoSendNonsenseAreClosed) {
         bytes_of({.kind = Kind::hello, .fields = {std::string(kMaxHelloBytes, 'x'), "y"}}),
         // One of a server.
         bytes_of({.kind = Kind::welcome, .fields = {"proof"}})}) {
-    const Stranger stranger(server.port());
-    stranger.say(nonsense);
-    stranger.wait_for_end();
-    expect_served(client, server);
+    expect_closed(Stranger(server.port()), nonsense);
   }
   EXPECT_EQ(client.get("key"), std::nullopt);
-}
-
-TEST(Strangers, WhoSendNonsenseOnceTheyAreInAreClosed) {
-  const StoreServer server({.patience = hours(1)});
-  StoreClient client(at(server));
+  const std::string question = bytes_of({.kind = Kind::get, .fields = {"a", "0"}});
   for (const std::string& nonsense :
        {// 4 GiB are claimed.
         std::string("\xff\xff\xff\xff"), std::string("\0\0\0\1\x7f", 5),
         // Two questions at once.
-        bytes_of({.kind = Kind::get, .fields = {"a", "0"}}) +
-            bytes_of({.kind = Kind::get, .fields = {"a", "0"}})}) {
-    const Stranger stranger = introduced_at(server);
-    stranger.say(nonsense);
-    stranger.wait_for_end();
-    expect_served(client, server);
+        question + question}) {
+    expect_closed(introduced_at(server), nonsense);
   }
 }
 

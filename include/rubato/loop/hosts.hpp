@@ -164,7 +164,7 @@ struct RunWriter {
 /// that joined later, and has no state, receives one.
 class ElasticHosts : public Hosts {
  public:
-  enum class Meeting {
+  enum class Regrouping {
     formed,
     /// The run has ended for all hosts: it is complete, or pause_asked().
     ended,
@@ -176,7 +176,7 @@ class ElasticHosts : public Hosts {
   /// and whenever regroup_due(). The host of rank 0 is one of those that have been present longest.
   /// Waits for the required number of hosts. Throws HostLost if no group can be formed, and Error
   /// if this host may not join, with the reason; the other hosts continue.
-  [[nodiscard]] virtual Meeting regroup(const HostStanding& standing) = 0;
+  [[nodiscard]] virtual Regrouping regroup(const HostStanding& standing) = 0;
   /// The standing that each host of the group brought to it, by rank: the same on all hosts.
   [[nodiscard]] virtual std::span<const HostStanding> standings() const = 0;
   /// Describes how the group was formed: who has left and who has joined, why, and how long it

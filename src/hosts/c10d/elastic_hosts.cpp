@@ -33,29 +33,29 @@ namespace rubato {
 
 namespace {
 
-using namespace c10d_hosts_detail;
+using namespace hosts_detail;
 
 // Time limit for the store to answer a host that leaves.
 constexpr milliseconds kFarewell{2'000};
 // gloo may use timeout / kParts to connect hosts that reach each other.
 constexpr int kParts = 4;
 constexpr milliseconds kLeastConnection{1'000};
-// Interval between two trials of the others' doors, while hosts wait to be connected.
-constexpr milliseconds kTrial{1'000};
+// Interval between two probes of the others, while hosts wait to be connected.
+constexpr milliseconds kProbeInterval{1'000};
 // Number of generations in a row that may fail to connect.
 constexpr int kAttempts = 20;
 
-class C10dElasticHosts final : public ElasticHosts {
+class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
  public:
   explicit C10dElasticHosts(ElasticOptions options)
       : options_(checked_elastic(std::move(options))),
         links_(options_.meeting.interface),
-        store_(options_, links_.door()) {
-    beacon_ = std::make_unique<Beacon>(
+        store_(options_, links_.probe_address()) {
+    heartbeat_ = std::make_unique<Heartbeat>(
         [this] { return store_.new_connection(std::min(options_.meeting.timeout, kConnection)); },
         store_.store_name());
-    beacon_->set(store_.papers());
-    forming_.emplace(options_, store_, *beacon_);
+    heartbeat_->set(store_.record());
+    forming_.emplace(options_, store_, *heartbeat_);
   }
   ~C10dElasticHosts() override { go(); }
   C10dElasticHosts(const C10dElasticHosts&) = delete;
@@ -68,20 +68,16 @@ class C10dElasticHosts final : public ElasticHosts {
   [[nodiscard]] bool regroup_due() const override { return regroup_due_; }
   [[nodiscard]] std::int64_t steps_done() const override { return steps_done_; }
   void tell_steps(std::int64_t done) override {
-    if (beacon_) beacon_->tell_steps(done);
+    if (heartbeat_) heartbeat_->tell_steps(done);
   }
   [[nodiscard]] std::span<const HostStanding> standings() const override { return standings_; }
-  void ask_to_pause() override { to_tell_ |= kPauseFlag; }
-  [[nodiscard]] bool pause_asked() const override { return pause_asked_; }
-  void ask_to_save() override { to_tell_ |= kSaveFlag; }
-  [[nodiscard]] bool take_save_request() override { return std::exchange(save_asked_, false); }
   void ask_to_leave() override { to_tell_ |= kLeaveFlag; }
   [[nodiscard]] bool is_leaving() const override { return is_leaving_; }
 
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
     require_group();
-    in_group([&] { hear(group_->exchange(out, in, flags())); });
+    in_group([&] { hear_all(group_->exchange(out, in, flags())); });
   }
   void expect(std::span<const std::span<std::byte>> in) override {
     require_group();
@@ -93,14 +89,14 @@ class C10dElasticHosts final : public ElasticHosts {
     in_group([&] { group_->give(out, flags()); });
   }
   void take() override {
-    in_group([&] { hear(group_->take()); });
+    in_group([&] { hear_all(group_->take()); });
   }
   void abandon() noexcept override {
     if (group_) group_->abandon(kAbandoned);
     regroup_due_ = true;
   }
 
-  Meeting regroup(const HostStanding& standing) override {
+  Regrouping regroup(const HostStanding& standing) override {
     disconnect();
     const Clock::time_point start = Clock::now();
     const Members before = place();
@@ -112,11 +108,11 @@ class C10dElasticHosts final : public ElasticHosts {
     HostStanding own = standing;
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      if (form(own) == Meeting::ended) return Meeting::ended;
+      if (form(own) == Regrouping::ended) return Regrouping::ended;
       try {
         connect();
         story_ = story_of(before, place(), std::exchange(reason_, {}), Clock::now() - start);
-        return Meeting::formed;
+        return Regrouping::formed;
       } catch (const Error& error) {
         // One of the hosts has gone meanwhile, or does not reach another one.
         disconnect();
@@ -131,46 +127,33 @@ class C10dElasticHosts final : public ElasticHosts {
   }
 
   [[nodiscard]] std::string story() const override { return story_; }
+  // The heartbeat puts the folder into the next store if there is none now.
   void announce_folder(const std::string& folder) override {
-    try {
-      store_.announce_folder(folder);
-    } catch (const StoreLost&) {
-      // The beacon announces the folder when there is a store again.
-      store_.disconnect();
-    }
-    if (beacon_) beacon_->set(store_.papers());
+    static_cast<void>(ask_store([&] { store_.announce_folder(folder); }));
+    if (heartbeat_) heartbeat_->set(store_.record());
   }
+  // The others will notice the failure themselves if there is no store now.
   void announce_failure(const std::string& why) override {
-    try {
+    static_cast<void>(ask_store([&] {
       store_.reconnect(kFarewell);
       store_.announce_failure(why);
-    } catch (const std::exception&) {
-      // The others will notice the failure themselves.
-      store_.disconnect();
-    }
-    if (beacon_) beacon_->set(store_.papers());
+    }));
+    if (heartbeat_) heartbeat_->set(store_.record());
   }
   [[nodiscard]] std::optional<RunWriter> writer() override {
-    try {
-      return store_.writer();
-    } catch (const Error&) {
-      store_.disconnect();
-      return std::nullopt;
-    }
+    std::optional<RunWriter> writer;
+    static_cast<void>(ask_store([&] { writer = store_.writer(); }));
+    return writer;
   }
 
   bool leave(bool paused) noexcept override {
     if (has_left_) return has_ended_;
+    const auto end = [&] {
+      store_.reconnect(kFarewell);
+      has_ended_ = store_.end(paused ? EndOfHosts::paused : EndOfHosts::finished);
+    };
     // The first attempt may use a connection with a store that no longer exists.
-    for (int attempt = 0; attempt < 2; ++attempt) {
-      try {
-        store_.reconnect(kFarewell);
-        has_ended_ = store_.end(paused ? EndOfHosts::paused : EndOfHosts::finished);
-        break;
-      } catch (const std::exception&) {
-        store_.disconnect();
-      }
-    }
+    if (!ask_store(end)) static_cast<void>(ask_store(end));
     go();
     return has_ended_;
   }
@@ -184,7 +167,7 @@ class C10dElasticHosts final : public ElasticHosts {
   }
   void go() noexcept override {
     if (std::exchange(has_left_, true)) return;
-    beacon_.reset();
+    heartbeat_.reset();
     disconnect();
     try {
       store_.leave();
@@ -194,11 +177,22 @@ class C10dElasticHosts final : public ElasticHosts {
   }
 
  private:
-  [[nodiscard]] const Members& place() const { return store_.papers().members; }
+  [[nodiscard]] const Members& place() const { return store_.record().members; }
 
   void disconnect() {
     group_.reset();
     group_store_.reset();
+  }
+  // Returns false, without a connection, if the store does not answer.
+  template <class Call>
+  [[nodiscard]] bool ask_store(const Call& call) noexcept {
+    try {
+      call();
+      return true;
+    } catch (const std::exception&) {
+      store_.disconnect();
+      return false;
+    }
   }
 
   // --- Exchanges ---
@@ -218,18 +212,13 @@ class C10dElasticHosts final : public ElasticHosts {
     }
   }
   [[nodiscard]] std::uint64_t flags() const {
-    const bool due = beacon_->calls_for_regroup() || !place().passed.empty();
+    const bool due = heartbeat_->calls_for_regroup() || !place().passed.empty();
     return to_tell_ | (due ? kRegroupFlag : 0);
   }
-  void hear(const Told& told) {
-    const auto has = [&told](std::uint64_t flag) { return (told.flags & flag) != 0; };
-    pause_asked_ = pause_asked_ || has(kPauseFlag);
-    regroup_due_ = regroup_due_ || has(kRegroupFlag);
-    if (has(kSaveFlag)) {
-      save_asked_ = true;
-      to_tell_ &= ~kSaveFlag;
-    }
-    if (!has(kLeaveFlag)) return;
+  void hear_all(const GroupFlags& told) {
+    hear(told);
+    regroup_due_ = regroup_due_ || (told.flags & kRegroupFlag) != 0;
+    if (told.leaving == 0) return;
     // All hosts count alike, so they decide alike.
     if (peers_.size() - told.leaving >= static_cast<std::size_t>(options_.least)) {
       regroup_due_ = true;
@@ -242,21 +231,21 @@ class C10dElasticHosts final : public ElasticHosts {
 
   // --- A generation ---
 
-  Meeting form(HostStanding& standing) {
+  Regrouping form(HostStanding& standing) {
     Here own{.standing = standing, .cuts = links_.cuts()};
     const auto formed = forming_->form(own);
     standing = own.standing;
     if (const auto* const end = std::get_if<EndOfHosts>(&formed)) {
       pause_asked_ = pause_asked_ || *end == EndOfHosts::paused;
-      return Meeting::ended;
+      return Regrouping::ended;
     }
     take_place(std::get<std::vector<Greeting>>(formed));
-    return Meeting::formed;
+    return Regrouping::formed;
   }
 
   // Takes over rank, names, weights and standings of the new generation.
   void take_place(const std::vector<Greeting>& greetings) {
-    const auto own = std::ranges::find(place().hosts, store_.papers().own, &Member::host);
+    const auto own = std::ranges::find(place().hosts, store_.record().own, &Member::host);
     rank_ = static_cast<int>(own - place().hosts.begin());
     std::vector<HostNumber> numbers;
     for (const Member& member : place().hosts) numbers.push_back(member.host);
@@ -264,7 +253,8 @@ class C10dElasticHosts final : public ElasticHosts {
     peers_.clear();
     weights_.clear();
     for (std::size_t i = 0; i < greetings.size(); ++i) {
-      peers_.push_back({.host = numbers[i], .name = names[i], .door = greetings[i].door});
+      peers_.push_back(
+          {.host = numbers[i], .name = names[i], .probe_address = greetings[i].probe_address});
       weights_.push_back(greetings[i].weight);
     }
     standings_.clear();
@@ -278,10 +268,10 @@ class C10dElasticHosts final : public ElasticHosts {
   void connect() {
     const C10dOptions& meeting = options_.meeting;
     const milliseconds patience = std::min(meeting.timeout / 2, kConnection);
-    group_store_ = store_.new_connection(patience, store_.papers().keys.group(generation()));
-    next_trial_ = Clock::now() + kTrial;
+    group_store_ = store_.new_connection(patience, store_.record().keys.group(generation()));
+    next_probe_ = Clock::now() + kProbeInterval;
     group_store_->attend([this] { require_peers(); });
-    links_.try_all(*group_store_, peers_, static_cast<std::size_t>(rank_), patience);
+    links_.probe_all(*group_store_, peers_, static_cast<std::size_t>(rank_), patience);
     std::vector<std::string> names;
     for (const Peer& peer : peers_) names.push_back(peer.name);
     // gloo has to give up before the others stop waiting for an unconnected host to come to the
@@ -301,12 +291,12 @@ class C10dElasticHosts final : public ElasticHosts {
   // not come.
   void require_peers() {
     for (const Peer& peer : peers_) {
-      if (peer.host == store_.papers().own || store_.life_of(peer.host) != Life::gone) continue;
+      if (peer.host == store_.record().own || store_.life_of(peer.host) != Life::gone) continue;
       throw HostLost(fmt::format("{} has gone", peer.name));
     }
-    if (Clock::now() < next_trial_) return;
-    links_.require_open(peers_, static_cast<std::size_t>(rank_));
-    next_trial_ = Clock::now() + kTrial;
+    if (Clock::now() < next_probe_) return;
+    links_.require_reachable(peers_, static_cast<std::size_t>(rank_));
+    next_probe_ = Clock::now() + kProbeInterval;
   }
 
   ElasticOptions options_;
@@ -322,14 +312,11 @@ class C10dElasticHosts final : public ElasticHosts {
   std::vector<HostStanding> standings_;
   std::vector<Peer> peers_;
   std::int64_t steps_done_ = 0;
-  // Time of the next trial of the others' doors.
-  Clock::time_point next_trial_{};
+  // Time of the next probe of the others.
+  Clock::time_point next_probe_{};
 
   std::unique_ptr<Store> group_store_;
   std::unique_ptr<Group> group_;
-  std::atomic<std::uint64_t> to_tell_ = 0;
-  bool pause_asked_ = false;
-  bool save_asked_ = false;
   bool is_leaving_ = false;
   bool regroup_due_ = true;
   // Why the last generation ended, if a host was lost, and how this one was formed.
@@ -337,8 +324,8 @@ class C10dElasticHosts final : public ElasticHosts {
   std::string story_;
 
   std::optional<Forming> forming_;
-  // The beacon is the last member so that its thread ends first.
-  std::unique_ptr<Beacon> beacon_;
+  // The heartbeat is the last member so that its thread ends first.
+  std::unique_ptr<Heartbeat> heartbeat_;
 };
 
 }  // namespace

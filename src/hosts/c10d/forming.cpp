@@ -9,7 +9,7 @@
 
 #include <rubato/base/error.hpp>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -18,7 +18,7 @@ constexpr milliseconds kLook{10};
 // A host that has lost the store tries to reach it for this multiple of the time limit.
 constexpr int kPatience = 2;
 // Interval between two lines about a host that waits.
-constexpr std::chrono::seconds kFromWordToWord{10};
+constexpr std::chrono::seconds kReportInterval{10};
 
 }  // namespace
 
@@ -34,7 +34,7 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form(Here& own) {
       store_.disconnect();
       if (Clock::now() >= end || is_interrupted()) throw HostLost(lost.what());
       if (!std::exchange(has_told, true)) tell(fmt::format("{}; trying again", lost.what()));
-      std::this_thread::sleep_for(kBeat);
+      std::this_thread::sleep_for(kHeartbeatInterval);
     }
   }
 }
@@ -46,8 +46,8 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& o
                                      .most = static_cast<std::size_t>(options_.most),
                                      .timeout = options_.meeting.timeout,
                                      .waits_for_opening = options_.waits_for_opening};
-  beacon_.set(store_.papers());
-  beacon_.tell_steps(own.standing.steps);
+  heartbeat_.set(store_.record());
+  heartbeat_.tell_steps(own.standing.steps);
   store_.say_here(own);
   for (;; std::this_thread::sleep_for(kLook)) {
     if (is_interrupted()) throw HostLost("interrupted while it waited for other hosts");
@@ -62,22 +62,22 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& o
         break;
       case Action::take_place: {
         std::vector<Greeting> greetings = store_.take_place();
-        beacon_.set(store_.papers());
+        heartbeat_.set(store_.record());
         return greetings;
       }
       case Action::come_anew:
         // The others are ahead, so the state of this host is of no use.
         own = {};
-        beacon_.tell_steps(own.standing.steps);
+        heartbeat_.tell_steps(own.standing.steps);
         store_.arrive();
-        beacon_.set(store_.papers());
+        heartbeat_.set(store_.record());
         break;
       case Action::propose:
         store_.propose(decision.proposal);
         break;
       case Action::open_again:
         store_.open_again();
-        beacon_.set(store_.papers());
+        heartbeat_.set(store_.record());
         tell("the run of that name is over; opening it again");
         break;
       case Action::end:
@@ -103,7 +103,7 @@ void Forming::tell(const std::string& line) {
 }
 
 void Forming::tell_of_waiting(const Decision& decision) {
-  if (Clock::now() - last_told_ < kFromWordToWord) return;
+  if (Clock::now() - last_told_ < kReportInterval) return;
   const std::string whom =
       decision.there < decision.wanted
           ? fmt::format(": {} of {} hosts are there", decision.there, decision.wanted)
@@ -111,4 +111,4 @@ void Forming::tell_of_waiting(const Decision& decision) {
   tell(fmt::format("waiting at {}:{}{}", options_.meeting.address, options_.meeting.port, whom));
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

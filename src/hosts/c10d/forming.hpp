@@ -11,7 +11,7 @@
 #include "presence.hpp"
 #include "run_store.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// Time limit for a connection with the store, or with the hosts of a generation.
 inline constexpr milliseconds kConnection{10'000};
@@ -21,8 +21,8 @@ inline constexpr milliseconds kConnection{10'000};
 class Forming {
  public:
   /// All arguments must outlive this object.
-  Forming(const ElasticOptions& options, RunStore& store, Beacon& beacon)
-      : options_(options), store_(store), beacon_(beacon) {}
+  Forming(const ElasticOptions& options, RunStore& store, Heartbeat& heartbeat)
+      : options_(options), store_(store), heartbeat_(heartbeat) {}
 
   /// Returns the greetings of the hosts of the generation, or how the run has ended. `own` is told
   /// to the others, and emptied if they are ahead of it. The store may be lost for a while. Throws
@@ -41,8 +41,8 @@ class Forming {
 
   const ElasticOptions& options_;
   RunStore& store_;
-  Beacon& beacon_;
+  Heartbeat& heartbeat_;
   Clock::time_point last_told_{};
 };
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

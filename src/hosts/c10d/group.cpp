@@ -15,7 +15,7 @@
 #include "peer_connector.hpp"
 #include "store.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -103,18 +103,18 @@ void Group::give(std::span<const std::span<const std::byte>> out, std::uint64_t 
   });
 }
 
-Told Group::take() {
+GroupFlags Group::take() {
   return attempt([&] {
     RUBATO_CHECK(given_ > 0, "take() comes after give()");
-    const Told told = finish(rounds_.front());
+    const GroupFlags told = finish(rounds_.front());
     rounds_.pop_front();
     --given_;
     return told;
   });
 }
 
-Told Group::exchange(std::span<const std::span<const std::byte>> out,
-                     std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+GroupFlags Group::exchange(std::span<const std::span<const std::byte>> out,
+                           std::span<const std::span<std::byte>> in, std::uint64_t flags) {
   RUBATO_CHECK(rounds_.empty(), "exchange() is not called while another exchange is under way");
   expect(in);
   give(out, flags);
@@ -148,9 +148,9 @@ void Group::post_sends(Round& round, std::span<const std::span<const std::byte>>
   }
 }
 
-Told Group::finish(const Round& round) const {
+GroupFlags Group::finish(const Round& round) const {
   const Clock::time_point deadline = Clock::now() + timeout_;
-  Told told;
+  GroupFlags told;
   const auto hear = [&told](std::uint64_t flags) {
     told.flags |= flags;
     told.leaving += (flags & kLeaveFlag) != 0 ? 1U : 0U;
@@ -201,4 +201,4 @@ void Group::check(const Round& round, std::size_t host) const {
                   names_[host], taken.bytes, taken.exchange, round.number, bytes));
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

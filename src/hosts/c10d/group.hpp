@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -7,13 +8,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "store.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 // Flags that one host tells all others with an exchange.
 inline constexpr std::uint64_t kPauseFlag = 1;
@@ -22,13 +24,38 @@ inline constexpr std::uint64_t kLeaveFlag = 4;
 inline constexpr std::uint64_t kSaveFlag = 8;
 
 /// Result of an exchange: the flags that the hosts have told each other.
-struct Told {
+struct GroupFlags {
   /// The flags of all hosts, combined by or, and the number of hosts that leave (kLeaveFlag): the
   /// same on all hosts.
   std::uint64_t flags = 0;
   std::size_t leaving = 0;
   /// This host is one of those that leave.
   bool leaves = false;
+};
+
+/// A host's requests to all others: the part of Hosts that is the same however hosts meet.
+template <class Interface>
+class RequestingHosts : public Interface {
+ public:
+  void ask_to_pause() final { to_tell_ |= kPauseFlag; }
+  [[nodiscard]] bool pause_asked() const final { return pause_asked_; }
+  void ask_to_save() final { to_tell_ |= kSaveFlag; }
+  [[nodiscard]] bool take_save_request() final { return std::exchange(save_asked_, false); }
+
+ protected:
+  void hear(const GroupFlags& told) {
+    pause_asked_ = pause_asked_ || (told.flags & kPauseFlag) != 0;
+    if ((told.flags & kSaveFlag) == 0) return;
+    save_asked_ = true;
+    to_tell_ &= ~kSaveFlag;
+  }
+
+  // Flags of this host that the others do not know yet.
+  std::atomic<std::uint64_t> to_tell_ = 0;
+  bool pause_asked_ = false;
+
+ private:
+  bool save_asked_ = false;
 };
 
 /// Message of any further exchange after Hosts::abandon().
@@ -71,14 +98,14 @@ class Group {
   void expect(std::span<const std::span<std::byte>> in);
   void give(std::span<const std::span<const std::byte>> out, std::uint64_t flags);
   /// Returns the flags of all hosts, this one included.
-  [[nodiscard]] Told take();
+  [[nodiscard]] GroupFlags take();
   /// Closes all connections, so that the other hosts need not wait for this one, and releases the
   /// caller's memory.
   void abandon(std::string_view why) noexcept;
 
   /// Calls expect(), give() and take(); no other exchange may be under way.
-  [[nodiscard]] Told exchange(std::span<const std::span<const std::byte>> out,
-                              std::span<const std::span<std::byte>> in, std::uint64_t flags);
+  [[nodiscard]] GroupFlags exchange(std::span<const std::span<const std::byte>> out,
+                                    std::span<const std::span<std::byte>> in, std::uint64_t flags);
 
  private:
   // Header that is sent before each message.
@@ -111,7 +138,7 @@ class Group {
   auto attempt(const Call& call);
   void post_receives(Round& round);
   void post_sends(Round& round, std::span<const std::span<const std::byte>> out);
-  [[nodiscard]] Told finish(const Round& round) const;
+  [[nodiscard]] GroupFlags finish(const Round& round) const;
   [[nodiscard]] Pending send(std::size_t host, std::span<const std::byte> bytes, int tag);
   [[nodiscard]] Pending receive(std::size_t host, std::span<std::byte> bytes, int tag);
   void wait(const Pending& pending, Clock::time_point deadline) const;
@@ -130,4 +157,4 @@ class Group {
   std::string failure_;
 };
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -14,19 +14,18 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
-#include "meeting.hpp"
 #include "store.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
 using rendezvous_detail::Socket;
 
 // Throws Error with the reason if nobody listens at the address.
-void try_door(const std::string& address, Clock::time_point deadline) {
+void probe(const std::string& address, Clock::time_point deadline) {
   const std::size_t border = address.rfind(':');
-  const std::int64_t port = parse_whole(address.substr(border + 1), 1, kMaxPort);
+  const std::int64_t port = parse_whole(address.substr(border + 1), 1, rendezvous_detail::kMaxPort);
   static_cast<void>(
       rendezvous_detail::connect_to(address.substr(0, border), static_cast<int>(port), deadline));
 }
@@ -44,22 +43,25 @@ Socket listener_at(const std::string& interface) {
     if (addresses.empty()) throw Error("it has no address");
     return rendezvous_detail::listen_at(addresses.front(), kAnyPort);
   } catch (const Error& error) {
-    throw cannot_listen(interface, error.what());
+    throw Error(fmt::format(
+        "cannot listen at '{}': {}; accepted: an address of this machine, or the name of "
+        "one of its network interfaces",
+        interface, error.what()));
   }
 }
 
-Door::Door(const std::string& interface)
+ProbeListener::ProbeListener(const std::string& interface)
     : listener_(listener_at(interface)),
       address_(fmt::format("{}:{}", rendezvous_detail::address_of(listener_),
                            rendezvous_detail::port_of(listener_))),
-      thread_([this] { let_in_and_out(); }) {}
+      thread_([this] { accept_and_close(); }) {}
 
-Door::~Door() {
+ProbeListener::~ProbeListener() {
   wake_up_.send();
   thread_.join();
 }
 
-void Door::let_in_and_out() const {
+void ProbeListener::accept_and_close() const {
   // Accepting is tried again after this many milliseconds if the system has no room for a
   // connection.
   constexpr int kPause = 100;
@@ -75,15 +77,15 @@ void Door::let_in_and_out() const {
   }
 }
 
-std::map<std::size_t, std::string> closed_doors(std::span<const std::string> doors,
-                                                Clock::time_point deadline) {
-  std::vector<std::string> reasons(doors.size());
+std::map<std::size_t, std::string> unreachable(std::span<const std::string> addresses,
+                                               Clock::time_point deadline) {
+  std::vector<std::string> reasons(addresses.size());
   std::vector<std::jthread> trials;
-  for (std::size_t i = 0; i < doors.size(); ++i) {
-    if (doors[i].empty()) continue;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (addresses[i].empty()) continue;
     trials.emplace_back([&, i] {
       try {
-        try_door(doors[i], deadline);
+        probe(addresses[i], deadline);
       } catch (const std::exception& error) {
         reasons[i] = error.what();
       }
@@ -91,7 +93,7 @@ std::map<std::size_t, std::string> closed_doors(std::span<const std::string> doo
   }
   trials.clear();
   std::map<std::size_t, std::string> closed;
-  for (std::size_t i = 0; i < doors.size(); ++i) {
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (!reasons[i].empty()) closed.emplace(i, reasons[i]);
   }
   return closed;
@@ -108,25 +110,26 @@ std::string key_of(std::size_t rank) {
 }  // namespace
 
 Cuts Links::found(std::span<const Peer> peers, std::size_t rank, Clock::time_point deadline) const {
-  std::vector<std::string> doors;
-  for (const Peer& peer : peers) doors.push_back(peer.door);
-  doors[rank].clear();
+  std::vector<std::string> addresses;
+  for (const Peer& peer : peers) addresses.push_back(peer.probe_address);
+  addresses[rank].clear();
   Cuts cuts;
-  for (const auto& [other, why] : closed_doors(doors, deadline)) {
-    cuts.emplace(peers[other].host, fmt::format("{} cannot reach {} at {}: {}", peers[rank].name,
-                                                peers[other].name, peers[other].door, why));
+  for (const auto& [other, why] : unreachable(addresses, deadline)) {
+    cuts.emplace(peers[other].host,
+                 fmt::format("{} cannot reach {} at {}: {}", peers[rank].name, peers[other].name,
+                             peers[other].probe_address, why));
   }
   return cuts;
 }
 
-void Links::require_open(std::span<const Peer> peers, std::size_t rank) const {
+void Links::require_reachable(std::span<const Peer> peers, std::size_t rank) const {
   constexpr milliseconds kOpenWithin{1'000};
   const Cuts cuts = found(peers, rank, Clock::now() + kOpenWithin);
   if (!cuts.empty()) throw HostLost(cuts.begin()->second);
 }
 
-void Links::try_all(Store& store, std::span<const Peer> peers, std::size_t rank,
-                    milliseconds patience) {
+void Links::probe_all(Store& store, std::span<const Peer> peers, std::size_t rank,
+                      milliseconds patience) {
   const Clock::time_point start = Clock::now();
   const Cuts before = std::exchange(found_, found(peers, rank, start + patience / 2));
   cuts_ = found_;
@@ -142,4 +145,4 @@ void Links::try_all(Store& store, std::span<const Peer> peers, std::size_t rank,
   }
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -10,7 +10,7 @@
 
 #include <rubato/base/error.hpp>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -26,8 +26,9 @@ void check_meeting(const C10dOptions& options) {
     throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than the number of hosts",
                             options.rank, options.count));
   }
-  if (options.port < 1 || options.port > kMaxPort) {
-    throw Error(fmt::format("the port {}; accepted: 1 to {}", options.port, kMaxPort));
+  if (options.port < 1 || options.port > rendezvous_detail::kMaxPort) {
+    throw Error(
+        fmt::format("the port {}; accepted: 1 to {}", options.port, rendezvous_detail::kMaxPort));
   }
   if (!(options.weight > 0) || !std::isfinite(options.weight)) {
     throw Error(fmt::format("the weight {}; accepted: a number above 0", options.weight));
@@ -67,9 +68,9 @@ using rendezvous_detail::StoreServer;
 // Time for which the host that serves the store stays so that others can read why there is no run.
 constexpr milliseconds kStay = std::chrono::seconds(5);
 
-class Room {
+class MeetingPoint {
  public:
-  Room(Store& store, const StoreServer* server, const C10dOptions& options)
+  MeetingPoint(Store& store, const StoreServer* server, const C10dOptions& options)
       : store_(store), server_(server), options_(options) {}
 
   // Puts this host's text, and returns those of all hosts. `look` is called with each when it has
@@ -128,40 +129,36 @@ class Room {
   const C10dOptions& options_;
 };
 
-Meeting compared(Room& room, const C10dOptions& options) {
-  Greeting own = greeting_from_here();
-  own.count = options.count;
-  own.weight = options.weight;
-  own.interface = options.interface;
-  own.equal = options.equal;
+Roster compared(MeetingPoint& point, const C10dOptions& options) {
+  const Greeting own = greeting_of(options);
   std::vector<Greeting> greetings;
   const auto texts =
-      room.all("greeting", greeting_text(own), [&](int host, const std::string& text) {
+      point.all("greeting", greeting_text(own), [&](int host, const std::string& text) {
         greetings.push_back(parse_greeting(text, host));
         require_same_count(own, greetings.back(), host);
       });
-  Meeting meeting{.names = names_of(greetings), .weights = {}};
-  room.all("proof", proof_of(options.token, options.rank, texts),
-           [&](int host, const std::string& proof) {
-             if (proof == proof_of(options.token, host, texts)) return;
-             throw Error(fmt::format("{} knows another token; accepted: the same on all hosts",
-                                     meeting.names[static_cast<std::size_t>(host)]));
-           });
-  for (const Greeting& greeting : greetings) meeting.weights.push_back(greeting.weight);
+  Roster roster{.names = names_of(greetings), .weights = {}};
+  point.all("proof", proof_of(options.token, options.rank, texts),
+            [&](int host, const std::string& proof) {
+              if (proof == proof_of(options.token, host, texts)) return;
+              throw Error(fmt::format("{} knows another token; accepted: the same on all hosts",
+                                      roster.names[static_cast<std::size_t>(host)]));
+            });
+  for (const Greeting& greeting : greetings) roster.weights.push_back(greeting.weight);
   require_compatible(greetings, options.rank);
-  return meeting;
+  return roster;
 }
 
 }  // namespace
 
-Meeting meet(Store& store, const StoreServer* server, const C10dOptions& options) {
-  Room room(store, server, options);
+Roster meet(Store& store, const StoreServer* server, const C10dOptions& options) {
+  MeetingPoint point(store, server, options);
   try {
-    return compared(room, options);
+    return compared(point, options);
   } catch (const Error&) {
-    room.leave();
+    point.leave();
     throw;
   }
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

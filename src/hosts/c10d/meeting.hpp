@@ -9,9 +9,7 @@
 #include "hosts/run_status/greeting.hpp"
 #include "store.hpp"
 
-namespace rubato::c10d_hosts_detail {
-
-inline constexpr int kMaxPort = 65'535;
+namespace rubato::hosts_detail {
 
 /// Throws Error if an option is out of its range.
 void check_meeting(const C10dOptions& options);
@@ -21,7 +19,7 @@ void check_meeting(const C10dOptions& options);
 [[nodiscard]] ElasticOptions checked_elastic(ElasticOptions options);
 
 /// Names and weights of all hosts, known once they have met.
-struct Meeting {
+struct Roster {
   std::vector<std::string> names;
   std::vector<double> weights;
 };
@@ -36,7 +34,7 @@ struct Meeting {
 /// have read why, for a few seconds at most.
 ///
 /// `server` serves the store if this host does so, and is null otherwise.
-[[nodiscard]] Meeting meet(Store& store, const rendezvous_detail::StoreServer* server,
-                           const C10dOptions& options);
+[[nodiscard]] Roster meet(Store& store, const rendezvous_detail::StoreServer* server,
+                          const C10dOptions& options);
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

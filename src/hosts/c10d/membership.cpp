@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -49,11 +49,7 @@ class Leader {
 
  private:
   [[nodiscard]] const Members& newest() const { return snapshot_.newest; }
-  [[nodiscard]] const SeenHost& seen(HostNumber host) const {
-    static const SeenHost never;
-    const auto found = snapshot_.hosts.find(host);
-    return found == snapshot_.hosts.end() ? never : found->second;
-  }
+  [[nodiscard]] const SeenHost& seen(HostNumber host) const { return snapshot_.seen(host); }
   [[nodiscard]] Decision waiting() {
     decision_.action = Action::wait;
     return std::move(decision_);
@@ -217,33 +213,6 @@ class Leader {
   Decision decision_;
 };
 
-[[nodiscard]] bool is_gone(const Snapshot& snapshot, HostNumber host) {
-  const auto found = snapshot.hosts.find(host);
-  return found != snapshot.hosts.end() && found->second.life == Life::gone;
-}
-
-// True if this host leads the first generation: all that have come before it are gone.
-[[nodiscard]] bool leads_first(const Snapshot& snapshot) {
-  for (HostNumber host = 1; host < snapshot.own; ++host) {
-    const auto found = snapshot.hosts.find(host);
-    if (found != snapshot.hosts.end() && found->second.is_refused) continue;
-    if (!is_gone(snapshot, host)) return false;
-  }
-  return true;
-}
-
-// True if this host leads a later generation: it is the first host of the newest one that is alive.
-// One that is alive and does not come is waited for until the time limit.
-[[nodiscard]] bool leads(const Snapshot& snapshot, bool patient) {
-  for (const Member& member : snapshot.newest.hosts) {
-    if (member.host == snapshot.own) return true;
-    if (is_gone(snapshot, member.host)) continue;
-    const auto found = snapshot.hosts.find(member.host);
-    if (patient || (found != snapshot.hosts.end() && found->second.here)) return false;
-  }
-  return false;
-}
-
 // Action of a host without a place in a run that is over: the run was stopped, or all hosts that
 // took part have gone.
 Decision::Action at_end(const Snapshot& snapshot, const MembershipOptions& options,
@@ -255,6 +224,33 @@ Decision::Action at_end(const Snapshot& snapshot, const MembershipOptions& optio
 
 }  // namespace
 
+const SeenHost& Snapshot::seen(HostNumber host) const {
+  static const SeenHost never;
+  const auto found = hosts.find(host);
+  return found == hosts.end() ? never : found->second;
+}
+
+bool leads(const Snapshot& snapshot, std::chrono::milliseconds timeout,
+           const std::function<const SeenHost&(HostNumber)>& see) {
+  const Members& newest = snapshot.newest;
+  if (newest.generation == 0) {
+    for (HostNumber host = 1; host < snapshot.own; ++host) {
+      const SeenHost& other = see(host);
+      if (other.life != Life::gone && !other.is_refused) return false;
+    }
+    return true;
+  }
+  const bool takes_part = newest.contains(snapshot.own);
+  if (takes_part && snapshot.place != newest.generation) return false;
+  for (const Member& member : newest.hosts) {
+    if (member.host == snapshot.own) return true;
+    const SeenHost& other = see(member.host);
+    if (other.life == Life::gone) continue;
+    if (!takes_part || other.here || snapshot.waited < timeout) return false;
+  }
+  return false;
+}
+
 Decision decide(const Snapshot& snapshot, const MembershipOptions& options) {
   const auto only = [](Action action) { return Decision{.action = action}; };
   const auto& brings = snapshot.brings;
@@ -265,20 +261,21 @@ Decision decide(const Snapshot& snapshot, const MembershipOptions& options) {
   if (!snapshot.refusal.empty()) return only(Action::give_up_refused);
   if (!snapshot.cut_off.empty()) return only(Action::give_up_cut_off);
   const Members& newest = snapshot.newest;
-  const bool patient = snapshot.waited < options.timeout;
-  if (newest.contains(snapshot.own)) {
-    if (newest.generation > snapshot.place) return only(Action::take_place);
-    return leads(snapshot, patient) ? Leader(snapshot, options).decision() : only(Action::wait);
+  const bool takes_part = newest.contains(snapshot.own);
+  if (takes_part && newest.generation > snapshot.place) return only(Action::take_place);
+  if (!takes_part && snapshot.place != 0) return only(Action::come_anew);
+  if (takes_part || newest.generation == 0) {
+    const bool is_leader =
+        leads(snapshot, options.timeout,
+              [&](HostNumber host) -> const SeenHost& { return snapshot.seen(host); });
+    return is_leader ? Leader(snapshot, options).decision() : only(Action::wait);
   }
-  if (snapshot.place != 0) return only(Action::come_anew);
-  if (newest.generation == 0) {
-    return leads_first(snapshot) ? Leader(snapshot, options).decision() : only(Action::wait);
-  }
-  const bool all_gone = std::ranges::all_of(
-      newest.hosts, [&](const Member& member) { return is_gone(snapshot, member.host); });
+  const bool all_gone = std::ranges::all_of(newest.hosts, [&](const Member& member) {
+    return snapshot.seen(member.host).life == Life::gone;
+  });
   if (all_gone) return only(at_end(snapshot, options, brings.has_value()));
   // The others may have taken this host for one that has gone.
-  return only(patient ? Action::wait : Action::come_anew);
+  return only(snapshot.waited < options.timeout ? Action::wait : Action::come_anew);
 }
 
 namespace {
@@ -305,4 +302,4 @@ std::string story_of(const Members& before, const Members& now, std::string_view
   return story + fmt::format("; formed in {:.1f} s", took.count());
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

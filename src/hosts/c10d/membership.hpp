@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,7 +11,7 @@
 
 #include "hosts/run_status/members.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// Time for a host to introduce itself and to be seen alive.
 inline constexpr std::chrono::milliseconds kIntroduction{2000};
@@ -64,6 +65,9 @@ struct Snapshot {
   std::map<HostNumber, SeenHost> hosts{};
   /// Time for which this host has been waiting for the successor of the newest generation.
   std::chrono::milliseconds waited{};
+
+  /// What this host knows of another one.
+  [[nodiscard]] const SeenHost& seen(HostNumber host) const;
 };
 
 struct MembershipOptions {
@@ -110,6 +114,12 @@ struct Decision {
   std::size_t wanted = 0;
 };
 
+/// True if this host leads as far as it sees: it is the first that is there. A member that is alive
+/// and does not come is waited for until the time limit. `see` is called for few of the other
+/// hosts: only as long as those before this one are gone.
+[[nodiscard]] bool leads(const Snapshot& snapshot, std::chrono::milliseconds timeout,
+                         const std::function<const SeenHost&(HostNumber)>& see);
+
 /// Decides who takes part in a run whose hosts come and go, who leads, who is refused, and when
 /// this host gives up. A pure function of the snapshot: it reads no store and no clock
 /// (docs/adr/0050).
@@ -119,4 +129,4 @@ struct Decision {
 [[nodiscard]] std::string story_of(const Members& before, const Members& now,
                                    std::string_view reason, std::chrono::duration<double> took);
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -30,7 +30,7 @@
 #include "hosts/rendezvous/protocol.hpp"
 #include "links.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -313,4 +313,4 @@ std::shared_ptr<gloo::transport::Device> gloo_device(const PeerConnector::Option
   }
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -15,7 +15,7 @@
 #include "hosts/rendezvous/socket.hpp"
 #include "store.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// Connects the hosts of a group with each other, by one connection for each pair. The host of the
 /// higher rank calls the other one.
@@ -85,13 +85,13 @@ class PeerConnector {
   std::map<std::size_t, Socket> proven_;
 };
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail
 
 namespace gloo::transport {
 class Device;
 }  // namespace gloo::transport
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// A device of gloo for one group, whose pairs are connected by a PeerConnector: gloo listens at no
 /// port that others reach, and moves bytes only on connections that both ends have authenticated.
@@ -99,4 +99,4 @@ namespace rubato::c10d_hosts_detail {
 [[nodiscard]] std::shared_ptr<gloo::transport::Device> gloo_device(
     const PeerConnector::Options& options);
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

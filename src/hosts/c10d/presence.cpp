@@ -11,36 +11,38 @@
 #include "hosts/run_status/greeting.hpp"
 #include "hosts/run_status/liveness.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
 // The largest number that any host is known to have: later hosts have to get larger ones.
-HostNumber last_known(const Papers& papers) {
-  HostNumber last = std::max(papers.own, papers.members.first_open - 1);
-  for (const Member& member : papers.members.hosts) last = std::max(last, member.host);
-  for (const auto* const numbers : {&papers.members.out, &papers.members.passed}) {
+HostNumber last_known(const HostRecord& record) {
+  HostNumber last = std::max(record.own, record.members.first_open - 1);
+  for (const Member& member : record.members.hosts) last = std::max(last, member.host);
+  for (const auto* const numbers : {&record.members.out, &record.members.passed}) {
     if (!numbers->empty()) last = std::max(last, *numbers->rbegin());
   }
   return last;
 }
 
-// Puts the papers into a store that was started again. Returns false if the run has continued
+// Puts the record into a store that was started again. Returns false if the run has continued
 // without this host.
-bool restore(Store& store, const Papers& papers) {
-  const RunKeys& keys = papers.keys;
-  const std::int64_t generation = papers.members.generation;
-  if (!store.put(keys.turn(generation), papers.members_text)) return false;
-  static_cast<void>(store.put(keys.arrivals(), fmt::to_string(last_known(papers))));
-  store.set(keys.process(papers.own), papers.process);
-  store.set(keys.greeting(papers.own), papers.greeting);
-  store.set(keys.proof(papers.own), papers.proof);
-  static_cast<void>(store.put(keys.life(papers.own), "0"));
+bool restore(Store& store, const HostRecord& record) {
+  const RunKeys& keys = record.keys;
+  const std::int64_t generation = record.members.generation;
+  if (!store.put(keys.turn(generation), record.members_text)) return false;
+  static_cast<void>(store.put(keys.arrivals(), fmt::to_string(last_known(record))));
+  store.set(keys.process(record.own), record.process);
+  store.set(keys.greeting(record.own), record.greeting);
+  store.set(keys.proof(record.own), record.proof);
+  static_cast<void>(store.put(keys.life(record.own), "0"));
   const auto newest = store.find(keys.newest());
   if (!newest || parse_whole(*newest, 1, kMostNumbers) < generation) {
     store.set(keys.newest(), fmt::to_string(generation));
   }
-  if (!papers.folder.empty()) store.set(keys.writer(), writer_text(papers));
+  if (!record.folder.empty()) {
+    store.set(keys.writer(), text_of(AnnouncedWriter{record.own, record.folder}));
+  }
   // The run's key comes last: a host that finds it finds all the rest.
   store.set(kRunKey, keys.run());
   return true;
@@ -48,17 +50,13 @@ bool restore(Store& store, const Papers& papers) {
 
 }  // namespace
 
-std::string writer_text(const Papers& papers) {
-  return fmt::format("{}\n{}", papers.own, papers.folder);
-}
-
-Entry enter(Store& store, std::string& store_name, const Papers& papers) {
-  static_cast<void>(store.put(kStoreKey, greeting_from_here().nonce));
+Entry enter(Store& store, std::string& store_name, const HostRecord& record) {
+  static_cast<void>(store.put(kStoreKey, new_nonce()));
   const std::string found = store.find(kStoreKey).value_or("");
   const bool is_new = std::exchange(store_name, found) != found;
-  if (papers.members.generation == 0) return is_new ? Entry::without_place : Entry::known;
-  if (is_new) return restore(store, papers) ? Entry::restored : Entry::displaced;
-  return store.find(kRunKey) == papers.keys.run() ? Entry::known : Entry::displaced;
+  if (record.members.generation == 0) return is_new ? Entry::without_place : Entry::known;
+  if (is_new) return restore(store, record) ? Entry::restored : Entry::displaced;
+  return store.find(kRunKey) == record.keys.run() ? Entry::known : Entry::displaced;
 }
 
 Watch::Seen& Watch::seen_of(HostNumber host) {
@@ -82,7 +80,7 @@ Life Watch::life_of(HostNumber host) {
   }
   seen.is_gone = sign == kLeft || process == ProcessState::ended;
   // A host that was only stopped, or cut off, may be heard of again.
-  if (seen.is_gone || now - seen.last_sign >= kSilence) return Life::gone;
+  if (seen.is_gone || now - seen.last_sign >= kHeartbeatTimeout) return Life::gone;
   return process == ProcessState::running || seen.has_moved ? Life::alive : Life::unknown;
 }
 
@@ -90,10 +88,10 @@ milliseconds Watch::looked_for(HostNumber host) {
   return std::chrono::floor<milliseconds>(Clock::now() - seen_of(host).first_look);
 }
 
-Beacon::Beacon(Open open, std::string store_name)
+Heartbeat::Heartbeat(Open open, std::string store_name)
     : open_(std::move(open)), store_name_(std::move(store_name)), thread_([this] { run(); }) {}
 
-Beacon::~Beacon() {
+Heartbeat::~Heartbeat() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -102,89 +100,89 @@ Beacon::~Beacon() {
   thread_.join();
 }
 
-void Beacon::set(const Papers& papers) {
+void Heartbeat::set(const HostRecord& record) {
   {
     const std::lock_guard lock(mutex_);
-    const bool is_same =
-        papers_.own == papers.own && papers_.members.generation == papers.members.generation;
-    calls_for_regroup_ = calls_for_regroup_ && is_same;
-    papers_ = papers;
+    calls_for_regroup_ = calls_for_regroup_ && is_current(record);
+    record_ = record;
   }
   changed_.notify_all();
 }
 
-bool Beacon::calls_for_regroup() const {
+bool Heartbeat::is_current(const HostRecord& record) const {
+  return record_.own == record.own && record_.members.generation == record.members.generation;
+}
+
+bool Heartbeat::calls_for_regroup() const {
   const std::lock_guard lock(mutex_);
   return calls_for_regroup_;
 }
 
-Papers Beacon::papers() const {
+HostRecord Heartbeat::record() const {
   const std::lock_guard lock(mutex_);
-  return papers_;
+  return record_;
 }
 
-bool Beacon::call_for_regroup(const Papers& papers) {
+bool Heartbeat::call_for_regroup(const HostRecord& record) {
   const std::lock_guard lock(mutex_);
-  const bool is_current =
-      papers_.own == papers.own && papers_.members.generation == papers.members.generation;
-  calls_for_regroup_ = calls_for_regroup_ || is_current;
-  return is_current;
+  calls_for_regroup_ = calls_for_regroup_ || is_current(record);
+  return is_current(record);
 }
 
-void Beacon::run() {
+void Heartbeat::run() {
   std::unique_ptr<Store> store;
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    if (papers_.own != 0) {
+    if (record_.own != 0) {
       lock.unlock();
       try {
-        const Papers papers = this->papers();
+        const HostRecord record = this->record();
         const bool is_new = store == nullptr;
         if (is_new) store = open_();
-        if (is_new && enter(*store, store_name_, papers) == Entry::displaced) {
-          static_cast<void>(call_for_regroup(papers));
+        if (is_new && enter(*store, store_name_, record) == Entry::displaced) {
+          static_cast<void>(call_for_regroup(record));
         }
-        beat(*store, papers);
+        beat(*store, record);
       } catch (const std::exception&) {
         // The next beat opens a new connection.
         store.reset();
       }
       lock.lock();
     }
-    if (!ends_) changed_.wait_for(lock, kBeat);
+    if (!ends_) changed_.wait_for(lock, kHeartbeatInterval);
   }
   if (!store) return;
   try {
-    tell_progress(*store, papers_);
+    tell_progress(*store, record_);
   } catch (const std::exception&) {
     // The progress that was told last remains.
   }
 }
 
-void Beacon::beat(Store& store, const Papers& papers) {
-  store.set(papers.keys.life(papers.own), fmt::to_string(++beats_));
-  tell_progress(store, papers);
-  if (!papers.members.contains(papers.own)) return;
-  if (store.find(kRunKey) != papers.keys.run()) static_cast<void>(call_for_regroup(papers));
-  if (std::exchange(spoken_for_, papers.own) != papers.own) last_told_ = 0;
-  if (const auto host = arrival(store, papers); host && call_for_regroup(papers)) {
+void Heartbeat::beat(Store& store, const HostRecord& record) {
+  store.set(record.keys.life(record.own), fmt::to_string(++beats_));
+  tell_progress(store, record);
+  if (!record.members.contains(record.own)) return;
+  if (store.find(kRunKey) != record.keys.run()) static_cast<void>(call_for_regroup(record));
+  if (std::exchange(spoken_for_, record.own) != record.own) last_told_ = 0;
+  if (const auto host = arrival(store, record); host && call_for_regroup(record)) {
     last_told_ = *host;
   }
 }
 
-void Beacon::tell_progress(Store& store, const Papers& papers) {
+void Heartbeat::tell_progress(Store& store, const HostRecord& record) {
   const std::int64_t now = seconds_since_1970();
-  if (std::exchange(tells_of_, papers.own) != papers.own) came_ = now;
+  if (std::exchange(tells_of_, record.own) != record.own) came_ = now;
   HostProgress progress{.came = came_, .told = now};
   // Relaxed: a number that is shown, and nothing else is read because of it.
   const std::int64_t steps = steps_.load(std::memory_order_relaxed);
   if (steps != kNoSteps) progress.steps = steps;
-  store.set(papers.keys.progress(papers.own), text_of(progress));
+  store.set(record.keys.progress(record.own), text_of(progress));
 }
 
-std::optional<HostNumber> Beacon::arrival(Store& store, const Papers& papers) const {
-  const RunKeys& keys = papers.keys;
-  const Members& members = papers.members;
+std::optional<HostNumber> Heartbeat::arrival(Store& store, const HostRecord& record) const {
+  const RunKeys& keys = record.keys;
+  const Members& members = record.members;
   const auto arrivals = store.find(keys.arrivals());
   if (!arrivals) return std::nullopt;
   const HostNumber last = parse_whole(*arrivals, 0, kMostNumbers);
@@ -197,4 +195,4 @@ std::optional<HostNumber> Beacon::arrival(Store& store, const Papers& papers) co
   return std::nullopt;
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -16,11 +16,11 @@
 #include "membership.hpp"
 #include "store.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
-/// The texts of a host in the store. A store that was started again is empty: the living hosts put
-/// their papers there again, each its own, which restores the run.
-struct Papers {
+/// What a host has put into the store. A store that was started again is empty: each of the living
+/// hosts puts its record there again, which restores the run.
+struct HostRecord {
   RunKeys keys{};
   HostNumber own = 0;
   std::string process{};
@@ -46,13 +46,10 @@ enum class Entry {
   displaced,
 };
 
-/// The text by which the host announces that it writes the run. Requires a folder.
-[[nodiscard]] std::string writer_text(const Papers& papers);
-
 /// Looks at the store behind a new connection. `store_name` is the name of the known store, and is
-/// set to that of this one. A host that has a place puts its papers into a new store and replaces
+/// set to that of this one. A host that has a place puts its record into a new store and replaces
 /// whatever was begun there since, because its run is older. Throws StoreLost.
-[[nodiscard]] Entry enter(Store& store, std::string& store_name, const Papers& papers);
+[[nodiscard]] Entry enter(Store& store, std::string& store_name, const HostRecord& record);
 
 /// Sees which hosts of a run are alive, by their signs of life in the store and, on this machine,
 /// by their processes.
@@ -85,21 +82,21 @@ class Watch {
 
 /// A thread that tells other hosts that this one is alive, and looks for those that want to join.
 /// It retries while the store does not answer; training does not depend on it.
-class Beacon {
+class Heartbeat {
  public:
   /// Opens another connection to the store.
   using Open = std::function<std::unique_ptr<Store>()>;
 
   /// `store_name` is the name of the store that is known (enter()).
-  Beacon(Open open, std::string store_name);
+  Heartbeat(Open open, std::string store_name);
   /// Waits for the thread.
-  ~Beacon();
-  Beacon(const Beacon&) = delete;
-  Beacon& operator=(const Beacon&) = delete;
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// Sets the host that the beacon speaks for. Its papers are restored in a store that has been
+  /// Sets the host that the heartbeat speaks for. Its record is restored in a store that has been
   /// started again.
-  void set(const Papers& papers);
+  void set(const HostRecord& record);
   /// Sets the number of steps that this host has done; empty if it has no state. It is told with
   /// the next sign of life and by the destructor. Does not block: it is called in every step.
   void tell_steps(std::optional<std::int64_t> steps) noexcept {
@@ -114,20 +111,21 @@ class Beacon {
   static constexpr std::int64_t kNoSteps = -1;
 
   void run();
-  [[nodiscard]] Papers papers() const;
-  void beat(Store& store, const Papers& papers);
-  void tell_progress(Store& store, const Papers& papers);
+  [[nodiscard]] HostRecord record() const;
+  void beat(Store& store, const HostRecord& record);
+  void tell_progress(Store& store, const HostRecord& record);
   // The first newcomer that has not been reported yet.
-  [[nodiscard]] std::optional<HostNumber> arrival(Store& store, const Papers& papers) const;
-  // Returns false if the papers have changed since.
-  [[nodiscard]] bool call_for_regroup(const Papers& papers);
+  [[nodiscard]] std::optional<HostNumber> arrival(Store& store, const HostRecord& record) const;
+  [[nodiscard]] bool is_current(const HostRecord& record) const;
+  // Returns false if the record has changed since.
+  [[nodiscard]] bool call_for_regroup(const HostRecord& record);
 
   Open open_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // The members up to steps_ are guarded by the mutex.
   bool ends_ = false;
-  Papers papers_;
+  HostRecord record_;
   bool calls_for_regroup_ = false;
 
   std::atomic<std::int64_t> steps_ = kNoSteps;
@@ -145,4 +143,4 @@ class Beacon {
   std::thread thread_;
 };
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

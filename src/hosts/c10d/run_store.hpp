@@ -13,16 +13,16 @@
 #include "presence.hpp"
 #include "store.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// The store as a run whose hosts come and go uses it: reads what a host knows, and writes what it
 /// decides. All functions throw StoreLost if the store does not answer, and HostLost if another run
 /// has taken the place of this one.
 class RunStore {
  public:
-  /// Connects, and joins the run as a new host. `options` must outlive the store; `door` is where
-  /// others test whether they reach this host (Door).
-  RunStore(const ElasticOptions& options, std::string door);
+  /// Connects, and joins the run as a new host. `options` must outlive the store; others
+  /// test at `probe_address` whether they reach this host (ProbeListener).
+  RunStore(const ElasticOptions& options, std::string probe_address);
 
   /// Opens another connection, within the keys of the run.
   [[nodiscard]] std::unique_ptr<Store> new_connection(milliseconds timeout,
@@ -65,7 +65,7 @@ class RunStore {
 
   [[nodiscard]] Life life_of(HostNumber host) { return watch_->life_of(host); }
 
-  [[nodiscard]] const Papers& papers() const { return papers_; }
+  [[nodiscard]] const HostRecord& record() const { return record_; }
   [[nodiscard]] const Members& newest() const { return newest_; }
   [[nodiscard]] const std::string& store_name() const { return store_name_; }
 
@@ -76,8 +76,6 @@ class RunStore {
   bool advance();
   bool adopt(std::int64_t generation);
   void require_own_run();
-  // True if this host leads; if not, it need not know more.
-  [[nodiscard]] bool leads_as_seen(Snapshot& snapshot);
   const SeenHost& see(HostNumber host, Snapshot& snapshot);
   // The most steps that a host of the newest generation has told.
   [[nodiscard]] std::int64_t steps_told();
@@ -87,14 +85,14 @@ class RunStore {
 
   const C10dOptions& meeting_;
   const std::optional<std::int64_t>& brings_;
-  std::string door_;
+  std::string probe_address_;
   std::unique_ptr<Store> store_;
   std::string store_name_;
   std::optional<Watch> watch_;
   // Signing key, derived from the token and the run.
   std::string key_;
   Greeting greeting_;
-  Papers papers_;
+  HostRecord record_;
 
   Members newest_;
   std::optional<EndOfHosts> end_;
@@ -104,4 +102,4 @@ class RunStore {
   Clock::time_point since_{};
 };
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

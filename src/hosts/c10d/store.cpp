@@ -14,7 +14,7 @@
 
 #include "hosts/rendezvous/store_client.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -99,36 +99,17 @@ constexpr milliseconds kShortestPause{1};
 constexpr milliseconds kLongestPause{50};
 
 // Connects to torchrun's store.
-c10::intrusive_ptr<::c10d::Store> tcp_store(const StoreAddress& address, milliseconds timeout) {
+c10::intrusive_ptr<::c10d::Store> tcp_store(const C10dOptions& meeting, milliseconds timeout) {
   ::c10d::TCPStoreOptions options;
-  options.port = static_cast<std::uint16_t>(address.port);
+  options.port = static_cast<std::uint16_t>(meeting.port);
   options.waitWorkers = false;
   options.timeout = timeout;
-  auto store = c10::make_intrusive<::c10d::TCPStore>(address.host, options);
+  auto store = c10::make_intrusive<::c10d::TCPStore>(meeting.address, options);
   // The first wait tells the connection how long an answer may take, and proves that a store
   // answers.
   store->set("rubato", bytes_of("rubato"));
   store->wait({"rubato"}, timeout);
   return store;
-}
-
-c10::intrusive_ptr<ServedStore> served_store(const StoreAddress& address, milliseconds timeout) {
-  return c10::make_intrusive<ServedStore>(rendezvous_detail::StoreClient::Options{
-      .host = address.host, .port = address.port, .token = address.token, .timeout = timeout});
-}
-
-template <class Open>
-void opened(const StoreAddress& address, const Open& open) {
-  try {
-    open();
-  } catch (const rendezvous_detail::Refused& refused) {
-    // The server is there; trying again would not change its answer.
-    throw Error(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
-                            refused.what()));
-  } catch (const std::exception& error) {
-    throw StoreLost(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
-                                reason_of(error)));
-  }
 }
 
 }  // namespace
@@ -138,32 +119,32 @@ auto Store::answered(const Call& call) {
   try {
     return call();
   } catch (const rendezvous_detail::Refused& refused) {
-    throw StoreLost(fmt::format("the rendezvous {}:{} refuses: {}", address_.host, address_.port,
-                                refused.what()));
+    throw StoreLost(fmt::format("the {} refuses: {}", name_, refused.what()));
   } catch (const std::exception& error) {
-    throw StoreLost(fmt::format("the rendezvous {}:{} does not answer: {}", address_.host,
-                                address_.port, reason_of(error)));
+    throw StoreLost(fmt::format("the {} does not answer: {}", name_, reason_of(error)));
   }
 }
 
-StoreAddress address_of(const C10dOptions& options) {
-  return {.host = options.address,
-          .port = options.port,
-          .token = options.token,
-          .is_tcp_store = options.is_tcp_store};
-}
-
-Store::Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout)
-    : address_(address) {
-  opened(address, [&] {
+Store::Store(const C10dOptions& meeting, const std::string& prefix, milliseconds timeout)
+    : name_(fmt::format("rendezvous {}:{}", meeting.address, meeting.port)) {
+  try {
     c10::intrusive_ptr<::c10d::Store> store;
-    if (address.is_tcp_store) {
-      store = tcp_store(address, timeout);
+    if (meeting.is_tcp_store) {
+      store = tcp_store(meeting, timeout);
     } else {
-      store = served_ = served_store(address, timeout);
+      store = served_ = c10::make_intrusive<ServedStore>(
+          rendezvous_detail::StoreClient::Options{.host = meeting.address,
+                                                  .port = meeting.port,
+                                                  .token = meeting.token,
+                                                  .timeout = timeout});
     }
     prefixed_ = c10::make_intrusive<::c10d::PrefixStore>(prefix, std::move(store));
-  });
+  } catch (const rendezvous_detail::Refused& refused) {
+    // The server is there; trying again would not change its answer.
+    throw Error(fmt::format("cannot reach the {}: {}", name_, refused.what()));
+  } catch (const std::exception& error) {
+    throw StoreLost(fmt::format("cannot reach the {}: {}", name_, reason_of(error)));
+  }
 }
 
 void Store::attend(std::function<void()> look) {
@@ -171,8 +152,7 @@ void Store::attend(std::function<void()> look) {
 }
 
 bool Store::put(const std::string& key, const std::string& value) {
-  return answered(
-      [&] { return prefixed_->compareSet(key, {}, bytes_of(value)) == bytes_of(value); });
+  return replace(key, "", value);
 }
 
 bool Store::replace(const std::string& key, const std::string& expected, const std::string& value) {
@@ -208,4 +188,4 @@ std::optional<std::string> Store::wait(const std::string& key, Clock::time_point
   }
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

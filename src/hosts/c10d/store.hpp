@@ -19,7 +19,7 @@
 
 #include "hosts/rendezvous/store_client.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// A value as c10d's stores represent it.
 [[nodiscard]] std::vector<std::uint8_t> bytes_of(const std::string& text);
@@ -66,17 +66,6 @@ class StoreLost : public HostLost {
   using HostLost::HostLost;
 };
 
-/// Address of a store.
-struct StoreAddress {
-  std::string host;
-  int port = 0;
-  /// Token that is proved to a RendezvousServer that asks for it.
-  std::string token{};
-  /// The store is a TCPStore of c10d instead of a RendezvousServer's.
-  bool is_tcp_store = false;
-};
-[[nodiscard]] StoreAddress address_of(const C10dOptions& options);
-
 /// Keys and values that all hosts see: the store of a RendezvousServer, or torchrun's TCPStore,
 /// with a time limit on everything that waits.
 ///
@@ -85,10 +74,10 @@ struct StoreAddress {
 /// question.
 class Store {
  public:
-  /// Connects; `prefix` is put before all keys. Throws StoreLost if it cannot connect within
-  /// `timeout`, which also limits each answer, and Error if the store refuses because it is served
-  /// with another token.
-  Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout);
+  /// Connects with the store of a meeting; `prefix` is put before all keys. Throws StoreLost if it
+  /// cannot connect within `timeout`, which also limits each answer, and Error if the store refuses
+  /// because it is served with another token.
+  Store(const C10dOptions& meeting, const std::string& prefix, milliseconds timeout);
   ~Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -120,7 +109,8 @@ class Store {
   template <class Call>
   auto answered(const Call& call);
 
-  StoreAddress address_;
+  // "rendezvous HOST:PORT", for messages.
+  std::string name_;
   // The RendezvousServer's store, or null if the store is a TCPStore.
   c10::intrusive_ptr<ServedStore> served_;
   c10::intrusive_ptr<::c10d::Store> prefixed_;
@@ -142,12 +132,4 @@ class Store {
   return std::string(text);
 }
 
-/// The error of a host that cannot listen where it is asked to.
-[[nodiscard]] inline Error cannot_listen(const std::string& interface, std::string_view why) {
-  return Error(
-      fmt::format("cannot listen at '{}': {}; accepted: an address of this machine, or the name of "
-                  "one of its network interfaces",
-                  interface, why));
-}
-
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -1,5 +1,7 @@
 #include "host_driver.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <fstream>
@@ -36,6 +38,19 @@ std::optional<std::int64_t> steps_to_go_on_from(const RunRequest& request) {
   const fs::path& folder = request.resume ? *request.resume : *request.out;
   const auto files = CheckpointFolder(folder / RunFolder::kCheckpoints, 1).files();
   return files.empty() ? std::nullopt : CheckpointFolder::steps_of(files.front());
+}
+
+// The end of a host whose last action does nothing else.
+ElasticOutcome::End end_of(HostAction last) {
+  using End = ElasticOutcome::End;
+  constexpr std::array<std::pair<HostAction, End>, 6> kEnds{
+      {{HostAction::conclude, End::trained},
+       {HostAction::stop_as_newcomer, End::stopped_as_newcomer},
+       {HostAction::stop_as_follower, End::stopped_alone},
+       {HostAction::miss_run, End::missed_run},
+       {HostAction::miss_end, End::missed_end},
+       {HostAction::give_up_writing, End::unwritten}}};
+  return std::ranges::find(kEnds, last, &std::pair<HostAction, End>::first)->second;
 }
 
 }  // namespace
@@ -141,9 +156,6 @@ std::optional<HostDriver::Event> HostDriver::perform(Action action) {
     case Action::call_it_a_copy:
       session_->become_copy();
       break;
-    case Action::conclude:
-      end_with(End::trained);
-      break;
     case Action::leave:
       leave();
       break;
@@ -151,26 +163,18 @@ std::optional<HostDriver::Event> HostDriver::perform(Action action) {
       session_->stop();
       end_with(End::stopped);
       break;
-    case Action::stop_as_newcomer:
-      end_with(End::stopped_as_newcomer);
-      break;
-    case Action::stop_as_follower:
-      end_with(End::stopped_alone);
-      break;
-    case Action::miss_run:
-      end_with(End::missed_run);
-      break;
-    case Action::miss_end:
-      end_with(End::missed_end);
-      break;
-    case Action::give_up_writing:
-      end_with(End::unwritten);
-      break;
     case Action::fail:
       fail();
       break;
     case Action::rethrow:
       std::rethrow_exception(error_);
+    case Action::conclude:
+    case Action::stop_as_newcomer:
+    case Action::stop_as_follower:
+    case Action::miss_run:
+    case Action::miss_end:
+    case Action::give_up_writing:
+      end_with(end_of(action));
   }
   return std::nullopt;
 }
@@ -178,7 +182,7 @@ std::optional<HostDriver::Event> HostDriver::perform(Action action) {
 HostDriver::Event HostDriver::meet() {
   try {
     const auto meeting = hosts_->regroup(standing());
-    if (meeting == ElasticHosts::Meeting::ended) return see_end();
+    if (meeting == ElasticHosts::Regrouping::ended) return see_end();
   } catch (const Error&) {
     error_ = std::current_exception();
     const bool leaves = client_.wants_to_leave();
@@ -271,8 +275,8 @@ std::optional<HostDriver::Event> HostDriver::take_over() {
   Handover own = hand_over(session_->run());
   const std::int64_t done = *steps();
   try {
-    write_in(succeed(inheritance(own, done), *hosts_,
-                     [this](const std::string& line) { client_.warn(line); }));
+    write_in(fail_over(failover_with(own, done), *hosts_,
+                       [this](const std::string& line) { client_.warn(line); }));
   } catch (const Error& error) {
     why_ = error.what();
     error_ = std::make_exception_ptr(OutputError(kUnwritten + why_));
@@ -310,7 +314,7 @@ void HostDriver::keep_copy() {
   // There is nothing to keep before the first step.
   if (*steps() == 0) return;
   const Handover own = hand_over(session_->run());
-  write_in(leave_copy(inheritance(own, *steps())));
+  write_in(leave_copy(failover_with(own, *steps())));
 }
 
 void HostDriver::keep_checkpoint() {
@@ -395,7 +399,7 @@ const fs::path& HostDriver::wanted_folder() const {
   return request_.resume ? *request_.resume : *request_.out;
 }
 
-Inheritance HostDriver::inheritance(const Handover& own, std::int64_t done) const {
+Failover HostDriver::failover_with(const Handover& own, std::int64_t done) const {
   return {.wanted = wanted_folder(), .configuration = request_.run, .handover = own, .steps = done};
 }
 

@@ -13,11 +13,11 @@
 #include <rubato/loop/hosts.hpp>
 #include <rubato/runs/run.hpp>
 
+#include "failover.hpp"
 #include "roles.hpp"
 #include "runs/run/resumption.hpp"
 #include "runs/run/run_request.hpp"
 #include "runs/run/session.hpp"
-#include "succession.hpp"
 
 namespace rubato {
 
@@ -165,7 +165,7 @@ class HostDriver {
   [[nodiscard]] std::optional<std::int64_t> steps() const;
   [[nodiscard]] HostStanding standing() const;
   [[nodiscard]] const std::filesystem::path& wanted_folder() const;
-  [[nodiscard]] hosts_detail::Inheritance inheritance(const Handover& own, std::int64_t done) const;
+  [[nodiscard]] hosts_detail::Failover failover_with(const Handover& own, std::int64_t done) const;
 
   const RunRequest& request_;
   HostClient& client_;

@@ -40,7 +40,6 @@ HostPart part_after(HostAction action, HostPart part) {
 
 namespace {
 
-using Action = HostAction;
 using Actions = std::vector<HostAction>;
 
 // Derives the actions of a host from its part and one event.
@@ -48,70 +47,71 @@ class Actor {
  public:
   explicit Actor(const HostPart& part) : part_(part) {}
 
-  Actions operator()(const Arrived& /*event*/) const { return {Action::meet}; }
+  Actions operator()(const Arrived& /*event*/) const { return {HostAction::meet}; }
 
   Actions operator()(const GroupFormed& event) const {
     const StateTransfer& transfer = event.transfer;
     const bool receives = transfer.to[event.rank];
     Actions actions;
     HostRole role = part_.role;
-    const auto act = [&](Action action) {
+    const auto act = [&](HostAction action) {
       actions.push_back(action);
       role = part_after(action, {.role = role}).role;
     };
     // A host that was left behind is given a newer state.
-    if (receives && role != HostRole::newcomer) act(Action::forget);
-    if (transfer.from == event.rank && role == HostRole::newcomer) act(Action::begin);
-    if (std::ranges::find(transfer.to, true) != transfer.to.end()) act(Action::transfer);
-    if (receives) act(Action::follow);
-    if (event.rank == 0 && role == HostRole::follower) act(Action::take_over);
-    act(Action::report_group);
-    act(Action::train);
+    if (receives && role != HostRole::newcomer) act(HostAction::forget);
+    if (transfer.from == event.rank && role == HostRole::newcomer) act(HostAction::begin);
+    if (std::ranges::find(transfer.to, true) != transfer.to.end()) act(HostAction::transfer);
+    if (receives) act(HostAction::follow);
+    if (event.rank == 0 && role == HostRole::follower) act(HostAction::take_over);
+    act(HostAction::report_group);
+    act(HostAction::train);
     return actions;
   }
 
   Actions operator()(const TrainingEnded& event) const {
-    if (event.alone) return {Action::conclude};
-    if (event.to_regroup) return {event.leaves ? Action::leave : Action::meet};
-    if (event.paused) return {Action::end_stopped, Action::conclude};
-    return {Action::wait_for_all, Action::end_complete, Action::conclude};
+    if (event.alone) return {HostAction::conclude};
+    if (event.to_regroup) return {event.leaves ? HostAction::leave : HostAction::meet};
+    if (event.paused) return {HostAction::end_stopped, HostAction::conclude};
+    return {HostAction::wait_for_all, HostAction::end_complete, HostAction::conclude};
   }
 
   Actions operator()(const GroupLost& event) const {
-    return event.may_regroup ? Actions{Action::meet} : give_up();
+    return event.may_regroup ? Actions{HostAction::meet} : give_up();
   }
 
   Actions operator()(const MeetingFailed& event) const {
     if (!event.asked_to_end) return give_up();
-    if (event.asked_to_leave && (is_newcomer() || event.can_be_spared)) return {Action::leave};
-    if (is_newcomer()) return {Action::see_end};
-    return {Action::end_stopped, Action::see_end};
+    if (event.asked_to_leave && (is_newcomer() || event.can_be_spared)) return {HostAction::leave};
+    if (is_newcomer()) return {HostAction::see_end};
+    return {HostAction::end_stopped, HostAction::see_end};
   }
 
   Actions operator()(const RunOver& event) const {
     if (event.asked_to_end) return stop(event);
-    if (is_newcomer()) return {Action::miss_run};
-    if (!part_.finished && (!event.paused || !event.has_place)) return {Action::miss_end};
-    if (!event.paused) return {Action::conclude};
+    if (is_newcomer()) return {HostAction::miss_run};
+    if (!part_.finished && (!event.paused || !event.has_place)) return {HostAction::miss_end};
+    if (!event.paused) return {HostAction::conclude};
     if (!event.write_failed) return stop(event);
     // The host that found the error has kept what it could on its machine.
-    if (event.failed_here || !is_follower()) return {Action::give_up_writing};
-    return {Action::keep_checkpoint, Action::give_up_writing};
+    if (event.failed_here || !is_follower()) return {HostAction::give_up_writing};
+    return {HostAction::keep_checkpoint, HostAction::give_up_writing};
   }
 
   Actions operator()(const Failed& event) const {
     switch (event.in) {
       case Failed::In::begin:
-        return {Action::end_stopped, Action::rethrow};
+        return {HostAction::end_stopped, HostAction::rethrow};
       case Failed::In::train:
         // The hosts that continue the run need to know this before they take the same folder.
-        if (part_.role == HostRole::writer) return {Action::announce_failure, Action::rethrow};
-        return {Action::rethrow};
+        if (part_.role == HostRole::writer)
+          return {HostAction::announce_failure, HostAction::rethrow};
+        return {HostAction::rethrow};
       case Failed::In::take_over:
         break;
     }
-    Actions actions{Action::announce_failure, Action::end_stopped, Action::rethrow};
-    if (event.steps > 0) actions.insert(actions.begin(), Action::keep_in_temporary_folder);
+    Actions actions{HostAction::announce_failure, HostAction::end_stopped, HostAction::rethrow};
+    if (event.steps > 0) actions.insert(actions.begin(), HostAction::keep_in_temporary_folder);
     return actions;
   }
 
@@ -121,19 +121,20 @@ class Actor {
 
   // The state of a host is kept, in every role.
   [[nodiscard]] Actions give_up() const {
-    if (is_newcomer()) return {Action::rethrow};
-    if (is_follower()) return {Action::keep_copy, Action::call_it_a_copy, Action::fail};
-    return {Action::call_it_a_copy, Action::fail};
+    if (is_newcomer()) return {HostAction::rethrow};
+    if (is_follower()) return {HostAction::keep_copy, HostAction::call_it_a_copy, HostAction::fail};
+    return {HostAction::call_it_a_copy, HostAction::fail};
   }
 
   // The host that writes the run folder leaves a checkpoint. If it is gone, another host that was
   // asked to stop does so.
   [[nodiscard]] Actions stop(const RunOver& event) const {
-    if (is_newcomer()) return {Action::stop_as_newcomer};
-    if (event.alone && is_follower()) return {Action::stop_as_follower};
-    if (event.alone) return {Action::call_it_a_copy, Action::stop};
-    if (is_follower() && !event.folder_has_more) return {Action::take_wanted_folder, Action::stop};
-    return {Action::stop};
+    if (is_newcomer()) return {HostAction::stop_as_newcomer};
+    if (event.alone && is_follower()) return {HostAction::stop_as_follower};
+    if (event.alone) return {HostAction::call_it_a_copy, HostAction::stop};
+    if (is_follower() && !event.folder_has_more)
+      return {HostAction::take_wanted_folder, HostAction::stop};
+    return {HostAction::stop};
   }
 
   const HostPart& part_;

@@ -24,6 +24,8 @@ namespace rubato::rendezvous_detail {
 
 using Clock = std::chrono::steady_clock;
 
+inline constexpr int kMaxPort = 65'535;
+
 /// An open TCP socket, or none. No call waits.
 class Socket {
  public:

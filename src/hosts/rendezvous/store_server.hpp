@@ -1,9 +1,18 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <memory>
+#include <list>
+#include <optional>
 #include <string>
+#include <thread>
+#include <vector>
+
+#include <poll.h>
+
+#include "connection.hpp"
+#include "socket.hpp"
 
 namespace rubato::rendezvous_detail {
 
@@ -41,13 +50,33 @@ class StoreServer {
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
-  [[nodiscard]] int port() const;
+  [[nodiscard]] int port() const { return port_; }
   /// Number of connections that were refused because of another token.
-  [[nodiscard]] int refused() const;
+  [[nodiscard]] int refused() const { return refused_; }
 
  private:
-  class Loop;
-  std::unique_ptr<Loop> loop_;
+  using Connections = std::list<Connection>;
+
+  void run();
+  // Returns the result of poll() for the wake-up, the listener and each connection.
+  [[nodiscard]] std::vector<pollfd> wait();
+  void serve(Connections::iterator connection, bool is_ready, Clock::time_point now);
+  void accept_all();
+  [[nodiscard]] bool close_oldest_unproven();
+  void limit_buffers();
+
+  Options options_;
+  WakeUp wake_up_;
+  Socket listener_;
+  // Connections in the order in which they came.
+  Connections connections_;
+  KeyValues values_;
+  int port_;
+  std::atomic<int> refused_ = 0;
+  // Time until which nobody is accepted.
+  std::optional<Clock::time_point> muted_;
+  // The thread is the last member because it uses all of the above.
+  std::thread thread_;
 };
 
 }  // namespace rubato::rendezvous_detail

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@
 #include "base/machine/machine_facts.hpp"
 #include "base/state/sha256.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -35,19 +35,30 @@ std::string printable(std::string text) {
   return text;
 }
 
-// The member of that name; throws json::exception if there is none of that type.
-std::string text_of(const json& object, const char* name) {
-  return printable(object.at(name).get_ref<const std::string&>());
+// Calls `visit` with the name and the value of each member that is one JSON value.
+template <class Greeting, class Visit>
+void visit_members(Greeting& greeting, const Visit& visit) {
+  visit("protocol", greeting.protocol);
+  visit("count", greeting.count);
+  visit("weight", greeting.weight);
+  visit("machine", greeting.machine);
+  visit("machine_id", greeting.machine_id);
+  visit("interface", greeting.interface);
+  visit("door", greeting.probe_address);
+  visit("nonce", greeting.nonce);
 }
-int whole_of(const json& object, const char* name) {
+
+// These throw json::exception if the value has another type.
+void read(const json& value, std::string& text) {
+  text = printable(value.get_ref<const std::string&>());
+}
+void read(const json& value, int& whole) {
   // A number that does not fit becomes 0, which is never valid here.
-  const auto value = object.at(name).get_ref<const json::number_unsigned_t&>();
-  return value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())
-             ? 0
-             : static_cast<int>(value);
+  const auto number = value.get_ref<const json::number_unsigned_t&>();
+  whole = std::in_range<int>(number) ? static_cast<int>(number) : 0;
 }
-double real_of(const json& object, const char* name) {
-  return object.at(name).get_ref<const json::number_float_t&>();
+void read(const json& value, double& real) {
+  real = value.get_ref<const json::number_float_t&>();
 }
 
 }  // namespace
@@ -60,14 +71,10 @@ bool is_loopback(std::string_view interface) {
 std::string greeting_text(const Greeting& greeting) {
   json equal = json::array();
   for (const auto& [name, text] : greeting.equal) equal.push_back(json::array({name, text}));
-  json object{{"protocol", greeting.protocol},
-              {"count", greeting.count},
-              {"weight", greeting.weight},
-              {"machine", greeting.machine},
-              {"machine_id", greeting.machine_id},
-              {"interface", greeting.interface},
-              {"door", greeting.door},
-              {"nonce", greeting.nonce},
+  json object{{"protocol", greeting.protocol},     {"count", greeting.count},
+              {"weight", greeting.weight},         {"machine", greeting.machine},
+              {"machine_id", greeting.machine_id}, {"interface", greeting.interface},
+              {"door", greeting.probe_address},    {"nonce", greeting.nonce},
               {"equal", std::move(equal)}};
   if (greeting.brings) object["brings"] = *greeting.brings;
   std::string text = json_text(object);
@@ -86,15 +93,9 @@ Greeting parse_greeting(std::string_view text, int rank) {
   Greeting greeting;
   try {
     const json object = json::parse(text);
-    greeting.protocol = whole_of(object, "protocol");
+    read(object.at("protocol"), greeting.protocol);
     if (greeting.protocol == kProtocol) {
-      greeting.count = whole_of(object, "count");
-      greeting.weight = real_of(object, "weight");
-      greeting.machine = text_of(object, "machine");
-      greeting.machine_id = text_of(object, "machine_id");
-      greeting.interface = text_of(object, "interface");
-      greeting.door = text_of(object, "door");
-      greeting.nonce = text_of(object, "nonce");
+      visit_members(greeting, [&](const char* name, auto& value) { read(object.at(name), value); });
       if (object.contains("brings")) {
         greeting.brings = object.at("brings").get_ref<const json::number_unsigned_t&>();
       }
@@ -117,8 +118,14 @@ Greeting parse_greeting(std::string_view text, int rank) {
   return greeting;
 }
 
-Greeting greeting_from_here() {
-  return {.machine = machine_name(), .machine_id = boot_id(), .nonce = new_nonce()};
+Greeting greeting_of(const C10dOptions& meeting) {
+  return {.count = meeting.count,
+          .weight = meeting.weight,
+          .machine = machine_name(),
+          .machine_id = boot_id(),
+          .interface = meeting.interface,
+          .nonce = new_nonce(),
+          .equal = meeting.equal};
 }
 
 std::string proof_of(std::string_view token, int rank, std::span<const std::string> greetings) {
@@ -190,4 +197,4 @@ std::vector<std::string> names_of(std::span<const Greeting> greetings,
   return names;
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/loop/hosts.hpp>
 
 #include "hosts/rendezvous/protocol.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// Version of what hosts say to each other, and in which order, before they are connected. Raised
 /// with every change.
@@ -28,7 +29,7 @@ struct Greeting {
   /// Address or network interface at which it can be reached.
   std::string interface {};
   /// "HOST:PORT" at which others may test whether they reach it; empty if they do not.
-  std::string door{};
+  std::string probe_address{};
   /// Random number in hexadecimal: no two greetings are the same.
   std::string nonce{};
   std::vector<NamedText> equal{};
@@ -47,8 +48,8 @@ inline constexpr std::size_t kMaxGreetingBytes = std::size_t{1} << 18U;
 /// kProtocol.
 [[nodiscard]] Greeting parse_greeting(std::string_view text, int rank);
 
-/// A greeting from the machine that this process runs on, with a new nonce.
-[[nodiscard]] Greeting greeting_from_here();
+/// The greeting of this process at a meeting, with a new nonce.
+[[nodiscard]] Greeting greeting_of(const C10dOptions& meeting);
 
 /// Proves that the host knows `token`, and has read the greetings of all hosts, in their order: an
 /// HMAC-SHA256 in hexadecimal. It differs from host to host and, as the greetings do, from run to
@@ -76,4 +77,4 @@ void require_compatible(std::span<const Greeting> greetings, int rank);
 [[nodiscard]] std::vector<std::string> names_of(std::span<const Greeting> greetings,
                                                 std::span<const std::int64_t> numbers);
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

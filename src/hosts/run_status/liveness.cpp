@@ -1,12 +1,12 @@
 #include "liveness.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
-#include <system_error>
+#include <string>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 
 #include "base/machine/machine_facts.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -36,7 +36,7 @@ struct Process {
 };
 
 // Empty if there is no such process.
-std::optional<Process> process_of(long id) {
+std::optional<Process> process_of(std::int64_t id) {
   std::ifstream file(fmt::format("/proc/{}/stat", id));
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
@@ -50,6 +50,22 @@ std::optional<Process> process_of(long id) {
   return process;
 }
 
+// The parts of a name_of_this_process(), as far as they can be read.
+struct ProcessName {
+  std::string place;
+  std::int64_t id = 0;
+  std::string begun;
+};
+
+ProcessName parts_of(std::string_view name) {
+  std::istringstream words{std::string(name)};
+  ProcessName parts;
+  words >> parts.place >> parts.id >> parts.begun;
+  return parts;
+}
+
+constexpr std::string_view kNoSteps = "none";
+
 }  // namespace
 
 std::string name_of_this_process() {
@@ -59,32 +75,19 @@ std::string name_of_this_process() {
 }
 
 std::optional<std::int64_t> id_of_process(std::string_view name) {
-  std::istringstream words{std::string(name)};
-  std::string place;
-  std::int64_t id = 0;
-  words >> place >> id;
-  return words && id > 0 ? std::optional(id) : std::nullopt;
+  const ProcessName parts = parts_of(name);
+  return parts.id > 0 ? std::optional(parts.id) : std::nullopt;
 }
 
 ProcessState state_of_process(std::string_view name) {
-  std::istringstream words{std::string(name)};
-  std::string place;
-  std::string begun;
-  long id = 0;
-  words >> place >> id >> begun;
-  if (!words || place.empty() || place != surroundings()) return ProcessState::unknown;
-  const auto process = process_of(id);
+  const ProcessName parts = parts_of(name);
+  if (parts.begun.empty() || parts.place != surroundings()) return ProcessState::unknown;
+  const auto process = process_of(parts.id);
   // An ended process stays in the list until its parent has taken notice.
   const bool runs =
-      process && process->begun == begun && process->state != 'Z' && process->state != 'X';
+      process && process->begun == parts.begun && process->state != 'Z' && process->state != 'X';
   return runs ? ProcessState::running : ProcessState::ended;
 }
-
-namespace {
-
-constexpr std::string_view kNoSteps = "none";
-
-}  // namespace
 
 std::int64_t seconds_since_1970() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -113,4 +116,4 @@ std::optional<HostProgress> parse_progress(std::string_view text) {
   }
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// A name that no other process on any machine has: the machine and its start, the process and its
 /// start.
@@ -43,4 +43,4 @@ struct HostProgress {
 /// Empty if the text is not a progress.
 [[nodiscard]] std::optional<HostProgress> parse_progress(std::string_view text);
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -15,7 +15,7 @@
 #include "base/core/text/json.hpp"
 #include "greeting.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -80,13 +80,9 @@ std::optional<Turn> turn_in(std::string_view text, std::int64_t generation) {
   return std::nullopt;
 }
 
-// Bytes that are not UTF-8, which hosts may send each other, are replaced.
-std::string text_of(const json& object) {
-  return json_text(object);
-}
-
 std::string with_signature(const json& object, std::string_view key) {
-  const std::string text = text_of(object);
+  // Bytes that are not UTF-8, which hosts may send each other, are replaced.
+  const std::string text = json_text(object);
   return fmt::format("{}\n{}", text, signature_of(key, text));
 }
 
@@ -106,7 +102,7 @@ HostStanding parse_standing(std::string_view text) {
 }
 
 std::string here_text(const Here& here) {
-  return text_of(json{{"standing", text_of(here.standing)}, {"cuts", here.cuts}});
+  return json_text(json{{"standing", text_of(here.standing)}, {"cuts", here.cuts}});
 }
 
 Here parse_here(std::string_view text) {
@@ -116,6 +112,21 @@ Here parse_here(std::string_view text) {
             .cuts = cuts_in(object.at("cuts"))};
   } catch (const json::exception&) {
     throw Error("a host has left a text that is not a standing");
+  }
+}
+
+std::string text_of(const AnnouncedWriter& writer) {
+  return fmt::format("{}\n{}", writer.host, writer.folder);
+}
+
+std::optional<AnnouncedWriter> parse_writer(std::string_view text) {
+  const std::size_t border = text.find('\n');
+  if (border == std::string_view::npos) return std::nullopt;
+  try {
+    return AnnouncedWriter{.host = parse_whole(text.substr(0, border), 1, kMostNumbers),
+                           .folder = std::string(text.substr(border + 1))};
+  } catch (const Error&) {
+    return std::nullopt;
   }
 }
 
@@ -159,4 +170,4 @@ Turn parse_turn(std::string_view text, std::int64_t generation, std::string_view
       "version of rubato on all hosts");
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 
 #include <rubato/loop/hosts.hpp>
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// Hosts are numbered from 1 in the order in which they came to the run.
 using HostNumber = std::int64_t;
@@ -79,6 +80,16 @@ using Turn = std::variant<Members, EndOfHosts>;
 /// Throws Error if the text is not an entry.
 [[nodiscard]] Here parse_here(std::string_view text);
 
+/// The host that writes a run, and the folder on its machine, as it has announced.
+struct AnnouncedWriter {
+  HostNumber host = 0;
+  std::string folder{};
+};
+/// The number, and in the next line the folder.
+[[nodiscard]] std::string text_of(const AnnouncedWriter& writer);
+/// Empty if the text is not an announcement.
+[[nodiscard]] std::optional<AnnouncedWriter> parse_writer(std::string_view text);
+
 /// Key with which the turns of a run are signed. It depends on the token and on the run, so that a
 /// signature is of no use in another run.
 [[nodiscard]] std::string signing_key(std::string_view token, std::string_view run);
@@ -95,8 +106,8 @@ using Turn = std::variant<Members, EndOfHosts>;
 /// Last sign of life of a host that leaves.
 inline constexpr const char* kLeft = "left";
 /// Interval between two signs of life, and the time for which a host without one is waited for.
-inline constexpr std::chrono::milliseconds kBeat{250};
-inline constexpr std::chrono::milliseconds kSilence{5000};
+inline constexpr std::chrono::milliseconds kHeartbeatInterval{250};
+inline constexpr std::chrono::milliseconds kHeartbeatTimeout{5000};
 
 // The keys below are in the store under the name that users give to the run.
 
@@ -138,7 +149,7 @@ class RunKeys {
   [[nodiscard]] std::string here(std::int64_t generation, HostNumber host) const {
     return key(fmt::format("here/{}", generation), host);
   }
-  /// The number of the host that writes the run, and in the next line the folder.
+  /// The host that writes the run (AnnouncedWriter).
   [[nodiscard]] std::string writer() const { return key("writer"); }
   /// Why it cannot be written there; empty or missing while it can.
   [[nodiscard]] std::string failure() const { return key("failure"); }
@@ -156,4 +167,4 @@ class RunKeys {
   std::string run_;
 };
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

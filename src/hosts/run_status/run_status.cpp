@@ -19,7 +19,7 @@
 #include "liveness.hpp"
 #include "members.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 namespace {
 
@@ -83,15 +83,6 @@ void take_options(RunStatus& status, const RunReading& reading) {
   }
 }
 
-std::optional<RunStatus::Writer> writer_in(const std::string& text) {
-  const std::size_t border = text.find('\n');
-  if (border == std::string::npos) return std::nullopt;
-  return readable([&] {
-    return RunStatus::Writer{.host = parse_whole(text.substr(0, border), 1, kMostNumbers),
-                             .folder = text.substr(border + 1)};
-  });
-}
-
 std::vector<HostStatus> hosts_of(const RunReading& reading) {
   std::vector<HostStatus> hosts;
   const auto status_of_host = [&](HostNumber number) {
@@ -143,7 +134,7 @@ RunState state_of(const RunReading& reading, RunStatus& status) {
 RunStatus status_of(const RunReading& reading) {
   RunStatus status{.generation = reading.newest.generation, .hosts = hosts_of(reading)};
   take_options(status, reading);
-  status.writer = writer_in(reading.writer);
+  status.writer = parse_writer(reading.writer);
   for (const HostStatus& host : status.hosts) {
     if (host.state == HostState::alive) ++status.there;
     status.steps = std::max(status.steps, host.steps);
@@ -164,17 +155,21 @@ constexpr milliseconds kPatience{3000};
 // Interval between two looks at signs of life.
 constexpr milliseconds kLook{50};
 // Time for which signs of life are awaited from a host that, by the clocks, has been silent for
-// kSilence.
-constexpr milliseconds kSecondLook{4 * kBeat};
+// kHeartbeatTimeout.
+constexpr milliseconds kSecondLook{4 * kHeartbeatInterval};
 
-// The store of a run, opened for reading.
-class ReadStore {
+// Reads what is in the store of a run.
+class Reader {
  public:
-  explicit ReadStore(const RunPlace& place)
-      : name_(fmt::format("rendezvous {}:{}", place.host, place.port)) {
+  explicit Reader(const C10dOptions& meeting)
+      : run_(meeting.run),
+        token_(meeting.token),
+        name_(fmt::format("rendezvous {}:{}", meeting.address, meeting.port)) {
     try {
-      client_.emplace(StoreClient::Options{
-          .host = place.host, .port = place.port, .token = place.token, .timeout = kPatience});
+      client_.emplace(StoreClient::Options{.host = meeting.address,
+                                           .port = meeting.port,
+                                           .token = meeting.token,
+                                           .timeout = kPatience});
     } catch (const Refused& refused) {
       throw Error(fmt::format("cannot reach the {}: {}", name_, refused.what()));
     } catch (const Error& error) {
@@ -183,25 +178,6 @@ class ReadStore {
                       name_, error.what()));
     }
   }
-
-  // "rendezvous node0:29500".
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::optional<std::string> get(const std::string& key) {
-    try {
-      return client_->get(key);
-    } catch (const Error& error) {
-      throw HostLost(fmt::format("the {} does not answer: {}", name_, error.what()));
-    }
-  }
-
- private:
-  std::string name_;
-  std::optional<StoreClient> client_;
-};
-
-class Reader {
- public:
-  explicit Reader(const RunPlace& place) : place_(place), store_(place) {}
 
   [[nodiscard]] RunReading reading() {
     const auto run = find(kRunKey);
@@ -222,26 +198,33 @@ class Reader {
   }
 
  private:
+  [[nodiscard]] std::optional<std::string> get(const std::string& key) {
+    try {
+      return client_->get(key);
+    } catch (const Error& error) {
+      throw HostLost(fmt::format("the {} does not answer: {}", name_, error.what()));
+    }
+  }
   [[nodiscard]] std::optional<std::string> find(const std::string& key) {
-    return store_.get(fmt::format("{}/{}", run_prefix(place_.run), key));
+    return get(fmt::format("{}/{}", run_prefix(run_), key));
   }
   [[nodiscard]] std::string text_of(const std::string& key) { return find(key).value_or(""); }
 
   [[nodiscard]] std::string absence() {
     // Hosts that do not come and go put their greetings here (meeting.hpp).
-    if (store_.get(fmt::format("rubato/{}/greeting/0", place_.run))) {
+    if (get(fmt::format("rubato/{}/greeting/0", run_))) {
       return fmt::format(
           "the hosts of the run '{}' at the {} do not come and go; accepted: a run with "
           "--min-hosts",
-          place_.run, store_.name());
+          run_, name_);
     }
     return fmt::format(
         "there is no run '{}' at the {}; accepted: HOST:PORT/NAME as in --rendezvous of its hosts",
-        place_.run, store_.name());
+        run_, name_);
   }
 
   void read_turns() {
-    const std::string key = signing_key(place_.token, keys_.run());
+    const std::string key = signing_key(token_, keys_.run());
     std::int64_t generation = parse_whole(find(keys_.newest()).value_or("1"), 1, kMostNumbers);
     while (!reading_.end) {
       const auto text = find(keys_.turn(generation));
@@ -280,7 +263,8 @@ class Reader {
         host.progress = text_of(keys_.progress(number));
         // The host may have come since its greeting was looked for.
         if (host.moves && host.greeting.empty()) host.greeting = text_of(keys_.greeting(number));
-        is_open = is_open || (!host.moves && looked < (was_silent(host) ? kSecondLook : kSilence));
+        is_open = is_open ||
+                  (!host.moves && looked < (was_silent(host) ? kSecondLook : kHeartbeatTimeout));
       }
       if (!is_open) return;
     }
@@ -291,19 +275,23 @@ class Reader {
   }
   static bool was_silent(const HostReading& host) {
     const auto progress = parse_progress(host.progress);
-    return progress && std::chrono::seconds(seconds_since_1970() - progress->told) > kSilence;
+    return progress &&
+           std::chrono::seconds(seconds_since_1970() - progress->told) > kHeartbeatTimeout;
   }
 
-  const RunPlace& place_;
-  ReadStore store_;
+  std::string run_;
+  std::string token_;
+  // "rendezvous HOST:PORT", for messages.
+  std::string name_;
+  std::optional<StoreClient> client_;
   RunKeys keys_;
   RunReading reading_;
 };
 
 }  // namespace
 
-RunReading read_run(const RunPlace& place) {
-  return Reader(place).reading();
+RunReading read_run(const C10dOptions& meeting) {
+  return Reader(meeting).reading();
 }
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include <rubato/hosts/c10d_hosts.hpp>
+
 #include "liveness.hpp"
 #include "members.hpp"
 
-namespace rubato::c10d_hosts_detail {
+namespace rubato::hosts_detail {
 
 /// The texts of a host in the store; empty if missing.
 struct HostReading {
@@ -101,12 +103,7 @@ struct RunStatus {
   std::optional<std::int64_t> first{};
   std::optional<std::int64_t> least{};
   std::optional<std::int64_t> most{};
-  /// The host that writes the run, and the folder on its machine, as it has announced.
-  struct Writer {
-    HostNumber host = 0;
-    std::string folder;
-  };
-  std::optional<Writer> writer{};
+  std::optional<AnnouncedWriter> writer{};
   /// Hosts by rank, followed by those without one in the order in which they came. Of the latter,
   /// those that have gone are left out.
   std::vector<HostStatus> hosts{};
@@ -115,21 +112,12 @@ struct RunStatus {
 /// Interprets a reading. Texts of hosts that cannot be read count as missing.
 [[nodiscard]] RunStatus status_of(const RunReading& reading);
 
-/// A run in the store of a RendezvousServer.
-struct RunPlace {
-  std::string host;
-  int port = 0;
-  /// Name of the run; not empty.
-  std::string run;
-  /// Token of the run's hosts; empty means none.
-  std::string token{};
-};
-
-/// Looks at a run whose hosts come and go, without taking part: nothing in the store changes. Takes
-/// as long as two signs of life, and up to kSilence if a host gives none.
+/// Looks at a run whose hosts come and go, without taking part: nothing in the store changes. Only
+/// the rendezvous and the token of the options count, and the run needs a name. Takes
+/// as long as two signs of life, and up to kHeartbeatTimeout if a host gives none.
 ///
 /// Throws HostLost if the store does not answer, and Error if it is served with another token, has
 /// no such run, or the run's hosts have another token.
-[[nodiscard]] RunReading read_run(const RunPlace& place);
+[[nodiscard]] RunReading read_run(const C10dOptions& meeting);
 
-}  // namespace rubato::c10d_hosts_detail
+}  // namespace rubato::hosts_detail

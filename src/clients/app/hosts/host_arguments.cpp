@@ -14,12 +14,14 @@
 
 #include "base/core/text/text.hpp"
 #include "clients/app/line/command_line.hpp"
+#include "hosts/rendezvous/socket.hpp"
 
 namespace rubato::app {
 
 namespace {
 
-constexpr std::int64_t kMaxPort = 65'535;
+using rendezvous_detail::kMaxPort;
+
 constexpr std::string_view kFromEnvironment = "env";
 constexpr RealRange kSeconds{1, 1e6, true, true, "a number of seconds from 1 to 1000000"};
 constexpr RealRange kWeights{0, 1e6, false, true, "a number above 0 and up to 1000000"};

@@ -47,11 +47,8 @@ int show_hosts(std::span<const std::string> arguments) {
   if (meeting.run.empty()) {
     throw Error(fmt::format("'{}' names no run; accepted: {}", short_line(place), kPlace));
   }
-  const auto status =
-      c10d_hosts_detail::status_of(c10d_hosts_detail::read_run({.host = meeting.address,
-                                                                .port = meeting.port,
-                                                                .run = meeting.run,
-                                                                .token = token_in(token_file)}));
+  meeting.token = token_in(token_file);
+  const auto status = hosts_detail::status_of(hosts_detail::read_run(meeting));
   json ? print_out(hosts_json(status)) : print_text(hosts_text(status, output_width()));
   return 0;
 }
@@ -69,7 +66,6 @@ void allow_many_connections() {
 }  // namespace
 
 int serve_rendezvous(std::span<const std::string> arguments) {
-  constexpr std::int64_t kHighestPort = 65'535;
   int port = 29500;
   std::string address;
   std::string token_file;
@@ -79,7 +75,7 @@ int serve_rendezvous(std::span<const std::string> arguments) {
                    "until interrupted: `rubato train --hosts N --rendezvous HOST:PORT/NAME`, with "
                    "a new NAME for each run.");
   line.whole("port", "PORT", "the port to listen on; 0 chooses a free one", fmt::to_string(port),
-             port, 0, kHighestPort);
+             port, 0, rendezvous_detail::kMaxPort);
   line.text("address", "ADDRESS",
             "the address of this machine to listen on, such as 127.0.0.1, instead of all its "
             "network interfaces",

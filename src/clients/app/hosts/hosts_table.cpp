@@ -20,15 +20,24 @@ namespace rubato::app {
 
 namespace {
 
-using namespace c10d_hosts_detail;
+using namespace hosts_detail;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<Choice<RunState>, 6> kRunStates{{{RunState::waits, "waits"},
-                                                      {RunState::trains, "trains"},
-                                                      {RunState::regroups, "regroups"},
-                                                      {RunState::deserted, "deserted"},
-                                                      {RunState::stopped, "stopped"},
-                                                      {RunState::complete, "complete"}}};
+// A state of a run as --json names it, and as people read it.
+struct RunStateText {
+  RunState state;
+  const char* name;
+  // {0} hosts have joined, {1} are needed.
+  const char* words;
+};
+constexpr std::array<RunStateText, 6> kRunStates{
+    {{RunState::waits, "waits", "waits for hosts: {} of {} have joined"},
+     {RunState::trains, "trains", "trains"},
+     {RunState::regroups, "regroups",
+      "between two groups: a host has joined, has left or is silent"},
+     {RunState::deserted, "deserted", "no host is left, and the run has not ended"},
+     {RunState::stopped, "stopped", "was stopped by a signal"},
+     {RunState::complete, "complete", "complete"}}};
 constexpr std::array<Choice<HostState>, 5> kHostStates{{{HostState::alive, "alive"},
                                                         {HostState::silent, "silent"},
                                                         {HostState::left, "left"},
@@ -45,22 +54,8 @@ std::string shown(const std::string& text) {
   return text.empty() ? std::string(kUnknown) : printable(text);
 }
 
-std::string in_words(const RunStatus& status) {
-  switch (status.state) {
-    case RunState::waits:
-      return fmt::format("waits for hosts: {} of {} have joined", status.there, status.wanted);
-    case RunState::trains:
-      return "trains";
-    case RunState::regroups:
-      return "between two groups: a host has joined, has left or is silent";
-    case RunState::deserted:
-      return "no host is left, and the run has not ended";
-    case RunState::stopped:
-      return "was stopped by a signal";
-    case RunState::complete:
-      break;
-  }
-  return "complete";
+const RunStateText& text_of(RunState state) {
+  return *std::ranges::find(kRunStates, state, &RunStateText::state);
 }
 
 std::string in_words(const HostStatus& host) {
@@ -81,7 +76,7 @@ std::string in_words(const HostStatus& host) {
 
 // "host 1 (node0), into /data/spring".
 std::string writer_text(const RunStatus& status) {
-  const RunStatus::Writer& writer = *status.writer;
+  const AnnouncedWriter& writer = *status.writer;
   const auto host = std::ranges::find(status.hosts, writer.host, &HostStatus::host);
   const bool is_known = host != status.hosts.end() && !host->machine.empty();
   return fmt::format("host {}{}, into {}", writer.host,
@@ -90,7 +85,8 @@ std::string writer_text(const RunStatus& status) {
 
 std::string head(const RunStatus& status, LineWidth width) {
   TextTable table({Column::left, Column::wrapped});
-  table.add({"run", in_words(status)});
+  table.add(
+      {"run", fmt::format(fmt::runtime(text_of(status.state).words), status.there, status.wanted)});
   if (status.generation > 0) table.add({"group", fmt::to_string(status.generation)});
   if (status.first && status.least && status.most) {
     table.add({"hosts", fmt::format("begins with {}, continues with {} to {}", *status.first,
@@ -144,7 +140,7 @@ std::string hosts_json(const RunStatus& status) {
   Json hosts = Json::array();
   for (const HostStatus& host : status.hosts) hosts.push_back(host_json(host));
   const bool waits = status.state == RunState::waits;
-  const Json json{{"state", choice_name(kRunStates, status.state)},
+  const Json json{{"state", text_of(status.state).name},
                   {"group", status.generation},
                   {"there", status.there},
                   {"wanted", waits ? Json(status.wanted) : Json()},

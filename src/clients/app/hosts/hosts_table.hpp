@@ -8,8 +8,8 @@
 namespace rubato::app {
 
 /// The state of a run as text: what is known about the run as a whole, and a row for each host.
-[[nodiscard]] std::string hosts_text(const c10d_hosts_detail::RunStatus& status, LineWidth width);
+[[nodiscard]] std::string hosts_text(const hosts_detail::RunStatus& status, LineWidth width);
 /// The same as JSON.
-[[nodiscard]] std::string hosts_json(const c10d_hosts_detail::RunStatus& status);
+[[nodiscard]] std::string hosts_json(const hosts_detail::RunStatus& status);
 
 }  // namespace rubato::app

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -15,28 +14,30 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 
 #include "base/core/process.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/signals.hpp"
+#include "hosts/rendezvous/protocol.hpp"
+#include "hosts/rendezvous/socket.hpp"
 
 namespace rubato::app {
 
 namespace {
 
-constexpr std::int64_t kMaxHosts = 1024;
+using rendezvous_detail::Socket;
+
 constexpr std::int64_t kMaxRestarts = 1'000'000;
 // The time that hosts have to write their checkpoints after another host has failed.
 constexpr std::chrono::seconds kGrace{30};
@@ -47,47 +48,26 @@ constexpr int kKilled = 128;
   throw Error(fmt::format("cannot {}: {}", what, std::generic_category().message(errno)));
 }
 
-// A port at which nobody listens. It stays bound with SO_REUSEADDR: host 0 can still listen there,
-// but the system gives it to no other process that asks for a free port.
-class ReservedPort {
- public:
-  ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const int on = 1;
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    socklen_t size = sizeof(address);
-    auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
-    const bool found = socket_ >= 0 &&
-                       setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-                       bind(socket_, any, size) == 0 && getsockname(socket_, any, &size) == 0;
-    if (!found) {
-      const int error = errno;
-      if (socket_ >= 0) close(socket_);
-      errno = error;
-      fail("find a free port");
-    }
-    number_ = ntohs(address.sin_port);
-  }
-  ~ReservedPort() { close(socket_); }
-  ReservedPort(const ReservedPort&) = delete;
-  ReservedPort& operator=(const ReservedPort&) = delete;
-
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int socket_;
-  int number_ = 0;
-};
+// Returns a socket bound to a port at which nobody listens. It has SO_REUSEADDR: host 0 can still
+// listen there, but the system gives the port to no other process that asks for a free one.
+Socket reserved_port() {
+  Socket reserved(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  const int descriptor = reserved.descriptor();
+  const bool is_bound =
+      reserved && setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+      bind(descriptor, static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)) == 0;
+  if (!is_bound) fail("find a free port");
+  return reserved;
+}
 
 // Makes a random token that no other user of this machine can know. Returns the name of an unlinked
 // file with it, which only this process and its children can open, and which stays open until they
 // end.
 std::string file_with_token() {
-  std::array<std::uint8_t, 32> token{};
-  if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
-    fail("make a token");
-  }
-  const std::string text = fmt::format("{:02x}\n", fmt::join(token, ""));
+  const std::string text = new_nonce() + new_nonce() + "\n";
   const int file = memfd_create("rubato-token", 0);
   if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     fail("keep a token");
@@ -317,8 +297,8 @@ std::optional<std::string> token_file_in(std::span<const std::string> command) {
 
 int launch_command(std::span<const std::string> arguments) {
   const auto launched = parse(arguments);
-  const ReservedPort reserved;
-  const std::string port = fmt::to_string(reserved.number());
+  const Socket reserved = reserved_port();
+  const std::string port = fmt::to_string(port_of(reserved));
   const std::string token = file_with_token();
   const bool elastic = launched.least > 0;
   LaunchedHosts hosts(elastic ? std::optional(launched.restarts) : std::nullopt);

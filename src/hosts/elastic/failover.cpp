@@ -1,4 +1,4 @@
-#include "succession.hpp"
+#include "failover.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -155,11 +155,10 @@ bool has_room(const fs::path& folder, const Handover& handover) {
 
 // Takes over the first of `folders` that is available, or else makes a new one beside the wanted
 // folder; `why` then says why.
-RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance& inheritance,
+RunLocation location_in(const std::vector<fs::path>& folders, const Failover& failover,
                         milliseconds patience, std::string& why) {
   const auto take_over = [&](const fs::path& folder) {
-    return RunLocation::take_over(folder, inheritance.configuration, inheritance.handover,
-                                  patience);
+    return RunLocation::take_over(folder, failover.configuration, failover.handover, patience);
   };
   for (const fs::path& folder : folders) {
     try {
@@ -171,20 +170,20 @@ RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance&
       why += std::string(error.what()) + "\n";
     }
   }
-  return take_over(name_beside(inheritance.wanted));
+  return take_over(name_beside(failover.wanted));
 }
 
 }  // namespace
 
-RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts, const Tell& tell) {
-  const fs::path& wanted = inheritance.wanted;
+RunLocation fail_over(const Failover& failover, ElasticHosts& hosts, const Tell& tell) {
+  const fs::path& wanted = failover.wanted;
   const std::optional<RunWriter> before = hosts.writer();
   std::error_code ignored;
   std::vector<fs::path> folders{wanted};
   if (before && before->is_here) {
     const bool has_failed = !before->failure.empty();
     const bool is_wanted = absolute_of(wanted) == before->folder;
-    if (has_failed && is_wanted && !has_room(wanted, inheritance.handover)) {
+    if (has_failed && is_wanted && !has_room(wanted, failover.handover)) {
       throw OutputError(before->failure);
     }
     if (!has_failed && !is_wanted && fs::exists(before->folder, ignored)) {
@@ -196,18 +195,18 @@ RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts, const T
     why = fmt::format("{}: the folder of the run is gone; is its disk still mounted?\n",
                       before->folder);
   }
-  RunLocation location = location_in(folders, inheritance, patience_with(before), why);
+  RunLocation location = location_in(folders, failover, patience_with(before), why);
   const fs::path& folder = location.path();
   const std::string now = absolute_of(folder).string();
   const bool has_moved = before && (!before->is_here || before->folder != now);
   if (has_moved || !why.empty()) {
     tell(fmt::format("{}the run continues in {} after {} steps{}", why, folder.string(),
-                     inheritance.steps,
+                     failover.steps,
                      has_moved ? fmt::format(", previously in {}{}", before->folder,
                                              before->is_here ? "" : " on another machine")
                                : ""));
   }
-  if (has_moved && before->is_here) mark_moved(before->folder, folder, inheritance.steps);
+  if (has_moved && before->is_here) mark_moved(before->folder, folder, failover.steps);
   return location;
 }
 
@@ -218,18 +217,18 @@ bool has_more(const fs::path& folder, std::int64_t steps) {
   return CheckpointFolder::steps_of(files.front()).value_or(0) > steps;
 }
 
-RunLocation leave_copy(const Inheritance& inheritance) {
+RunLocation leave_copy(const Failover& failover) {
   std::vector<fs::path> folders;
-  if (!has_more(inheritance.wanted, inheritance.steps)) folders.push_back(inheritance.wanted);
+  if (!has_more(failover.wanted, failover.steps)) folders.push_back(failover.wanted);
   std::string why;
-  return location_in(folders, inheritance, kDoubt, why);
+  return location_in(folders, failover, kDoubt, why);
 }
 
-RunLocation temporary_copy(const Inheritance& inheritance) {
-  const fs::path name = fs::temp_directory_path() / absolute_of(inheritance.wanted).filename();
+RunLocation temporary_copy(const Failover& failover) {
+  const fs::path name = fs::temp_directory_path() / absolute_of(failover.wanted).filename();
   std::error_code ignored;
   return RunLocation::take_over(fs::exists(name, ignored) ? name_beside(name) : name,
-                                inheritance.configuration, inheritance.handover);
+                                failover.configuration, failover.handover);
 }
 
 }  // namespace rubato::hosts_detail

@@ -40,7 +40,7 @@ class HostFolder {
                                       std::string bytes);
 
 /// The state of a host that takes over the writing of a run from another one.
-struct Inheritance {
+struct Failover {
   /// The folder that the user has asked for.
   const std::filesystem::path& wanted;
   const RunConfiguration& configuration;
@@ -54,18 +54,18 @@ struct Inheritance {
 /// (RunLocation::resume()). A folder that could not be written any more (RunWriter::failure) is
 /// used only if it is the wanted one and has room again. Throws Error if no folder is available,
 /// and OutputError if nothing can be written.
-[[nodiscard]] RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts,
-                                  const Tell& tell);
+[[nodiscard]] RunLocation fail_over(const Failover& failover, ElasticHosts& hosts,
+                                    const Tell& tell);
 
 /// Returns whether the run in a folder has done more than `steps` steps.
 [[nodiscard]] bool has_more(const std::filesystem::path& folder, std::int64_t steps);
 
 /// Chooses the folder for this host's copy of a run that others may continue: the wanted one,
 /// unless it has more of the run, else a new one beside it. Throws OutputError.
-[[nodiscard]] RunLocation leave_copy(const Inheritance& inheritance);
+[[nodiscard]] RunLocation leave_copy(const Failover& failover);
 
 /// Chooses a temporary folder for the copy, if no other folder can be written. Throws Error as
-/// succeed() does.
-[[nodiscard]] RunLocation temporary_copy(const Inheritance& inheritance);
+/// fail_over() does.
+[[nodiscard]] RunLocation temporary_copy(const Failover& failover);
 
 }  // namespace rubato::hosts_detail
