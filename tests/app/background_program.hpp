@@ -17,16 +17,6 @@
 
 namespace rubato::test {
 
-/// Waits until the condition holds; fails the test if it does not come to that.
-inline void wait_until(const std::function<bool()>& condition,
-                       std::chrono::seconds patience = std::chrono::minutes(2)) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!condition() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_TRUE(condition());
-}
-
 /// A process of the rubato of this build, whose output is in a file; in a network namespace where
 /// one is named. It is killed with its owner.
 class BackgroundProgram {
@@ -84,6 +74,33 @@ class BackgroundProgram {
   pid_t process_ = 0;
   bool runs_ = false;
   int status_ = 0;
+};
+
+/// Waits until the condition holds. Fails the test after two minutes, with what `told` says then.
+inline void wait_until(const std::function<bool()>& condition,
+                       const std::function<std::string()>& told = {},
+                       std::chrono::milliseconds between = std::chrono::milliseconds(20)) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (std::chrono::steady_clock::now() < end) {
+    if (condition()) return;
+    std::this_thread::sleep_for(between);
+  }
+  FAIL() << "nothing came of it\n" << (told ? told() : "");
+}
+
+/// A `rubato rendezvous` in the background, which listens.
+class BackgroundRendezvous : public BackgroundProgram {
+ public:
+  BackgroundRendezvous(const std::filesystem::path& folder, const Words& options)
+      : BackgroundProgram(Words("rendezvous") + options, folder) {
+    wait_until([this] { return output().ends_with('\n'); });
+    const std::string said = output();
+    port_ = std::stoi(said.substr(said.rfind(' ')));
+  }
+  [[nodiscard]] int port() const { return port_; }
+
+ private:
+  int port_ = 0;
 };
 
 }  // namespace rubato::test

@@ -42,20 +42,24 @@ Arguments with(Arguments first, const Arguments& more) {
   return first;
 }
 
+// The number in the environment, if it is set.
+int wanted_times(const char* variable, int times) {
+  const char* const wanted = std::getenv(variable);
+  return wanted != nullptr ? std::stoi(wanted) : times;
+}
+
 class ElasticCommand : public test::SmallTraining {
  protected:
   void SetUp() override {
     SmallTraining::SetUp();
     write_trace({32, 64, 160, 96});
     start_server("0");
-    const std::string said = server_->output();
-    port_ = std::stoi(said.substr(said.rfind(' ')));
+    port_ = server_->port();
     rendezvous_ = fmt::format("127.0.0.1:{}/run", port_);
   }
   void start_server(const std::string& port) {
-    server_ = std::make_unique<BackgroundProgram>(Arguments{"rendezvous", "--port", port},
-                                                  folder_.path());
-    wait_until([this] { return server_->output().ends_with('\n'); });
+    server_ =
+        std::make_unique<test::BackgroundRendezvous>(folder_.path(), Arguments{"--port", port});
   }
 
   // The run of the test on one host, into the folder "one".
@@ -64,22 +68,20 @@ class ElasticCommand : public test::SmallTraining {
         test::rubato(with(with({"train", "--out", "one", "--quiet"}, run_), {}), folder_.path());
     ASSERT_EQ(alone.code, 0) << alone.err;
   }
-  // One more host of it, into the folder "run"; in a network namespace where one is named.
+  // The arguments of one more host of it.
+  [[nodiscard]] Arguments host(const Arguments& more) const {
+    const Arguments meeting{"train",
+                            "--min-hosts=1",
+                            "--max-hosts=4",
+                            "--host-timeout=5",
+                            fmt::format("--hosts={}", first_),
+                            "--rendezvous=" + rendezvous_};
+    return with(with(meeting, run_), more);
+  }
+  // Starts it, into the folder "run"; in a network namespace where one is named.
   BackgroundProgram& start(const Arguments& more = {"--out", "run"},
                            const std::string& network = "") {
-    const Arguments host{"train",
-                         "--hosts",
-                         fmt::to_string(first_),
-                         "--min-hosts",
-                         "1",
-                         "--max-hosts",
-                         "4",
-                         "--rendezvous",
-                         rendezvous_,
-                         "--host-timeout",
-                         "5"};
-    hosts_.push_back(
-        std::make_unique<BackgroundProgram>(with(with(host, run_), more), folder_.path(), network));
+    hosts_.push_back(std::make_unique<BackgroundProgram>(host(more), folder_.path(), network));
     return *hosts_.back();
   }
   void start_all(int count) {
@@ -97,21 +99,41 @@ class ElasticCommand : public test::SmallTraining {
     for (int i = 0; i < 2; ++i) start(with(more, {"--min-hosts", "2"}));
   }
 
+  // Several hosts train the run for as long as the test takes, and have done so for some steps.
+  void train_on(int count) {
+    train_without_end();
+    start_all(count);
+    wait_for_lines(20);
+  }
+  void expect_end(BackgroundProgram& host, int code) const {
+    wait_until([&] { return !host.runs(); });
+    EXPECT_EQ(host.code(), code) << host.output();
+  }
+  void forget(std::size_t host) {
+    hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(host));
+  }
+  void kill_host(std::size_t host) {
+    hosts_[host]->end(SIGKILL);
+    EXPECT_EQ(hosts_[host]->code(), -SIGKILL) << hosts_[host]->output();
+    forget(host);
+  }
+  [[nodiscard]] std::ptrdiff_t training_hosts() const {
+    return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
+  }
+
   // Fails the test after two minutes, and tells then what every host has said and is doing.
   void wait_until(const std::function<bool()>& condition,
                   milliseconds between = milliseconds(20)) const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (std::chrono::steady_clock::now() < end) {
-      if (condition()) return;
-      std::this_thread::sleep_for(between);
-    }
-    std::string told;
-    for (const auto& host : hosts_) {
-      told +=
-          fmt::format("host {}:\n{}{}\n", host->process(), host->output(),
-                      host->runs() ? host->stacks() : fmt::format("ended with {}", host->code()));
-    }
-    FAIL() << "nothing came of it\n" << told;
+    const auto told = [this] {
+      std::string all;
+      for (const auto& host : hosts_) {
+        all +=
+            fmt::format("host {}:\n{}{}\n", host->process(), host->output(),
+                        host->runs() ? host->stacks() : fmt::format("ended with {}", host->code()));
+      }
+      return all;
+    };
+    test::wait_until(condition, told, between);
   }
   // Of a run, how many steps and epochs it has done.
   [[nodiscard]] std::ptrdiff_t lines(const std::string& run) const {
@@ -155,6 +177,15 @@ class ElasticCommand : public test::SmallTraining {
   }
   [[nodiscard]] std::size_t another() const { return writer() == 0 ? 1 : 0; }
 
+  // The host that writes the run stands still, and the others, which may not touch its folder, go
+  // on beside it.
+  [[nodiscard]] std::size_t stop_writer() const {
+    const std::size_t stopped = writer();
+    hosts_[stopped]->signal(SIGSTOP);
+    wait_until([this] { return lines("run-2") >= 20; });
+    return stopped;
+  }
+
   void wait_for_more_lines(const std::string& run) const {
     const std::ptrdiff_t before = lines(run);
     wait_until([&] { return lines(run) >= before + 20; });
@@ -179,10 +210,7 @@ class ElasticCommand : public test::SmallTraining {
     for (int i = 0; i < 2; ++i) start(with({"--out", "run"}, options));
     wait_for_lines(20);
     hosts_[another()]->signal(SIGTERM);
-    for (const auto& host : hosts_) {
-      wait_until([&] { return !host->runs(); });
-      EXPECT_EQ(host->code(), 143) << host->output();
-    }
+    for (const auto& host : hosts_) expect_end(*host, 143);
     hosts_.clear();
     expect_one_run();
   }
@@ -200,10 +228,7 @@ class ElasticCommand : public test::SmallTraining {
   }
   // All hosts end well, and the run is that of one host.
   void expect_the_same_run() {
-    for (const auto& host : hosts_) {
-      wait_until([&] { return !host->runs(); });
-      EXPECT_EQ(host->code(), 0) << host->output();
-    }
+    for (const auto& host : hosts_) expect_end(*host, 0);
     expect_the_same("run");
   }
   // In its metrics, too.
@@ -226,6 +251,12 @@ class ElasticCommand : public test::SmallTraining {
     return all;
   }
 
+  // A random number below `count`.
+  std::size_t up_to(std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
+  }
+
+  std::mt19937 random_{7};  // NOLINT(cert-msc51-cpp): the same choices, as far as they go
   // What the run is.
   Arguments run_{"--data",      "mnist:data", "--trace",  "trace.csv", "--on-trace-end", "cycle",
                  "--minibatch", "8",          "--model",  "softmax",   "--rule",         "adascale",
@@ -233,54 +264,36 @@ class ElasticCommand : public test::SmallTraining {
   int first_ = 1;
   int port_ = 0;
   std::string rendezvous_;
-  std::unique_ptr<BackgroundProgram> server_;
+  std::unique_ptr<test::BackgroundRendezvous> server_;
   std::vector<std::unique_ptr<BackgroundProgram>> hosts_;
 };
-
-TEST_F(ElasticCommand, TrainsAsOneHostDoes) {
-  train_alone();
-  start_two_that_wait_for_each_other();
-  expect_the_same_run();
-  EXPECT_THAT(hosts_[0]->output() + hosts_[1]->output(), HasSubstr("\n2 hosts\n"));
-  EXPECT_EQ(std::min(hosts_[0]->output(), hosts_[1]->output()), "");
-}
 
 // Random ones, at random moments, also those that are just starting; others come in between. Batch
 // normalisation, dropout, TensorBoard's files and the best weights are in it. RUBATO_KILLS sets how
 // many. The run goes on for as long as they take, however fast the machine is: its end is set after
 // them.
 TEST_F(ElasticCommand, SurvivesKills) {
-  const char* const wanted = std::getenv("RUBATO_KILLS");
-  const int kills = wanted != nullptr ? std::stoi(wanted) : 20;
+  const int kills = wanted_times("RUBATO_KILLS", 20);
   test::write_idx_images(folder_, "large", "train", 160, 28);
   test::write_idx_images(folder_, "large", "t10k", 20, 28);
   run_ =
       with(run_, {"--data", "mnist:large", "--model", "mnist-cnn", "--tensorboard", "--keep-best"});
   train_without_end();
   start_all(3);
-  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same choices, as far as they go
-  const auto up_to = [&random](std::size_t count) {
-    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
-  };
-  const auto there = [this] {
-    return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
-  };
   int killed = 0;
   const auto end = std::chrono::steady_clock::now() + seconds(60 + 10 * kills);
   while (killed < kills && std::chrono::steady_clock::now() < end) {
-    ASSERT_NO_FATAL_FAILURE(wait_until([&] { return there() >= 2; }));
+    ASSERT_NO_FATAL_FAILURE(wait_until([&] { return training_hosts() >= 2; }));
     std::this_thread::sleep_for(milliseconds(up_to(300)));
     const std::size_t victim = up_to(hosts_.size());
-    if (there() < 2) continue;
-    hosts_[victim]->end(SIGKILL);
-    ASSERT_EQ(hosts_[victim]->code(), -SIGKILL) << hosts_[victim]->output();
-    hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(victim));
+    if (training_hosts() < 2) continue;
+    kill_host(victim);
     ++killed;
     while (hosts_.size() < 2 + up_to(3)) start();
   }
   EXPECT_EQ(killed, kills);
 
-  wait_until([&] { return std::cmp_equal(there(), hosts_.size()); });
+  wait_until([&] { return std::cmp_equal(training_hosts(), hosts_.size()); });
   stop_by(another());
   expect_one_run();
   EXPECT_TRUE(fs::exists(file("run") / "best.pt"));
@@ -289,13 +302,9 @@ TEST_F(ElasticCommand, SurvivesKills) {
 // It is dropped, and the others, which may not touch its folder, go on beside it; when it goes on
 // it is one of them again.
 TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsStopped) {
-  train_without_end();
-  start_all(3);
-  wait_for_lines(20);
-  const std::size_t stopped = writer();
-  const std::string before = open_metrics(*hosts_[stopped]);
-  hosts_[stopped]->signal(SIGSTOP);
-  wait_until([this] { return lines("run-2") >= 20; });
+  train_on(3);
+  const std::string before = open_metrics(*hosts_[writer()]);
+  const std::size_t stopped = stop_writer();
   hosts_[stopped]->signal(SIGCONT);
   wait_until([&] {
     const std::string now = open_metrics(*hosts_[stopped]);
@@ -321,25 +330,35 @@ std::int64_t written_by(pid_t process) {
   return bytes;
 }
 
-// A host that comes dies while it is given the state, which is long: the run has had a group that
-// never trained.
-TEST_F(ElasticCommand, TellsOfAGroupThatIsLostInTheHandover) {
-  write_trace({8});
-  run_ = with(
-      run_, {"--data", "digits", "--model", "mlp:hidden=4096/2048", "--checkpoint-every", "never"});
-  train_without_end();
-  start_all(1);
-  wait_for_lines(1);
-  const std::int64_t before = written_by(hosts_[0]->process());
-  ASSERT_GT(before, 0);
-  BackgroundProgram& comes = start();
-  constexpr std::int64_t kBegun = 1'000'000;
-  wait_until([&] { return written_by(hosts_[0]->process()) > before + kBegun; }, milliseconds(1));
-  comes.end(SIGKILL);
-  hosts_.pop_back();
-  const auto told = [this] { return test::read_file(file("run") / "hosts.log"); };
-  wait_until([&] { return std::ranges::count(told(), '\n') == 3; });
-  EXPECT_THAT(told(),
+// The state of the run is long, so that hosts can die while one is given it.
+class ElasticHandover : public ElasticCommand {
+ protected:
+  void train_long_state_on(int count) {
+    write_trace({8});
+    run_ = with(run_, {"--data", "digits", "--model", "mlp:hidden=4096/2048", "--checkpoint-every",
+                       "never"});
+    train_without_end();
+    start_all(count);
+    wait_for_lines(2);
+  }
+  // Waits until a host has begun to give its state after `ask`.
+  void wait_for_handover(const BackgroundProgram& giver, const std::function<void()>& ask) const {
+    constexpr std::int64_t kBegun = 1'000'000;
+    const std::int64_t before = written_by(giver.process());
+    ASSERT_GT(before, 0);
+    ask();
+    wait_until([&] { return written_by(giver.process()) > before + kBegun; }, milliseconds(1));
+  }
+  [[nodiscard]] std::string groups() const { return test::read_file(file("run") / "hosts.log"); }
+};
+
+// A host that comes dies while it is given the state: the run has had a group that never trained.
+TEST_F(ElasticHandover, IsToldOfWhenItsGroupIsLost) {
+  train_long_state_on(1);
+  wait_for_handover(*hosts_[0], [this] { start(); });
+  kill_host(1);
+  wait_until([&] { return std::ranges::count(groups(), '\n') == 3; });
+  EXPECT_THAT(groups(),
               testing::MatchesRegex("[^\n]* group 1: 1 host;[^\n]*\n"
                                     "[^\n]*: 2 hosts; new: 2;[^\n]*; lost again in the handover\n"
                                     "[^\n]*: 1 host; gone: 2;[^\n]*\n"));
@@ -348,27 +367,16 @@ TEST_F(ElasticCommand, TellsOfAGroupThatIsLostInTheHandover) {
 
 // A host that was left behind comes back, and the one that gives it what it has missed dies in the
 // middle of that: the older state is all there is, and the run goes on from it.
-TEST_F(ElasticCommand, GoesOnFromAnOlderStateWhereTheNewerOneIsLost) {
-  write_trace({8});
-  run_ = with(
-      run_, {"--data", "digits", "--model", "mlp:hidden=4096/2048", "--checkpoint-every", "never"});
-  train_without_end();
-  start_all(2);
-  wait_for_lines(2);
+TEST_F(ElasticHandover, LeavesTheOlderStateWhereTheNewerOneIsLost) {
+  train_long_state_on(2);
   const std::size_t gives = writer();
   BackgroundProgram& behind = *hosts_[1 - gives];
   behind.signal(SIGSTOP);
-  const auto told = [this] { return test::read_file(file("run") / "hosts.log"); };
-  wait_until([&] { return told().find(": 1 host; gone: ") != std::string::npos; });
+  wait_until([&] { return groups().find(": 1 host; gone: ") != std::string::npos; });
   const std::ptrdiff_t before = lines("run");
   wait_until([&] { return lines("run") >= before + 3; });
-  const std::int64_t written = written_by(hosts_[gives]->process());
-  behind.signal(SIGCONT);
-  constexpr std::int64_t kBegun = 1'000'000;
-  wait_until([&] { return written_by(hosts_[gives]->process()) > written + kBegun; },
-             milliseconds(1));
-  hosts_[gives]->end(SIGKILL);
-  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(gives));
+  wait_for_handover(*hosts_[gives], [&] { behind.signal(SIGCONT); });
+  kill_host(gives);
   const std::string lost = "; lost again in the handover";
   wait_until([&] { return !behind.runs() || behind.output().find(lost) != std::string::npos; });
   ASSERT_TRUE(behind.runs()) << behind.output();
@@ -379,21 +387,16 @@ TEST_F(ElasticCommand, GoesOnFromAnOlderStateWhereTheNewerOneIsLost) {
 
 // It does not know that the others have gone on without it.
 TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
-  train_without_end();
-  start_all(3);
-  wait_for_lines(20);
-  const std::size_t stopped = writer();
-  hosts_[stopped]->signal(SIGSTOP);
-  wait_until([this] { return lines("run-2") >= 20; });
+  train_on(3);
+  const std::size_t stopped = stop_writer();
   hosts_[stopped]->signal(SIGINT);
   hosts_[stopped]->signal(SIGCONT);
-  wait_until([&] { return !hosts_[stopped]->runs(); });
-  EXPECT_EQ(hosts_[stopped]->code(), 130);
+  expect_end(*hosts_[stopped], 130);
   EXPECT_THAT(
       hosts_[stopped]->output(),
       HasSubstr("others may continue the run; to continue from this copy of it: rubato train "
                 "--resume run\n"));
-  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(stopped));
+  forget(stopped);
   wait_for_more_lines("run-2");
   // The run is open to those who come.
   BackgroundProgram& late = start();
@@ -407,14 +410,11 @@ TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
 // As systemd does it. Those who come then take part, or do no harm.
 TEST_F(ElasticCommand, GoesOnAtARendezvousThatIsStartedAgain) {
   run_ = with(run_, {"--checkpoint-every", "never"});
-  train_without_end();
-  start_all(3);
-  wait_for_lines(20);
+  train_on(3);
   server_->end(SIGKILL);
   start_server(fmt::to_string(port_));
   const std::size_t first = writer();
-  hosts_[first]->end(SIGKILL);
-  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(first));
+  kill_host(first);
   wait_until([this] { return writer() < hosts_.size(); });
   wait_for_more_lines("run");
   start();
@@ -427,42 +427,36 @@ TEST_F(ElasticCommand, GoesOnAtARendezvousThatIsStartedAgain) {
 
 // As of a full disk: nothing more can be written to its files.
 TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsFull) {
-  train_without_end();
-  start_all(2);
-  wait_for_lines(20);
+  train_on(2);
   const std::size_t full = writer();
   const rlimit nothing{.rlim_cur = 0, .rlim_max = 0};
   ASSERT_EQ(prlimit(hosts_[full]->process(), RLIMIT_FSIZE, &nothing, nullptr), 0);
-  wait_until([&] { return !hosts_[full]->runs(); });
-  // It cannot say so: its output is a file, too.
-  EXPECT_EQ(hosts_[full]->code(), 24);
-  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(full));
+  expect_end(*hosts_[full], 24);
+  forget(full);
   wait_until([this] { return writer() == 0; });
   wait_for_more_lines("run");
   stop_by(0);
   expect_one_run();
 }
 
-// A disk of 24 megabytes.
-class SmallDisk {
+// A file system of a test, where such may be mounted.
+class Disk {
  public:
-  explicit SmallDisk(fs::path where) : where_(std::move(where)) {
+  // `mount` is a shell's command, in which {0} is the folder.
+  Disk(fs::path where, const char* mount) : where_(std::move(where)) {
     fs::create_directory(where_);
-    is_there_ =
-        std::system(fmt::format("mount -t tmpfs -o size=24m none {} 2>/dev/null", where_.string())
-                        .c_str()) == 0;
+    is_there_ = run(mount);
   }
-  ~SmallDisk() {
-    if (is_there_)
-      static_cast<void>(std::system(fmt::format("umount -l {}", where_.string()).c_str()));
+  ~Disk() {
+    if (is_there_) run("umount -l {0}");
   }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
 
   [[nodiscard]] bool is_there() const { return is_there_; }
-  void fill() const {
-    static_cast<void>(std::system(
-        fmt::format("dd if=/dev/zero of={}/other bs=64k 2>/dev/null", where_.string()).c_str()));
+  bool run(const char* command) const {
+    const std::string filled = fmt::format(fmt::runtime(command), where_.string());
+    return std::system(fmt::format("({}) >/dev/null 2>&1", filled).c_str()) == 0;
   }
 
  private:
@@ -470,19 +464,21 @@ class SmallDisk {
   bool is_there_ = false;
 };
 
+constexpr const char* kSmallDisk = "mount -t tmpfs -o size=24m none {0}";
+constexpr const char* kFillDisk = "dd if=/dev/zero of={0}/other bs=64k";
+
 // There is no checkpoint yet, and all hosts would write to the same disk.
 TEST_F(ElasticCommand, KeepsARunThatNoHostCanWrite) {
-  const SmallDisk disk(file("disk"));
+  const Disk disk(file("disk"), kSmallDisk);
   if (!disk.is_there()) GTEST_SKIP() << "no file systems can be mounted";
   train_without_end();
   first_ = 3;
   for (int i = 0; i < 3; ++i) start({"--out", "disk/run", "--checkpoint-every", "never"});
   wait_until([this] { return lines("disk/run") >= 20; });
-  disk.fill();
+  disk.run(kFillDisk);
   std::string told;
   for (const auto& host : hosts_) {
-    wait_until([&] { return !host->runs(); });
-    EXPECT_EQ(host->code(), 24) << host->output();
+    expect_end(*host, 24);
     told += host->output();
   }
   hosts_.clear();
@@ -496,85 +492,50 @@ TEST_F(ElasticCommand, KeepsARunThatNoHostCanWrite) {
   fs::remove_all(kept);
 }
 
-// Each has a folder of its own.
-TEST_F(ElasticCommand, GoesOnAtAnotherDisk) {
-  const SmallDisk disk(file("disk"));
+// Each host has a folder on a disk of its own, and that of the first one fails.
+class ElasticDisks : public ElasticCommand {
+ protected:
+  void expect_to_go_on_at_another_disk(const Disk& disk, const char* fail) {
+    train_without_end();
+    start({"--out", "disk/run"});
+    wait_until([this] { return lines("disk/run") >= 1; });
+    start({"--out", "run"});
+    wait_until([this] { return has_state(*hosts_.back()); });
+    disk.run(fail);
+    expect_end(*hosts_[0], 24);
+    told_ = hosts_[0]->output();
+    forget(0);
+    wait_for_lines(20);
+    wait_for_more_lines("run");
+    EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run continues in run after "));
+    stop_by(0);
+  }
+  // What the host at the failing disk has said.
+  std::string told_;
+};
+
+TEST_F(ElasticDisks, MayBeFull) {
+  const Disk disk(file("disk"), kSmallDisk);
   if (!disk.is_there()) GTEST_SKIP() << "no file systems can be mounted";
-  train_without_end();
-  start({"--out", "disk/run"});
-  wait_until([this] { return lines("disk/run") >= 1; });
-  start({"--out", "run"});
-  wait_until([this] { return has_state(*hosts_.back()); });
-  disk.fill();
-  wait_until([this] { return !hosts_[0]->runs(); });
-  EXPECT_EQ(hosts_[0]->code(), 24) << hosts_[0]->output();
-  hosts_.erase(hosts_.begin());
-  wait_for_lines(20);
-  wait_for_more_lines("run");
-  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run continues in run after "));
-  stop_by(0);
+  expect_to_go_on_at_another_disk(disk, kFillDisk);
   expect_one_run();
 }
 
-// A disk of 64 megabytes that the kernel makes read-only when it finds an error.
-class FailingDisk {
- public:
-  explicit FailingDisk(fs::path where) : where_(std::move(where)) {
-    fs::create_directory(where_);
-    is_there_ =
-        run(fmt::format("truncate -s 64M {0}.image && mkfs.ext4 -q {0}.image && "
-                        "mount -o loop,errors=remount-ro {0}.image {0}",
-                        where_.string()));
-  }
-  ~FailingDisk() {
-    if (is_there_) run(fmt::format("umount -l {}", where_.string()));
-  }
-  FailingDisk(const FailingDisk&) = delete;
-  FailingDisk& operator=(const FailingDisk&) = delete;
-
-  [[nodiscard]] bool is_there() const { return is_there_; }
-  // It answers as after an error.
-  void fail() const { run(fmt::format("mount -o remount,abort {}", where_.string())); }
-
- private:
-  static bool run(const std::string& command) {
-    return std::system(fmt::format("({}) >/dev/null 2>&1", command).c_str()) == 0;
-  }
-
-  fs::path where_;
-  bool is_there_ = false;
-};
-
-// The bits are looked at where the disk is full.
-TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsReadOnly) {
-  const FailingDisk disk(file("disk"));
+// The kernel makes the file system read-only when it finds an error.
+TEST_F(ElasticDisks, MayBecomeReadOnly) {
+  const Disk disk(file("disk"),
+                  "truncate -s 64M {0}.image && mkfs.ext4 -q {0}.image && "
+                  "mount -o loop,errors=remount-ro {0}.image {0}");
   if (!disk.is_there()) GTEST_SKIP() << "no file systems can be mounted";
-  train_without_end();
-  start({"--out", "disk/run"});
-  wait_until([this] { return lines("disk/run") >= 1; });
-  start({"--out", "run"});
-  wait_until([this] { return has_state(*hosts_.back()); });
-  disk.fail();
-  wait_until([this] { return !hosts_[0]->runs(); });
-  EXPECT_EQ(hosts_[0]->code(), 24) << hosts_[0]->output();
-  EXPECT_THAT(hosts_[0]->output(), HasSubstr("Read-only file system"));
-  hosts_.erase(hosts_.begin());
-  wait_for_lines(20);
-  wait_for_more_lines("run");
-  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run continues in run after "));
-  stop_by(0);
+  expect_to_go_on_at_another_disk(disk, "mount -o remount,abort {0}");
+  EXPECT_THAT(told_, HasSubstr("Read-only file system"));
 }
 
 // Whoever read what the writing host prints goes away.
 TEST_F(ElasticCommand, GoesOnWithoutAHostThatNobodyReads) {
   train_without_end();
   std::string first = fmt::format("cd {} && {{ {}", folder_.path().string(), RUBATO_PROGRAM);
-  for (const std::string& word :
-       with({"train", "--hosts", "1", "--min-hosts", "1", "--max-hosts", "4", "--rendezvous",
-             rendezvous_, "--host-timeout", "5", "--out", "run"},
-            run_)) {
-    first += " '" + word + "'";
-  }
+  for (const std::string& word : host({"--out", "run"})) first += " '" + word + "'";
   first += " 2>said; echo $? >code; } | while [ ! -e go ]; do head -c 4096 >/dev/null; done &";
   ASSERT_EQ(std::system(first.c_str()), 0);
   wait_for_lines(1);
@@ -618,20 +579,9 @@ TEST_F(ElasticCommand, TakesBackAHostThatWasCutOff) {
   expect_one_run(run);
 }
 
-TEST_F(ElasticCommand, StopsAtAllHostsAfterASignalToOne) {
-  train_without_end();
-  start_all(3);
-  wait_for_lines(20);
-  stop_by(another());
-  // One host finishes what several have begun.
-  expect_one_run();
-}
-
 // As whoever takes hosts away does it: Kubernetes, Slurm, whoever gives notice of a preemption.
 TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsAskedToTerminate) {
-  train_without_end();
-  start_all(3);
-  wait_for_lines(20);
+  train_on(3);
   for (const bool writes : {false, true}) {
     const std::size_t leaver = writes ? writer() : another();
     hosts_[leaver]->end(writes ? SIGTERM : SIGUSR2);
@@ -639,7 +589,7 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsAskedToTerminate) {
     EXPECT_THAT(
         hosts_[leaver]->output(),
         testing::ContainsRegex("leaves the run after [0-9]+ steps; the other hosts continue it\n"));
-    hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(leaver));
+    forget(leaver);
     wait_until([this] { return writer() < hosts_.size(); });
     wait_for_more_lines("run");
     EXPECT_FALSE(fs::exists(file("run-2")));
@@ -652,21 +602,13 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsAskedToTerminate) {
 
 // At random moments, and of random hosts, as fast as they come. RUBATO_LEAVES sets how many.
 TEST_F(ElasticCommand, SurvivesLeaves) {
-  const char* const wanted = std::getenv("RUBATO_LEAVES");
-  const int leaves = wanted != nullptr ? std::stoi(wanted) : 10;
+  const int leaves = wanted_times("RUBATO_LEAVES", 10);
   run_ = with(run_, {"--tensorboard"});
   train_without_end();
   start_all(3);
-  std::mt19937 random(11);  // NOLINT(cert-msc51-cpp): the same choices, as far as they go
-  const auto up_to = [&random](std::size_t count) {
-    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
-  };
-  const auto there = [this] {
-    return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
-  };
   std::vector<double> took;
   while (std::cmp_less(took.size(), leaves)) {
-    ASSERT_NO_FATAL_FAILURE(wait_until([&] { return there() >= 2; }));
+    ASSERT_NO_FATAL_FAILURE(wait_until([&] { return training_hosts() >= 2; }));
     std::this_thread::sleep_for(milliseconds(up_to(300)));
     const std::size_t leaver = up_to(hosts_.size());
     if (!has_state(*hosts_[leaver])) continue;
@@ -674,13 +616,13 @@ TEST_F(ElasticCommand, SurvivesLeaves) {
     hosts_[leaver]->end(up_to(2) == 0 ? SIGTERM : SIGUSR2);
     took.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     ASSERT_EQ(hosts_[leaver]->code(), 0) << hosts_[leaver]->output();
-    hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(leaver));
+    forget(leaver);
     while (hosts_.size() < 2 + up_to(3)) start();
   }
   std::ranges::sort(took);
   RecordProperty("median_milliseconds", static_cast<int>(1000 * took[took.size() / 2]));
   RecordProperty("longest_milliseconds", static_cast<int>(1000 * took.back()));
-  wait_until([&] { return std::cmp_equal(there(), hosts_.size()); });
+  wait_until([&] { return std::cmp_equal(training_hosts(), hosts_.size()); });
   stop_by(0);
   expect_one_run();
 }
@@ -691,19 +633,6 @@ TEST_F(ElasticCommand, StopsWhereTooFewWouldRemain) {
 
 TEST_F(ElasticCommand, StopsAllWhereItIsToldTo) {
   expect_all_to_stop({"--on-term", "stop"});
-}
-
-// The host that is asked only computes along.
-TEST_F(ElasticCommand, WritesACheckpointWhenAHostIsAskedForOne) {
-  run_ = with(run_, {"--checkpoint-every", "never"});
-  train_without_end();
-  start_all(2);
-  wait_for_lines(20);
-  hosts_[another()]->signal(SIGUSR1);
-  wait_until([this] { return fs::exists(file("run") / "checkpoints"); });
-  wait_for_more_lines("run");
-  stop_by(0);
-  expect_one_run();
 }
 
 // What supervisors do. The rendezvous knows the run by its name all the time.
@@ -720,8 +649,7 @@ TEST_F(ElasticCommand, IsOpenedAgainByTheSameCommand) {
   stop_by(another());
   // Without a word of going on, or a checkpoint, it stays closed.
   BackgroundProgram& closed = start({"--out", "run"});
-  wait_until([&] { return !closed.runs(); });
-  EXPECT_EQ(closed.code(), 29);
+  expect_end(closed, 29);
   EXPECT_THAT(closed.output(), HasSubstr("hosts that bring its newest checkpoint open it again"));
   hosts_.clear();
   start_both();
@@ -736,9 +664,7 @@ TEST_F(ElasticCommand, IsOpenedAgainByTheSameCommand) {
 
 // Those that have nothing wait for the one that has it.
 TEST_F(ElasticCommand, IsOpenedAgainByTheHostThatBringsTheCheckpoint) {
-  train_without_end();
-  start_all(2);
-  wait_for_lines(20);
+  train_on(2);
   stop_by(0);
   first_ = 2;
   BackgroundProgram& empty = start({"--out", "elsewhere", "--continue", "--host-timeout", "60"});
@@ -758,22 +684,27 @@ TEST_F(ElasticCommand, EndsAfterASignalToAHostThatWaits) {
   BackgroundProgram& alone = start({"--out", "run", "--min-hosts", "2"});
   wait_until([&] { return !alone.output().empty(); });
   alone.signal(SIGINT);
-  wait_until([&] { return !alone.runs(); });
-  EXPECT_EQ(alone.code(), 130);
+  expect_end(alone, 130);
   EXPECT_THAT(alone.output(), HasSubstr("stopped by a signal before it took part in the run\n"));
   hosts_.clear();
   // Those that come later are not stopped by it.
   train_alone();
   start_two_that_wait_for_each_other();
   expect_the_same_run();
+  EXPECT_THAT(hosts_[0]->output() + hosts_[1]->output(), HasSubstr("\n2 hosts\n"));
+  EXPECT_EQ(std::min(hosts_[0]->output(), hosts_[1]->output()), "");
 }
 
-TEST_F(ElasticCommand, GoesOnFromACheckpoint) {
+TEST_F(ElasticCommand, EndsAndGoesOnFromACheckpointUnderAnotherName) {
   start_two_that_wait_for_each_other();
-  for (const auto& host : hosts_) {
-    wait_until([&] { return !host->runs(); });
-    EXPECT_EQ(host->code(), 0) << host->output();
-  }
+  for (const auto& host : hosts_) expect_end(*host, 0);
+  hosts_.clear();
+  // Another run needs another name.
+  BackgroundProgram& late = start({"--out", "late", "--min-hosts", "2"});
+  expect_end(late, 29);
+  EXPECT_EQ(late.output(),
+            "rubato train: the run of that name has ended; another one needs another name at the "
+            "rendezvous\n");
   hosts_.clear();
   const Arguments options = std::exchange(run_, {"--threads", "1"});
   train_without_end();
@@ -781,7 +712,7 @@ TEST_F(ElasticCommand, GoesOnFromACheckpoint) {
   start({"--resume", "run"});
   start({"--resume", "run"});
   wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
-  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(writer()));
+  forget(writer());
   wait_until([this] { return writer() == 0; });
   wait_for_more_lines("run");
   stop_by(0);
@@ -791,15 +722,12 @@ TEST_F(ElasticCommand, GoesOnFromACheckpoint) {
 
 // What there is of the run is kept.
 TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
-  train_without_end();
-  start_all(2);
-  wait_for_lines(20);
+  train_on(2);
   server_->end(SIGKILL);
   const std::size_t first = writer();
   hosts_[first]->end(SIGKILL);
   BackgroundProgram& left = *hosts_[1 - first];
-  wait_until([&] { return !left.runs(); });
-  EXPECT_EQ(left.code(), 28);
+  expect_end(left, 28);
   EXPECT_THAT(left.output(),
               HasSubstr("others may continue the run; to continue from this copy of it: "
                         "rubato train --resume run"));
@@ -810,8 +738,7 @@ TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
   train_without_end();
   start_all(1);
   BackgroundProgram& other = start({"--out", "run", "--lr", "0.5"});
-  wait_until([&] { return !other.runs(); });
-  EXPECT_EQ(other.code(), 2);
+  expect_end(other, 2);
   EXPECT_EQ(other.output(),
             "rubato train: the hosts of the run refuse this one: it has another --lr (0.5, here "
             "0.01); accepted: the same on all hosts\n");
@@ -820,24 +747,16 @@ TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
         std::pair("--hosts", "2, here 1")}) {
     BackgroundProgram& another =
         start({"--out", "run", option, std::string(difference).substr(0, 1)});
-    wait_until([&] { return !another.runs(); });
-    EXPECT_EQ(another.code(), 2);
+    expect_end(another, 2);
     EXPECT_THAT(another.output(), HasSubstr(fmt::format("another {} ({})", option, difference)));
   }
-  EXPECT_TRUE(hosts_[0]->runs());
-}
-
-// Under the same name; the others go on.
-TEST_F(ElasticCommand, SaysThatAHostHasOtherData) {
-  train_without_end();
-  start_all(1);
+  // Data differ under the same name.
   test::write_idx_images(folder_, "data2", "train", 400, 12);
   test::write_idx_images(folder_, "data2", "t10k", 100, 12);
-  BackgroundProgram& other = start({"--out", "run", "--data", "mnist:data2"});
-  wait_until([&] { return !other.runs(); });
-  EXPECT_EQ(other.code(), 2);
+  BackgroundProgram& unequal = start({"--out", "run", "--data", "mnist:data2"});
+  expect_end(unequal, 2);
   EXPECT_THAT(
-      other.output(),
+      unequal.output(),
       HasSubstr("rubato train: the data of this host, or its model's file, differ from those of "
                 "the other hosts: "));
   wait_for_more_lines("run");
@@ -846,13 +765,10 @@ TEST_F(ElasticCommand, SaysThatAHostHasOtherData) {
 
 // As that of a disk that is not mounted any more.
 TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
-  train_without_end();
-  start_all(2);
-  wait_for_lines(20);
+  train_on(2);
   const std::size_t first = writer();
   fs::rename(file("run"), file("elsewhere"));
-  hosts_[first]->end(SIGKILL);
-  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(first));
+  kill_host(first);
   wait_for_lines(20);
   EXPECT_THAT(hosts_[0]->output(),
               HasSubstr("the folder of the run is gone; is its disk still mounted?\n"));
@@ -870,57 +786,12 @@ TEST_F(ElasticCommand, LeavesNoCopyOfAFirstStep) {
   hosts_[first]->signal(SIGSTOP);
   server_->end(SIGKILL);
   BackgroundProgram& left = *hosts_[1 - first];
-  wait_until([&] { return !left.runs(); });
-  EXPECT_EQ(left.code(), 28) << left.output();
+  expect_end(left, 28);
   EXPECT_FALSE(fs::exists(file("run-2"))) << left.output();
 }
 
-TEST_F(ElasticCommand, SaysThatARunHasEnded) {
-  start_two_that_wait_for_each_other();
-  for (const auto& host : hosts_) {
-    wait_until([&] { return !host->runs(); });
-    EXPECT_EQ(host->code(), 0) << host->output();
-  }
-  BackgroundProgram& late = start({"--out", "late", "--min-hosts", "2"});
-  wait_until([&] { return !late.runs(); });
-  EXPECT_EQ(late.code(), 29);
-  EXPECT_EQ(late.output(),
-            "rubato train: the run of that name has ended; another one needs another name at the "
-            "rendezvous\n");
-}
-
-TEST_F(ElasticCommand, SaysThatThereIsNoRendezvous) {
-  server_->end(SIGKILL);
-  BackgroundProgram& host = start({"--out", "run", "--host-timeout", "1"});
-  wait_until([&] { return !host.runs(); });
-  EXPECT_EQ(host.code(), 28);
-  EXPECT_THAT(host.output(), HasSubstr("cannot reach the rendezvous"));
-}
-
-TEST_F(ElasticCommand, IsLaunchedAndStartsKilledHostsAgain) {
-  train_without_end();
-  const ProgramResult result = test::rubato(
-      with({"launch", "--hosts", "2", "--min-hosts", "1", "--", "train", "--out", "run"}, run_),
-      folder_.path(), [this](pid_t process, const fs::path&) {
-        const auto both_train = [&] { return training_children(process).size() == 2; };
-        for (int i = 0; i < 2; ++i) {
-          wait_until(both_train);
-          const std::vector<pid_t> hosts = training_children(process);
-          if (hosts.size() != 2) break;
-          const pid_t victim = hosts.back();
-          kill(victim, SIGKILL);
-          wait_until([&] { return open_metrics(victim).empty(); });
-        }
-        wait_until(both_train);
-        wait_for_more_lines("run");
-        kill(process, SIGINT);
-      });
-  EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("to continue: rubato train --resume run"));
-}
-
-// The rendezvous that it serves is started again, too, and restored by those who are there.
-TEST_F(ElasticCommand, IsLaunchedAtARendezvousThatIsKilled) {
+// The launcher starts killed hosts again, and the rendezvous, which the hosts that live restore.
+TEST_F(ElasticCommand, IsLaunchedAndStartsAgainWhatIsKilled) {
   train_without_end();
   const auto server_of = [](pid_t parent) {
     std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
@@ -934,7 +805,14 @@ TEST_F(ElasticCommand, IsLaunchedAtARendezvousThatIsKilled) {
       with({"launch", "--hosts", "2", "--min-hosts", "1", "--", "train", "--out", "run"}, run_),
       folder_.path(), [&, this](pid_t process, const fs::path&) {
         const auto both_train = [&] { return training_children(process).size() == 2; };
-        wait_until(both_train);
+        const auto kill_one = [&] {
+          wait_until(both_train);
+          const pid_t victim = training_children(process).back();
+          kill(victim, SIGKILL);
+          wait_until([&] { return open_metrics(victim).empty(); });
+          wait_until(both_train);
+        };
+        kill_one();
         const pid_t server = server_of(process);
         kill(server, SIGKILL);
         wait_until([&] {
@@ -943,14 +821,12 @@ TEST_F(ElasticCommand, IsLaunchedAtARendezvousThatIsKilled) {
         });
         // As long as the hosts may take to put there again what it knew.
         std::this_thread::sleep_for(seconds(2));
-        const std::vector<pid_t> hosts = training_children(process);
-        kill(hosts.back(), SIGKILL);
-        wait_until([&] { return open_metrics(hosts.back()).empty(); });
-        wait_until(both_train);
+        kill_one();
         wait_for_more_lines("run");
         kill(process, SIGINT);
       });
   EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("to continue: rubato train --resume run"));
   expect_one_run();
 }
 
@@ -966,30 +842,6 @@ TEST_F(ElasticCommand, IsLaunchedAsTheFirstProcess) {
   }
   static_cast<void>(std::system(command.c_str()));
   EXPECT_THAT(test::read_file(file("states")), testing::Not(HasSubstr("Z")));
-}
-
-TEST_F(ElasticCommand, SaysWhatIsAccepted) {
-  const auto error = [&](const Arguments& arguments) {
-    return test::rubato(with({"train"}, arguments), folder_.path()).err;
-  };
-  EXPECT_EQ(error({"--max-hosts", "3"}),
-            "rubato train: --max-hosts: the hosts do not come and go; accepted: with --min-hosts "
-            "N\n");
-  EXPECT_EQ(error({"--hosts", "2", "--min-hosts", "3"}),
-            "rubato train: --min-hosts 3 --hosts 2 --max-hosts 3; accepted: each at least the one "
-            "before it\n");
-  EXPECT_EQ(error({"--hosts", "2", "--min-hosts", "1", "--rank", "1"}),
-            "rubato train: --rank: hosts that come and go are numbered as they come; accepted: "
-            "without\n");
-  EXPECT_THAT(error({"--hosts", "2", "--min-hosts", "1"}),
-              HasSubstr("accepted: a --rendezvous HOST:PORT/NAME at a `rubato rendezvous`"));
-  EXPECT_EQ(error({"--hosts", "2", "--min-hosts", "1", "--rendezvous", "here:29500/run"}),
-            "rubato train: --min-hosts: any host may have to write the run folder, which needs a "
-            "name; accepted: with --out FOLDER or --resume RUN\n");
-  EXPECT_EQ(
-      test::rubato({"launch", "--restarts", "3", "--", "train"}).err,
-      "rubato launch: --restarts: a run does not continue without one of its hosts; accepted: "
-      "with --min-hosts N\n");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using test::BackgroundProgram;
 using test::Stranger;
+using test::wait_until;
 
 // They come all the time, begin messages and do not end them, and stay.
 class Crowd {
@@ -66,24 +67,22 @@ class StrangersAtTheRendezvous : public test::SmallTraining {
 TEST_F(StrangersAtTheRendezvous, StopNobodyFromGoingOn) {
   write_trace({32, 64, 160, 96});
   folder_.write("token", "open sesame\n");
-  BackgroundProgram server({"rendezvous", "--port", "0", "--token-file", "token"}, folder_.path());
-  test::wait_until([&] { return server.output().ends_with('\n'); });
-  const std::string said = server.output();
-  const int port = std::stoi(said.substr(said.rfind(' ')));
+  test::BackgroundRendezvous server(folder_.path(), "--port 0 --token-file token");
+  const int port = server.port();
   const std::string host = fmt::format(
       "train --data mnist:data --trace trace.csv --on-trace-end cycle --minibatch 8 --model "
       "softmax "
-      "--threads 1 --epochs 1000000 --hosts 2 --min-hosts 1 --out run --rendezvous "
-      "127.0.0.1:{}/run",
+      "--threads 1 --epochs 1000000 --hosts 2 --min-hosts 1 --out run "
+      "--rendezvous 127.0.0.1:{}/run",
       port);
   const std::string with_token = host + " --token-file token";
   std::optional<Crowd> crowd(port);
   BackgroundProgram one(with_token, folder_.path());
   BackgroundProgram other(with_token, folder_.path());
-  test::wait_until([&] { return metrics() > 0; });
+  wait_until([&] { return metrics() > 0; });
   other.end(SIGKILL);
   const std::size_t before = metrics();
-  test::wait_until([&] { return metrics() > before + 10'000; });
+  wait_until([&] { return metrics() > before + 10'000; });
   EXPECT_TRUE(one.runs()) << one.output();
 
   EXPECT_EQ(refusal(host),
@@ -91,7 +90,7 @@ TEST_F(StrangersAtTheRendezvous, StopNobodyFromGoingOn) {
                         "another token; accepted: the same on all hosts\n",
                         port));
   one.signal(SIGINT);
-  test::wait_until([&] { return !one.runs(); });
+  wait_until([&] { return !one.runs(); });
   EXPECT_THAT(one.code(), testing::AnyOf(130, 143)) << one.output();
   // They have to find it as long as they come.
   crowd.reset();
