@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/core/throw_error.hpp"
+
 namespace rubato {
 
 namespace {
@@ -98,10 +100,10 @@ path absolute_path(const path& file) {
   std::error_code error;
   const path whole = std::filesystem::absolute(file, error);
   if (error) {
-    throw Error(fmt::format(
+    throw_error(
         "{}: the working folder cannot be found: {}; accepted: an absolute path, or a start in an "
         "existing folder",
-        file.string(), error.message()));
+        file.string(), error.message());
   }
   return whole.lexically_normal();
 }
@@ -110,8 +112,8 @@ void require_readable_folder(const path& folder) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) return;
   if (access(folder.c_str(), R_OK | X_OK) == 0) return;
-  throw Error(fmt::format("{}: cannot look into it: {}; accepted: a folder that you may read",
-                          folder.string(), std::generic_category().message(errno)));
+  throw_error("{}: cannot look into it: {}; accepted: a folder that you may read", folder.string(),
+              std::generic_category().message(errno));
 }
 
 bool is_there(const path& path) {
@@ -136,8 +138,7 @@ path parent_of(const path& file) {
 void require_regular_file(const path& file) {
   std::error_code error;
   if (std::filesystem::is_regular_file(file, error)) return;
-  throw Error(
-      fmt::format("{}: {}", file.string(), error ? error.message() : "is not a regular file"));
+  throw_error("{}: {}", file.string(), error ? error.message() : "is not a regular file");
 }
 
 std::string read_file(const path& file) {
@@ -147,8 +148,7 @@ std::string read_file(const path& file) {
   std::string content(std::filesystem::file_size(file, error), '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (!in) {
-    throw Error(
-        fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
+    throw_error("{}: cannot read: {}", file.string(), std::generic_category().message(errno));
   }
   return content;
 }

@@ -15,10 +15,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 
 #include "base/core/process.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -202,10 +202,10 @@ Variables variables_to_set(Kernels kernels, InstructionSet cpu,
   // ARM has only one kind of kernels; there is no choice in libtorch's libraries.
   if (cpu == InstructionSet::neon) return missing;
   if (!has_fma(cpu)) {
-    throw Error(
-        fmt::format("portable kernels need AVX2 and FMA, and this CPU has no more than {}; "
-                    "accepted here: native",
-                    choice_name(kInstructionSets, cpu)));
+    throw_error(
+        "portable kernels need AVX2 and FMA, and this CPU has no more than {}; accepted here: "
+        "native",
+        choice_name(kInstructionSets, cpu));
   }
   for (const auto& variable : portable_variables()) {
     if (read(variable.first) != variable.second) missing.push_back(variable);
@@ -238,7 +238,7 @@ void use_right_kernels(char* const* argv, Kernels kernels) {
     why = start_again(argv, variables);
   }
   if (kernels == Kernels::portable) {
-    throw Error(fmt::format("cannot start again with portable kernels: {}", why));
+    throw_error("cannot start again with portable kernels: {}", why);
   }
 }
 

@@ -7,10 +7,9 @@
 #include <fmt/ranges.h>
 #include <openssl/evp.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/check.hpp"
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -66,7 +65,7 @@ std::string Sha256::hex_of_file(const std::filesystem::path& file) {
   while (in.read(piece.data(), piece.size()) || in.gcount() > 0) {
     sha.add(piece.data(), static_cast<std::size_t>(in.gcount()));
   }
-  if (!in.eof()) throw Error(fmt::format("{}: cannot be read", file.string()));
+  if (!in.eof()) throw_error("{}: cannot be read", file.string());
   return sha.hex();
 }
 

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 #include "sha256.hpp"
 
 namespace rubato {
@@ -26,7 +26,7 @@ const ElementTypeName& entry_of(ElementType type) {
 }
 
 [[noreturn]] void fail_taken(std::string_view name) {
-  throw Error(fmt::format("the state has a '{}' already; accepted: each name once", name));
+  throw_error("the state has a '{}' already; accepted: each name once", name);
 }
 
 }  // namespace
@@ -43,9 +43,8 @@ void State::put_array(std::string_view name, StateArray array) {
   std::size_t elements = 1;
   for (const std::int64_t extent : array.shape) elements *= static_cast<std::size_t>(extent);
   if (array.bytes.size() != elements * size_of(array.type)) {
-    throw Error(fmt::format("'{}' has {} bytes; accepted: {} for {} elements of type {}", name,
-                            array.bytes.size(), elements * size_of(array.type), elements,
-                            name_of(array.type)));
+    throw_error("'{}' has {} bytes; accepted: {} for {} elements of type {}", name,
+                array.bytes.size(), elements * size_of(array.type), elements, name_of(array.type));
   }
   if (!arrays_.emplace(name, std::move(array)).second) fail_taken(name);
 }
@@ -81,21 +80,20 @@ std::string State::whole_name(std::string_view name) const {
 
 const StateArray& State::array(std::string_view name) const {
   const auto found = arrays_.find(name);
-  if (found == arrays_.end()) throw Error(fmt::format("the state has no '{}'", whole_name(name)));
+  if (found == arrays_.end()) throw_error("the state has no '{}'", whole_name(name));
   return found->second;
 }
 
 const std::string& State::text(std::string_view name) const {
   const auto found = texts_.find(name);
-  if (found == texts_.end()) throw Error(fmt::format("the state has no '{}'", whole_name(name)));
+  if (found == texts_.end()) throw_error("the state has no '{}'", whole_name(name));
   return found->second;
 }
 
 std::int64_t State::count(std::string_view name) const {
   const auto number = value<std::int64_t>(name);
   if (number < 0) {
-    throw Error(
-        fmt::format("the state's '{}' is {}; accepted: at least 0", whole_name(name), number));
+    throw_error("the state's '{}' is {}; accepted: at least 0", whole_name(name), number);
   }
   return number;
 }
@@ -103,8 +101,8 @@ std::int64_t State::count(std::string_view name) const {
 const StateArray& State::array_of(std::string_view name, ElementType type) const {
   const StateArray& found = array(name);
   if (found.type != type) {
-    throw Error(fmt::format("the state's '{}' is {}; accepted: {}", whole_name(name),
-                            name_of(found.type), name_of(type)));
+    throw_error("the state's '{}' is {}; accepted: {}", whole_name(name), name_of(found.type),
+                name_of(type));
   }
   return found;
 }
@@ -113,8 +111,7 @@ void State::require_elements(std::string_view name, const StateArray& array,
                              std::size_t count) const {
   const std::size_t elements = array.bytes.size() / size_of(array.type);
   if (elements == count) return;
-  throw Error(fmt::format("the state's '{}' has {} elements; accepted: {}", whole_name(name),
-                          elements, count));
+  throw_error("the state's '{}' has {} elements; accepted: {}", whole_name(name), elements, count);
 }
 
 bool StateVisitor::has(std::string_view name, bool saved) const {
@@ -181,7 +178,7 @@ std::string StateVisitor::bound_if_there(std::string_view name, const std::strin
 }
 
 void StateVisitor::require(bool good, std::string_view what) const {
-  if (loading() && !good) throw Error(fmt::format("the state is damaged: {}", what));
+  if (loading() && !good) throw_error("the state is damaged: {}", what);
 }
 
 std::size_t NamedArray::size() const {
@@ -191,8 +188,8 @@ std::size_t NamedArray::size() const {
 
 void NamedArray::require_type(ElementType asked) const {
   if (type == asked) return;
-  throw Error(fmt::format("'{}' holds {}, and {} was asked for; accepted: {}", name, name_of(type),
-                          name_of(asked), name_of(type)));
+  throw_error("'{}' holds {}, and {} was asked for; accepted: {}", name, name_of(type),
+              name_of(asked), name_of(type));
 }
 
 std::span<std::byte> NamedArray::bytes() const {
@@ -210,9 +207,9 @@ void read_array(const State& state, std::string_view prefix, const NamedArray& a
   const std::string name = std::string(prefix) + array.name;
   const StateArray& found = state.array(name);
   if (found.type != array.type || found.shape != array.shape) {
-    throw Error(fmt::format("the state's '{}' is {} of shape [{}], the model's {} of shape [{}]",
-                            name, name_of(found.type), fmt::join(found.shape, ", "),
-                            name_of(array.type), fmt::join(array.shape, ", ")));
+    throw_error("the state's '{}' is {} of shape [{}], the model's {} of shape [{}]", name,
+                name_of(found.type), fmt::join(found.shape, ", "), name_of(array.type),
+                fmt::join(array.shape, ", "));
   }
   if (!found.bytes.empty()) std::memcpy(array.data, found.bytes.data(), found.bytes.size());
 }

@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/throw_error.hpp"
 #include "sha256.hpp"
 
 namespace rubato {
@@ -85,7 +85,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view what) const {
-    throw Error(fmt::format("{}: damaged or not a checkpoint: {}", source_, what));
+    throw_error("{}: damaged or not a checkpoint: {}", source_, what);
   }
 
   // This check is the first, so that a damaged file is never reported as anything else.

@@ -17,6 +17,7 @@
 #include "base/core/limits.hpp"
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "bench_output.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -195,7 +196,7 @@ void check_strategies(const BenchOptions& options) {
       try {
         lab::require_strategy(name, task_of(options, cores, 1));
       } catch (const Error& error) {
-        throw Error(fmt::format("--strategy: {}", error.what()));
+        throw_error("--strategy: {}", error.what());
       }
     }
   }

@@ -6,9 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/help/help.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"
@@ -86,10 +85,9 @@ int run_rubato(std::span<const std::string> arguments) {
   }
   if (name == "help") return run_group(kRubato, std::array{rest.front(), std::string("--help")});
   if (name.starts_with('-')) {
-    throw Error(
-        fmt::format("unknown option '{}' before the command; accepted: --help, --version, or "
-                    "a command: {}",
-                    short_line(name), fmt::join(names_of(kCommands), ", ")));
+    throw_error(
+        "unknown option '{}' before the command; accepted: --help, --version, or a command: {}",
+        short_line(name), fmt::join(names_of(kCommands), ", "));
   }
   return run_group(kRubato, arguments);
 }

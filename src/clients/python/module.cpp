@@ -23,6 +23,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 #include "calling_thread.hpp"
 #include "libtorch/torch/adascale_checks.hpp"
 #include "request.hpp"
@@ -108,8 +109,8 @@ namespace {
 
 double gain_of_group(const AdaScaleEstimator& estimator, double scale, std::int64_t group) {
   if (group < 0 || std::cmp_greater_equal(group, estimator.groups())) {
-    throw Error(fmt::format("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
-                            estimator.groups() - 1));
+    throw_error("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
+                estimator.groups() - 1);
   }
   return estimator.gain(scale, static_cast<std::size_t>(group));
 }
@@ -118,8 +119,8 @@ double gain_of_group(const AdaScaleEstimator& estimator, double scale, std::int6
 void update(AdaScaleEstimator& estimator, const std::vector<std::pair<double, double>>& pairs,
             std::int64_t gradients, double scale) {
   if (pairs.size() != estimator.groups()) {
-    throw Error(fmt::format("AdaScale: norms of {} parameter groups; accepted: of {}", pairs.size(),
-                            estimator.groups()));
+    throw_error("AdaScale: norms of {} parameter groups; accepted: of {}", pairs.size(),
+                estimator.groups());
   }
   std::vector<GradientNorms> norms(pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) {

@@ -17,6 +17,7 @@
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
 #include "libtorch/torch_run/libtorch_workload.hpp"
 #include "loop/data/data_files.hpp"
@@ -77,7 +78,7 @@ void put_several(const RunConfiguration& configuration, const OwnParts& parts, W
   try {
     hold_out(data, share, seed);
   } catch (const Error& error) {
-    throw Error(fmt::format("--validation: {}", error.what()));
+    throw_error("--validation: {}", error.what());
   }
   const auto of = [&parts](const SampleSet& set) {
     return dataset_of(rows_of(parts.inputs, *set.chosen), rows_of(parts.targets, *set.chosen));

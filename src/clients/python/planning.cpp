@@ -13,7 +13,6 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/availability.hpp>
@@ -21,6 +20,7 @@
 #include <rubato/steps/random.hpp>
 #include <rubato/steps/trace.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "calling_thread.hpp"
 #include "conversions.hpp"
 #include "loop/data/images/digits.hpp"
@@ -193,8 +193,7 @@ RunSteps asked_steps(const RunConfiguration& run, std::optional<Steps> steps) {
 
 std::int64_t checked_samples(std::int64_t samples) {
   if (samples >= 1 && samples <= kMaxDatasetSize) return samples;
-  throw Error(fmt::format("dataset_size {}: accepted are whole numbers from 1 to {}", samples,
-                          kMaxDatasetSize));
+  throw_error("dataset_size {}: accepted are whole numbers from 1 to {}", samples, kMaxDatasetSize);
 }
 
 py::dict dict_of_epoch(const EpochPlan& epoch) {
@@ -228,8 +227,7 @@ std::vector<EpochPlan> planned(const Options& options, std::optional<Steps> step
 py::list plan(const Options& options, const py::object& trace, std::optional<std::int64_t> samples,
               std::optional<std::int64_t> epochs) {
   if (epochs && (*epochs < 1 || *epochs > kMaxPlannedEpochs)) {
-    throw Error(fmt::format("epochs {}: accepted are whole numbers from 1 to {}", *epochs,
-                            kMaxPlannedEpochs));
+    throw_error("epochs {}: accepted are whole numbers from 1 to {}", *epochs, kMaxPlannedEpochs);
   }
   std::optional<Steps> steps = steps_in(trace);
   std::vector<EpochPlan> found;

@@ -8,13 +8,13 @@
 #include <optional>
 #include <string_view>
 
-#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/run_folder.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"
@@ -61,7 +61,7 @@ void require_folder(const RunRequest& request) {
   for (const RunOption& option : run_options()) {
     if (!option.needs_folder || !request.given.contains(option.name)) continue;
     if (option.text(request.run) == "false") continue;
-    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", option.name));
+    throw_error("--{}: the run is kept nowhere; accepted: with out", option.name);
   }
 }
 
@@ -76,7 +76,7 @@ void set_hosts(Request& request, const std::string& rendezvous, int count, int l
   try {
     app::read_rendezvous(rendezvous, meeting);
   } catch (const Error& error) {
-    throw Error(fmt::format("hosts: {}", error.what()));
+    throw_error("hosts: {}", error.what());
   }
   request.hosts = {.meeting = meeting, .token_file = token_file, .least = least, .most = most};
 }
@@ -88,7 +88,7 @@ void set_option(RunConfiguration& run, const std::string& name, const std::strin
     // A plug-in's strategies are available to the options after it.
     name == kPluginOption ? add_plugins(run, text) : run_option(name).set(run, text);
   } catch (const Error& error) {
-    throw Error(fmt::format("--{}: {}", name, error.what()));
+    throw_error("--{}: {}", name, error.what());
   }
 }
 

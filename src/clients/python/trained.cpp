@@ -9,11 +9,11 @@
 #include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "calling_thread.hpp"
 #include "conversions.hpp"
 #include "libtorch/model/shared_state.hpp"
@@ -42,9 +42,9 @@ struct Question {
 
 void require_alike(const SampleRows& asked, const SampleRows& trained, const char* what) {
   if (asked.type() == trained.type() && asked.shape() == trained.shape()) return;
-  throw Error(fmt::format("{}: samples are {} of shape [{}]; accepted: {} of [{}], as in training",
-                          what, name_of(asked.type()), fmt::join(asked.shape(), ", "),
-                          name_of(trained.type()), fmt::join(trained.shape(), ", ")));
+  throw_error("{}: samples are {} of shape [{}]; accepted: {} of [{}], as in training", what,
+              name_of(asked.type()), fmt::join(asked.shape(), ", "), name_of(trained.type()),
+              fmt::join(trained.shape(), ", "));
 }
 
 // True if its model is TorchScript, which takes samples in the shape that they have.
@@ -73,8 +73,8 @@ std::shared_ptr<const Dataset> samples_like(const TrainedOn& on, const Question&
   const SampleSet asked = tensor_samples(arrays, "data").train;
   require_alike(asked.inputs, data.train.inputs, "inputs");
   if (is_real(asked.targets.type()) != is_real(data.train.targets.type())) {
-    throw Error(fmt::format("targets: they are {}; accepted: {}, as in training",
-                            name_of(asked.targets.type()), name_of(data.train.targets.type())));
+    throw_error("targets: they are {}; accepted: {}, as in training", name_of(asked.targets.type()),
+                name_of(data.train.targets.type()));
   }
   SampleTensors as{.input_shape = data.train.inputs.shape(),
                    .input_type = data.inputs == InputKind::tokens ? at::kLong : type,
@@ -90,8 +90,8 @@ std::shared_ptr<const Dataset> samples_like(const TrainedOn& on, const Question&
 // Several tensors are taken as they are.
 std::shared_ptr<const Dataset> samples_of(const TrainedOn& on, Question question) {
   if (question.inputs.size() != on.parts.inputs.size()) {
-    throw Error(fmt::format("inputs: {} tensors; accepted: {}, as in training",
-                            question.inputs.size(), on.parts.inputs.size()));
+    throw_error("inputs: {} tensors; accepted: {}, as in training", question.inputs.size(),
+                on.parts.inputs.size());
   }
   const std::int64_t samples = question.inputs.front().size(0);
   if (question.targets.empty()) {

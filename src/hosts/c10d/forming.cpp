@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
+#include "base/core/throw_error.hpp"
 
 namespace rubato::hosts_detail {
 
@@ -87,7 +87,7 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& o
         }
         return *snapshot.end;
       case Action::give_up_refused:
-        throw Error(fmt::format("the hosts of the run refuse this one: {}", snapshot.refusal));
+        throw_error("the hosts of the run refuse this one: {}", snapshot.refusal);
       case Action::give_up_cut_off:
         throw HostLost(
             fmt::format("the hosts of the run go on without this one: {}", snapshot.cut_off));

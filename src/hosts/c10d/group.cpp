@@ -7,11 +7,11 @@
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/loop/hosts.hpp>
 
 #include "base/core/check.hpp"
 #include "base/core/portable_math.hpp"
+#include "base/core/throw_error.hpp"
 #include "peer_connector.hpp"
 #include "store.hpp"
 
@@ -195,10 +195,10 @@ void Group::check(const Round& round, std::size_t host) const {
   const Header& taken = round.taken[host];
   const std::size_t bytes = round.in[host].size();
   if (taken.exchange == round.number && taken.bytes == bytes) return;
-  throw Error(
-      fmt::format("{} sends {} bytes in exchange {}; this host is in exchange {}, of {} bytes; "
-                  "accepted: the same training on all hosts",
-                  names_[host], taken.bytes, taken.exchange, round.number, bytes));
+  throw_error(
+      "{} sends {} bytes in exchange {}; this host is in exchange {}, of {} bytes; accepted: the "
+      "same training on all hosts",
+      names_[host], taken.bytes, taken.exchange, round.number, bytes);
 }
 
 }  // namespace rubato::hosts_detail

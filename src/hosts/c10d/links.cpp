@@ -14,6 +14,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "store.hpp"
 
 namespace rubato::hosts_detail {
@@ -43,10 +44,10 @@ Socket listener_at(const std::string& interface) {
     if (addresses.empty()) throw Error("it has no address");
     return rendezvous_detail::listen_at(addresses.front(), kAnyPort);
   } catch (const Error& error) {
-    throw Error(fmt::format(
-        "cannot listen at '{}': {}; accepted: an address of this machine, or the name of "
-        "one of its network interfaces",
-        interface, error.what()));
+    throw_error(
+        "cannot listen at '{}': {}; accepted: an address of this machine, or the name of one of "
+        "its network interfaces",
+        interface, error.what());
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/throw_error.hpp"
+
 namespace rubato::hosts_detail {
 
 namespace {
@@ -20,22 +22,20 @@ constexpr std::chrono::milliseconds kLeastTimeout = std::chrono::seconds(1);
 
 void check_meeting(const C10dOptions& options) {
   if (options.count < 1 || options.count > kMaxHosts) {
-    throw Error(fmt::format("{} hosts; accepted: 1 to {}", options.count, kMaxHosts));
+    throw_error("{} hosts; accepted: 1 to {}", options.count, kMaxHosts);
   }
   if (options.rank < 0 || options.rank >= options.count) {
-    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than the number of hosts",
-                            options.rank, options.count));
+    throw_error("host {} of {} hosts; accepted: 0 to one less than the number of hosts",
+                options.rank, options.count);
   }
   if (options.port < 1 || options.port > rendezvous_detail::kMaxPort) {
-    throw Error(
-        fmt::format("the port {}; accepted: 1 to {}", options.port, rendezvous_detail::kMaxPort));
+    throw_error("the port {}; accepted: 1 to {}", options.port, rendezvous_detail::kMaxPort);
   }
   if (!(options.weight > 0) || !std::isfinite(options.weight)) {
-    throw Error(fmt::format("the weight {}; accepted: a number above 0", options.weight));
+    throw_error("the weight {}; accepted: a number above 0", options.weight);
   }
   if (options.timeout < kLeastTimeout) {
-    throw Error(
-        fmt::format("a time limit of {} ms; accepted: at least 1 s", options.timeout.count()));
+    throw_error("a time limit of {} ms; accepted: at least 1 s", options.timeout.count());
   }
 }
 
@@ -49,14 +49,12 @@ ElasticOptions checked_elastic(ElasticOptions options) {
         "hosts, and a name for the run in it");
   }
   if (options.least < 1 || options.least > meeting.count) {
-    throw Error(
-        fmt::format("at least {} hosts; accepted: 1 to {}, the number that the run begins with",
-                    options.least, meeting.count));
+    throw_error("at least {} hosts; accepted: 1 to {}, the number that the run begins with",
+                options.least, meeting.count);
   }
   if (options.most < meeting.count || options.most > kMaxHosts) {
-    throw Error(
-        fmt::format("at most {} hosts; accepted: {}, the number that the run begins with, to {}",
-                    options.most, meeting.count, kMaxHosts));
+    throw_error("at most {} hosts; accepted: {}, the number that the run begins with, to {}",
+                options.most, meeting.count, kMaxHosts);
   }
   return options;
 }
@@ -78,11 +76,10 @@ class MeetingPoint {
   std::vector<std::string> all(std::string_view what, const std::string& own,
                                const std::function<void(int host, const std::string&)>& look) {
     if (!store_.put(key(what, options_.rank), own)) {
-      throw Error(
-          fmt::format("another process is host {} at the rendezvous {}:{}; accepted: a rank for "
-                      "each host{}",
-                      options_.rank, options_.address, options_.port,
-                      options_.run.empty() ? "" : ", and a new name for each run"));
+      throw_error(
+          "another process is host {} at the rendezvous {}:{}; accepted: a rank for each host{}",
+          options_.rank, options_.address, options_.port,
+          options_.run.empty() ? "" : ", and a new name for each run");
     }
     const Clock::time_point deadline = Clock::now() + options_.timeout;
     std::vector<std::string> texts;
@@ -141,8 +138,8 @@ Roster compared(MeetingPoint& point, const C10dOptions& options) {
   point.all("proof", proof_of(options.token, options.rank, texts),
             [&](int host, const std::string& proof) {
               if (proof == proof_of(options.token, host, texts)) return;
-              throw Error(fmt::format("{} knows another token; accepted: the same on all hosts",
-                                      roster.names[static_cast<std::size_t>(host)]));
+              throw_error("{} knows another token; accepted: the same on all hosts",
+                          roster.names[static_cast<std::size_t>(host)]);
             });
   for (const Greeting& greeting : greetings) roster.weights.push_back(greeting.weight);
   require_compatible(greetings, options.rank);

@@ -12,6 +12,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "hosts/rendezvous/store_client.hpp"
 
 namespace rubato::hosts_detail {
@@ -26,7 +27,7 @@ std::string text_of(const Bytes& bytes) {
 }
 
 [[noreturn]] void fail_for_want_of(const std::string& key) {
-  throw Error(fmt::format("the rendezvous has no '{}' within the time limit", key));
+  throw_error("the rendezvous has no '{}' within the time limit", key);
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ void ServedStore::wait(const std::vector<std::string>& keys, const milliseconds&
 }
 
 bool ServedStore::deleteKey(const std::string& key) {
-  throw Error(fmt::format("a rendezvous does not delete keys such as '{}'", key));
+  throw_error("a rendezvous does not delete keys such as '{}'", key);
 }
 
 std::int64_t ServedStore::getNumKeys() {
@@ -141,7 +142,7 @@ Store::Store(const C10dOptions& meeting, const std::string& prefix, milliseconds
     prefixed_ = c10::make_intrusive<::c10d::PrefixStore>(prefix, std::move(store));
   } catch (const rendezvous_detail::Refused& refused) {
     // The server is there; trying again would not change its answer.
-    throw Error(fmt::format("cannot reach the {}: {}", name_, refused.what()));
+    throw_error("cannot reach the {}: {}", name_, refused.what());
   } catch (const std::exception& error) {
     throw StoreLost(fmt::format("cannot reach the {}: {}", name_, reason_of(error)));
   }

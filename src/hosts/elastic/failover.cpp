@@ -20,6 +20,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato::hosts_detail {
 
@@ -95,8 +96,7 @@ std::string transferred(Hosts& hosts, const StateTransfer& transfer, std::string
   send(hosts, transfer.from, std::vector(transfer.to.size(), true),
        std::as_writable_bytes(std::span(&size, 1)));
   if (size > kMost) {
-    throw Error(
-        fmt::format("another host sends a state of {} bytes; accepted: up to {}", size, kMost));
+    throw_error("another host sends a state of {} bytes; accepted: up to {}", size, kMost);
   }
   if (transfer.to[own]) bytes.resize(size);
   for (std::uint64_t begin = 0; begin < size; begin += kPiece) {

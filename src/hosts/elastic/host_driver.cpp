@@ -15,6 +15,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "runs/run/run_description.hpp"
 
 namespace rubato {
@@ -264,10 +265,10 @@ void HostDriver::follow(const Handover& handover) {
     throw;
   } catch (const Error& error) {
     // All options were compared when this host joined, so the difference is in a file.
-    throw Error(
-        fmt::format("the data of this host, or its model's file, differ from those of the "
-                    "other hosts: {}; accepted: the same on all hosts",
-                    first_line(error.what())));
+    throw_error(
+        "the data of this host, or its model's file, differ from those of the other hosts: {}; "
+        "accepted: the same on all hosts",
+        first_line(error.what()));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "protocol.hpp"
 
 namespace rubato::rendezvous_detail {
@@ -31,8 +32,8 @@ void KeyValues::set(std::string_view key, std::string_view value) {
       entry == values_.end() ? 0 : kEntryBytes + key.size() + entry->second.size();
   const std::size_t after = bytes_ - before + kEntryBytes + key.size() + value.size();
   if (after > max_bytes_) {
-    throw Error(fmt::format("the store is full; accepted: up to {} MiB until it is started anew",
-                            max_bytes_ >> 20U));
+    throw_error("the store is full; accepted: up to {} MiB until it is started anew",
+                max_bytes_ >> 20U);
   }
   if (entry == values_.end()) {
     values_.emplace(key, value);
@@ -57,7 +58,7 @@ std::int64_t KeyValues::add(std::string_view key, std::int64_t number) {
   const std::string* const there = find(key);
   std::int64_t sum = there == nullptr ? 0 : parse_whole(*there, Limits::min(), Limits::max());
   if (__builtin_add_overflow(sum, number, &sum)) {
-    throw Error(fmt::format("{} added to {}; accepted: a sum of 63 bits", number, *there));
+    throw_error("{} added to {}; accepted: a sum of 63 bits", number, *there);
   }
   set(key, fmt::to_string(sum));
   return sum;

@@ -13,6 +13,8 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/throw_error.hpp"
+
 namespace rubato::rendezvous_detail {
 
 namespace {
@@ -88,8 +90,8 @@ std::string bytes_of(const Message& message) {
     body += field;
   }
   if (body.size() > kMaxMessageBytes) {
-    throw Error(fmt::format("a message of {} bytes to a rendezvous; accepted: up to {}",
-                            body.size(), kMaxMessageBytes));
+    throw_error("a message of {} bytes to a rendezvous; accepted: up to {}", body.size(),
+                kMaxMessageBytes);
   }
   std::string bytes;
   append_number(bytes, body.size());

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato::rendezvous_detail {
 
@@ -86,8 +86,7 @@ class WakeUp {
  public:
   WakeUp() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (descriptor_ >= 0) return;
-    throw Error(
-        fmt::format("cannot serve a rendezvous: {}", std::generic_category().message(errno)));
+    throw_error("cannot serve a rendezvous: {}", std::generic_category().message(errno));
   }
   ~WakeUp() { close(descriptor_); }
   WakeUp(const WakeUp&) = delete;

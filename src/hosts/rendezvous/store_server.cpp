@@ -11,6 +11,7 @@
 #include <rubato/hosts/rendezvous_server.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato::rendezvous_detail {
 
@@ -28,7 +29,7 @@ Socket listener_of(const StoreServer::Options& options) {
     const std::string place = options.address.empty()
                                   ? fmt::format("port {}", options.port)
                                   : fmt::format("{}:{}", options.address, options.port);
-    throw Error(fmt::format("cannot serve the rendezvous at {}: {}", place, error.what()));
+    throw_error("cannot serve the rendezvous at {}: {}", place, error.what());
   }
 }
 
@@ -155,8 +156,7 @@ class RendezvousServer::Implementation : public StoreServer {
 
 RendezvousServer::RendezvousServer(int port, const RendezvousOptions& options) {
   if (port < 0 || port > kMaxPort) {
-    throw Error(
-        fmt::format("the port {}; accepted: 1 to {}, or 0 for any that is free", port, kMaxPort));
+    throw_error("the port {}; accepted: 1 to {}, or 0 for any that is free", port, kMaxPort);
   }
   implementation_ = std::make_unique<Implementation>(
       StoreServer::Options{.address = options.address, .port = port, .token = options.token});

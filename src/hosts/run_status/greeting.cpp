@@ -11,9 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/text/json.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/machine/machine_facts.hpp"
 #include "base/state/sha256.hpp"
 
@@ -79,15 +78,13 @@ std::string greeting_text(const Greeting& greeting) {
   if (greeting.brings) object["brings"] = *greeting.brings;
   std::string text = json_text(object);
   if (text.size() <= kMaxGreetingBytes) return text;
-  throw Error(
-      fmt::format("the texts that have to be equal on all hosts take {} bytes; accepted: up to {}",
-                  text.size(), kMaxGreetingBytes));
+  throw_error("the texts that have to be equal on all hosts take {} bytes; accepted: up to {}",
+              text.size(), kMaxGreetingBytes);
 }
 
 Greeting parse_greeting(std::string_view text, int rank) {
   const auto refuse = [rank](std::string_view why) {
-    throw Error(
-        fmt::format("host {} {}; accepted: the same version of rubato on all hosts", rank, why));
+    throw_error("host {} {}; accepted: the same version of rubato on all hosts", rank, why);
   };
   if (text.size() > kMaxGreetingBytes) refuse("sends too long a greeting");
   Greeting greeting;
@@ -112,8 +109,7 @@ Greeting parse_greeting(std::string_view text, int rank) {
                        kProtocol));
   }
   if (!(greeting.weight > 0) || !std::isfinite(greeting.weight)) {
-    throw Error(fmt::format("host {} has the weight {}; accepted: a number above 0", rank,
-                            greeting.weight));
+    throw_error("host {} has the weight {}; accepted: a number above 0", rank, greeting.weight);
   }
   return greeting;
 }
@@ -137,10 +133,8 @@ std::string proof_of(std::string_view token, int rank, std::span<const std::stri
 
 void require_same_count(const Greeting& own, const Greeting& other, int rank) {
   if (other.count == own.count) return;
-  throw Error(
-      fmt::format("host {} is one of {} hosts, this host of {}; accepted: the same on all "
-                  "hosts",
-                  rank, other.count, own.count));
+  throw_error("host {} is one of {} hosts, this host of {}; accepted: the same on all hosts", rank,
+              other.count, own.count);
 }
 
 void require_compatible(std::span<const Greeting> greetings, int rank) {
@@ -150,8 +144,7 @@ void require_compatible(std::span<const Greeting> greetings, int rank) {
     const Greeting& other = greetings[host];
     const std::string difference = difference_between(own.equal, other.equal);
     if (!difference.empty()) {
-      throw Error(
-          fmt::format("{} has {}; accepted: the same on all hosts", names[host], difference));
+      throw_error("{} has {}; accepted: the same on all hosts", names[host], difference);
     }
   }
   // All hosts check alike, so that none waits for another.
@@ -159,10 +152,10 @@ void require_compatible(std::span<const Greeting> greetings, int rank) {
       greetings, [&](const Greeting& other) { return other.machine_id == own.machine_id; });
   for (std::size_t host = 0; host < greetings.size() && !one_machine; ++host) {
     if (!is_loopback(greetings[host].interface)) continue;
-    throw Error(fmt::format(
+    throw_error(
         "{} can be reached at {} only, which no other machine reaches; accepted: the address or "
         "the network interface at which the others reach it",
-        names[host], greetings[host].interface));
+        names[host], greetings[host].interface);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/hosts/c10d_hosts.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "greeting.hpp"
 #include "hosts/rendezvous/store_client.hpp"
 #include "liveness.hpp"
@@ -171,7 +172,7 @@ class Reader {
                                            .token = meeting.token,
                                            .timeout = kPatience});
     } catch (const Refused& refused) {
-      throw Error(fmt::format("cannot reach the {}: {}", name_, refused.what()));
+      throw_error("cannot reach the {}: {}", name_, refused.what());
     } catch (const Error& error) {
       throw HostLost(
           fmt::format("cannot reach the {}: {}; accepted: HOST:PORT/NAME at a `rubato rendezvous`",

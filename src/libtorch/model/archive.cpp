@@ -17,6 +17,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/model.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "loop/data/tensors/zip_archive.hpp"
 #include "script.hpp"
 
@@ -75,7 +76,7 @@ void require_memory(const torch::jit::Module& module) {
     if (named.value.isModule()) continue;
     named.value.visit([&named](const c10::IValue& value) {
       if (value.isTensor() && !has_memory(value.toTensor())) {
-        throw Error(fmt::format("'{}' has no values, as on the meta device", named.name));
+        throw_error("'{}' has no values, as on the meta device", named.name);
       }
       return false;
     });
@@ -108,7 +109,7 @@ torch::jit::Module read_script(std::string_view bytes, const std::string& source
     give_memory_of_their_own(module);
     return module;
   } catch (const std::exception& error) {
-    throw Error(fmt::format("{}: {}\naccepted: {}", unreadable, first_line(error), kAccepted));
+    throw_error("{}: {}\naccepted: {}", unreadable, first_line(error), kAccepted);
   }
 }
 

@@ -21,6 +21,7 @@
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/module.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "networks.hpp"
 
 namespace rubato {
@@ -189,8 +190,7 @@ void require_taken(const ModelEntry& model, const DataShape& data) {
           ? "tells classes apart, the data have real targets"
           : fmt::format("takes {}, the data has {} x {} x {} in {} classes", model.images,
                         data.channels, data.height, data.width, data.outputs);
-  throw Error(
-      fmt::format("model {} {}; accepted for these: {}", model.name, why, fmt::join(others, ", ")));
+  throw_error("model {} {}; accepted for these: {}", model.name, why, fmt::join(others, ", "));
 }
 
 }  // namespace

@@ -8,18 +8,19 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/instancenorm.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/module.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
 const at::Tensor& only_tensor(const Tensors& tensors, const char* what) {
   if (tensors.size() != 1) {
-    throw Error(
-        fmt::format("{} {}, where one tensor is taken; accepted: one, or a model or a loss that "
-                    "takes all of them",
-                    tensors.size(), what));
+    throw_error(
+        "{} {}, where one tensor is taken; accepted: one, or a model or a loss that takes all of "
+        "them",
+        tensors.size(), what);
   }
   return tensors.front();
 }
@@ -27,15 +28,14 @@ const at::Tensor& only_tensor(const Tensors& tensors, const char* what) {
 std::optional<double> LossValue::weight_number() const {
   if (!weight.defined()) return std::nullopt;
   if (weight.numel() != 1) {
-    throw Error(
-        fmt::format("the loss returns two tensors, the second of shape [{}]; accepted: one number, "
-                    "the mean over the samples, or two, a sum and its weight",
-                    fmt::join(weight.sizes(), ", ")));
+    throw_error(
+        "the loss returns two tensors, the second of shape [{}]; accepted: one number, the mean "
+        "over the samples, or two, a sum and its weight",
+        fmt::join(weight.sizes(), ", "));
   }
   const auto number = weight.item<double>();
   if (number >= 0 && std::isfinite(number)) return number;
-  throw Error(
-      fmt::format("the loss has a weight of {}; accepted: a finite one of at least 0", number));
+  throw_error("the loss has a weight of {}; accepted: a finite one of at least 0", number);
 }
 
 namespace {
@@ -79,9 +79,8 @@ std::vector<BufferRule> buffer_rules_of(const nn::Module& module) {
 }
 
 void detail::reject_inputs(std::size_t count) {
-  throw Error(
-      fmt::format("the data give {} input tensor{}, which the model's forward() does not take",
-                  count, count == 1 ? "" : "s"));
+  throw_error("the data give {} input tensor{}, which the model's forward() does not take", count,
+              count == 1 ? "" : "s");
 }
 
 }  // namespace rubato

@@ -4,9 +4,8 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -15,12 +14,12 @@ namespace {
 // Makes `tensors` views of the shared ones.
 void redirect(const std::vector<NamedTensor>& tensors, const std::vector<at::Tensor>& views) {
   if (tensors.size() != views.size()) {
-    throw Error(fmt::format("the model factory made one instance with {} tensors and one with {}",
-                            views.size(), tensors.size()));
+    throw_error("the model factory made one instance with {} tensors and one with {}", views.size(),
+                tensors.size());
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].tensor.sizes() != views[i].sizes()) {
-      throw Error(fmt::format("the model factory made '{}' in two shapes", tensors[i].name));
+      throw_error("the model factory made '{}' in two shapes", tensors[i].name);
     }
     tensors[i].tensor.set_data(views[i]);
   }
@@ -65,10 +64,10 @@ void Replica::check_gradients(std::span<const at::Tensor> gradients) const {
   for (std::size_t i = 0; i < tensors_.trained.size(); ++i) {
     const at::Tensor& gradient = tensors_.trained[i].tensor.grad();
     if (gradient.defined() && place_of(gradient) == place_of(gradients[i])) continue;
-    throw Error(
-        fmt::format("the gradient of parameter '{}' has been replaced; accepted: a model and a "
-                    "loss that leave gradients to training (no backward() with create_graph)",
-                    tensors_.trained[i].name));
+    throw_error(
+        "the gradient of parameter '{}' has been replaced; accepted: a model and a loss that leave "
+        "gradients to training (no backward() with create_graph)",
+        tensors_.trained[i].name);
   }
 }
 
@@ -78,20 +77,20 @@ void Replica::check_written() const {
   for (const auto* shared_by_all : {&tensors_.trained, &tensors_.frozen}) {
     for (const NamedTensor& named : *shared_by_all) {
       if (named.tensor._version() == written_[i++]) continue;
-      throw Error(
-          fmt::format("forward() writes to parameter '{}', which all minibatches of a step share; "
-                      "accepted: a model that writes to buffers alone (no max_norm)",
-                      named.name));
+      throw_error(
+          "forward() writes to parameter '{}', which all minibatches of a step share; accepted: a "
+          "model that writes to buffers alone (no max_norm)",
+          named.name);
     }
   }
   i = 0;
   for (const auto* own : {&tensors_.buffers, &tensors_.counters}) {
     for (const NamedTensor& named : *own) {
       if (place_of(named.tensor) == places_[i++]) continue;
-      throw Error(
-          fmt::format("forward() gives buffer '{}' other memory; accepted: buffers that keep their "
-                      "shape and are written to in place",
-                      named.name));
+      throw_error(
+          "forward() gives buffer '{}' other memory; accepted: buffers that keep their shape and "
+          "are written to in place",
+          named.name);
     }
   }
 }

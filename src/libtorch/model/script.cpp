@@ -18,6 +18,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/model.hpp>
 
+#include "base/core/throw_error.hpp"
+
 namespace rubato {
 
 // The given tensor has a version counter of its own, as other threads may use other tensors of the
@@ -88,10 +90,10 @@ Tensors tensors_in(const c10::IValue& output) {
     }
     if (tensors.size() == dict.size()) return tensors;
   }
-  throw Error(
-      fmt::format("forward() of the TorchScript module returned {}; accepted: a tensor, or a "
-                  "tuple, list or dictionary of tensors",
-                  output.tagKind()));
+  throw_error(
+      "forward() of the TorchScript module returned {}; accepted: a tensor, or a tuple, list or "
+      "dictionary of tensors",
+      output.tagKind());
 }
 
 }  // namespace
@@ -115,10 +117,10 @@ class ScriptCall::Lent {
     for (const SetTensor& one : set_) {
       const at::Tensor value = one.owner->getSlot(one.slot).toTensor();
       if (value.sizes() != one.tensor.sizes()) {
-        throw Error(fmt::format(
-            "forward() of the TorchScript module has made '{}' of shape [{}], which "
-            "was [{}]; accepted: buffers that keep their shape",
-            one.name, fmt::join(value.sizes(), ", "), fmt::join(one.tensor.sizes(), ", ")));
+        throw_error(
+            "forward() of the TorchScript module has made '{}' of shape [{}], which was [{}]; "
+            "accepted: buffers that keep their shape",
+            one.name, fmt::join(value.sizes(), ", "), fmt::join(one.tensor.sizes(), ", "));
       }
       at::Tensor kept = one.tensor;
       kept.copy_(value);
@@ -143,10 +145,10 @@ ScriptCall::ScriptCall(const torch::jit::Module& module) : module_(module) {
           (named.name.empty() ? "" : named.name + ".") + type->getAttributeName(slot);
       const c10::IValue value = named.value._ivalue()->getSlot(slot);
       if (!type->getAttribute(slot)->isSubtypeOf(c10::TensorType::get()) || !value.isTensor()) {
-        throw Error(fmt::format(
+        throw_error(
             "forward() of the TorchScript module sets '{}', of type {}, which no state would have; "
             "accepted: tensors alone (register_buffer())",
-            name, type->getAttribute(slot)->repr_str()));
+            name, type->getAttribute(slot)->repr_str());
       }
       set_.push_back(
           {.owner = named.value._ivalue(), .slot = slot, .name = name, .tensor = value.toTensor()});
@@ -218,10 +220,10 @@ void require_memory_of_their_own(const torch::jit::Module& module) {
         seen.try_emplace(named.tensor.storage().unsafeGetStorageImpl(), named);
     const NamedTensor& other = place->second;
     if (is_new || other.tensor.is_same(named.tensor)) continue;
-    throw Error(
-        fmt::format("'{}' and '{}' of the TorchScript module lie in one memory; accepted: tensors "
-                    "of their own (clone())",
-                    other.name, named.name));
+    throw_error(
+        "'{}' and '{}' of the TorchScript module lie in one memory; accepted: tensors of their own "
+        "(clone())",
+        other.name, named.name);
   }
 }
 
@@ -229,10 +231,10 @@ void require_memory_of_their_own(const torch::jit::Module& module) {
 void refuse_max_norm(const torch::jit::Module& module, const std::string& name) {
   const auto type = module.type();
   if (!type->hasConstant("max_norm") || type->getConstant("max_norm").isNone()) return;
-  throw Error(fmt::format(
+  throw_error(
       "'{}' of the TorchScript module has a max_norm, which TorchScript leaves out; accepted: an "
       "embedding without it",
-      name));
+      name);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -116,7 +117,7 @@ class Places {
   [[nodiscard]] Place at(const std::string& name) const {
     const auto found = places_.find(name);
     if (found != places_.end()) return found->second;
-    throw Error(fmt::format("a buffer rule names '{}', which is not a buffer of the model", name));
+    throw_error("a buffer rule names '{}', which is not a buffer of the model", name);
   }
 
  private:
@@ -129,7 +130,7 @@ BufferTreatment treatment_of(const BufferRule& rule, const Place& place, const P
   const at::ScalarType type =
       (floating ? sorted.buffers : sorted.counters)[place.index].tensor.scalar_type();
   const auto refuse = [&](std::string_view why) {
-    throw Error(fmt::format("the rule of buffer '{}': {}", rule.buffer, why));
+    throw_error("the rule of buffer '{}': {}", rule.buffer, why);
   };
   const bool average = rule.combination == BufferCombination::average;
   if (!floating && (average || rule.combination == BufferCombination::mean)) {
@@ -201,7 +202,7 @@ std::string layout_of(const at::Tensor& tensor) {
 void require_dense(std::string_view kind, const NamedTensor& named) {
   const at::Tensor& tensor = named.tensor;
   const auto refuse = [&](std::string_view what, std::string_view accepted) {
-    throw Error(fmt::format("{} '{}' is {}; accepted: {}", kind, named.name, what, accepted));
+    throw_error("{} '{}' is {}; accepted: {}", kind, named.name, what, accepted);
   };
   if (!tensor.defined()) refuse("undefined", "a tensor");
   if (!tensor.device().is_cpu()) refuse("on " + tensor.device().str(), "cpu");
@@ -210,9 +211,8 @@ void require_dense(std::string_view kind, const NamedTensor& named) {
 
 void require_type(std::string_view kind, const NamedTensor& named, at::ScalarType type) {
   if (named.tensor.scalar_type() == type) return;
-  throw Error(fmt::format("{} '{}' is {}, but the first parameter is {}; all must be of one type",
-                          kind, named.name, c10::toString(named.tensor.scalar_type()),
-                          c10::toString(type)));
+  throw_error("{} '{}' is {}, but the first parameter is {}; all must be of one type", kind,
+              named.name, c10::toString(named.tensor.scalar_type()), c10::toString(type));
 }
 
 // Returns the element type that the trained parameters and the floating-point buffers share.
@@ -222,18 +222,18 @@ at::ScalarType type_of(const SortedTensors& sorted) {
   }
   const at::ScalarType type = sorted.trained.front().tensor.scalar_type();
   if (type != at::kFloat && type != at::kDouble) {
-    throw Error(fmt::format(
+    throw_error(
         "parameter '{}' is {}, which is not trained; accepted: Float, Double (module.float(); "
         "--precision says what it is computed in)",
-        sorted.trained.front().name, c10::toString(type)));
+        sorted.trained.front().name, c10::toString(type));
   }
   for (const NamedTensor& named : sorted.trained) require_type("parameter", named, type);
   for (const NamedTensor& named : sorted.buffers) require_type("buffer", named, type);
   const bool empty = std::ranges::all_of(
       sorted.trained, [](const NamedTensor& named) { return named.tensor.numel() == 0; });
   if (empty) {
-    throw Error(fmt::format("parameter '{}' has no element; accepted: a model with some to train",
-                            sorted.trained.front().name));
+    throw_error("parameter '{}' has no element; accepted: a model with some to train",
+                sorted.trained.front().name);
   }
   return type;
 }

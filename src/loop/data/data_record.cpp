@@ -2,13 +2,13 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/json.hpp"
+#include "base/core/throw_error.hpp"
 #include "data_files.hpp"
 
 namespace rubato {
@@ -164,8 +164,7 @@ std::string to_json(const DataRecord& record) {
 
 DataRecord parse_data_record(std::string_view json, const std::string& source) {
   const auto fail = [&](const char* why) {
-    throw Error(fmt::format("{}: is not a record of data: {}; accepted: one that a run wrote",
-                            source, why));
+    throw_error("{}: is not a record of data: {}; accepted: one that a run wrote", source, why);
   };
   try {
     return record_in(Json::parse(json));

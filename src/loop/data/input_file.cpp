@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <rubato/base/error.hpp>
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -41,7 +41,7 @@ class Descriptor {
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path,
                                                    std::string_view accepted) {
   const auto fail = [&](const std::string& why) {
-    throw Error(fmt::format("{}: {}; accepted: {}", path.string(), why, accepted));
+    throw_error("{}: {}; accepted: {}", path.string(), why, accepted);
   };
   // Opening a pipe would wait for a writer.
   std::error_code error;
@@ -96,14 +96,14 @@ GzipFile::GzipFile(const std::filesystem::path& path, std::string accepted)
   // A folder can be opened for reading; only the first read would fail, with a worse message.
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(fmt::format("{}: is a folder; accepted: {}", path.string(), accepted_));
+    throw_error("{}: is a folder; accepted: {}", path.string(), accepted_);
   }
   errno = 0;  // zlib does not set it if memory is short
   file_.reset(gzopen(path.c_str(), "rb"));
   if (!file_) {
     const int error_number = errno == 0 ? ENOMEM : errno;
-    throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path.string(),
-                            system_message(error_number), accepted_));
+    throw_error("{}: cannot be read: {}; accepted: {}", path.string(), system_message(error_number),
+                accepted_);
   }
   // Larger buffers than a quarter MiB gain nothing; zlib's default of 8 KiB is slower.
   static_cast<void>(gzbuffer(file_.get(), 1U << 18U));
@@ -135,15 +135,15 @@ void GzipFile::fail() const {
   int code = Z_OK;
   std::string_view reason = gzerror(file_.get(), &code);
   if (code == Z_ERRNO) {
-    throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path_.string(),
-                            system_message(error_number), accepted_));
+    throw_error("{}: cannot be read: {}; accepted: {}", path_.string(),
+                system_message(error_number), accepted_);
   }
   // Most reasons of zlib begin with the name of the file.
   if (const std::string name = path_.string() + ": "; reason.starts_with(name)) {
     reason.remove_prefix(name.size());
   }
-  throw Error(fmt::format("{}: the gzip stream is {}: {}; accepted: {}, undamaged", path_.string(),
-                          code == Z_BUF_ERROR ? "truncated" : "damaged", reason, accepted_));
+  throw_error("{}: the gzip stream is {}: {}; accepted: {}, undamaged", path_.string(),
+              code == Z_BUF_ERROR ? "truncated" : "damaged", reason, accepted_);
 }
 
 }  // namespace rubato::detail

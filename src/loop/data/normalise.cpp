@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/loop/images.hpp>
 
 #include "base/core/check.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/data/tables/table_encoding.hpp"
 #include "sample_set.hpp"
 
@@ -131,10 +131,9 @@ std::vector<FeatureStatistics> feature_statistics(const DataSets& data) {
   std::vector<FeatureStatistics> statistics(size);
   for (std::size_t f = 0; f < size; ++f) {
     if (counts[f] == 0) {
-      throw Error(
-          fmt::format("{} has no value in any of the samples that are trained on; accepted: data "
-                      "without it",
-                      name_of_feature(data, f)));
+      throw_error(
+          "{} has no value in any of the samples that are trained on; accepted: data without it",
+          name_of_feature(data, f));
     }
     const double mean = sums[f] / counts[f];
     statistics[f].missing = mean;
@@ -154,10 +153,10 @@ void normalise(DataSets& data) {
   if (data.inputs == InputKind::pixels) data.channels = channel_statistics(data.train);
   if (!data.standardised && !data.means_for_missing) return;
   if (data.inputs != InputKind::reals || data.train.inputs.shape().size() != 1) {
-    throw Error(
-        fmt::format("standardise: samples of shape [{}] have no features to standardise; accepted: "
-                    "real numbers in one dimension",
-                    fmt::join(data.train.inputs.shape(), ", ")));
+    throw_error(
+        "standardise: samples of shape [{}] have no features to standardise; accepted: real "
+        "numbers in one dimension",
+        fmt::join(data.train.inputs.shape(), ", "));
   }
   data.features = feature_statistics(data);
 }

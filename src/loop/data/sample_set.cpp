@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/steps/random.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato {
@@ -226,9 +226,8 @@ void require_finite(const SampleRows& rows, std::string_view name) {
     const auto odd =
         std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
     if (odd == values.end()) continue;
-    throw Error(fmt::format("{} has {} at [{}]; accepted: finite numbers that float32 holds", name,
-                            *odd,
-                            fmt::join(index_of(rows.shape(), i, odd - values.begin()), ", ")));
+    throw_error("{} has {} at [{}]; accepted: finite numbers that float32 holds", name, *odd,
+                fmt::join(index_of(rows.shape(), i, odd - values.begin()), ", "));
   }
 }
 
@@ -243,8 +242,8 @@ std::int64_t count_classes(const SampleSet& samples, std::string_view name, std:
       constexpr std::int64_t kNoClass = -100;
       if (target == kNoClass) continue;
       if (target < 0 || target >= most) {
-        throw Error(fmt::format("{}: sample {} is of class {}; accepted: 0 to {}", name, i + 1,
-                                target, most - 1));
+        throw_error("{}: sample {} is of class {}; accepted: 0 to {}", name, i + 1, target,
+                    most - 1);
       }
       classes = std::max(classes, target + 1);
     }
@@ -288,15 +287,14 @@ void hold_out(DataSets& data, double share, std::uint64_t seed) {
   const std::int64_t samples = data.train.size();
   const auto held = static_cast<std::int64_t>(std::llround(share * static_cast<double>(samples)));
   if (samples > kMaxDatasetSize) {
-    throw Error(fmt::format("of {} samples none can be held out; accepted: up to {}", samples,
-                            kMaxDatasetSize));
+    throw_error("of {} samples none can be held out; accepted: up to {}", samples, kMaxDatasetSize);
   }
   if (held < 1 || held >= samples) {
-    throw Error(fmt::format(
-        "{} of {} samples leaves none to {}; accepted: {}", share, samples,
-        held < 1 ? "test on" : "train on",
-        samples < 2 ? std::string("at least 2 samples")
-                    : fmt::format("a share of at least 1 sample and at most {}", samples - 1)));
+    throw_error("{} of {} samples leaves none to {}; accepted: {}", share, samples,
+                held < 1 ? "test on" : "train on",
+                samples < 2
+                    ? std::string("at least 2 samples")
+                    : fmt::format("a share of at least 1 sample and at most {}", samples - 1));
   }
   RUBATO_CHECK(data.train.chosen == nullptr, "samples are held out once");
   std::vector<std::int64_t> order = random_permutation(samples, seed);

@@ -8,6 +8,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/loop/eigen.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato {
@@ -37,10 +38,10 @@ std::int64_t length_of(const Vector& values) {
 std::int64_t length_of_rows(std::int64_t values, std::int64_t samples) {
   if (samples == 0) throw Error("data: no sample; accepted: at least one");
   if (values == 0 || values % samples != 0) {
-    throw Error(
-        fmt::format("data: {} input values for {} samples; accepted: rows of equal length, "
-                    "{}, {}, {}, ... values",
-                    values, samples, samples, 2 * samples, 3 * samples));
+    throw_error(
+        "data: {} input values for {} samples; accepted: rows of equal length, {}, {}, {}, ... "
+        "values",
+        values, samples, samples, 2 * samples, 3 * samples);
   }
   return values / samples;
 }
@@ -73,16 +74,14 @@ template <class T>
 DenseDataset<T> DenseDataset<T>::classified(std::vector<T> inputs,
                                             std::vector<std::int64_t> classes,
                                             std::int64_t class_count) {
-  if (class_count < 1) {
-    throw Error(fmt::format("data: {} classes; accepted: at least 1", class_count));
-  }
+  if (class_count < 1) throw_error("data: {} classes; accepted: at least 1", class_count);
   const std::int64_t features = length_of_rows(length_of(inputs), length_of(classes));
   const auto wrong = std::find_if(classes.begin(), classes.end(), [&](std::int64_t value) {
     return value < 0 || value >= class_count;
   });
   if (wrong != classes.end()) {
-    throw Error(fmt::format("data: sample {} is of class {}; accepted: 0 to {}",
-                            wrong - classes.begin() + 1, *wrong, class_count - 1));
+    throw_error("data: sample {} is of class {}; accepted: 0 to {}", wrong - classes.begin() + 1,
+                *wrong, class_count - 1);
   }
   auto content = std::make_shared<Content>();
   content->samples = length_of(classes);
@@ -97,10 +96,10 @@ template <class T>
 DenseDataset<T> DenseDataset<T>::with_targets(std::vector<T> inputs, std::vector<T> targets,
                                               std::int64_t outputs) {
   if (outputs < 1 || length_of(targets) % outputs != 0) {
-    throw Error(
-        fmt::format("data: {} targets, {} for each sample; accepted: at least 1 for each, "
-                    "and a multiple of that in all",
-                    targets.size(), outputs));
+    throw_error(
+        "data: {} targets, {} for each sample; accepted: at least 1 for each, and a multiple of "
+        "that in all",
+        targets.size(), outputs);
   }
   const std::int64_t samples = length_of(targets) / outputs;
   const std::int64_t features = length_of_rows(length_of(inputs), samples);

@@ -8,6 +8,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/eigen.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "dense_parameters.hpp"
 #include "dense_pass.hpp"
 
@@ -179,8 +180,8 @@ std::unique_ptr<ObjectiveOf<T>> make_network(DenseDataset<T> train,
     const DenseDataset<T>& test = *options.test;
     if (test.features() != train.features() || test.outputs() != train.outputs() ||
         test.is_classified() != train.is_classified()) {
-      throw Error(fmt::format("test data: {}; accepted: {}, as in the training data",
-                              words_for(test), words_for(train)));
+      throw_error("test data: {}; accepted: {}, as in the training data", words_for(test),
+                  words_for(train));
     }
   }
   return std::make_unique<DenseNetwork<T>>(std::move(train), std::move(options));
@@ -188,10 +189,8 @@ std::unique_ptr<ObjectiveOf<T>> make_network(DenseDataset<T> train,
 
 void require_no_hidden(std::string_view name, const std::vector<std::int64_t>& hidden) {
   if (hidden.empty()) return;
-  throw Error(
-      fmt::format("{} with hidden layers of {}; accepted: none; multi_layer_perceptron() takes "
-                  "them",
-                  name, fmt::join(hidden, ", ")));
+  throw_error("{} with hidden layers of {}; accepted: none; multi_layer_perceptron() takes them",
+              name, fmt::join(hidden, ", "));
 }
 
 }  // namespace
@@ -229,9 +228,7 @@ std::unique_ptr<ObjectiveOf<T>> multi_layer_perceptron(DenseDataset<T> train,
         "softmax_regression() and least_squares() have none");
   }
   for (const std::int64_t width : options.hidden) {
-    if (width < 1) {
-      throw Error(fmt::format("a hidden layer of width {}; accepted: at least 1", width));
-    }
+    if (width < 1) throw_error("a hidden layer of width {}; accepted: at least 1", width);
   }
   return make_network(std::move(train), std::move(options));
 }

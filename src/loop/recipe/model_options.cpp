@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/steps/random.hpp>
 
 #include "base/core/text/options_row.hpp"
+#include "base/core/throw_error.hpp"
 #include "models.hpp"
 
 namespace rubato {
@@ -96,13 +96,12 @@ constexpr RealRange kCondition{1, kLargestReal, true, true, "a number of at leas
 
 void require_whole(std::string_view name, std::int64_t value, std::int64_t max) {
   if (value >= 1 && value <= max) return;
-  throw Error(fmt::format("quadratic: {} {}; accepted: 1 to {}", name, value, max));
+  throw_error("quadratic: {} {}; accepted: 1 to {}", name, value, max);
 }
 
 void require_real(std::string_view name, double value, const RealRange& range) {
   if (range.holds(value)) return;
-  throw Error(
-      fmt::format("quadratic: {} {}; accepted: {}", name, value, range.accepted_for(value)));
+  throw_error("quadratic: {} {}; accepted: {}", name, value, range.accepted_for(value));
 }
 
 }  // namespace
@@ -114,8 +113,7 @@ void require_valid(const QuadraticOptions& options) {
   if (!options.condition) return;
   require_real("condition", *options.condition, kCondition);
   if (options.dim == 1 && *options.condition != 1) {
-    throw Error(fmt::format("quadratic: condition {} in one dimension; accepted there: 1",
-                            *options.condition));
+    throw_error("quadratic: condition {} in one dimension; accepted there: 1", *options.condition);
   }
 }
 
@@ -282,8 +280,7 @@ constexpr std::array<ModelEntry, 8> kModels{
 template <class Options>
 Options parse_as(std::string_view name, std::string_view text) {
   if (const Spec spec(text); spec.name() != name) {
-    throw Error(
-        fmt::format("'{}' is not {}; accepted: {}, with its arguments", spec.name(), name, name));
+    throw_error("'{}' is not {}; accepted: {}, with its arguments", spec.name(), name, name);
   }
   return std::get<Options>(parse_model(text).options);
 }

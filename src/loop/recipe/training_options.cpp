@@ -13,6 +13,7 @@
 
 #include "base/core/text/options_row.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -78,8 +79,8 @@ std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view tex
                                 .unit = value};
     }
   }
-  throw Error(fmt::format(
-      "'{}' is not an interval; accepted: such as 100steps, 1epoch, 60seconds, or never", text));
+  throw_error("'{}' is not an interval; accepted: such as 100steps, 1epoch, 60seconds, or never",
+              text);
 }
 
 namespace {

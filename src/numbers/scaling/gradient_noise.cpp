@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
-#include <rubato/base/error.hpp>
 #include <rubato/numbers/adascale_estimator.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -53,12 +51,11 @@ bool all_finite(std::span<const GradientNorms> groups) {
 AdaScaleEstimator::AdaScaleEstimator(const AdaScaleOptions& options, std::size_t groups)
     : options_(options), averages_(groups) {
   if (options.smoothing && !(*options.smoothing >= 0 && *options.smoothing < 1)) {
-    throw Error(fmt::format("AdaScale's smoothing {}: accepted are values from 0 to below 1",
-                            *options.smoothing));
+    throw_error("AdaScale's smoothing {}: accepted are values from 0 to below 1",
+                *options.smoothing);
   }
   if (const double least = options.smallest_variance.value_or(0); !(least >= 0)) {
-    throw Error(
-        fmt::format("AdaScale's smallest variance {}: accepted are values of at least 0", least));
+    throw_error("AdaScale's smallest variance {}: accepted are values of at least 0", least);
   }
 }
 

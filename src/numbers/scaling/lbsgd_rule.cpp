@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -18,7 +17,7 @@ constexpr double kLargestLayerFactor = 100;
 
 void require_not_negative(double value, const char* what) {
   if (value >= 0 && std::isfinite(value)) return;
-  throw Error(fmt::format("LBSGD's {} {}: accepted are values of at least 0", what, value));
+  throw_error("LBSGD's {} {}: accepted are values of at least 0", what, value);
 }
 
 double shape(LbsgdWarmup warmup, double x) {

@@ -2,10 +2,9 @@
 #include <limits>
 #include <string_view>
 
-#include <fmt/format.h>
-
-#include <rubato/base/error.hpp>
 #include <rubato/numbers/loss_scaler.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -16,7 +15,7 @@ constexpr double kLargest = std::numeric_limits<float>::max();
 
 void require(bool holds, std::string_view what, double value, std::string_view accepted) {
   if (holds && std::isfinite(value)) return;
-  throw Error(fmt::format("loss scaling: {} {}: accepted are values {}", what, value, accepted));
+  throw_error("loss scaling: {} {}: accepted are values {}", what, value, accepted);
 }
 
 }  // namespace

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
 ReduceOnPlateau::ReduceOnPlateau(const ReduceOnPlateauOptions& options) : options_(options) {
   if (!(options.factor > 0 && options.factor < 1)) {
-    throw Error(
-        fmt::format("factor {} of a plateau: accepted are values between 0 and 1", options.factor));
+    throw_error("factor {} of a plateau: accepted are values between 0 and 1", options.factor);
   }
   if (options.patience < 0 || options.cooldown < 0 || !(options.threshold >= 0) ||
       !(options.floor >= 0)) {

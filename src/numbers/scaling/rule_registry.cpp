@@ -1,13 +1,11 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/numbers/rule.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "lbsgd_rule.hpp"
 #include "rules.hpp"
 
@@ -92,7 +90,7 @@ RuleRegistry::RuleRegistry() {
 
 void RuleRegistry::add(std::string name, Maker maker, std::string help) {
   for (const Row& row : rows_) {
-    if (row.name == name) throw Error(fmt::format("there is a rule '{}' already", name));
+    if (row.name == name) throw_error("there is a rule '{}' already", name);
   }
   rows_.push_back({.name = std::move(name), .help = std::move(help), .make = std::move(maker)});
 }
@@ -120,8 +118,7 @@ std::unique_ptr<Rule> RuleRegistry::read(const Row& row, Spec& arguments) {
     rethrow_of_maker("rule", row.name);
   }
   if (rule == nullptr) {
-    throw Error(fmt::format("nothing makes rule '{}'; accepted: a maker that gives a rule",
-                            arguments.name()));
+    throw_error("nothing makes rule '{}'; accepted: a maker that gives a rule", arguments.name());
   }
   if (!rule->follows_batch_size()) {
     arguments.refuse("ramp",

@@ -3,11 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include <rubato/base/error.hpp>
-
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -67,7 +64,7 @@ void AdaScaleRule::visit_state(NumberVisitor& numbers) {
 
 RampRule::RampRule(std::unique_ptr<Rule> rule, std::int64_t steps)
     : rule_(std::move(rule)), steps_(steps), taken_(steps) {
-  if (steps < 1) throw Error(fmt::format("a ramp of {} steps: at least 1 is needed", steps));
+  if (steps < 1) throw_error("a ramp of {} steps: at least 1 is needed", steps);
 }
 
 Rates RampRule::rates(const RuleInput& input) {

@@ -13,6 +13,7 @@
 
 #include "base/core/portable_math.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "lr_schedules.hpp"
 
 namespace rubato {
@@ -215,7 +216,7 @@ Schedule read_own(const OwnSchedules::Row& row, Spec& spec) {
     rethrow_of_maker("schedule", row.name);
   }
   if (schedule == nullptr) {
-    throw Error(fmt::format("schedule '{}' is made as null; accepted: any but null", row.name));
+    throw_error("schedule '{}' is made as null; accepted: any but null", row.name);
   }
   return delayed(std::move(schedule), spec);
 }
@@ -252,11 +253,10 @@ double position_of(const TrainingProgress& progress, ScheduleUnit unit) {
 
 void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUnit unit) {
   if (unit != ScheduleUnit::whole_epochs || schedule.factor(0) > 0) return;
-  throw Error(fmt::format(
-      "the schedule {} has a rate of 0 for the whole first epoch where whole epochs are "
-      "counted; accepted: the unit epochs, which counts their fractions, or a start "
-      "above 0",
-      name));
+  throw_error(
+      "the schedule {} has a rate of 0 for the whole first epoch where whole epochs are counted; "
+      "accepted: the unit epochs, which counts their fractions, or a start above 0",
+      name);
 }
 
 std::vector<std::string_view> lr_schedule_names() {

@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/loop/reducer.hpp>
 #include <rubato/loop/training_options.hpp>
@@ -13,6 +11,7 @@
 #include <rubato/steps/cluster_model.hpp>
 
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -78,8 +77,7 @@ WatchedMetric watched_metric(const RunConfiguration& run) {
     if (Spec(part).name() != run.watch) continue;
     if (const auto made = run.extensions.metrics.make(part)) return *made;
   }
-  throw Error(
-      fmt::format("--watch {0}: nothing computes it; accepted: with --metric {0}", run.watch));
+  throw_error("--watch {0}: nothing computes it; accepted: with --metric {0}", run.watch);
 }
 
 bool is_elsewhere(const std::string& rule, const Extensions& own) {

@@ -19,6 +19,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "plugin.hpp"
 #include "run_option.hpp"
 #include "toml.hpp"
@@ -54,11 +55,11 @@ void check_type(const RunOption& option, const TomlEntry& entry) {
   const bool string = entry.type == TomlEntry::Type::string;
   if (string && !is_quoted(option)) {
     if (option.kind == OptionKind::whole && !fits_in_toml(entry.value)) return;
-    throw Error(fmt::format("\"{}\" is a string; accepted: {}", entry.value, accepted_by(option)));
+    throw_error("\"{}\" is a string; accepted: {}", entry.value, accepted_by(option));
   }
   const bool number = entry.type == TomlEntry::Type::number;
   if (!string && is_quoted(option) && !(number && option.kind == OptionKind::text_or_number)) {
-    throw Error(fmt::format("{} is not a string; accepted: {}", entry.value, accepted_by(option)));
+    throw_error("{} is not a string; accepted: {}", entry.value, accepted_by(option));
   }
 }
 
@@ -69,7 +70,7 @@ const RunOption& option_of(const TomlEntry& entry,
                                  [&](const RunOption& o) { return o.name == entry.key; });
   if (!known &&
       std::find(arguments_only.begin(), arguments_only.end(), entry.key) != arguments_only.end()) {
-    throw Error(fmt::format("{} is accepted as an argument only", entry.key));
+    throw_error("{} is accepted as an argument only", entry.key);
   }
   return run_option(entry.key);
 }
@@ -93,7 +94,7 @@ void set_option(RunConfiguration& configuration, const TomlEntry& entry,
     check_type(option, entry);
     option.set(configuration, entry.value);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", option.name, error.what()));
+    throw_error("{}: {}", option.name, error.what());
   }
 }
 
@@ -118,7 +119,7 @@ std::string configuration_text(const path& file) {
   if (stream.bad()) throw cannot_read(errno);
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.size() > kMostBytes) {
-    throw Error(fmt::format("{}: is larger than 1 MiB; accepted: a configuration", file.string()));
+    throw_error("{}: is larger than 1 MiB; accepted: a configuration", file.string());
   }
   return text;
 }
@@ -139,7 +140,7 @@ void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
     add_plugins(configuration,
                 map_plugins(line.value, [&](const path& inside) { return folder / inside; }));
   } catch (const Error& error) {
-    throw Error(fmt::format("{}:{}: {}: {}", source.string(), line.line, line.key, error.what()));
+    throw_error("{}:{}: {}: {}", source.string(), line.line, line.key, error.what());
   }
 }
 
@@ -168,7 +169,7 @@ RunConfiguration parse_configuration(std::string_view text, const std::string& s
     try {
       set_option(configuration, entry, arguments_only);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}:{}: {}", source, entry.line, error.what()));
+      throw_error("{}:{}: {}", source, entry.line, error.what());
     }
   }
   return configuration;
@@ -191,7 +192,7 @@ std::string to_toml(const RunConfiguration& configuration) {
     try {
       text += fmt::format("{} = {}\n", option.name, toml_value(option, *value));
     } catch (const Error& error) {
-      throw Error(fmt::format("--{}: {}", option.name, error.what()));
+      throw_error("--{}: {}", option.name, error.what());
     }
   }
   return text;
@@ -216,10 +217,10 @@ void require_resumable(const RunConfiguration& before, const RunConfiguration& n
                                       is.value_or("not set")));
   }
   if (differences.empty()) return;
-  throw Error(fmt::format(
+  throw_error(
       "the run was trained with other options: {}\nmay be changed: {}{}",
       fmt::join(differences, ", "), fmt::join(free, ", "),
-      from == ResumeFrom::checkpoint ? ", and rows of the trace that no step has used" : ""));
+      from == ResumeFrom::checkpoint ? ", and rows of the trace that no step has used" : "");
 }
 
 }  // namespace rubato

@@ -11,6 +11,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "allowed.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "chosen_parts.hpp"
 #include "run_option.hpp"
@@ -32,7 +33,7 @@ void check_ranges(const RunConfiguration& run) {
     try {
       option.set(read, *text);
     } catch (const Error& error) {
-      throw Error(fmt::format("--{}: {}", option.name, error.what()));
+      throw_error("--{}: {}", option.name, error.what());
     }
   }
 }
@@ -40,10 +41,10 @@ void check_ranges(const RunConfiguration& run) {
 void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimizer) {
   if (own_optimizer(run)) {
     const auto refuse = [&](std::string_view option) {
-      throw Error(
-          fmt::format("--{}: it applies to built-in optimizers only, and {} is not one; accepted: "
-                      "an argument of its own, if it has one",
-                      option, run.optimizer));
+      throw_error(
+          "--{}: it applies to built-in optimizers only, and {} is not one; accepted: an argument "
+          "of its own, if it has one",
+          option, run.optimizer);
     };
     if (run.momentum) refuse("momentum");
     if (run.nesterov) refuse("nesterov");
@@ -55,8 +56,8 @@ void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimiz
   }
   require_valid(optimizer);
   if (run.nesterov && !is_sgd) {
-    throw Error(fmt::format("Nesterov momentum applies to sgd only, not to {}",
-                            optimizer_name(optimizer.method)));
+    throw_error("Nesterov momentum applies to sgd only, not to {}",
+                optimizer_name(optimizer.method));
   }
   const bool has_form = method_options<SgdOptions>(optimizer.method).momentum_form ||
                         method_options<LarsOptions>(optimizer.method).momentum_form;
@@ -72,7 +73,7 @@ void check_schedule(const RunConfiguration& run) {
     const auto schedule = make_lr_schedule(run.schedule, watched, run.extensions.schedules);
     require_rate(*schedule, run.schedule, run.schedule_unit);
   } catch (const Error& error) {
-    throw Error(fmt::format("--schedule: {}", error.what()));
+    throw_error("--schedule: {}", error.what());
   }
 }
 
@@ -113,7 +114,7 @@ void check_batch(const RunConfiguration& run) {
     const auto policy = batch_policy_of(run);
     needs_seconds = policy != nullptr && policy->needs_seconds();
   } catch (const Error& error) {
-    throw Error(fmt::format("--batch {}: {}", run.batch, error.what()));
+    throw_error("--batch {}: {}", run.batch, error.what());
   }
   if (!needs_seconds || run.clock == Clock::modelled) return;
   refuse("batch " + run.batch, "the result would depend on the speed of this machine",
@@ -228,7 +229,7 @@ Budget budget_of(const RunConfiguration& run) {
 }
 
 void refuse(std::string_view option, std::string_view why, std::string_view accepted) {
-  throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
+  throw_error("--{}: {}; accepted: {}", option, why, accepted);
 }
 
 void require_consistent(const RunConfiguration& run) {

@@ -14,6 +14,7 @@
 #include "base/core/file.hpp"
 #include "base/core/limits.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/values/model_choice.hpp"
 
@@ -55,13 +56,13 @@ void* opened(const std::filesystem::path& file) {
   const char* const why = dlerror();  // NOLINT(concurrency-mt-unsafe)
   std::string_view reason = why == nullptr ? "unknown error" : why;
   if (reason.starts_with(path + ": ")) reason.remove_prefix(path.size() + 2);
-  throw Error(fmt::format("cannot load {}: {}; accepted: a shared library", file.string(), reason));
+  throw_error("cannot load {}: {}; accepted: a shared library", file.string(), reason);
 }
 
 void require_content(const Plugin& plugin, const std::string& sha256) {
   if (plugin.sha256.empty() || plugin.sha256 == sha256) return;
-  throw Error(fmt::format("{} has the SHA-256 {}, not {}; accepted: the file as it was",
-                          plugin.file.string(), sha256, plugin.sha256));
+  throw_error("{} has the SHA-256 {}, not {}; accepted: the file as it was", plugin.file.string(),
+              sha256, plugin.sha256);
 }
 
 }  // namespace
@@ -74,10 +75,10 @@ std::vector<Plugin> parse_plugins(const std::string& text) {
     Plugin plugin{.file = part.substr(0, hash)};
     if (hash != std::string_view::npos) plugin.sha256 = part.substr(hash + kHash.size());
     if (plugin.file.empty() || (hash != std::string_view::npos && !is_hash(plugin.sha256))) {
-      throw Error(
-          fmt::format("'{}' is not a plug-in; accepted: FILE.so, with or without ,sha256= and 64 "
-                      "hexadecimal digits, several with ':' between them",
-                      part));
+      throw_error(
+          "'{}' is not a plug-in; accepted: FILE.so, with or without ,sha256= and 64 hexadecimal "
+          "digits, several with ':' between them",
+          part);
     }
     plugins.push_back(std::move(plugin));
   }
@@ -111,7 +112,7 @@ void rethrow_of_plugins(const std::string& plugin) {
     throw;
   } catch (const std::exception& error) {
     if (is_out_of_memory(error)) throw;
-    throw Error(fmt::format("{}: {}", who, error.what()));
+    throw_error("{}: {}", who, error.what());
   } catch (...) {
     throw Error(who + " throws something that is not a std::exception");
   }
@@ -134,7 +135,7 @@ void load_plugin(Plugin& plugin, Extensions& extensions) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(plugin.file, ignored)) {
     require_visible("", plugin.file);
-    throw Error(fmt::format("no such file as {}; accepted: a shared library", name));
+    throw_error("no such file as {}; accepted: a shared library", name);
   }
   std::string sha256 = Sha256::hex_of_file(plugin.file);
   // The check comes before any of the plug-in's code runs.
@@ -143,22 +144,22 @@ void load_plugin(Plugin& plugin, Extensions& extensions) {
   auto* const abi = symbol<PluginAbi()>(library, "rubato_plugin_abi");
   auto* const add = symbol<void(Extensions&)>(library, "rubato_plugin");
   if (abi == nullptr || add == nullptr) {
-    throw Error(
-        fmt::format("{} is not a plug-in of rubato; accepted: a library with an entry point, "
-                    "RUBATO_PLUGIN (docs/extending.md)",
-                    name));
+    throw_error(
+        "{} is not a plug-in of rubato; accepted: a library with an entry point, RUBATO_PLUGIN "
+        "(docs/extending.md)",
+        name);
   }
   if (const PluginAbi its = abi(); !is_this(its)) {
-    throw Error(fmt::format("{} was compiled for {}, and this is {}; accepted: one compiled anew",
-                            name, words_of(its), words_of(kThis)));
+    throw_error("{} was compiled for {}, and this is {}; accepted: one compiled anew", name,
+                words_of(its), words_of(kThis));
   }
   Extensions with = extensions;
   try {
     add(with);
   } catch (const std::exception& error) {
-    throw Error(fmt::format("{}: {}", name, error.what()));
+    throw_error("{}: {}", name, error.what());
   } catch (...) {
-    throw Error(fmt::format("{} throws something that is not a std::exception", name));
+    throw_error("{} throws something that is not a std::exception", name);
   }
   extensions = std::move(with);
   plugin.sha256 = std::move(sha256);
@@ -166,8 +167,7 @@ void load_plugin(Plugin& plugin, Extensions& extensions) {
 
 std::string content_of(const Plugin& plugin) {
   if (plugin.sha256.empty()) {
-    throw Error(fmt::format("--plugin: {} is not loaded; accepted: after load_plugins()",
-                            plugin.file.string()));
+    throw_error("--plugin: {} is not loaded; accepted: after load_plugins()", plugin.file.string());
   }
   std::string content = read_file(plugin.file);
   require_content(plugin, Sha256::hex_of(content));

@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
@@ -20,6 +18,8 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/trace.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -36,7 +36,7 @@ Spec spec_of(const std::string& text, std::string_view example) {
   try {
     return Spec(":" + text);
   } catch (const Error&) {
-    throw Error(fmt::format("'{}' is malformed; accepted: such as {}", text, example));
+    throw_error("'{}' is malformed; accepted: such as {}", text, example);
   }
 }
 
@@ -50,7 +50,7 @@ std::vector<Spec> specs_of(const std::string& text, std::string_view example) {
 
 void require(const Spec& spec, std::string_view key, std::string_view example) {
   if (spec.has(key)) return;
-  throw Error(fmt::format("there is no '{}'; accepted: such as {}", key, example));
+  throw_error("there is no '{}'; accepted: such as {}", key, example);
 }
 
 CoreRank core_of(Spec& spec, std::string_view example) {
@@ -101,7 +101,7 @@ TimelineSteps parse_timeline(const std::string& text) {
   if (text.empty() || text == "all") return {};
   const std::size_t to = text.find(kTo);
   if (!text.starts_with(kSteps) || to == std::string::npos) {
-    throw Error(fmt::format("'{}' names no steps; accepted: all, or such as steps=100..120", text));
+    throw_error("'{}' names no steps; accepted: all, or such as steps=100..120", text);
   }
   const std::int64_t first =
       parse_whole(std::string_view(text).substr(kSteps.size(), to - kSteps.size()), 1, kLastStep);

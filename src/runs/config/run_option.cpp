@@ -26,6 +26,7 @@
 
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "chosen_parts.hpp"
 #include "plugin.hpp"
 #include "readings.hpp"
@@ -153,7 +154,7 @@ class OptionTable {
       Member value = parsed<Member>(reading, text, configuration.extensions);
       // Empty text would be lost in a configuration file: a missing option has its default.
       if (!is_set(value) && is_set(RunConfiguration().*member)) {
-        throw Error(fmt::format("is empty; accepted: {}", accepted));
+        throw_error("is empty; accepted: {}", accepted);
       }
       configuration.*member = std::move(value);
     };
@@ -238,7 +239,7 @@ void require_none_idle(const GivenOptions& given, const RunConfiguration& run) {
   for (const RunOption& option : run_options()) {
     if (!given.contains(option.name)) continue;
     const std::string why = why_idle(option, run);
-    if (!why.empty()) throw Error(fmt::format("--{}: {}", option.name, why));
+    if (!why.empty()) throw_error("--{}: {}", option.name, why);
   }
 }
 

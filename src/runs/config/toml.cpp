@@ -40,6 +40,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "run_option.hpp"
 
 namespace rubato {
@@ -54,7 +55,7 @@ constexpr std::string_view kNameLetters =
 
 [[noreturn]] void fail(const std::string& source, std::int64_t line, std::string_view wrong,
                        std::string_view accepted) {
-  throw Error(fmt::format("{}:{}: {}; accepted: {}", source, line, wrong, accepted));
+  throw_error("{}:{}: {}; accepted: {}", source, line, wrong, accepted);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -186,8 +187,7 @@ TomlEntry entry_of(const toml::key& key, const toml::node& node, const std::stri
 
 toml::table table_of(std::string_view text, const std::string& source) {
   if (std::count(text.begin(), text.end(), '.') > kMostDots) {
-    throw Error(
-        fmt::format("{}: there are more than {} dots; accepted: {}", source, kMostDots, kAccepted));
+    throw_error("{}: there are more than {} dots; accepted: {}", source, kMostDots, kAccepted);
   }
   toml::parse_result result = toml::parse(text);
   if (!result) fail(source, text, result.error());

@@ -26,6 +26,7 @@
 #include "base/core/seconds.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/machine/kernels.hpp"
 #include "base/machine/machine_facts.hpp"
 
@@ -190,8 +191,7 @@ std::string probe_text(const TrainingProcess& process) {
 TrainingProcess parse_probe(const std::string& text) try {
   return Json::parse(text).get<TrainingProcess>();
 } catch (const Json::exception& error) {
-  throw Error(
-      fmt::format("rubato does not understand the answer of rubato-train: {}", error.what()));
+  throw_error("rubato does not understand the answer of rubato-train: {}", error.what());
 }
 
 std::string output_of(const std::filesystem::path& program, const std::string& argument) {
@@ -212,7 +212,7 @@ std::string output_of(const std::filesystem::path& program, const std::string& a
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
       WEXITSTATUS(status) != 0) {
-    throw Error(fmt::format("{} cannot run, or fails", program.string()));
+    throw_error("{} cannot run, or fails", program.string());
   }
   return text;
 }

@@ -11,6 +11,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "web_files.hpp"
 
@@ -184,8 +185,8 @@ std::string read_chart_library(const std::filesystem::path& file) {
   try {
     text = read_file(file);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}; the charts need it: apt-get install libjs-d3 (Debian's package)",
-                            error.what()));
+    throw_error("{}; the charts need it: apt-get install libjs-d3 (Debian's package)",
+                error.what());
   }
   // HTML could end or hide the script at these texts, and browsers hash every line end as '\n', so
   // a library with '\r' would not match its hash.
@@ -193,8 +194,7 @@ std::string read_chart_library(const std::filesystem::path& file) {
       text.find('\r') == std::string::npos) {
     return text;
   }
-  throw Error(fmt::format("{}: cannot be embedded in a page; accepted: d3.min.js of libjs-d3",
-                          file.string()));
+  throw_error("{}: cannot be embedded in a page; accepted: d3.min.js of libjs-d3", file.string());
 }
 
 std::string to_html(const Document& document, const std::string& library) {

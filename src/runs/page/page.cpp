@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "experiment_page.hpp"
 #include "html.hpp"
@@ -237,17 +237,17 @@ Document document_of_folders(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     if (is_experiment(folder)) {
       if (folders.size() == 1) return document_of_experiment(read_experiment(folder), folder);
-      throw Error(fmt::format(
+      throw_error(
           "{}: is an experiment among other folders; accepted: one experiment alone, or runs",
-          folder));
+          folder);
     }
     const std::vector<FoundRun> in_it = found_runs(folder);
     if (in_it.empty()) refuse_without_runs(folder);
     found.insert(found.end(), in_it.begin(), in_it.end());
   }
   if (found.size() > kMostRuns) {
-    throw Error(fmt::format("{} runs; accepted: up to {}, or the folder of an experiment",
-                            found.size(), kMostRuns));
+    throw_error("{} runs; accepted: up to {}, or the folder of an experiment", found.size(),
+                kMostRuns);
   }
   std::vector<ThinnedRun> runs;
   runs.reserve(found.size());

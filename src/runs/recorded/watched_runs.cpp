@@ -6,13 +6,12 @@
 #include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
@@ -46,13 +45,11 @@ std::vector<FoundRun> found_runs(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     if (error == std::errc::permission_denied) {
-      throw Error(
-          fmt::format("{}: cannot look for it: {}; accepted: a path whose folders you may enter",
-                      folder.string(), error.message()));
+      throw_error("{}: cannot look for it: {}; accepted: a path whose folders you may enter",
+                  folder.string(), error.message());
     }
-    throw Error(
-        fmt::format("{}: no such folder; accepted: the folder of a run, or one with runs in it",
-                    folder.string()));
+    throw_error("{}: no such folder; accepted: the folder of a run, or one with runs in it",
+                folder.string());
   }
   require_readable_folder(folder);
   if (is_run(folder)) return {{.folder = folder, .name = printable(folder.string())}};
@@ -68,10 +65,10 @@ void refuse_without_runs(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     require_readable_folder(entry.path());
   }
-  throw Error(
-      fmt::format("{}: contains no runs; accepted: the folder of a run, or one with runs in "
-                  "it, such as an experiment",
-                  folder.string()));
+  throw_error(
+      "{}: contains no runs; accepted: the folder of a run, or one with runs in it, such as an "
+      "experiment",
+      folder.string());
 }
 
 namespace {

@@ -6,12 +6,10 @@
 #include <fstream>
 #include <system_error>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -23,8 +21,7 @@ constexpr std::size_t kKnownBy = 256;
 constexpr std::size_t kChunk = 1 << 20;
 
 [[noreturn]] void cannot_read(const std::filesystem::path& file) {
-  throw Error(
-      fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
+  throw_error("{}: cannot read: {}", file.string(), std::generic_category().message(errno));
 }
 
 // Returns fewer than `count` bytes at the end of the file.
@@ -109,8 +106,8 @@ Cells MetricsLine::cells() const {
 }
 
 void MetricsLine::reject(std::string_view why) const {
-  throw Error(fmt::format("{}:{}: {}; accepted: what a run has written (docs/records.md)",
-                          lines_.file().string(), lines_.line(), why));
+  throw_error("{}:{}: {}; accepted: what a run has written (docs/records.md)",
+              lines_.file().string(), lines_.line(), why);
 }
 
 void read_metrics(GrowingLines& lines, const std::function<void()>& begin_anew,
@@ -129,8 +126,8 @@ void require_metrics(const std::filesystem::path& file) {
   // Opening a pipe would wait for somebody who writes to it.
   if (is_there(file)) require_regular_file(file);
   if (std::ifstream(file)) return;
-  throw Error(fmt::format("{}: cannot be read: {}; accepted: the folder of a run", file.string(),
-                          std::generic_category().message(errno)));
+  throw_error("{}: cannot be read: {}; accepted: the folder of a run", file.string(),
+              std::generic_category().message(errno));
 }
 
 }  // namespace rubato

@@ -9,6 +9,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -17,7 +18,7 @@ namespace {
 using Value = nlohmann::json;
 
 [[noreturn]] void reject(const ColumnInfo& column, const Value& value) {
-  throw Error(fmt::format("{} is {}", json_path(column), json_text(value)));
+  throw_error("{} is {}", json_path(column), json_text(value));
 }
 
 double real_in(const ColumnInfo& column, const Value& value) {
@@ -112,7 +113,7 @@ Cells summary_cells(const std::filesystem::path& file) {
   try {
     return cells_of(record_info(summary_schema().name).columns, read_file(file));
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: not a summary of a run ({})", file.string(), error.what()));
+    throw_error("{}: not a summary of a run ({})", file.string(), error.what());
   }
 }
 

@@ -8,10 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "report_schemas.hpp"
 
 namespace rubato {
@@ -42,7 +41,7 @@ template <class Record>
     const Cell& cell = cells.at(i++);
     if (!column.is_writable() || std::holds_alternative<std::monostate>(cell)) continue;
     if (column.write(record, cell)) continue;
-    throw Error(fmt::format("{} is out of range", json_path(column.info())));
+    throw_error("{} is out of range", json_path(column.info()));
   }
   return record;
 }

@@ -14,6 +14,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "base/state/sha256.hpp"
 #include "record_cells.hpp"
@@ -51,9 +52,8 @@ void MetricsWriter::visit_state(StateVisitor& state, const Training& training) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path_, error);
   if (error || std::cmp_less(size, bytes_)) {
-    throw Error(fmt::format(
-        "{}: has {} bytes, less than the {} at the time of the checkpoint; lines were lost",
-        path_.string(), error ? 0 : size, bytes_));
+    throw_error("{}: has {} bytes, less than the {} at the time of the checkpoint; lines were lost",
+                path_.string(), error ? 0 : size, bytes_);
   }
   has_more_ = std::cmp_greater(size, bytes_);
 }

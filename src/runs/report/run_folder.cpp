@@ -15,6 +15,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -38,13 +39,10 @@ std::error_code make_folders(const fs::path& path) {
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   if (fs::exists(path_, error)) {
-    throw Error(
-        fmt::format("{}: the run folder exists; accepted: a path that does not", path_.string()));
+    throw_error("{}: the run folder exists; accepted: a path that does not", path_.string());
   }
   error = make_folders(path_);
-  if (error) {
-    throw Error(fmt::format("{}: cannot make the run folder: {}", path_.string(), error.message()));
-  }
+  if (error) throw_error("{}: cannot make the run folder: {}", path_.string(), error.message());
   lock();
 }
 
@@ -52,7 +50,7 @@ RunFolder::RunFolder(fs::path path, std::chrono::milliseconds patience, Existing
     : path_(std::move(path)) {
   std::error_code ignored;
   if (!fs::is_directory(path_, ignored)) {
-    throw Error(fmt::format("{}: no such folder; accepted: the folder of a run", path_.string()));
+    throw_error("{}: no such folder; accepted: the folder of a run", path_.string());
   }
   lock(patience);
 }
@@ -76,7 +74,7 @@ void RunFolder::lock(std::chrono::milliseconds patience) {
   while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (std::chrono::steady_clock::now() >= end) {
       close(std::exchange(descriptor_, -1));
-      throw Error(fmt::format("{}: another process works in this run folder", path_.string()));
+      throw_error("{}: another process works in this run folder", path_.string());
     }
     std::this_thread::sleep_for(kPause);
   }
@@ -112,7 +110,7 @@ std::optional<std::int64_t> CheckpointFolder::steps_of(const fs::path& file) {
 
 CheckpointFolder::CheckpointFolder(fs::path path, std::int64_t keep)
     : path_(std::move(path)), keep_(keep) {
-  if (keep < 1) throw Error(fmt::format("{} checkpoints to keep: at least 1 is needed", keep));
+  if (keep < 1) throw_error("{} checkpoints to keep: at least 1 is needed", keep);
 }
 
 fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
@@ -172,8 +170,8 @@ Checkpointer::Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
       before_writing_(std::move(before_writing)),
       on_written_(std::move(on_written)) {
   if (interval_.count < 1) {
-    throw Error(fmt::format("a checkpoint every {} {}: at least 1 is needed", interval_.count,
-                            choice_name(kCheckpointUnits, interval_.unit)));
+    throw_error("a checkpoint every {} {}: at least 1 is needed", interval_.count,
+                choice_name(kCheckpointUnits, interval_.unit));
   }
 }
 

@@ -18,6 +18,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"
@@ -56,10 +57,10 @@ void RunRecord::visit_state(StateVisitor& state, const Training& /*training*/) {
   for (const auto& [option, hex] : files_) {
     const std::string before = state.bound_if_there(fmt::format("sha256.{}", option), hex);
     if (before == hex) continue;
-    throw Error(
-        fmt::format("--{}: the file is not the one that the run was trained with (SHA-256 {}, was "
-                    "{}); accepted: given-{}.* of the run",
-                    option, hex, before, option));
+    throw_error(
+        "--{}: the file is not the one that the run was trained with (SHA-256 {}, was {}); "
+        "accepted: given-{}.* of the run",
+        option, hex, before, option);
   }
   double seconds = wall_seconds();
   state.value(kSeconds, seconds);
@@ -255,8 +256,8 @@ void require_not_moved(const fs::path& folder) {
   if (!is_there(mark)) return;
   std::string word = read_file(mark);
   while (word.ends_with('\n')) word.pop_back();
-  throw Error(fmt::format("{}: {}; accepted: that folder, or this one without {}", folder.string(),
-                          word, RunFolder::kMoved));
+  throw_error("{}: {}; accepted: that folder, or this one without {}", folder.string(), word,
+              RunFolder::kMoved);
 }
 
 namespace {
@@ -302,7 +303,7 @@ Handover parse_handover(std::string_view bytes) {
   const State records = all.part(kRecordsPart);
   for (const auto& [name, record] : records.arrays()) {
     if (!is_record(name)) {
-      throw Error(fmt::format("another host sends a file '{}'; accepted: records of a run", name));
+      throw_error("another host sends a file '{}'; accepted: records of a run", name);
     }
     handover.records.emplace(name, record.bytes);
   }

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "resumption.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/tensorboard/event_folder.hpp"
@@ -28,8 +28,8 @@ std::optional<Found> newest_of(const fs::path& folder, const CheckpointFolder& c
                                std::vector<std::string>& rejected) {
   auto found = checkpoints.newest([&](const std::string& why) { rejected.push_back(why); });
   if (!found && !rejected.empty()) {
-    throw Error(fmt::format("{}: no checkpoint can be read; accepted: a run with a good one",
-                            (folder / RunFolder::kCheckpoints).string()));
+    throw_error("{}: no checkpoint can be read; accepted: a run with a good one",
+                (folder / RunFolder::kCheckpoints).string());
   }
   return found;
 }
@@ -39,9 +39,8 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
   if (!CheckpointFolder::steps_of(file) || !fs::is_regular_file(file, ignored)) {
     std::vector<std::string> names;
     for (const fs::path& other : checkpoints.files()) names.push_back(other.filename().string());
-    throw Error(
-        fmt::format("no such checkpoint as {}; accepted: {}", file.string(),
-                    names.empty() ? "a run with one" : fmt::to_string(fmt::join(names, ", "))));
+    throw_error("no such checkpoint as {}; accepted: {}", file.string(),
+                names.empty() ? "a run with one" : fmt::to_string(fmt::join(names, ", ")));
   }
   return {.file = file, .state = read_state(file)};
 }
@@ -50,10 +49,10 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
 void require_nothing_to_lose(const fs::path& folder) {
   for (const std::string_view name : RunFolder::kResults) {
     if (!is_there(folder / name)) continue;
-    throw Error(fmt::format(
-        "{}: the run has ended and left {}, but no checkpoint to continue from; accepted: "
-        "a new run, such as rubato train --config {}",
-        folder.string(), name, shell_quoted((folder / RunFolder::kConfiguration).string())));
+    throw_error(
+        "{}: the run has ended and left {}, but no checkpoint to continue from; accepted: a new "
+        "run, such as rubato train --config {}",
+        folder.string(), name, shell_quoted((folder / RunFolder::kConfiguration).string()));
   }
 }
 

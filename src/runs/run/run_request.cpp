@@ -18,6 +18,7 @@
 #include <rubato/steps/trace.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/machine/kernels.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"
@@ -85,19 +86,19 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
 
 void check_run_folder(const path& folder) {
   constexpr const char* kAccepted = "accepted: a folder that does not exist yet";
-  if (folder.empty()) throw Error(fmt::format("--out: '' is empty; {}", kAccepted));
+  if (folder.empty()) throw_error("--out: '' is empty; {}", kAccepted);
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::symlink_status(folder, ignored))) {
-    throw Error(fmt::format("--out: '{}' exists already; {}", folder.string(), kAccepted));
+    throw_error("--out: '{}' exists already; {}", folder.string(), kAccepted);
   }
   const path parent = existing_parent(folder);
   if (!std::filesystem::is_directory(parent, ignored)) {
-    throw Error(fmt::format("--out: cannot make '{}', '{}' is not a folder; {}", folder.string(),
-                            parent.string(), kAccepted));
+    throw_error("--out: cannot make '{}', '{}' is not a folder; {}", folder.string(),
+                parent.string(), kAccepted);
   }
   if (access(parent.c_str(), W_OK | X_OK) != 0) {
-    throw Error(fmt::format("--out: cannot make '{}', '{}' may not be written to; {}",
-                            folder.string(), parent.string(), kAccepted));
+    throw_error("--out: cannot make '{}', '{}' may not be written to; {}", folder.string(),
+                parent.string(), kAccepted);
   }
 }
 

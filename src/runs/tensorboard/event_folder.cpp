@@ -10,9 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -105,15 +104,15 @@ void EventFolder::require_files() const {
   std::error_code error;
   for (const std::string& name : names_) {
     if (is_event_file_name(name) && fs::is_regular_file(path_ / name, error)) continue;
-    throw Error(fmt::format("{}: is missing, and was there when the checkpoint was written\n{}",
-                            (path_ / name).string(), kWayOn));
+    throw_error("{}: is missing, and was there when the checkpoint was written\n{}",
+                (path_ / name).string(), kWayOn);
   }
   if (names_.empty()) return;
   const fs::path last = path_ / names_.back();
   const std::uintmax_t size = fs::file_size(last, error);
   if (error || std::cmp_less(size, bytes_)) {
-    throw Error(fmt::format("{}: has {} bytes, and had {} when the checkpoint was written\n{}",
-                            last.string(), error ? 0 : size, bytes_, kWayOn));
+    throw_error("{}: has {} bytes, and had {} when the checkpoint was written\n{}", last.string(),
+                error ? 0 : size, bytes_, kWayOn);
   }
 }
 

@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <limits>
 
-#include <fmt/format.h>
-
-#include <rubato/base/error.hpp>
 #include <rubato/runs/tensorboard.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -145,8 +144,8 @@ Histogram histogram_of(const NamedArray& array) {
       counter.count(std::span<const std::int64_t>(array.values<std::int64_t>()));
       break;
     default:
-      throw Error(fmt::format("'{}' is {}, which has no histogram; accepted: F64, F32, I64",
-                              array.name, name_of(array.type)));
+      throw_error("'{}' is {}, which has no histogram; accepted: F64, F32, I64", array.name,
+                  name_of(array.type));
   }
   return counter.histogram();
 }

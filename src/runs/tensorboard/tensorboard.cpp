@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/loop/observers.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/runs/tensorboard.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "event_folder.hpp"
 #include "loop/train/record_schemas.hpp"
 
@@ -42,8 +42,7 @@ void each_curve(const RecordSchema<Record>& schema, const Record& record, const 
 TensorBoard::TensorBoard(std::filesystem::path folder, TensorBoardOptions options, bool keep)
     : options_(std::move(options)) {
   if (options_.histograms_every < 1) {
-    throw Error(
-        fmt::format("histograms every {} steps: at least 1 is needed", options_.histograms_every));
+    throw_error("histograms every {} steps: at least 1 is needed", options_.histograms_every);
   }
   folder_ = std::make_unique<EventFolder>(std::move(folder));
   if (keep) return;

@@ -8,6 +8,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/steps/batch_policy.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "batch_decision.hpp"
 
 namespace rubato {
@@ -42,10 +43,10 @@ std::optional<TraceStep> checked_offer(const StepSource& source, const SourcePro
   std::optional<TraceStep> offered = source.next(progress);
   const Trace* const trace = source.trace();
   if (offered || trace == nullptr || trace->end() != TraceEnd::error) return offered;
-  throw Error(
-      fmt::format("{}: the trace ends before this step, and there is more to train; "
-                  "accepted: a longer one, or --on-trace-end hold, cycle or stop",
-                  source.where(progress.step)));
+  throw_error(
+      "{}: the trace ends before this step, and there is more to train; accepted: a longer one, or "
+      "--on-trace-end hold, cycle or stop",
+      source.where(progress.step));
 }
 
 BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offered,
@@ -57,20 +58,20 @@ BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offer
   const bool has_cores = !step.cores || *step.cores >= 1;
   const bool are_offered = !offered.cores || *step.cores <= *offered.cores;
   if (step.batch_size >= 1 && has_cores && are_offered) return decision;
-  throw Error(fmt::format(
+  throw_error(
       "{}: the policy {} decides on {} samples{}; accepted: a minibatch at least{}", where,
       policy.name(), step.batch_size,
       step.cores ? fmt::format(" on {} cores", *step.cores) : std::string(),
-      offered.cores ? fmt::format(", on 1 to {} cores", *offered.cores) : ", on a core at least"));
+      offered.cores ? fmt::format(", on 1 to {} cores", *offered.cores) : ", on a core at least");
 }
 
 void visit_policy(StateVisitor& state, BatchPolicy& policy) {
   const std::string name = policy.name();
   const std::string before = state.has(kPolicyName, true) ? state.bound(kPolicyName, name) : "none";
   if (before != name) {
-    throw Error(fmt::format(
+    throw_error(
         "the batch sizes of the run are those of another policy, {}; accepted: the same, not {}",
-        before, name));
+        before, name);
   }
   StateVisitor of_policy = state.part(kPolicyState);
   policy.visit_state(of_policy);
@@ -101,11 +102,10 @@ PolicySource::PolicySource(std::unique_ptr<StepSource> offers, std::unique_ptr<B
         "a clock that asks the policy itself (ClockedSource, TimedSource)");
   }
   if (policy_->needs_seconds()) {
-    throw Error(
-        fmt::format("the policy {} depends on how long steps take, and these have no clock: real "
-                    "seconds would make the result depend on the machine; accepted: a source with "
-                    "a clock of modelled time",
-                    policy_->name()));
+    throw_error(
+        "the policy {} depends on how long steps take, and these have no clock: real seconds would "
+        "make the result depend on the machine; accepted: a source with a clock of modelled time",
+        policy_->name());
   }
 }
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/steps/plan.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -40,7 +40,7 @@ Planner::Planner(Trace trace, PlanOptions options)
   StepIndex step;
   for (const TraceStep& row : this->trace().steps()) {
     const std::string objection = walk_.planner().objection(row);
-    if (!objection.empty()) throw Error(fmt::format("{}: {}", source_->where(step), objection));
+    if (!objection.empty()) throw_error("{}: {}", source_->where(step), objection);
     ++step;
   }
 }
@@ -94,12 +94,12 @@ void require_epochs(const Planner& planner, std::int64_t epochs) {
   const std::string at_most =
       extent.epochs == 0 ? std::string{}
                          : fmt::format("at most {}, or ", count_of(extent.epochs, "epoch"));
-  throw Error(
-      fmt::format("{}: the trace ends after {}{}, but {} asked for; accepted: {}hold, cycle "
-                  "or stop at the trace's end (--on-trace-end)",
-                  planner.trace().where(StepIndex{planner.trace().length() - 1}),
-                  count_of(extent.epochs, "epoch"), further,
-                  epochs == 1 ? std::string("1 is") : fmt::format("{} are", epochs), at_most));
+  throw_error(
+      "{}: the trace ends after {}{}, but {} asked for; accepted: {}hold, cycle or stop at the "
+      "trace's end (--on-trace-end)",
+      planner.trace().where(StepIndex{planner.trace().length() - 1}),
+      count_of(extent.epochs, "epoch"), further,
+      epochs == 1 ? std::string("1 is") : fmt::format("{} are", epochs), at_most);
 }
 
 }  // namespace rubato

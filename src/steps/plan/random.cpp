@@ -13,6 +13,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/portable_math.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato {
@@ -79,15 +80,14 @@ std::vector<std::int64_t> SampleOrder::order_of(EpochIndex epoch) const {
   std::vector<std::int64_t> order =
       sampler_.order({.epoch = epoch, .seed = seed_, .samples = dataset_size_});
   if (static_cast<std::int64_t>(order.size()) != dataset_size_) {
-    throw Error(
-        fmt::format("sampler {} gave {} indices for epoch {}; accepted: as many as there are "
-                    "samples, {}",
-                    sampler_.name, order.size(), epoch.value() + 1, dataset_size_));
+    throw_error(
+        "sampler {} gave {} indices for epoch {}; accepted: as many as there are samples, {}",
+        sampler_.name, order.size(), epoch.value() + 1, dataset_size_);
   }
   for (const std::int64_t sample : order) {
     if (sample >= 0 && sample < dataset_size_) continue;
-    throw Error(fmt::format("sampler {} gave the index {} for epoch {}; accepted: 0 to {}",
-                            sampler_.name, sample, epoch.value() + 1, dataset_size_ - 1));
+    throw_error("sampler {} gave the index {} for epoch {}; accepted: 0 to {}", sampler_.name,
+                sample, epoch.value() + 1, dataset_size_ - 1);
   }
   return order;
 }
@@ -126,8 +126,8 @@ namespace {
 std::vector<double> cumulative(const std::vector<double>& weights) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] >= 0 && std::isfinite(weights[i])) continue;
-    throw Error(fmt::format("sample {} has the weight {}; accepted: finite numbers of at least 0",
-                            i, weights[i]));
+    throw_error("sample {} has the weight {}; accepted: finite numbers of at least 0", i,
+                weights[i]);
   }
   std::vector<double> sums(weights.size());
   std::partial_sum(weights.begin(), weights.end(), sums.begin());
@@ -141,8 +141,8 @@ std::vector<double> cumulative(const std::vector<double>& weights) {
 
 std::vector<std::int64_t> draws_by(const std::vector<double>& sums, const EpochDraw& draw) {
   if (draw.samples != static_cast<std::int64_t>(sums.size())) {
-    throw Error(fmt::format("{} weights for {} samples; accepted: one for each sample", sums.size(),
-                            draw.samples));
+    throw_error("{} weights for {} samples; accepted: one for each sample", sums.size(),
+                draw.samples);
   }
   // No minibatch has this key.
   const NormalNumbers numbers(

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/steps/random.hpp>
 #include <rubato/steps/step_plan.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -47,25 +47,25 @@ namespace {
 
 void check_options(const PlanOptions& options) {
   if (options.minibatch_size < 1 || options.minibatch_size > kMaxBatchSize) {
-    throw Error(fmt::format("minibatches of {} samples; accepted: 1 to {}", options.minibatch_size,
-                            kMaxBatchSize));
+    throw_error("minibatches of {} samples; accepted: 1 to {}", options.minibatch_size,
+                kMaxBatchSize);
   }
   if (options.cores < 1 || options.cores > kMaxCores) {
-    throw Error(fmt::format("{} cores; accepted: 1 to {}", options.cores, kMaxCores));
+    throw_error("{} cores; accepted: 1 to {}", options.cores, kMaxCores);
   }
   if (options.dataset_size < 1) {
-    throw Error(fmt::format("the data set is empty; accepted: at least one minibatch ({} samples)",
-                            options.minibatch_size));
+    throw_error("the data set is empty; accepted: at least one minibatch ({} samples)",
+                options.minibatch_size);
   }
   if (options.dataset_size < options.minibatch_size) {
-    throw Error(
-        fmt::format("the data set holds {} samples, less than one minibatch of {}; accepted: "
-                    "a minibatch of at most {}",
-                    options.dataset_size, options.minibatch_size, options.dataset_size));
+    throw_error(
+        "the data set holds {} samples, less than one minibatch of {}; accepted: a minibatch of at "
+        "most {}",
+        options.dataset_size, options.minibatch_size, options.dataset_size);
   }
   if (options.dataset_size > kMaxDatasetSize) {
-    throw Error(fmt::format("a data set of {} samples; accepted: at most {}", options.dataset_size,
-                            kMaxDatasetSize));
+    throw_error("a data set of {} samples; accepted: at most {}", options.dataset_size,
+                kMaxDatasetSize);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <rubato/steps/step_source.hpp>
 
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato {
@@ -27,7 +28,7 @@ namespace {
 
 void require_positive(std::string_view what, const std::optional<double>& value) {
   if (!value || (*value > 0 && std::isfinite(*value))) return;
-  throw Error(fmt::format("{} {}: accepted are values above 0", *value, what));
+  throw_error("{} {}: accepted are values above 0", *value, what);
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ std::optional<double> Budget::seconds() const {
 void require_valid(const Budget& budget) {
   require_positive("iterations", budget.iterations);
   if (budget.samples && *budget.samples < 1) {
-    throw Error(fmt::format("{} samples to train: at least 1 is needed", *budget.samples));
+    throw_error("{} samples to train: at least 1 is needed", *budget.samples);
   }
   require_positive("hours", budget.hours);
   require_positive("units of money", budget.money);
@@ -134,10 +135,10 @@ std::int64_t TraceSource::max_batch() const {
 void TraceSource::visit_state(StateVisitor& state, std::int64_t steps) {
   const std::string rows = rows_fingerprint(trace_, steps);
   if (state.bound(kRows, rows) == rows) return;
-  throw Error(
-      fmt::format("{}: the trace is not that of the run: its batch sizes differ within the {} "
-                  "step{} taken so far; accepted: the same up to here, and any rows after it",
-                  trace_.where(StepIndex{steps - 1}), steps, steps == 1 ? "" : "s"));
+  throw_error(
+      "{}: the trace is not that of the run: its batch sizes differ within the {} step{} taken so "
+      "far; accepted: the same up to here, and any rows after it",
+      trace_.where(StepIndex{steps - 1}), steps, steps == 1 ? "" : "s");
 }
 
 FunctionSource::FunctionSource(Function function, FunctionSourceOptions options)

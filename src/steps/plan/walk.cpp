@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/steps/walk.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -56,7 +56,7 @@ const Walk::Ahead& Walk::ahead() {
         "batch size {} is above the largest that the source has announced; accepted: at most {}",
         asked->batch_size, max_batch_);
   }
-  if (!objection.empty()) throw Error(fmt::format("{}: {}", source_->where(step_), objection));
+  if (!objection.empty()) throw_error("{}: {}", source_->where(step_), objection);
   Ahead ahead{.asked = *std::move(asked)};
   if (std::optional<StepPlan> plan = planner_.plan(place(), ahead.asked)) {
     ahead.step = {.epoch = epoch_,

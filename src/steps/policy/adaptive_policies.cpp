@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/steps/step_plan.hpp>
 
 #include "base/core/portable_math.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -19,10 +19,10 @@ BatchBounds::BatchBounds(std::int64_t least, std::int64_t most, std::int64_t min
       most_(most / minibatch_size),
       minibatch_size_(minibatch_size) {
   if (least_ <= most_) return;
-  throw Error(
-      fmt::format("no multiple of the minibatch size, {}, is from min={} to max={}; accepted: "
-                  "bounds that have one between them",
-                  minibatch_size, least, most));
+  throw_error(
+      "no multiple of the minibatch size, {}, is from min={} to max={}; accepted: bounds that have "
+      "one between them",
+      minibatch_size, least, most);
 }
 
 std::int64_t BatchBounds::nearest(double samples) const {
@@ -206,10 +206,9 @@ std::optional<std::int64_t> GoodputPolicy::exploring(std::int64_t cores) const {
 BatchDecision GoodputPolicy::decide(const TraceStep& offered,
                                     const SourceProgress& progress) const {
   if (!offered.cores) {
-    throw Error(
-        fmt::format("the policy {} depends on cores, and none are offered; accepted: steps "
-                    "with their cores",
-                    name()));
+    throw_error(
+        "the policy {} depends on cores, and none are offered; accepted: steps with their cores",
+        name());
   }
   const std::int64_t cores = *offered.cores;
   BatchDecision decision;
@@ -249,10 +248,10 @@ BatchDecision GoodputPolicy::decide(const TraceStep& offered,
 
 void GoodputPolicy::observe(const ObservedStep& step) {
   if (!step.seconds || !(*step.seconds > 0) || !std::isfinite(*step.seconds) || !step.step.cores) {
-    throw Error(
-        fmt::format("the policy {} depends on how long steps take on how many cores; "
-                    "accepted: a source with a clock of modelled time",
-                    name()));
+    throw_error(
+        "the policy {} depends on how long steps take on how many cores; accepted: a source with a "
+        "clock of modelled time",
+        name());
   }
   const std::int64_t minibatches = minibatches_of(step.step.batch_size, bounds_.minibatch_size());
   // The end of training may have shortened the step.

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/batch_policies.hpp>
 
 #include "adaptive_policies.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -89,8 +89,8 @@ constexpr std::array<BatchPolicyRow, 3> kBatchPolicies{
 
 void require_setting(std::string_view name, std::int64_t value) {
   if (value >= 1 && value <= kMaxBatchSize) return;
-  throw Error(fmt::format("the setting of a policy has {} {}; accepted: {}", value, name,
-                          whole_range(1, kMaxBatchSize)));
+  throw_error("the setting of a policy has {} {}; accepted: {}", value, name,
+              whole_range(1, kMaxBatchSize));
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
   auto made = own.make(text, setting);
   if (!made) return make_batch_policy(text, setting);
   if (*made != nullptr) return *std::move(made);
-  throw Error(fmt::format("batch policy '{}' is made as null; accepted: any but null", text));
+  throw_error("batch policy '{}' is made as null; accepted: any but null", text);
 }
 
 bool is_fixed_batch_policy(std::string_view text) {

@@ -9,6 +9,7 @@
 #include <rubato/steps/modelled_time.hpp>
 #include <rubato/steps/step_plan.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "clock.hpp"
 #include "steps/plan/batch_decision.hpp"
@@ -34,28 +35,28 @@ ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, C
       times_(options_.cluster) {
   if (!step_of_) throw Error("the clock has no policy; accepted: ClockOptions::step_of");
   if (options_.minibatch_size < 1 || options_.max_batch < options_.minibatch_size) {
-    throw Error(fmt::format(
+    throw_error(
         "the clock has minibatches of {} samples and steps of at most {}; accepted: at least 1, "
         "and at least a minibatch",
-        options_.minibatch_size, options_.max_batch));
+        options_.minibatch_size, options_.max_batch);
   }
 }
 
 std::optional<TraceStep> ClockedSource::step_at(double seconds,
                                                 const SourceProgress& progress) const {
   if (seconds > kLatestSecond) {
-    throw Error(fmt::format("{}: the clock has reached {:.6g} s; accepted: up to {:.6g} s",
-                            where(progress.step), seconds, kLatestSecond));
+    throw_error("{}: the clock has reached {:.6g} s; accepted: up to {:.6g} s",
+                where(progress.step), seconds, kLatestSecond);
   }
   const std::int64_t devices = availability_.at(seconds).value_or(0);
   std::optional<TraceStep> step = devices > 0 ? step_of_(devices, progress) : std::nullopt;
   if (!step) return std::nullopt;
   if (!step->cores) step->cores = devices;
   if (step->batch_size >= options_.minibatch_size && *step->cores >= 1) return step;
-  throw Error(fmt::format(
-      "{}: the policy makes a step of {} samples on {} cores of {} devices; accepted: "
-      "a minibatch of {} at least, on one core at least",
-      where(progress.step), step->batch_size, *step->cores, devices, options_.minibatch_size));
+  throw_error(
+      "{}: the policy makes a step of {} samples on {} cores of {} devices; accepted: a minibatch "
+      "of {} at least, on one core at least",
+      where(progress.step), step->batch_size, *step->cores, devices, options_.minibatch_size);
 }
 
 std::int64_t ClockedSource::cores_at(double seconds, const SourceProgress& progress) const {
@@ -68,10 +69,9 @@ BatchDecision ClockedSource::decide(const TraceStep& offered,
   if (batch_ == nullptr) return {.step = offered};
   BatchDecision decision = checked_decision(*batch_, offered, progress, where(progress.step));
   if (decision.step.batch_size % options_.minibatch_size == 0) return decision;
-  throw Error(fmt::format(
-      "{}: the policy {} decides on {} samples; accepted: a multiple of the "
-      "minibatch size, {}",
-      where(progress.step), batch_->name(), decision.step.batch_size, options_.minibatch_size));
+  throw_error(
+      "{}: the policy {} decides on {} samples; accepted: a multiple of the minibatch size, {}",
+      where(progress.step), batch_->name(), decision.step.batch_size, options_.minibatch_size);
 }
 
 std::optional<double> ClockedSource::loss_between(double begin, double end, std::int64_t cores,
@@ -124,10 +124,10 @@ ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
 ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
                                             const SourceProgress& progress) const {
   if (availability_.end() != TraceEnd::error) return {.end = time};
-  throw Error(
-      fmt::format("{}: the availability ends at {:.6g} s, and there is more to train; accepted: a "
-                  "longer one, or --on-trace-end hold, cycle or stop",
-                  where(progress.step), availability_.length()));
+  throw_error(
+      "{}: the availability ends at {:.6g} s, and there is more to train; accepted: a longer one, "
+      "or --on-trace-end hold, cycle or stop",
+      where(progress.step), availability_.length());
 }
 
 ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) const {
@@ -182,10 +182,10 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
     }
     if (is_last(*loss, cores, &ClockTime::lost_seconds) || restart()) return spent();
   }
-  throw Error(
-      fmt::format("{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its "
-                  "cores stay; accepted: shorter steps",
-                  where(progress.step), kMostAttempts, time.seconds));
+  throw_error(
+      "{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its cores stay; "
+      "accepted: shorter steps",
+      where(progress.step), kMostAttempts, time.seconds);
 }
 
 std::optional<TraceStep> ClockedSource::next(const SourceProgress& progress) const {
@@ -262,10 +262,9 @@ void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
   visit_clock(state, binding(), time_);
   const std::string devices = devices_until(time_.seconds);
   if (state.bound(kDevices, devices) != devices) {
-    throw Error(
-        fmt::format("{}: the devices until {:.6g} s are not those that the state has used; "
-                    "accepted: the same",
-                    availability_.source(), time_.seconds));
+    throw_error(
+        "{}: the devices until {:.6g} s are not those that the state has used; accepted: the same",
+        availability_.source(), time_.seconds);
   }
   visit_policy(state, batch_.get());
   if (!state.loading()) return;

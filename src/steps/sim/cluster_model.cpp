@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/step_plan.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "numbers/collective/host_runs.hpp"
 #include "numbers/collective/schedule.hpp"
 #include "numbers/collective/summation_tree.hpp"
@@ -64,8 +64,7 @@ constexpr std::int64_t kElementBytes = 4;
 
 void require(bool holds, std::string_view name, double value, const RealRange& range) {
   if (holds) return;
-  throw Error(
-      fmt::format("cluster: {} is {}; accepted: {}", name, value, range.accepted_for(value)));
+  throw_error("cluster: {} is {}; accepted: {}", name, value, range.accepted_for(value));
 }
 
 void require_in(std::string_view name, double value, const RealRange& range) {
@@ -149,32 +148,31 @@ void require_valid(const ClusterModel& model) {
   require_in("price", model.price, kNotNegative);
   require_in("bytes", static_cast<double>(model.gradient_bytes), kNotNegative);
   if (model.cores_per_host < 1 || model.cores_per_host > kMostCores) {
-    throw Error(fmt::format("cluster: cores-per-host is {}; accepted: 1 to {}",
-                            model.cores_per_host, kMostCores));
+    throw_error("cluster: cores-per-host is {}; accepted: 1 to {}", model.cores_per_host,
+                kMostCores);
   }
   if (model.hosts < 1 || model.hosts > kMostModelledHosts) {
-    throw Error(
-        fmt::format("cluster: hosts is {}; accepted: 1 to {}", model.hosts, kMostModelledHosts));
+    throw_error("cluster: hosts is {}; accepted: 1 to {}", model.hosts, kMostModelledHosts);
   }
   for (const double weight : model.host_weights) require_in("host-weights", weight, kPositive);
   if (!model.host_weights.empty() &&
       static_cast<std::int64_t>(model.host_weights.size()) != model.hosts) {
-    throw Error(fmt::format("cluster: host-weights are {}; accepted: one for each of {} hosts",
-                            model.host_weights.size(), model.hosts));
+    throw_error("cluster: host-weights are {}; accepted: one for each of {} hosts",
+                model.host_weights.size(), model.hosts);
   }
   if (model.checkpoint_steps < 0) {
-    throw Error(fmt::format("cluster: checkpoint-steps is {}; accepted: 0 (never) and more",
-                            model.checkpoint_steps));
+    throw_error("cluster: checkpoint-steps is {}; accepted: 0 (never) and more",
+                model.checkpoint_steps);
   }
   require_algorithm(model.algorithm);
   std::set<CoreRank> seen;
   for (const SlowCore& slow : model.slow_cores) {
     if (slow.core.value() < 0 || !(slow.factor >= 1) || !std::isfinite(slow.factor) ||
         !seen.insert(slow.core).second) {
-      throw Error(
-          fmt::format("cluster: core {} is slower by a factor of {}; accepted: a core from 0 on, "
-                      "once, and a factor of at least 1",
-                      slow.core.value(), slow.factor));
+      throw_error(
+          "cluster: core {} is slower by a factor of {}; accepted: a core from 0 on, once, and a "
+          "factor of at least 1",
+          slow.core.value(), slow.factor);
     }
   }
 }

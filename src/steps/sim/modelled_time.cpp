@@ -5,6 +5,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/steps/modelled_time.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "clock.hpp"
 #include "steps/plan/batch_decision.hpp"
 
@@ -29,9 +30,8 @@ TimedSource::TimedSource(std::unique_ptr<StepSource> source, Options options,
       batch_(std::move(batch)),
       times_(options_.cluster) {
   if (options_.minibatch_size >= 1 && options_.cores >= 1) return;
-  throw Error(fmt::format(
-      "the clock has minibatches of {} samples and {} cores; accepted: at least 1 of each",
-      options_.minibatch_size, options_.cores));
+  throw_error("the clock has minibatches of {} samples and {} cores; accepted: at least 1 of each",
+              options_.minibatch_size, options_.cores);
 }
 
 std::optional<BatchDecision> TimedSource::decide(const SourceProgress& progress) const {
@@ -111,9 +111,9 @@ void require_known(const Budget& budget, const StepSource& source) {
         "a budget of iterations: only training knows them; accepted: samples, hours, money");
   }
   if (budget.needs_clock() && !source.has_clock()) {
-    throw Error(fmt::format(
+    throw_error(
         "a budget of {} needs modelled time; accepted: with a source of the steps that has a clock",
-        to_text(budget)));
+        to_text(budget));
   }
 }
 
@@ -123,9 +123,7 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
                           const std::function<void(const SimulatedStep& step)>& on_step,
                           const Budget& budget) {
   require_known(budget, source);
-  if (options.epochs < 1) {
-    throw Error(fmt::format("{} epochs: at least 1 is needed", options.epochs));
-  }
+  if (options.epochs < 1) throw_error("{} epochs: at least 1 is needed", options.epochs);
   Walk walk(source, options, budget);
   SimulationResult result;
   while (walk.epoch().value() < options.epochs && result.reached.empty()) {

@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/availability.hpp>
 
 #include "availability_parts.hpp"
 #include "base/core/check.hpp"
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -31,22 +31,22 @@ double rounded(double seconds) {
 
 void require_length(double length, const std::string& source) {
   if (length > 0 && length <= kMaxAvailabilitySeconds && microseconds_of(length) > 0) return;
-  throw Error(fmt::format("{}: it lasts {} s; accepted: more than 0 s, up to {} s (ten years)",
-                          source, length, kMaxAvailabilitySeconds));
+  throw_error("{}: it lasts {} s; accepted: more than 0 s, up to {} s (ten years)", source, length,
+              kMaxAvailabilitySeconds);
 }
 
 double checked_gap(double gap, const std::string& source) {
   if (gap > 0 && gap <= kMaxAvailabilitySeconds && rounded(gap) > 0) return rounded(gap);
-  throw Error(fmt::format("{}: a sample every {} s; accepted: more than 0 s, up to {} s", source,
-                          gap, kMaxAvailabilitySeconds));
+  throw_error("{}: a sample every {} s; accepted: more than 0 s, up to {} s", source, gap,
+              kMaxAvailabilitySeconds);
 }
 
 // `last` is the time of the change before, negative for the first.
 void require_change(const AvailabilityChange& change, double last, double length,
                     const std::string& source) {
   const auto fail = [&](std::string_view wrong, const std::string& accepted) {
-    throw Error(fmt::format("{}: {} devices at {} s: {}; accepted: {}", source, change.devices,
-                            change.seconds, wrong, accepted));
+    throw_error("{}: {} devices at {} s: {}; accepted: {}", source, change.devices, change.seconds,
+                wrong, accepted);
   };
   if (change.devices < 0 || change.devices > kMaxCores) {
     fail("the number is out of range", whole_range(0, kMaxCores));
@@ -70,8 +70,7 @@ Availability::Availability(std::vector<AvailabilityChange> changes, double lengt
   require_length(length, source_);
   length_ = rounded(length);
   if (changes_.empty()) {
-    throw Error(
-        fmt::format("{}: the availability is empty; accepted: devices from 0 s on", source_));
+    throw_error("{}: the availability is empty; accepted: devices from 0 s on", source_);
   }
   if (sample_gap_) sample_gap_ = checked_gap(*sample_gap_, source_);
   // The filtering is done in place, because there may be millions of changes.

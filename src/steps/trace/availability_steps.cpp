@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/availability.hpp>
 
 #include "availability_parts.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -89,7 +89,7 @@ std::string devices_text(std::int64_t count) {
 
 [[noreturn]] void fail_of(std::string_view source, std::string_view wrong,
                           std::string_view accepted) {
-  throw Error(fmt::format("{}: {}; accepted: {}", source, wrong, accepted));
+  throw_error("{}: {}; accepted: {}", source, wrong, accepted);
 }
 
 class StepMaker {

@@ -11,12 +11,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/trace.hpp>
 
 #include "base/core/text/text.hpp"
 #include "base/core/text/text_reader.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -64,7 +64,7 @@ class Parser {
  private:
   [[noreturn]] void fail_at(std::int64_t line, std::string_view wrong,
                             std::string_view accepted) const {
-    throw Error(fmt::format("{}:{}: {}; accepted: {}", reader_.source(), line, wrong, accepted));
+    throw_error("{}:{}: {}; accepted: {}", reader_.source(), line, wrong, accepted);
   }
 
   // True if the line is a header with that separator.
@@ -78,10 +78,9 @@ class Parser {
 
   void read_header() {
     if (is_blank(reader_.beginning())) {
-      throw Error(
-          fmt::format("{}: the file is empty; accepted: the header '{}' or '{}', and a row "
-                      "for each step",
-                      reader_.source(), kHeader, kHeaderWithCores));
+      throw_error(
+          "{}: the file is empty; accepted: the header '{}' or '{}', and a row for each step",
+          reader_.source(), kHeader, kHeaderWithCores);
     }
     reader_.next_line();
     for (const char separator : kSeparators) {

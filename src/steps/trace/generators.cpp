@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/availability.hpp>
 
 #include "availability_parts.hpp"
 #include "base/core/portable_math.hpp"
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -214,10 +214,10 @@ Generation read_spot(Spec& spec) {
       const double second = std::ceil(time);
       if (second >= length) return made;
       if (events == kMostChanges) {
-        throw Error(
-            fmt::format("spot: more than {} arrivals and preemptions; accepted: fewer hours "
-                        "or devices, or longer wait and life",
-                        kMostChanges));
+        throw_error(
+            "spot: more than {} arrivals and preemptions; accepted: fewer hours or devices, or "
+            "longer wait and life",
+            kMostChanges);
       }
       if (draws.share() * (arrivals + preemptions) < arrivals) {
         ++devices;

@@ -9,6 +9,7 @@
 
 #include "availability_parts.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato::detail {
 
@@ -75,10 +76,10 @@ class NodeEvents {
   // The availability up to the last event.
   AvailabilityParts take() {
     if (milliseconds_ == 0) {
-      throw Error(
-          fmt::format("{}: all events are at 0 ms, so it has no duration; accepted: a "
-                      "later event, where it ends",
-                      reader_.source()));
+      throw_error(
+          "{}: all events are at 0 ms, so it has no duration; accepted: a later event, where it "
+          "ends",
+          reader_.source());
     }
     return {.changes = changes_.take(), .length = seconds_of(milliseconds_ * 1000)};
   }
@@ -141,9 +142,7 @@ AvailabilityParts import_events(TextReader& reader) {
     read_event(reader, cells, events);
     any = true;
   }
-  if (!any) {
-    throw Error(fmt::format("{}: the file is empty; accepted: {}", reader.source(), kEvent));
-  }
+  if (!any) throw_error("{}: the file is empty; accepted: {}", reader.source(), kEvent);
   return events.take();
 }
 

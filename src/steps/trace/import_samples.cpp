@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
 #include "availability_parts.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato::detail {
 
@@ -91,8 +91,8 @@ struct SampleHeader {
 
 SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted) {
   if (!reader.next_line() || is_blank(reader.line())) {
-    throw Error(fmt::format("{}: the file is empty, or begins with a blank line; accepted: {}",
-                            reader.source(), kFormatsAccepted));
+    throw_error("{}: the file is empty, or begins with a blank line; accepted: {}", reader.source(),
+                kFormatsAccepted);
   }
   for (const char separator : kSeparators) {
     CsvFields cells;
@@ -172,8 +172,8 @@ class SampleRows {
     const std::int64_t length = ended_ ? last_ : last_ + gap_;
     AvailabilityParts imported{.changes = changes_.take(), .length = seconds_of(length)};
     if (imported.length > kMaxAvailabilitySeconds) {
-      throw Error(fmt::format("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)",
-                              reader_.source(), imported.length, kMaxAvailabilitySeconds));
+      throw_error("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)", reader_.source(),
+                  imported.length, kMaxAvailabilitySeconds);
     }
     // If the second of two rows is the end, there is no sampling interval.
     if (regular_ && !(ended_ && rows_ == 2)) imported.sample_gap = seconds_of(gap_);

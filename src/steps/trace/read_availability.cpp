@@ -1,15 +1,13 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/availability.hpp>
 
 #include "availability_parts.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/text/text_reader.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -54,19 +52,17 @@ detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format,
                                  const DeviceColumns& columns) {
   if (format == AvailabilityFormat::samples) return detail::import_samples(reader, columns);
   if (columns.column.empty() && columns.zone.empty()) return detail::import_events(reader);
-  throw Error(
-      fmt::format("{}: a file of events has no columns; accepted: column=NAME and zone=TEXT "
-                  "for samples",
-                  reader.source()));
+  throw_error(
+      "{}: a file of events has no columns; accepted: column=NAME and zone=TEXT for samples",
+      reader.source());
 }
 
 Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, TraceEnd end,
                   const DeviceColumns& columns) {
   if (!format && has_steps(reader.beginning())) {
-    throw Error(
-        fmt::format("{}:1: this is a trace of steps, without times and numbers of devices; "
-                    "accepted: {}",
-                    reader.source(), detail::kFormatsAccepted));
+    throw_error(
+        "{}:1: this is a trace of steps, without times and numbers of devices; accepted: {}",
+        reader.source(), detail::kFormatsAccepted);
   }
   if (!format) format = format_of(reader.beginning());
   // A file of no known format is left to this importer, which has the best messages about it.
@@ -105,17 +101,17 @@ std::variant<Trace, Availability> read_trace_or_availability(const std::filesyst
   const bool is_empty = detail::is_blank(reader.beginning());
   const bool is_trace = is_empty || has_steps(reader.beginning());
   if (!is_trace && !format_of(reader.beginning())) {
-    throw Error(fmt::format(
-        "{}: it begins with {}, which is neither a trace nor an availability; "
-        "accepted: the header 'step,batchsize' or 'step,batchsize,cores', or {}",
-        path.string(), detail::excerpt(first_line(reader.beginning())), detail::kFormatsAccepted));
+    throw_error(
+        "{}: it begins with {}, which is neither a trace nor an availability; accepted: the header "
+        "'step,batchsize' or 'step,batchsize,cores', or {}",
+        path.string(), detail::excerpt(first_line(reader.beginning())), detail::kFormatsAccepted);
   }
   if (!is_trace) return read(reader, {}, end, columns);
   if (!columns.column.empty() || !columns.zone.empty()) {
-    throw Error(
-        fmt::format("{}: a trace has no columns of devices; accepted: column=NAME and "
-                    "zone=TEXT for devices over time",
-                    path.string()));
+    throw_error(
+        "{}: a trace has no columns of devices; accepted: column=NAME and zone=TEXT for devices "
+        "over time",
+        path.string());
   }
   return Trace::parse_csv(reader.rest(), path.string(), end);
 }

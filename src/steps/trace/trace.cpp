@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/steps/trace.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -45,13 +45,11 @@ Trace::Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source, std
       end_(end),
       source_(std::move(source)),
       scaling_(std::move(scaling)) {
-  if (steps_.empty()) {
-    throw Error(fmt::format("{}: the trace has no steps; accepted: at least one", source_));
-  }
+  if (steps_.empty()) throw_error("{}: the trace has no steps; accepted: at least one", source_);
   StepIndex index;
   for (const TraceStep& step : steps_) {
     const std::string objection = objection_to(step);
-    if (!objection.empty()) throw Error(fmt::format("{}: {}", where(index), objection));
+    if (!objection.empty()) throw_error("{}: {}", where(index), objection);
     ++index;
   }
 }

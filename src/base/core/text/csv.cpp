@@ -9,8 +9,9 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -149,7 +150,7 @@ void require_no_utf16(std::string_view beginning, const std::string& source) {
   const std::string_view first = beginning.substr(0, 2);
   const bool half_zero = first.size() == 2 && (first[0] == '\0') != (first[1] == '\0');
   if (!marked && !half_zero) return;
-  throw Error(fmt::format("{}: it is in UTF-16; accepted: a text in UTF-8", source));
+  throw_error("{}: it is in UTF-16; accepted: a text in UTF-8", source);
 }
 
 bool is_blank(std::string_view text) {

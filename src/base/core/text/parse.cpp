@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "text.hpp"
 
 namespace rubato {
@@ -59,8 +59,8 @@ bool is_number(std::string_view text) {
 std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max) {
   const auto value = parse<std::int64_t>(text);
   if (value && *value >= min && *value <= max) return *value;
-  throw Error(fmt::format("'{}' {}; accepted: {}", short_line(text), flaw_of(text, true),
-                          whole_range(min, max)));
+  throw_error("'{}' {}; accepted: {}", short_line(text), flaw_of(text, true),
+              whole_range(min, max));
 }
 
 std::string whole_range(std::int64_t min, std::int64_t max) {
@@ -69,15 +69,15 @@ std::string whole_range(std::int64_t min, std::int64_t max) {
 
 std::uint64_t parse_seed(std::string_view text) {
   if (const auto value = parse<std::uint64_t>(text)) return *value;
-  throw Error(fmt::format("'{}' {}; accepted: a whole number from 0 to {}", short_line(text),
-                          flaw_of(text, true), std::numeric_limits<std::uint64_t>::max()));
+  throw_error("'{}' {}; accepted: a whole number from 0 to {}", short_line(text),
+              flaw_of(text, true), std::numeric_limits<std::uint64_t>::max());
 }
 
 std::int64_t count_of(double value) {
   if (value >= 0 && value <= 0x1p53 && value == std::floor(value)) {
     return static_cast<std::int64_t>(value);
   }
-  throw Error(fmt::format("{} is not a count", value));
+  throw_error("{} is not a count", value);
 }
 
 std::string RealRange::accepted_for(double value) const {
@@ -89,8 +89,8 @@ std::string RealRange::accepted_for(double value) const {
 double parse_real(std::string_view text, const RealRange& range) {
   const auto value = parse<double>(text);
   if (value && std::isfinite(*value) && range.holds(*value)) return *value;
-  throw Error(fmt::format("'{}' {}; accepted: {}", short_line(text), flaw_of(text, false),
-                          range.accepted_for(value.value_or(beyond(text)))));
+  throw_error("'{}' {}; accepted: {}", short_line(text), flaw_of(text, false),
+              range.accepted_for(value.value_or(beyond(text))));
 }
 
 void NumberVisitor::number(double& value) {
@@ -135,13 +135,12 @@ void NumberVisitor::rest(std::vector<double>& values) {
 }
 
 void NumberVisitor::require(bool good) const {
-  if (loading_ && !good) throw Error(fmt::format("the state of {} is damaged", what_));
+  if (loading_ && !good) throw_error("the state of {} is damaged", what_);
 }
 
 void NumberVisitor::require_all_loaded() const {
   if (loaded_ == values_.size()) return;
-  throw Error(
-      fmt::format("the state of {} has {} numbers; accepted: {}", what_, values_.size(), loaded_));
+  throw_error("the state of {} has {} numbers; accepted: {}", what_, values_.size(), loaded_);
 }
 
 std::span<const double> NumberVisitor::next(std::size_t count) {
@@ -210,8 +209,7 @@ std::string unknown_name_message(std::string_view kind, std::string_view word,
 
 bool parse_flag(std::string_view text) {
   if (text != "true" && text != "false") {
-    throw Error(
-        fmt::format("'{}' is neither true nor false; accepted: true, false", short_line(text)));
+    throw_error("'{}' is neither true nor false; accepted: true, false", short_line(text));
   }
   return text == "true";
 }

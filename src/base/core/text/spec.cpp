@@ -10,6 +10,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "text.hpp"
 
 namespace rubato {
@@ -84,10 +85,10 @@ Spec::Spec(std::string_view text) {
     const std::string_view key = take_part(value, '=');
     if (!named || key.empty() || value.empty()) {
       const std::string before = name_.empty() ? "" : name_ + ":";
-      throw Error(fmt::format("'{0}{1}' is malformed; accepted: {0}NAME=VALUE,NAME=VALUE",
-                              short_line(before), short_line(all)));
+      throw_error("'{0}{1}' is malformed; accepted: {0}NAME=VALUE,NAME=VALUE", short_line(before),
+                  short_line(all));
     }
-    if (has(key)) throw Error(fmt::format("{}'{}' is given twice", place(), short_line(key)));
+    if (has(key)) throw_error("{}'{}' is given twice", place(), short_line(key));
     given_.push_back({.key = std::string(key), .value = std::string(value)});
   } while (!text.empty());
 }
@@ -119,8 +120,8 @@ auto Spec::read(Argument argument, const Parse& parse)
   if (text == nullptr) {
     if (argument.example.empty()) return std::nullopt;
     if (!example_) {
-      throw Error(fmt::format("{} needs a '{}'; accepted: {}:{}={}", name_, argument.name, name_,
-                              argument.name, argument.example));
+      throw_error("{} needs a '{}'; accepted: {}:{}={}", name_, argument.name, name_, argument.name,
+                  argument.example);
     }
     text = &argument.example;
   }
@@ -227,7 +228,7 @@ void Spec::finish() const {
   for (const Given& given : given_) {
     if (std::find(known.begin(), known.end(), given.key) != known.end()) continue;
     if (known.empty()) {
-      throw Error(fmt::format("{} takes no arguments, but has '{}'", name_, short_line(given.key)));
+      throw_error("{} takes no arguments, but has '{}'", name_, short_line(given.key));
     }
     const std::string kind = name_.empty() ? "argument" : fmt::format("argument of {}", name_);
     throw Error(unknown_name_message(kind, given.key, known));
@@ -235,7 +236,7 @@ void Spec::finish() const {
 }
 
 void Spec::reject(std::string_view key, std::string_view message) const {
-  throw Error(fmt::format("{}{}: {}", place(), key, message));
+  throw_error("{}{}: {}", place(), key, message);
 }
 
 std::string Spec::place() const {

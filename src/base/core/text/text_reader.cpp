@@ -9,8 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
-
+#include "base/core/throw_error.hpp"
 #include "csv.hpp"
 
 namespace rubato::detail {
@@ -48,8 +47,7 @@ TextReader TextReader::open(const std::filesystem::path& path, std::string_view 
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   const auto fail = [&](std::string_view wrong) {
-    throw Error(
-        fmt::format("cannot read {} {}: {}; accepted: {}", what, path.string(), wrong, accepted));
+    throw_error("cannot read {} {}: {}; accepted: {}", what, path.string(), wrong, accepted);
   };
   if (status.type() == std::filesystem::file_type::not_found) fail("no such file");
   if (error) fail(error.message());
@@ -73,7 +71,7 @@ bool TextReader::fill() {
   buffer_.resize(before + kPieceOfText);
   in_->read(buffer_.data() + before, kPieceOfText);
   buffer_.resize(before + static_cast<std::size_t>(in_->gcount()));
-  if (in_->bad()) throw Error(fmt::format("cannot read {}: reading failed", source_));
+  if (in_->bad()) throw_error("cannot read {}: reading failed", source_);
   return buffer_.size() > before;
 }
 
@@ -116,7 +114,7 @@ std::string TextReader::rest() {
 }
 
 void TextReader::fail(std::string_view wrong, std::string_view accepted) const {
-  throw Error(fmt::format("{}:{}: {}; accepted: {}", source_, line_number_, wrong, accepted));
+  throw_error("{}:{}: {}; accepted: {}", source_, line_number_, wrong, accepted);
 }
 
 }  // namespace rubato::detail

@@ -15,6 +15,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -234,9 +235,8 @@ int completion_command(std::span<const std::string> arguments) {
       "  rubato completion fish | source");
   line.parse(arguments);
   if ((wanted != nullptr) == !out.empty()) {
-    throw Error(fmt::format("{}; accepted: one of {}",
-                            out.empty() ? "no shell is named" : "too many arguments",
-                            fmt::join(kNames, ", ")));
+    throw_error("{}; accepted: one of {}", out.empty() ? "no shell is named" : "too many arguments",
+                fmt::join(kNames, ", "));
   }
   if (wanted != nullptr) print_out(wanted->script());
   for (const Shell& shell : kShells) {

@@ -12,6 +12,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/line/output.hpp"
 
 namespace rubato::app {
@@ -43,9 +44,8 @@ CommandHelp help_of_group(const CommandGroup& group) {
 int run_group(const CommandGroup& group, std::span<const std::string> arguments) {
   if (arguments.empty()) {
     print_error(help_text(help_of_group(group), output_width()));
-    throw Error(fmt::format("{} what? accepted: {}",
-                            group.name.substr(group.name.find_last_of(' ') + 1),
-                            fmt::join(names_of(group.commands), ", ")));
+    throw_error("{} what? accepted: {}", group.name.substr(group.name.find_last_of(' ') + 1),
+                fmt::join(names_of(group.commands), ", "));
   }
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") throw HelpAsked(help_of_group(group));

@@ -13,6 +13,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "hosts/rendezvous/socket.hpp"
 
@@ -41,7 +42,7 @@ std::int64_t whole_in(const Environment& environment, const std::string& name, s
   try {
     return parse_whole(environment(name).value_or(""), min, max);
   } catch (const Error& error) {
-    throw Error(fmt::format("{} in the environment: {}", name, error.what()));
+    throw_error("{} in the environment: {}", name, error.what());
   }
 }
 
@@ -127,10 +128,9 @@ void HostOptions::finish_elastic(const CommandLine& line) {
   const int count = arguments_.meeting.count;
   if (arguments_.most == 0) arguments_.most = std::max(count, arguments_.least);
   if (arguments_.least > count || arguments_.most < count) {
-    throw Error(
-        fmt::format("--min-hosts {} --hosts {} --max-hosts {}; accepted: each at least the "
-                    "one before it",
-                    arguments_.least, count, arguments_.most));
+    throw_error(
+        "--min-hosts {} --hosts {} --max-hosts {}; accepted: each at least the one before it",
+        arguments_.least, count, arguments_.most);
   }
   if (line.given().contains("rank")) {
     throw Error("--rank: hosts that come and go are numbered as they come; accepted: without");
@@ -178,10 +178,9 @@ void read_rendezvous(const std::string& text, C10dOptions& meeting) {
   const std::size_t colon = place.rfind(':');
   const bool named = slash != std::string::npos;
   if (colon == std::string::npos || colon == 0 || (named && slash + 1 == text.size())) {
-    throw Error(
-        fmt::format("'{}' is not a rendezvous; accepted: HOST:PORT or HOST:PORT/NAME, such as "
-                    "10.0.0.1:29500",
-                    short_line(text)));
+    throw_error(
+        "'{}' is not a rendezvous; accepted: HOST:PORT or HOST:PORT/NAME, such as 10.0.0.1:29500",
+        short_line(text));
   }
   meeting.port = static_cast<int>(parse_whole(place.substr(colon + 1), 1, kMaxPort));
   meeting.address = place.substr(0, colon);
@@ -198,10 +197,10 @@ std::string token_in(const std::string& file) {
   std::string token;
   std::string more;
   if (!in || !std::getline(in, token) || token.empty() || std::getline(in, more)) {
-    throw Error(
-        fmt::format("--token-file: no token in '{}'; accepted: a file with one line, such "
-                    "as openssl rand -hex 32 makes",
-                    file));
+    throw_error(
+        "--token-file: no token in '{}'; accepted: a file with one line, such as openssl rand -hex "
+        "32 makes",
+        file);
   }
   return token;
 }

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/hosts/rendezvous_server.hpp>
 
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -45,7 +45,7 @@ int show_hosts(std::span<const std::string> arguments) {
       "  rubato hosts node0:29500/spring --token-file token");
   line.parse(arguments);
   if (meeting.run.empty()) {
-    throw Error(fmt::format("'{}' names no run; accepted: {}", short_line(place), kPlace));
+    throw_error("'{}' names no run; accepted: {}", short_line(place), kPlace);
   }
   meeting.token = token_in(token_file);
   const auto status = hosts_detail::status_of(hosts_detail::read_run(meeting));

@@ -25,6 +25,7 @@
 #include <rubato/hosts/c10d_hosts.hpp>
 
 #include "base/core/process.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
@@ -45,7 +46,7 @@ constexpr std::chrono::seconds kGrace{30};
 constexpr int kKilled = 128;
 
 [[noreturn]] void fail(std::string_view what) {
-  throw Error(fmt::format("cannot {}: {}", what, std::generic_category().message(errno)));
+  throw_error("cannot {}: {}", what, std::generic_category().message(errno));
 }
 
 // Returns a socket bound to a port at which nobody listens. It has SO_REUSEADDR: host 0 can still
@@ -264,8 +265,8 @@ LaunchArguments parse(std::span<const std::string> arguments) {
       "it; with --min-hosts, that of the last host that ended.");
   line.parse({arguments.begin(), border});
   if (read.least > read.hosts) {
-    throw Error(fmt::format("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least,
-                            read.hosts, read.hosts));
+    throw_error("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least, read.hosts,
+                read.hosts);
   }
   line.refuse_idle("restarts", read.least == 0, "a run does not continue without one of its hosts",
                    "with --min-hosts N");

@@ -15,6 +15,7 @@
 
 #include "base/core/text/json.hpp"
 #include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/number_text.hpp"
@@ -235,11 +236,11 @@ std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
   while (std::optional<EpochPlan> epoch = planner.next()) {
     if (++held == wanted) return {*std::move(epoch)};
   }
-  throw Error(fmt::format("--epoch: the trace {} ends before epoch {}; accepted: {}",
-                          planner.trace().source(), wanted,
-                          held == 0   ? std::string("a longer trace, or another --on-trace-end")
-                          : held == 1 ? std::string("1")
-                                      : fmt::format("1 to {}", held)));
+  throw_error("--epoch: the trace {} ends before epoch {}; accepted: {}", planner.trace().source(),
+              wanted,
+              held == 0   ? std::string("a longer trace, or another --on-trace-end")
+              : held == 1 ? std::string("1")
+                          : fmt::format("1 to {}", held));
 }
 
 std::vector<EpochPlan> epochs_to_show(const Planner& planner, const PlanCommandOptions& options) {

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/random.hpp>
@@ -21,6 +20,7 @@
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/number_text.hpp"
@@ -159,9 +159,8 @@ std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
   for (const Values& values : options.values) {
     if (values.texts.empty()) continue;
     if (values.texts.size() > kMostRuns / all.size()) {
-      throw Error(
-          fmt::format("--{}: all combinations are more than {} runs; accepted: fewer values",
-                      values.option->name, kMostRuns));
+      throw_error("--{}: all combinations are more than {} runs; accepted: fewer values",
+                  values.option->name, kMostRuns);
     }
     all = each_with_each(all, values.texts,
                          [&](RunConfiguration& configuration, const std::string& text) {

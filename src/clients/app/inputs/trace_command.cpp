@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/runs/run_configuration.hpp>
@@ -16,6 +15,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/terminal/terminal.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -135,8 +135,8 @@ int convert_trace(std::span<const std::string> arguments) {
   line.parse(arguments);
   const TraceOrAvailability loaded = load(options);
   if (const Trace* trace = std::get_if<Trace>(&loaded)) {
-    throw Error(fmt::format("{} is a trace of steps already; accepted: {}", trace->source(),
-                            "devices over time (docs/traces.md)"));
+    throw_error("{} is a trace of steps already; accepted: {}", trace->source(),
+                "devices over time (docs/traces.md)");
   }
   const Trace trace = to_steps(std::get<Availability>(loaded),
                                parse_availability_steps(run.availability, run.minibatch));

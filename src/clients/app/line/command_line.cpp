@@ -17,6 +17,7 @@
 #include "base/core/file.hpp"
 #include "base/core/limits.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/help/help.hpp"
 #include "exit_code.hpp"
 #include "output.hpp"
@@ -33,7 +34,7 @@ void set_from(std::string_view place, const CommandLine::Setter& set, const std:
   try {
     set(text);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", place, error.what()));
+    throw_error("{}: {}", place, error.what());
   }
 }
 
@@ -134,8 +135,8 @@ void CommandLine::parse(std::span<const std::string> arguments) {
   const bool other = !config_of_.empty() && given_.contains(config_of_);
   if (given_.contains("config")) {
     if (other) {
-      throw Error(fmt::format(
-          "--config: --{} has a configuration of its own; accepted: one of them", config_of_));
+      throw_error("--config: --{} has a configuration of its own; accepted: one of them",
+                  config_of_);
     }
     read_file_(entries_.at("config").option->results().back());
   }
@@ -158,8 +159,8 @@ void CommandLine::take_operands() const {
                                                      fmt::join(operand_names_, ", ")));
   }
   if (given.size() > 1 && !may_be_several) {
-    throw Error(fmt::format("'{}' and '{}'; accepted: one {}", short_line(given[0]),
-                            short_line(given[1]), value));
+    throw_error("'{}' and '{}'; accepted: one {}", short_line(given[0]), short_line(given[1]),
+                value);
   }
   for (const std::string& operand : given) operands_.set(operand);
 }
@@ -256,16 +257,15 @@ std::vector<std::string_view> CommandLine::option_names() const {
 }
 
 void CommandLine::reject_missing_value(const std::string& name) const {
-  throw Error(fmt::format("--{} needs a value; accepted: --{} {}", name, name,
-                          entries_.at(name).option->get_type_name()));
+  throw_error("--{} needs a value; accepted: --{} {}", name, name,
+              entries_.at(name).option->get_type_name());
 }
 
 void CommandLine::reject_extra(const std::string& argument, bool is_behind_border) const {
   const bool option = argument.size() > 1 && argument.starts_with('-') && !is_behind_border;
   const std::string wrong = option ? unknown_option(argument.substr(0, argument.find('=')), "--")
                                    : fmt::format("unexpected argument '{}'", short_line(argument));
-  throw Error(
-      fmt::format("{}{} see {} --help", wrong, wrong.ends_with('?') ? "" : ";", app_->get_name()));
+  throw_error("{}{} see {} --help", wrong, wrong.ends_with('?') ? "" : ";", app_->get_name());
 }
 
 std::string CommandLine::unknown_option(std::string_view typed, std::string_view dashes) const {
@@ -326,7 +326,7 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
 void CommandLine::refuse_idle(std::string_view option, bool is_idle, std::string_view why,
                               std::string_view accepted) const {
   if (!is_idle || !given_.contains(option)) return;
-  throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
+  throw_error("--{}: {}; accepted: {}", option, why, accepted);
 }
 
 }  // namespace rubato::app

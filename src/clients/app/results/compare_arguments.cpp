@@ -14,6 +14,7 @@
 #include <rubato/base/spec.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "compare.hpp"
@@ -116,8 +117,8 @@ void bound_epochs(Design& design, bool says_epochs) {
   }
   const std::string epochs = fmt::to_string(design.base.epochs);
   if (says_epochs && epochs != budget.amount) {
-    throw Error(fmt::format("--budget epochs={}: --epochs says {}; accepted: one of them",
-                            budget.amount, epochs));
+    throw_error("--budget epochs={}: --epochs says {}; accepted: one of them", budget.amount,
+                epochs);
   }
   run_option("epochs").set(design.base, budget.amount);
 }
@@ -168,7 +169,7 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
     try {
       set_values(design, option, std::move(values));
     } catch (const Error& error) {
-      throw Error(fmt::format("--{}: {}", option, error.what()));
+      throw_error("--{}: {}", option, error.what());
     }
   }
   bound_epochs(design, given.file.says_epochs || line.given().contains("epochs"));

@@ -23,6 +23,7 @@
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -76,15 +77,15 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
               [&](const std::string& text) { read.up = curve_column(text); });
   line.choice("x", "the horizontal axis; hours and money are those of modelled time", "samples",
               "axis", kOver, read.across);
-  line.option(
-      "out", "FILE.svg|FILE.png|FILE.pdf", "write a picture, instead of plotting in the terminal",
-      "", [&](const std::string& text) {
-        if (!picture_type(text)) {
-          throw Error(fmt::format("'{}' is not a picture; accepted: FILE.svg, FILE.png or FILE.pdf",
-                                  short_line(text)));
-        }
-        read.out = text;
-      });
+  line.option("out", "FILE.svg|FILE.png|FILE.pdf",
+              "write a picture, instead of plotting in the terminal", "",
+              [&](const std::string& text) {
+                if (!picture_type(text)) {
+                  throw_error("'{}' is not a picture; accepted: FILE.svg, FILE.png or FILE.pdf",
+                              short_line(text));
+                }
+                read.out = text;
+              });
   line.text("gnuplot", "FILE",
             "write the script that draws the plot, with its data, for `gnuplot FILE`; without "
             "--out, nothing is drawn",
@@ -204,10 +205,10 @@ Plot plot_of(const PlotArguments& arguments) {
     drawn = curves_of(all, curve_column("loss"), arguments.across);
   }
   if (drawn.plot.curves.empty()) {
-    throw Error(fmt::format(
-        "no run has {} over {}; accepted: what their metrics.jsonl contain, such as --y loss "
-        "--x samples",
-        up.info.name, drawn.plot.across));
+    throw_error(
+        "no run has {} over {}; accepted: what their metrics.jsonl contain, such as --y loss --x "
+        "samples",
+        up.info.name, drawn.plot.across);
   }
   if (!drawn.without.empty()) {
     print_error(fmt::format("rubato plot: no {} over {}, so not drawn: {}\n", drawn.plot.up,

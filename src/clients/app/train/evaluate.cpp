@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run_configuration.hpp>
@@ -24,6 +23,7 @@
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
@@ -79,10 +79,8 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
                 const path file(text);
                 const std::string type = file.extension().string();
                 if (std::ranges::find(kFileTypes, type) == kFileTypes.end()) {
-                  throw Error(
-                      fmt::format("'{}' has an unknown type; accepted: a file that ends in "
-                                  "{}",
-                                  short_line(text), fmt::join(kFileTypes, ", ")));
+                  throw_error("'{}' has an unknown type; accepted: a file that ends in {}",
+                              short_line(text), fmt::join(kFileTypes, ", "));
                 }
                 arguments.out = file;
               });
@@ -90,16 +88,14 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
 
 void require_something_to_evaluate(const RunConfiguration& run) {
   if (!run.model->classifies) {
-    throw Error(
-        fmt::format("--model: {} has no data to be evaluated on; accepted: a classifier, such as "
-                    "softmax",
-                    run.model.text()));
+    throw_error(
+        "--model: {} has no data to be evaluated on; accepted: a classifier, such as softmax",
+        run.model.text());
   }
   if (run.weights.empty() && !run.model->script) {
-    throw Error(
-        fmt::format("--weights: {} is untrained without them; accepted: a state_dict, or the "
-                    "folder of a run",
-                    run.model.text()));
+    throw_error(
+        "--weights: {} is untrained without them; accepted: a state_dict, or the folder of a run",
+        run.model.text());
   }
   require_consistent(run);
 }
@@ -138,10 +134,10 @@ EvaluateArguments parse_evaluate_arguments(std::span<const std::string> argument
   // The metrics of plug-ins that a run has recorded belong to its training; only a given --metric
   // is refused.
   if (given.contains("metric") && !own_metrics(read.run).empty()) {
-    throw Error(
-        fmt::format("--metric {}: a plug-in's metric needs the epochs of a training; "
-                    "accepted: built-in metrics",
-                    read.run.metric));
+    throw_error(
+        "--metric {}: a plug-in's metric needs the epochs of a training; accepted: built-in "
+        "metrics",
+        read.run.metric);
   }
   return read;
 }
@@ -199,8 +195,8 @@ std::string csv_of(const NamedArray& array) {
       add_rows<std::int64_t>(csv, array, columns);
       return csv;
     default:
-      throw Error(fmt::format("outputs of type {} are not written as CSV; accepted: --out FILE.pt",
-                              name_of(array.type)));
+      throw_error("outputs of type {} are not written as CSV; accepted: --out FILE.pt",
+                  name_of(array.type));
   }
 }
 
@@ -219,10 +215,9 @@ std::string csv_of_names(const NamedArray& classes, const std::vector<std::strin
 
 std::string csv_of(const ArrayCopies& found) {
   if (found.arrays().size() != 1) {
-    throw Error(
-        fmt::format("the model has {} outputs, which are not written as one CSV; accepted: "
-                    "--out FILE.pt",
-                    found.arrays().size()));
+    throw_error(
+        "the model has {} outputs, which are not written as one CSV; accepted: --out FILE.pt",
+        found.arrays().size());
   }
   return csv_of(found.arrays().front());
 }

@@ -12,12 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/process.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "evaluate.hpp"
 #include "loop/data/images/digits.hpp"
@@ -77,8 +77,8 @@ int kept_in_memory(const path& file, std::optional<int> number) {
   const int copy = memfd_create("rubato-configuration", 0);
   const auto size = static_cast<ssize_t>(text.size());
   if (copy < 0 || write(copy, text.data(), text.size()) != size) {
-    throw Error(fmt::format("cannot keep the configuration {}: {}", file.string(),
-                            std::generic_category().message(errno)));
+    throw_error("cannot keep the configuration {}: {}", file.string(),
+                std::generic_category().message(errno));
   }
   if (!number || copy == *number) return copy;
   dup2(copy, *number);
@@ -115,7 +115,7 @@ std::string kept_name(const path& file) {
   setenv("OPENBLAS_NUM_THREADS", "1", 0);  // NOLINT(concurrency-mt-unsafe)
   const std::vector<std::string> line = command_line(program, command, arguments);
   execv(program.c_str(), exec_pointers(line).data());
-  throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
+  throw_error("cannot start {}: {}", program, std::generic_category().message(errno));
 }
 
 int start(const char* command, std::span<const std::string> given) {
@@ -149,10 +149,10 @@ path train_program() {
        {folder / kTrainProgram, folder / ".." / "libexec" / "rubato" / kTrainProgram}) {
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
-  throw Error(
-      fmt::format("this build is without libtorch and cannot train: no {} in {} or in "
-                  "../libexec/rubato; accepted: a build with -DRUBATO_TORCH=ON",
-                  kTrainProgram, folder.string()));
+  throw_error(
+      "this build is without libtorch and cannot train: no {} in {} or in ../libexec/rubato; "
+      "accepted: a build with -DRUBATO_TORCH=ON",
+      kTrainProgram, folder.string());
 }
 
 int train_front(std::span<const std::string> arguments) {

@@ -18,6 +18,7 @@
 #include <rubato/loop/images.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
 
@@ -63,8 +64,8 @@ void check_magic(const std::filesystem::path& path, IdxKind kind, std::uint32_t 
       found == magic_of(other)
           ? fmt::format(", which is an IDX {} file: are images and labels swapped?", name_of(other))
           : std::string();
-  throw Error(fmt::format("{}: its magic is 0x{:08x}{}; accepted: {}", path.string(), found, hint,
-                          accepted(kind)));
+  throw_error("{}: its magic is 0x{:08x}{}; accepted: {}", path.string(), found, hint,
+              accepted(kind));
 }
 
 std::array<std::uint32_t, 3> read_shape(GzipFile& file, const std::filesystem::path& path,
@@ -76,8 +77,8 @@ std::array<std::uint32_t, 3> read_shape(GzipFile& file, const std::filesystem::p
   // The magic is checked first: for a short file of another kind, the kind is the better message.
   if (found >= kWord) check_magic(path, kind, big_endian(header));
   if (found < header_size) {
-    throw Error(fmt::format("{}: truncated: {} bytes where the header alone takes {}; accepted: {}",
-                            path.string(), found, header_size, accepted(kind)));
+    throw_error("{}: truncated: {} bytes where the header alone takes {}; accepted: {}",
+                path.string(), found, header_size, accepted(kind));
   }
   std::array<std::uint32_t, 3> shape{1, 1, 1};
   for (std::size_t d = 0; d < dimensions; ++d) {
@@ -99,27 +100,26 @@ std::optional<std::uint64_t> payload_size(const std::array<std::uint32_t, 3>& sh
 std::uint64_t checked_payload_size(const std::filesystem::path& path, IdxKind kind,
                                    const std::array<std::uint32_t, 3>& shape) {
   if (std::ranges::find(shape, 0U) != shape.end()) {
-    throw Error(fmt::format("{}: its header says {}; accepted: at least one {}", path.string(),
-                            describe(kind, shape),
-                            kind == IdxKind::images ? "image of one pixel" : "label"));
+    throw_error("{}: its header says {}; accepted: at least one {}", path.string(),
+                describe(kind, shape), kind == IdxKind::images ? "image of one pixel" : "label");
   }
   const auto size = payload_size(shape);
   if (!size) {
-    throw Error(fmt::format("{}: its header says {}, more than any file holds; accepted: {}",
-                            path.string(), describe(kind, shape), accepted(kind)));
+    throw_error("{}: its header says {}, more than any file holds; accepted: {}", path.string(),
+                describe(kind, shape), accepted(kind));
   }
   return *size;
 }
 
 [[noreturn]] void fail_truncated(const std::filesystem::path& path, std::uint64_t found,
                                  const std::string& claim, std::uint64_t size) {
-  throw Error(fmt::format("{}: truncated: {} bytes of data where its header says {}; accepted: {}",
-                          path.string(), found, claim, size));
+  throw_error("{}: truncated: {} bytes of data where its header says {}; accepted: {}",
+              path.string(), found, claim, size);
 }
 [[noreturn]] void fail_too_long(const std::filesystem::path& path, const std::string& claim,
                                 std::uint64_t size) {
-  throw Error(fmt::format("{}: longer than its header says, {}; accepted: {} bytes of data",
-                          path.string(), claim, size));
+  throw_error("{}: longer than its header says, {}; accepted: {} bytes of data", path.string(),
+              claim, size);
 }
 
 // Reads `size` bytes, or fewer if the file ends before.
@@ -196,17 +196,16 @@ std::filesystem::path find_idx(const std::filesystem::path& folder, std::string_
       if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) return path;
     }
   }
-  throw Error(
-      fmt::format("{}: has no {stem} file; accepted: {stem}-{type} or {stem}.{type}, each "
-                  "with or without .gz",
-                  folder.string(), fmt::arg("stem", stem), fmt::arg("type", type)));
+  throw_error(
+      "{}: has no {stem} file; accepted: {stem}-{type} or {stem}.{type}, each with or without .gz",
+      folder.string(), fmt::arg("stem", stem), fmt::arg("type", type));
 }
 
 void require_as_many(const std::filesystem::path& images, std::size_t image_count,
                      const std::filesystem::path& labels, std::size_t label_count) {
   if (image_count == label_count) return;
-  throw Error(fmt::format("{} holds {} images, but {} holds {} labels; accepted: as many of both",
-                          images.string(), image_count, labels.string(), label_count));
+  throw_error("{} holds {} images, but {} holds {} labels; accepted: as many of both",
+              images.string(), image_count, labels.string(), label_count);
 }
 
 void require_folder(const std::filesystem::path& folder) {
@@ -216,19 +215,18 @@ void require_folder(const std::filesystem::path& folder) {
     return;
   }
   const std::string reason = unreadable ? fmt::format(" ({})", unreadable.message()) : "";
-  throw Error(
-      fmt::format("{}: is not a folder{}; accepted: a folder with the files train-images, "
-                  "train-labels, t10k-images and t10k-labels of MNIST",
-                  folder.string(), reason));
+  throw_error(
+      "{}: is not a folder{}; accepted: a folder with the files train-images, train-labels, "
+      "t10k-images and t10k-labels of MNIST",
+      folder.string(), reason);
 }
 
 void require_one_size(const std::filesystem::path& folder, std::int64_t height, std::int64_t width,
                       std::int64_t test_height, std::int64_t test_width) {
   if (height == test_height && width == test_width) return;
-  throw Error(
-      fmt::format("{}: training images of {} x {} pixels, test images of {} x {}; "
-                  "accepted: one size for both",
-                  folder.string(), height, width, test_height, test_width));
+  throw_error(
+      "{}: training images of {} x {} pixels, test images of {} x {}; accepted: one size for both",
+      folder.string(), height, width, test_height, test_width);
 }
 
 // Maps raw files; gzipped ones are read into memory.
@@ -310,8 +308,8 @@ std::shared_ptr<const MappedFile> open_cifar(const std::filesystem::path& folder
                                "the files of the binary version of CIFAR-10, "
                                "data_batch_1.bin to data_batch_5.bin and test_batch.bin");
   if (file->bytes().empty() || file->bytes().size() % kCifarRecord != 0) {
-    throw Error(fmt::format("{}: {} bytes; accepted: {} for each of its images", path.string(),
-                            file->bytes().size(), kCifarRecord));
+    throw_error("{}: {} bytes; accepted: {} for each of its images", path.string(),
+                file->bytes().size(), kCifarRecord);
   }
   return file;
 }

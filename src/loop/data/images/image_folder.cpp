@@ -11,10 +11,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/limits.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 #include "image_files.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
@@ -33,7 +32,7 @@ constexpr std::string_view kImageFolder =
 constexpr std::array<std::string_view, 4> kTestFolders{"test", "val", "valid", "validation"};
 
 [[noreturn]] void fail_folder(const fs::path& folder, std::string_view why) {
-  throw Error(fmt::format("{}: {}; accepted: {}", folder.string(), why, kImageFolder));
+  throw_error("{}: {}; accepted: {}", folder.string(), why, kImageFolder);
 }
 
 // Returns the entries of a folder in the order of their names, without hidden ones.
@@ -145,9 +144,8 @@ ImageFiles files_of(const fs::path& folder, const std::vector<std::string>& clas
     const std::string name = path.filename().string();
     const auto found = std::ranges::find(classes, name);
     if (found == classes.end()) {
-      throw Error(fmt::format("{}: is not a class; accepted: a folder for each of {}",
-                              path.string(),
-                              detail::excerpt(fmt::to_string(fmt::join(classes, ", ")))));
+      throw_error("{}: is not a class; accepted: a folder for each of {}", path.string(),
+                  detail::excerpt(fmt::to_string(fmt::join(classes, ", "))));
     }
     const std::size_t before = files.images.size();
     files.add(path, found - classes.begin());
@@ -177,9 +175,8 @@ struct ImageShape {
       width = picture.width;
       first = file.path.string();
     } else if (picture.height != height || picture.width != width) {
-      throw Error(
-          fmt::format("{}: {} x {} pixels, and {} has {} x {}; accepted: images of one size",
-                      file.path.string(), picture.height, picture.width, first, height, width));
+      throw_error("{}: {} x {} pixels, and {} has {} x {}; accepted: images of one size",
+                  file.path.string(), picture.height, picture.width, first, height, width);
     }
   }
 };
@@ -203,9 +200,9 @@ SampleSet decoded(const std::vector<ImageFile>& files, const ImageShape& shape) 
     const bool fits = picture.height == shape.height && picture.width == shape.width &&
                       (picture.is_grey || shape.channels == 3);
     if (!fits) {
-      throw Error(fmt::format("{}: {} x {} pixels in {}; accepted: {} x {} in {}", source,
-                              picture.height, picture.width, picture.is_grey ? "grey" : "colours",
-                              shape.height, shape.width, shape.channels == 1 ? "grey" : "any"));
+      throw_error("{}: {} x {} pixels in {}; accepted: {} x {} in {}", source, picture.height,
+                  picture.width, picture.is_grey ? "grey" : "colours", shape.height, shape.width,
+                  shape.channels == 1 ? "grey" : "any");
     }
     decode_picture(picture, shape.channels, source, all->pixels.data() + i * stride);
     all->labels.push_back(files[i].label);
@@ -256,10 +253,10 @@ SampleSet read_new_images(const fs::path& folder, const DataRecord& record, bool
     if (files.images.empty()) fail_folder(from, "it has no PNG or JPEG file");
   }
   if (record.shape.size() != 3 || (record.shape[0] != 1 && record.shape[0] != 3)) {
-    throw Error(
-        fmt::format("{}: the model was trained on samples of shape [{}]; accepted: images "
-                    "for a model that was trained on images",
-                    folder.string(), fmt::join(record.shape, ", ")));
+    throw_error(
+        "{}: the model was trained on samples of shape [{}]; accepted: images for a model that was "
+        "trained on images",
+        folder.string(), fmt::join(record.shape, ", "));
   }
   return decoded(
       files.images,

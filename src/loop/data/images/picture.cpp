@@ -10,13 +10,12 @@
 #include <fmt/format.h>
 #include <png.h>
 
+#include "base/core/throw_error.hpp"
 #include "image_files.hpp"
 // jpeglib.h needs the declarations of <cstdio>.
 #include <jpeglib.h>
 // jerror.h numbers libjpeg's warnings.
 #include <jerror.h>
-
-#include <rubato/base/error.hpp>
 
 namespace rubato {
 
@@ -165,7 +164,7 @@ class JpegDecoder {
 };
 
 [[noreturn]] void fail_picture(const std::string& source, std::string_view why) {
-  throw Error(fmt::format("{}: {}; accepted: {}", source, why, kPicture));
+  throw_error("{}: {}; accepted: {}", source, why, kPicture);
 }
 
 std::int64_t big_endian_at(std::string_view bytes, std::size_t at) {
@@ -195,10 +194,9 @@ Picture read_jpeg_header(std::string_view bytes, const std::string& source) {
   if (!decoder.read_header(bytes)) fail_picture(source, decoder.problem());
   const J_COLOR_SPACE space = decoder.of().jpeg_color_space;
   if (space != JCS_GRAYSCALE && space != JCS_YCbCr && space != JCS_RGB) {
-    throw Error(
-        fmt::format("{}: its colours are those of a printer (CMYK); accepted: grey, or red, "
-                    "green and blue",
-                    source));
+    throw_error(
+        "{}: its colours are those of a printer (CMYK); accepted: grey, or red, green and blue",
+        source);
   }
   return {.bytes = bytes,
           .height = decoder.of().image_height,
@@ -217,8 +215,8 @@ Picture read_picture(std::string_view bytes, const std::string& source) {
   const std::int64_t height = picture.height;
   const std::int64_t width = picture.width;
   if (height < 1 || width < 1 || height > kMostPixels / width) {
-    throw Error(fmt::format("{}: its header says {} x {} pixels; accepted: up to {}", source,
-                            height, width, kMostPixels));
+    throw_error("{}: its header says {} x {} pixels; accepted: up to {}", source, height, width,
+                kMostPixels);
   }
   if (height * width / kMostPixelsOfByte > std::ssize(bytes)) {
     fail_picture(source, fmt::format("it claims {} x {} pixels, which {} bytes cannot hold", height,

@@ -11,10 +11,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/limits.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 #include "csv_table.hpp"
 #include "loop/data/data_files.hpp"
 #include "table_encoding.hpp"
@@ -256,10 +255,10 @@ SampleSet read_new_csv_samples(const path& file, const DataRecord& record, bool 
   SampleSet set = encoder.read();
   // The remaining predictions would not have the numbers of their rows if one were left out.
   if (encoder.left_out() > 0) {
-    throw Error(
-        fmt::format("{}: rows without a value: {}; accepted: a value in every field, as "
-                    "in the rows that were trained on",
-                    file.string(), encoder.left_out()));
+    throw_error(
+        "{}: rows without a value: {}; accepted: a value in every field, as in the rows that were "
+        "trained on",
+        file.string(), encoder.left_out());
   }
   return set;
 }

@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 #include "text.hpp"
 
 namespace rubato {
@@ -26,7 +26,7 @@ detail::TextReader open(const std::filesystem::path& file) {
   // A pipe cannot be read twice.
   std::error_code ignored;
   if (std::filesystem::is_fifo(file, ignored)) {
-    throw Error(fmt::format("{}: is a pipe; accepted: a file", file.string()));
+    throw_error("{}: is a pipe; accepted: a file", file.string());
   }
   return detail::TextReader::open(file, "the table", "a table in CSV with a header");
 }
@@ -78,7 +78,7 @@ std::size_t CsvTable::column(const std::string& name) const {
   const auto found = std::ranges::find(names_, name);
   if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
   const std::vector<std::string_view> names(names_.begin(), names_.end());
-  throw Error(fmt::format("{}: {}", source(), unknown_name_message("column", name, names)));
+  throw_error("{}: {}", source(), unknown_name_message("column", name, names));
 }
 
 bool CsvTable::next() {
@@ -92,7 +92,7 @@ bool CsvTable::next() {
 }
 
 void CsvTable::fail(std::string_view wrong, std::string_view accepted) const {
-  throw Error(fmt::format("{}:{}: {}; accepted: {}", source(), line_, wrong, accepted));
+  throw_error("{}:{}: {}; accepted: {}", source(), line_, wrong, accepted);
 }
 
 void CsvTable::fail(std::size_t column, std::string_view wrong, std::string_view accepted) const {

@@ -15,6 +15,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 #include "csv_table.hpp"
 
 namespace rubato {
@@ -114,17 +115,17 @@ class EncodingLearner {
  private:
   [[noreturn]] void fail_option(std::string_view option, std::string_view column,
                                 std::string_view wrong, std::string_view accepted) const {
-    throw Error(fmt::format("{}: {}: column {} {}; accepted: {}", table_.source(), option,
-                            excerpt(column), wrong, accepted));
+    throw_error("{}: {}: column {} {}; accepted: {}", table_.source(), option, excerpt(column),
+                wrong, accepted);
   }
   [[noreturn]] void fail_header() const {
     constexpr std::size_t kMost = 8;
     const std::vector<std::string>& names = table_.names();
     const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, names.size()));
-    throw Error(
-        fmt::format("{}: the first line, {}, looks like data; accepted: header=no where it "
-                    "is, and header=yes where it names the columns",
-                    table_.source(), excerpt(fmt::to_string(fmt::join(names.begin(), end, ",")))));
+    throw_error(
+        "{}: the first line, {}, looks like data; accepted: header=no where it is, and header=yes "
+        "where it names the columns",
+        table_.source(), excerpt(fmt::to_string(fmt::join(names.begin(), end, ","))));
   }
   // A name such as "5.1" or "-3" means that the line is data.
   void require_names(const std::vector<std::string>& names) const {
@@ -207,9 +208,9 @@ class EncodingLearner {
 
   // Throws Error about the first field of a column that is not a number.
   [[noreturn]] void fail(std::size_t i, std::string_view wrong, std::string_view accepted) const {
-    throw Error(fmt::format("{}:{}: column {} has {}, {}; accepted: {}", encoding_.source,
-                            facts_[i].first_text_line, excerpt(encoding_.columns[i].name),
-                            facts_[i].first_text, wrong, accepted));
+    throw_error("{}:{}: column {} has {}, {}; accepted: {}", encoding_.source,
+                facts_[i].first_text_line, excerpt(encoding_.columns[i].name), facts_[i].first_text,
+                wrong, accepted);
   }
   // If most fields are numbers, a typo must not turn all others into categories.
   void require_no_odd_text(std::size_t i, std::string_view accepted) const {
@@ -235,12 +236,12 @@ class EncodingLearner {
     const auto different = static_cast<std::int64_t>(facts.different.size());
     if (facts.different.size() <= kFew || 2 * different <= facts.numbers + facts.texts) return;
     const std::string& name = encoding_.columns[i].name;
-    throw Error(
-        fmt::format("{}: column {} has {}{} different values in {} rows, such as {}; accepted: "
-                    "ignore={} to leave it out{}",
-                    encoding_.source, excerpt(name), facts.too_many ? "more than " : "", different,
-                    facts.numbers + facts.texts, facts.first_text, name,
-                    facts.too_many ? "" : fmt::format(", or types={}:category", name)));
+    throw_error(
+        "{}: column {} has {}{} different values in {} rows, such as {}; accepted: ignore={} to "
+        "leave it out{}",
+        encoding_.source, excerpt(name), facts.too_many ? "more than " : "", different,
+        facts.numbers + facts.texts, facts.first_text, name,
+        facts.too_many ? "" : fmt::format(", or types={}:category", name));
   }
   // Returns an example of a number, for messages about a field that is not one.
   [[nodiscard]] std::string a_number(std::size_t i) const {
@@ -270,17 +271,17 @@ class EncodingLearner {
     const ColumnFacts& facts = facts_[i];
     TableColumn& column = encoding_.columns[i];
     if (facts.numbers + facts.texts == 0) {
-      throw Error(fmt::format("{}: column {} has no value in any row; accepted: ignore={}",
-                              encoding_.source, excerpt(column.name), column.name));
+      throw_error("{}: column {} has no value in any row; accepted: ignore={}", encoding_.source,
+                  excerpt(column.name), column.name);
     }
     column.kind = kind_of(i);
     if (column.kind == ColumnKind::numbers) return;
     if (facts.too_many) {
-      throw Error(
-          fmt::format("{}: column {} has more than {} different values, such as {}; accepted: a "
-                      "column of numbers, one of fewer categories, or ignore={}",
-                      encoding_.source, excerpt(column.name), kMostCategories,
-                      excerpt(*facts.different.begin()), column.name));
+      throw_error(
+          "{}: column {} has more than {} different values, such as {}; accepted: a column of "
+          "numbers, one of fewer categories, or ignore={}",
+          encoding_.source, excerpt(column.name), kMostCategories,
+          excerpt(*facts.different.begin()), column.name);
     }
     column.categories.assign(facts.different.begin(), facts.different.end());
   }
@@ -301,10 +302,10 @@ class EncodingLearner {
       return;
     }
     if (facts.too_many) {
-      throw Error(
-          fmt::format("{}: column {} has more than {} different values; accepted: fewer "
-                      "classes, or targets=numbers",
-                      encoding_.source, excerpt(column.name), kMostLabels));
+      throw_error(
+          "{}: column {} has more than {} different values; accepted: fewer classes, or "
+          "targets=numbers",
+          encoding_.source, excerpt(column.name), kMostLabels);
     }
     column.kind = ColumnKind::categories;
     encoding_.label_by_value = facts.texts == 0;

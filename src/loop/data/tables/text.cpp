@@ -10,10 +10,9 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/limits.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
 
@@ -79,8 +78,8 @@ std::vector<char32_t> characters_of(std::string_view text, const std::string& so
   for (std::string_view rest = text; !rest.empty();) {
     const auto character = take_character(rest);
     if (!character) {
-      throw Error(fmt::format("{}: byte {} belongs to no character; accepted: a text in UTF-8",
-                              source, text.size() - rest.size() + 1));
+      throw_error("{}: byte {} belongs to no character; accepted: a text in UTF-8", source,
+                  text.size() - rest.size() + 1);
     }
     if (*character != kByteOrderMark) characters.push_back(*character);
   }
@@ -93,10 +92,10 @@ std::vector<char32_t> characters_in(const std::filesystem::path& file, std::int6
   detail::require_no_utf16(mapped->bytes(), source);
   std::vector<char32_t> characters = characters_of(mapped->bytes(), source);
   if (static_cast<std::int64_t>(characters.size()) <= length) {
-    throw Error(
-        fmt::format("{}: {} characters make no sample; accepted: at least {}, for pieces of "
-                    "{} and the one that follows",
-                    source, characters.size(), length + 1, length));
+    throw_error(
+        "{}: {} characters make no sample; accepted: at least {}, for pieces of {} and the one "
+        "that follows",
+        source, characters.size(), length + 1, length);
   }
   return characters;
 }
@@ -113,9 +112,8 @@ SampleSet pieces_of(const std::vector<char32_t>& characters, std::span<const cha
   for (const char32_t character : characters) {
     const auto token = token_of.find(character);
     if (token == token_of.end()) {
-      throw Error(fmt::format(
-          "{}: character {} is {}; accepted: characters of the text that was trained on", source,
-          tokens->size() + 1, detail::excerpt(utf8_of(character))));
+      throw_error("{}: character {} is {}; accepted: characters of the text that was trained on",
+                  source, tokens->size() + 1, detail::excerpt(utf8_of(character)));
     }
     tokens->push_back(token->second);
   }

@@ -11,9 +11,8 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -78,22 +77,20 @@ NumberArray dense(const StridedArray& array, const std::shared_ptr<const void>& 
                   std::string_view name) {
   std::uint64_t elements = 0;
   if (!count_elements(array.shape, elements)) {
-    throw Error(
-        fmt::format("{} has a shape that no memory can hold; accepted: fewer elements", name));
+    throw_error("{} has a shape that no memory can hold; accepted: fewer elements", name);
   }
   NumberArray result{.type = array.type, .shape = array.shape};
   if (elements == 0) return result;
   const std::size_t held = array.bytes.size() / size_of(array.type);
   if (end_of_strided(array.shape, array.strides) > static_cast<long double>(held)) {
-    throw Error(
-        fmt::format("{} reaches beyond its data in the file; accepted: a whole file", name));
+    throw_error("{} reaches beyond its data in the file; accepted: a whole file", name);
   }
   // Expanded tensors are refused, so that no small file needs much memory.
   if (elements > held) {
-    throw Error(
-        fmt::format("{} is expanded: it has more elements than the file holds; accepted: "
-                    "a tensor that was saved as .contiguous()",
-                    name));
+    throw_error(
+        "{} is expanded: it has more elements than the file holds; accepted: a tensor that was "
+        "saved as .contiguous()",
+        name);
   }
   const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(array.type);
   if (is_dense(array)) {
@@ -163,8 +160,7 @@ class Header {
 
  private:
   [[noreturn]] void damaged() const {
-    throw Error(
-        fmt::format("{} has a damaged header; accepted: an array that numpy.save() wrote", name_));
+    throw_error("{} has a damaged header; accepted: an array that numpy.save() wrote", name_);
   }
 
   void skip_blanks() {
@@ -206,11 +202,11 @@ class Header {
     for (const NumpyType& row : kTypes) {
       if (row.name == asked) return row.type;
     }
-    throw Error(fmt::format(
+    throw_error(
         "{} {}; accepted: float16, float32, float64, int8, int16, int32, int64, uint8 and bool, "
         "little-endian",
         name_,
-        plain ? fmt::format("is of type '{}'", asked) : std::string("is an array of records")));
+        plain ? fmt::format("is of type '{}'", asked) : std::string("is an array of records"));
   }
   std::vector<std::int64_t> numbers() {
     constexpr std::size_t kMostDimensions = 64;
@@ -247,7 +243,7 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, boo
 }
 
 [[noreturn]] void fail_cut_off(const std::string& name) {
-  throw Error(fmt::format("{} is cut off; accepted: a whole array", name));
+  throw_error("{} is cut off; accepted: a whole array", name);
 }
 
 // The parsed beginning of a file.
@@ -263,8 +259,7 @@ struct Beginning {
 Beginning read_beginning(std::string_view bytes, const std::string& name) {
   constexpr std::string_view kMagic = "\x93NUMPY";
   if (!bytes.starts_with(kMagic)) {
-    throw Error(
-        fmt::format("{} is not a numpy array; accepted: an array that numpy.save() wrote", name));
+    throw_error("{} is not a numpy array; accepted: an array that numpy.save() wrote", name);
   }
   constexpr std::size_t kVersionEnd = 8;
   if (bytes.size() < kVersionEnd) fail_cut_off(name);

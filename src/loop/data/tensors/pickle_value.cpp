@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -37,8 +37,7 @@ class Pickle::Machine {
   }
 
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(
-        fmt::format("{}: its pickle {} (byte {}); accepted: {}", source_, why, at_, accepted_));
+    throw_error("{}: its pickle {} (byte {}); accepted: {}", source_, why, at_, accepted_);
   }
 
   std::string_view take(std::uint64_t size) {

@@ -9,9 +9,8 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/data/input_file.hpp"
 #include "loop/data/sample_set.hpp"
 #include "number_array.hpp"
@@ -68,7 +67,7 @@ class SavedTensorReader {
 
  private:
   [[noreturn]] void fail(const std::string& name, std::string_view why) const {
-    throw Error(fmt::format("{}: '{}' {}; accepted: {}", source_, name, why, accepted_));
+    throw_error("{}: '{}' {}; accepted: {}", source_, name, why, accepted_);
   }
 
   static bool calls_global(const PickleValue& value) {
@@ -151,7 +150,7 @@ std::vector<SavedTensor> read_saved_tensors(const std::map<std::string, ZipRecor
                                             const std::string& source, std::string_view accepted,
                                             const PickNames& pick) {
   const auto fail = [&](const std::string& why) {
-    throw Error(fmt::format("{}: {}; accepted: {}", source, why, accepted));
+    throw_error("{}: {}; accepted: {}", source, why, accepted);
   };
   if (records.contains("constants.pkl")) fail("it is TorchScript");
   if (const auto order = records.find("byteorder");
@@ -182,9 +181,8 @@ void refuse_old_torch_file(std::string_view bytes, const std::string& source,
   // Python's magic number of that format, in a separate pickle.
   constexpr std::string_view kOldFormat("\x80\x02\x8a\x0a\x6c\xfc", 6);
   if (!bytes.starts_with(kOldFormat)) return;
-  throw Error(
-      fmt::format("{}: it is in the format of PyTorch before 1.6; accepted: {}, by a newer PyTorch",
-                  source, accepted));
+  throw_error("{}: it is in the format of PyTorch before 1.6; accepted: {}, by a newer PyTorch",
+              source, accepted);
 }
 
 namespace {
@@ -236,8 +234,8 @@ std::shared_ptr<const std::string> unpacked_npy(const ZipRecord& record, const s
   constexpr std::string_view kPacked = "numpy.savez_compressed(FILE, x=x, y=y)";
   const std::uint64_t size = npy_size(inflated_beginning(record, name, kPacked), name);
   if (size != record.size) {
-    throw Error(fmt::format("{} has {} bytes by its header and claims {}; accepted: {}", name, size,
-                            record.size, kPacked));
+    throw_error("{} has {} bytes by its header and claims {}; accepted: {}", name, size,
+                record.size, kPacked);
   }
   return inflated(record, name, kPacked);
 }

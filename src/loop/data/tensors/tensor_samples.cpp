@@ -7,9 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/text/csv.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/data/data_files.hpp"
 #include "saved_tensors.hpp"
 
@@ -99,8 +98,8 @@ class PairReader {
   [[nodiscard]] SampleSet read(const std::string& x, const std::string& y) const {
     SampleSet set{.inputs = inputs(x), .targets = rows(y)};
     if (set.inputs.count() != set.targets.count()) {
-      throw Error(fmt::format("{}: '{}' has {} samples, and '{}' has {}; accepted: as many of both",
-                              source_.name, x, set.inputs.count(), y, set.targets.count()));
+      throw_error("{}: '{}' has {} samples, and '{}' has {}; accepted: as many of both",
+                  source_.name, x, set.inputs.count(), y, set.targets.count());
     }
     // A column with one class for each sample becomes one dimension.
     if (!is_real(set.targets.type()) && set.targets.shape() == std::vector<std::int64_t>{1}) {
@@ -124,10 +123,9 @@ class PairReader {
     const SampleRows last = rows(name);
     const auto& shape = last.shape();
     if (shape.size() != 3) {
-      throw Error(
-          fmt::format("{}: layout=hwc: samples of '{}' are of shape [{}]; accepted: [height, "
-                      "width, channels]",
-                      source_.name, name, fmt::join(shape, ", ")));
+      throw_error(
+          "{}: layout=hwc: samples of '{}' are of shape [{}]; accepted: [height, width, channels]",
+          source_.name, name, fmt::join(shape, ", "));
     }
     const NumberArray& array = source_.arrays.at(name);
     const std::int64_t row = shape[1] * shape[2];
@@ -141,17 +139,16 @@ class PairReader {
   [[nodiscard]] SampleRows rows(const std::string& name) const {
     const auto found = source_.arrays.find(name);
     if (found == source_.arrays.end()) {
-      throw Error(fmt::format(
-          "{}: holds {}, and not '{}'; accepted: x and y, and for a test set x_test and "
-          "y_test; x_train and y_train; arr_0 and arr_1; other names by x=NAME,y=NAME",
-          source_.name, source_.names.empty() ? "no array" : some_of(source_.names), name));
+      throw_error(
+          "{}: holds {}, and not '{}'; accepted: x and y, and for a test set x_test and y_test; "
+          "x_train and y_train; arr_0 and arr_1; other names by x=NAME,y=NAME",
+          source_.name, source_.names.empty() ? "no array" : some_of(source_.names), name);
     }
     const NumberArray& array = found->second;
     if (array.shape.empty() || array.bytes.empty()) {
-      throw Error(
-          fmt::format("{}: '{}' of shape [{}] holds no sample; accepted: an array with one "
-                      "row for each sample",
-                      source_.name, name, fmt::join(array.shape, ", ")));
+      throw_error(
+          "{}: '{}' of shape [{}] holds no sample; accepted: an array with one row for each sample",
+          source_.name, name, fmt::join(array.shape, ", "));
     }
     SampleRows rows(array);
     require_finite(rows, fmt::format("{}: '{}'", source_.name, name));
@@ -164,11 +161,11 @@ class PairReader {
 void require_alike(const SampleRows& train, std::string_view name, const SampleRows& test,
                    std::string_view test_name, const std::string& source) {
   if (train.shape() == test.shape() && train.type() == test.type()) return;
-  throw Error(
-      fmt::format("{}: samples of '{}' are {} of shape [{}], those of '{}' {} of [{}]; "
-                  "accepted: the same of both",
-                  source, name, name_of(train.type()), fmt::join(train.shape(), ", "), test_name,
-                  name_of(test.type()), fmt::join(test.shape(), ", ")));
+  throw_error(
+      "{}: samples of '{}' are {} of shape [{}], those of '{}' {} of [{}]; accepted: the same of "
+      "both",
+      source, name, name_of(train.type()), fmt::join(train.shape(), ", "), test_name,
+      name_of(test.type()), fmt::join(test.shape(), ", "));
 }
 
 // Returns 0 if the inputs are not sequences of tokens with a class each.
@@ -243,10 +240,10 @@ SampleSet read_new_tensor_samples(const std::filesystem::path& file, const DataR
   SampleSet set = reader.read(x, y);
   const bool same = is_real(set.targets.type()) == is_real(type);
   if (same && set.targets.shape() == record.target_shape) return set;
-  throw Error(fmt::format(
+  throw_error(
       "{}: '{}' is {} of shape [{}] for each sample; accepted: {} of shape [{}], as trained on",
       file.string(), y, name_of(set.targets.type()), fmt::join(set.targets.shape(), ", "),
-      is_real(type) ? "real numbers" : "classes", fmt::join(record.target_shape, ", ")));
+      is_real(type) ? "real numbers" : "classes", fmt::join(record.target_shape, ", "));
 }
 
 DataSets tensor_samples(const Arrays& arrays, const std::string& source) {

@@ -9,9 +9,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include <rubato/base/error.hpp>
-
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -64,7 +63,7 @@ class ZipReader {
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(fmt::format("{}: {}; accepted: {}", source_, why, accepted_));
+    throw_error("{}: {}; accepted: {}", source_, why, accepted_);
   }
   void require(bool good, const char* why) const {
     if (!good) fail(why);
@@ -210,7 +209,7 @@ class Inflation {
 
  private:
   [[noreturn]] void fail(std::string_view why) const {
-    throw Error(fmt::format("{} {}; accepted: {}", name_, why, accepted_));
+    throw_error("{} {}; accepted: {}", name_, why, accepted_);
   }
 
   void add_input() {
@@ -260,7 +259,7 @@ void require_intact(const ZipRecord& record, const std::string& name, std::strin
     while (!inflation.next().empty()) {
     }
   } else if (checksum_of(record.bytes) != record.checksum) {
-    throw Error(fmt::format("{} fails its checksum; accepted: {}", name, accepted));
+    throw_error("{} fails its checksum; accepted: {}", name, accepted);
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/data/published_data.hpp"
 #include "model_choice.hpp"
 
@@ -73,14 +74,14 @@ std::map<std::string, ColumnKind> parse_types(std::string_view text) {
     const std::string_view part = rest.substr(0, end);
     const auto kind = kind_at_end(part);
     if (!kind && end == std::string_view::npos) {
-      throw Error(fmt::format("'{}' gives no column a type; accepted: {}", rest, kTypes));
+      throw_error("'{}' gives no column a type; accepted: {}", rest, kTypes);
     }
     if (!kind) {
       ++end;
       continue;
     }
     const std::string name(part.substr(0, part.rfind(':')));
-    if (!types.emplace(name, *kind).second) throw Error(fmt::format("'{}' is there twice", name));
+    if (!types.emplace(name, *kind).second) throw_error("'{}' is there twice", name);
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     end = 0;
   }
@@ -160,15 +161,15 @@ const DataRow* row_of(std::string_view kind) {
                                const std::vector<std::string_view>& names) {
   std::error_code ignored;
   if (std::filesystem::is_directory(text, ignored)) {
-    throw Error(fmt::format(
-        "'{0}' is a folder; did you mean 'mnist:{0}', 'cifar10:{0}' or 'images:{0}'?", text));
+    throw_error("'{0}' is a folder; did you mean 'mnist:{0}', 'cifar10:{0}' or 'images:{0}'?",
+                text);
   }
   if (std::filesystem::is_regular_file(text, ignored)) {
     constexpr std::array<std::array<std::string_view, 2>, 4> kKinds{
         {{".npz", "tensors"}, {".pt", "tensors"}, {".csv", "csv"}, {".txt", "text"}}};
     for (const auto& [ending, kind] : kKinds) {
       if (!text.ends_with(ending)) continue;
-      throw Error(fmt::format("'{0}' is a file; did you mean '{1}:{0}'?", text, kind));
+      throw_error("'{0}' is a file; did you mean '{1}:{0}'?", text, kind);
     }
   }
   throw Error(unknown_name_message("data set", text, names));
@@ -256,20 +257,20 @@ void require_data_files(const DataSource& source) {
   if (source.csv.test) require_visible("--data: ", *source.csv.test);
   std::error_code ignored;
   if (!source.known.empty() && !std::filesystem::is_directory(source.path, ignored)) {
-    throw Error(fmt::format("--data: {} is not in {}; accepted: after `rubato data get {}`",
-                            source.known, source.path.string(), source.known));
+    throw_error("--data: {} is not in {}; accepted: after `rubato data get {}`", source.known,
+                source.path.string(), source.known);
   }
   if (source.kind == "mnist" && !std::filesystem::is_directory(source.path, ignored)) {
-    throw Error(
-        fmt::format("--data: no such folder as '{}'; accepted: the folder that holds the IDX files "
-                    "(train-images-idx3-ubyte[.gz] and so on)",
-                    source.path.string()));
+    throw_error(
+        "--data: no such folder as '{}'; accepted: the folder that holds the IDX files "
+        "(train-images-idx3-ubyte[.gz] and so on)",
+        source.path.string());
   }
   const auto require_one = [&](const std::filesystem::path& path) {
     if (is_there(path)) return;
-    throw Error(fmt::format("--data: no such {} as '{}'; accepted: {}",
-                            row_of(source.kind)->name.ends_with(":DIR") ? "folder" : "file",
-                            path.string(), row_of(source.kind)->help));
+    throw_error("--data: no such {} as '{}'; accepted: {}",
+                row_of(source.kind)->name.ends_with(":DIR") ? "folder" : "file", path.string(),
+                row_of(source.kind)->help);
   };
   require_one(source.path);
   if (source.csv.test) require_one(*source.csv.test);

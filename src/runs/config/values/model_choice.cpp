@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/cluster_model.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "runs/config/allowed.hpp"
 
 namespace rubato {
@@ -44,18 +44,18 @@ std::filesystem::path weights_file(const std::filesystem::path& file_or_run) {
   for (const char* name : {"weights.pt", "weights.safetensors"}) {
     if (std::filesystem::is_regular_file(file_or_run / name, ignored)) return file_or_run / name;
   }
-  throw Error(
-      fmt::format("--weights: the folder {} has no weights.pt and no weights.safetensors; "
-                  "accepted: that of a run that has ended",
-                  file_or_run.string()));
+  throw_error(
+      "--weights: the folder {} has no weights.pt and no weights.safetensors; accepted: that of a "
+      "run that has ended",
+      file_or_run.string());
 }
 
 void require_visible(std::string_view place, const std::filesystem::path& path) {
   std::error_code error;
   static_cast<void>(std::filesystem::status(path, error));
   if (error != std::errc::permission_denied) return;
-  throw Error(fmt::format("{}cannot look for {}: {}; accepted: a path whose folders you may enter",
-                          place, path.string(), error.message()));
+  throw_error("{}cannot look for {}: {}; accepted: a path whose folders you may enter", place,
+              path.string(), error.message());
 }
 
 void require_option_file(std::string_view option, const std::filesystem::path& file,
@@ -63,8 +63,7 @@ void require_option_file(std::string_view option, const std::filesystem::path& f
   std::error_code ignored;
   if (std::filesystem::is_regular_file(file, ignored)) return;
   require_visible(fmt::format("--{}: ", option), file);
-  throw Error(
-      fmt::format("--{}: no such file as '{}'; accepted: {}", option, file.string(), accepted));
+  throw_error("--{}: no such file as '{}'; accepted: {}", option, file.string(), accepted);
 }
 
 namespace {
@@ -98,7 +97,7 @@ std::shared_ptr<const ModelChoice> Parsed<ModelChoice>::parse(const std::string&
   }
   std::error_code ignored;
   if (std::filesystem::is_regular_file(text, ignored)) {
-    throw Error(fmt::format("'{0}' is a file; did you mean '{1}'?", text, script_text(text)));
+    throw_error("'{0}' is a file; did you mean '{1}'?", text, script_text(text));
   }
   const ParsedModel parsed = parse_model(text);
   const auto built_in = choice(parsed.entry);
@@ -142,10 +141,8 @@ Engine engine_of(const RunConfiguration& run) {
   const auto libtorch = why_libtorch(run);
   const auto eigen = why_eigen(run);
   if (libtorch && eigen) {
-    throw Error(
-        fmt::format("{} is computed by Eigen, which cannot follow {}; accepted: one or the "
-                    "other",
-                    *eigen, *libtorch));
+    throw_error("{} is computed by Eigen, which cannot follow {}; accepted: one or the other",
+                *eigen, *libtorch);
   }
   if (libtorch && run.engine == Engine::eigen) {
     refuse("engine eigen", "only libtorch does " + *libtorch, "--engine libtorch or auto");

@@ -21,6 +21,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "model_choice.hpp"
 #include "runs/config/allowed.hpp"
 
@@ -77,7 +78,7 @@ std::int64_t batch_size_of(const std::string& text) {
   try {
     return parse_whole(text, 1, kMaxBatchSize);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}, a file, a generator or {}", error.what(), kElastic));
+    throw_error("{}, a file, a generator or {}", error.what(), kElastic);
   }
 }
 
@@ -89,12 +90,11 @@ void require_file(const std::filesystem::path& file, std::string_view place) {
   std::vector<std::string_view> names = row_names(generators);
   names.push_back(kElastic);
   const std::string_view meant = nearest(name_in(spec), names);
-  throw Error(
-      fmt::format("{}no such file as '{}'; {}accepted: a file with the header "
-                  "'step,batchsize[,cores]' or of availability (docs/traces.md), a batch "
-                  "size, {} or a generator (rubato list generators)",
-                  place, short_line(spec),
-                  meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant), kElastic));
+  throw_error(
+      "{}no such file as '{}'; {}accepted: a file with the header 'step,batchsize[,cores]' or of "
+      "availability (docs/traces.md), a batch size, {} or a generator (rubato list generators)",
+      place, short_line(spec), meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant),
+      kElastic);
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ std::variant<Trace, Availability> load_trace_or_availability(const Parsed<TraceC
       try {
         return generate_availability(trace.text(), end.value_or(TraceEnd::error));
       } catch (const Error& error) {
-        throw Error(fmt::format("{}{}", place, error.what()));
+        throw_error("{}{}", place, error.what());
       }
     case TraceChoice::Kind::file:
       break;

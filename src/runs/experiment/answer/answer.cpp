@@ -4,11 +4,10 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "statistics.hpp"
 
 namespace rubato {
@@ -281,10 +280,8 @@ void choose_best(TuningAnswer& answer, const Measure& measure) {
     if (!best || measure.better(estimated->mean, answer.values[*best].estimate->mean)) best = i;
   }
   if (!best) {
-    throw Error(
-        fmt::format("--tune: no value of {} brought its runs to an end{}{}; accepted: "
-                    "other values",
-                    answer.option, answer.setting.empty() ? "" : " with ", answer.setting));
+    throw_error("--tune: no value of {} brought its runs to an end{}{}; accepted: other values",
+                answer.option, answer.setting.empty() ? "" : " with ", answer.setting);
   }
   answer.best = *best;
   const double chosen = number_of(answer.values[*best].value);

@@ -15,6 +15,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "run_result.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
@@ -199,10 +200,10 @@ RecordedExperiment read_experiment(const std::filesystem::path& folder) {
       found.results.push_back(
           result_of(files_of(folder, run.name, plan == nullptr), found.measures.back()));
       if (plan != nullptr || found.results.back().end != ResultEnd::missing) continue;
-      throw Error(fmt::format(
+      throw_error(
           "{}: the run {}, which tunes {}, has not ended; accepted: the experiment after rubato "
           "compare --resume {}",
-          folder.string(), run.name, read.design.tuning->option, shell_quoted(folder.string())));
+          folder.string(), run.name, read.design.tuning->option, shell_quoted(folder.string()));
     }
     return std::optional(std::move(found));
   };

@@ -21,6 +21,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/experiment/design/design_file.hpp"
@@ -43,9 +44,7 @@ constexpr std::chrono::milliseconds kPause{50};
 void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) {
-    throw Error(fmt::format("{}: cannot make the folder: {}", path.string(), error.message()));
-  }
+  if (error) throw_error("{}: cannot make the folder: {}", path.string(), error.message());
 }
 
 // Throws Error for a folder with foreign contents, so that an experiment never overwrites them.
@@ -53,10 +52,10 @@ void require_own(const fs::path& path) {
   std::error_code ignored;
   if (!is_there(path) || is_there(path / kDesignFile)) return;
   if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return;
-  throw Error(
-      fmt::format("{}: is not the folder of an experiment; accepted: one with a {}, or a folder "
-                  "that does not exist yet",
-                  path.string(), kDesignFile));
+  throw_error(
+      "{}: is not the folder of an experiment; accepted: one with a {}, or a folder that does not "
+      "exist yet",
+      path.string(), kDesignFile);
 }
 
 bool has_checkpoints(const fs::path& folder) {
@@ -111,8 +110,8 @@ ExperimentFolder::~ExperimentFolder() {
 void ExperimentFolder::take_lock() {
   descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) {
-    throw Error(fmt::format("{}: cannot open the folder: {}", path_.string(),
-                            std::generic_category().message(errno)));
+    throw_error("{}: cannot open the folder: {}", path_.string(),
+                std::generic_category().message(errno));
   }
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -121,7 +120,7 @@ void ExperimentFolder::take_lock() {
       continue;
     }
     close(std::exchange(descriptor_, -1));
-    throw Error(fmt::format("{}: another process works in this experiment", path_.string()));
+    throw_error("{}: another process works in this experiment", path_.string());
   }
 }
 
@@ -162,15 +161,15 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
   try {
     content = read_file(*file);
   } catch (const Error& error) {
-    throw Error(fmt::format("--trace: {}", error.what()));
+    throw_error("--trace: {}", error.what());
   }
   if (!is_there(copy)) {
     write_file(copy, content);
   } else if (read_file(copy) != content) {
-    throw Error(
-        fmt::format("--trace: {} differs from the trace of that name in the experiment, {}; "
-                    "accepted: that trace, or one with another name",
-                    file->string(), copy.string()));
+    throw_error(
+        "--trace: {} differs from the trace of that name in the experiment, {}; accepted: that "
+        "trace, or one with another name",
+        file->string(), copy.string());
   }
   return map_trace(trace, [&](const fs::path&) { return copy; });
 }
@@ -221,10 +220,10 @@ void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) con
                                       is.value_or("not set")));
   }
   if (differences.empty()) return;
-  throw Error(
-      fmt::format("{}: the run {} exists with other options: {}\naccepted: the same "
-                  "options with as many values as you like, or another --out",
-                  path_.string(), run.name, fmt::join(differences, ", ")));
+  throw_error(
+      "{}: the run {} exists with other options: {}\naccepted: the same options with as many "
+      "values as you like, or another --out",
+      path_.string(), run.name, fmt::join(differences, ", "));
 }
 
 fs::path ExperimentFolder::set_aside(const RunFiles& files) const {

@@ -19,6 +19,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 
 namespace rubato {
 
@@ -58,8 +59,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
     : process_(start_child(program, arguments,
                            [&](pid_t parent) { prepare(errors.c_str(), inherited, parent); })) {
   if (process_ < 0) {
-    throw Error(fmt::format("cannot start {}: {}", program.string(),
-                            std::generic_category().message(errno)));
+    throw_error("cannot start {}: {}", program.string(), std::generic_category().message(errno));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -106,10 +107,8 @@ class MetricsReader {
 
 void require_unchanged(const std::filesystem::path& metrics, const std::string& digest) {
   if (digest.empty() || Sha256::hex_of_file(metrics) == digest) return;
-  throw Error(
-      fmt::format("{}: has changed since the run ended (its SHA-256 differs from that in "
-                  "summary.json)",
-                  metrics.string()));
+  throw_error("{}: has changed since the run ended (its SHA-256 differs from that in summary.json)",
+              metrics.string());
 }
 
 ResultEnd judged(const RunResult& result, const Measure& measure) {
@@ -207,9 +206,8 @@ const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuratio
   if (classifies) {
     const DataSets data = load_data(configuration);
     if (!data.test) {
-      throw Error(
-          fmt::format("--data {}: it has no test set to compare by; accepted: with --validation",
-                      configuration.data.text()));
+      throw_error("--data {}: it has no test set to compare by; accepted: with --validation",
+                  configuration.data.text());
     }
     facts.measure.is_accuracy = data.classes > 0;
     if (data.classes > 0) facts.measure.chance = share_of_largest_class(*data.test, data.classes);
@@ -247,16 +245,16 @@ void DataFacts::require_runnable(std::span<const PlannedRun> runs) {
     try {
       require_steps(run.configuration);
     } catch (const Error& error) {
-      throw Error(fmt::format("{} (of the run {})", error.what(), run.name));
+      throw_error("{} (of the run {})", error.what(), run.name);
     }
     if (measure_of(run.configuration).is_accuracy ==
         measure_of(runs.front().configuration).is_accuracy) {
       continue;
     }
-    throw Error(
-        fmt::format("--model: {} has an accuracy, and {} has none; accepted: models that "
-                    "have one, or models that have none",
-                    runs.front().configuration.model.text(), run.configuration.model.text()));
+    throw_error(
+        "--model: {} has an accuracy, and {} has none; accepted: models that have one, or models "
+        "that have none",
+        runs.front().configuration.model.text(), run.configuration.model.text());
   }
 }
 

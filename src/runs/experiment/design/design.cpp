@@ -11,6 +11,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "runs/config/run_option.hpp"
 #include "value_list.hpp"
 
@@ -39,7 +40,7 @@ const RunBudgetKind& budget_kind(std::string_view name) {
 RunBudget parse_budget(const std::string& text) {
   const std::vector<Assigned> parts = list_assigned(text);
   if (parts.size() != 1) {
-    throw Error(fmt::format("'{}' is more than one budget; accepted: one, such as epochs=4", text));
+    throw_error("'{}' is more than one budget; accepted: one, such as epochs=4", text);
   }
   const RunBudget budget{.kind = parts.front().name, .amount = parts.front().value};
   const RunOption& option = run_option(budget_kind(budget.kind).option);
@@ -79,7 +80,7 @@ void require_different(const std::vector<std::string>& values) {
   std::set<std::string_view> seen;
   for (const std::string& value : values) {
     if (seen.insert(value).second) continue;
-    throw Error(fmt::format("{} is listed twice; accepted: distinct values", value));
+    throw_error("{} is listed twice; accepted: distinct values", value);
   }
 }
 
@@ -141,19 +142,16 @@ Tuning parse_tuning(const std::string& text, const Extensions& own) {
   constexpr std::string_view kExample = "lr=0.01,0.02,0.05";
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw Error(
-        fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as {}", text, kExample));
+    throw_error("'{}' is not of the form NAME=VALUE; accepted: such as {}", text, kExample);
   }
   const RunOption& option = run_option(text.substr(0, equals));
   if (option.is_compared || option.name == kSeedOption) {
-    throw Error(
-        fmt::format("{} is not tuned but compared; accepted: such as {}", option.name, kExample));
+    throw_error("{} is not tuned but compared; accepted: such as {}", option.name, kExample);
   }
   Tuning tuning{.option = option.name, .values = list_values(option, text.substr(equals + 1), own)};
   require_different(tuning.values);
   if (tuning.values.size() < 2) {
-    throw Error(
-        fmt::format("{} has one value only; accepted: several, such as {}", option.name, kExample));
+    throw_error("{} has one value only; accepted: several, such as {}", option.name, kExample);
   }
   return tuning;
 }
@@ -180,28 +178,28 @@ double parse_target(const std::string& text) {
 
 void require_consistent(const Design& design) {
   if (design.tuning && is_axis(design, design.tuning->option)) {
-    throw Error(
-        fmt::format("--tune: {} takes several values in the experiment; accepted: one of "
-                    "--tune {}=... and --{} with several values",
-                    design.tuning->option, design.tuning->option, design.tuning->option));
+    throw_error(
+        "--tune: {} takes several values in the experiment; accepted: one of --tune {}=... and "
+        "--{} with several values",
+        design.tuning->option, design.tuning->option, design.tuning->option);
   }
   if (design.budget.amount.empty()) return;
   const RunBudgetKind& kind = budget_kind(design.budget.kind);
   const std::string_view option = kind.option;
   if (!kind.needs.empty() && design.base.cluster.empty() && !is_axis(design, "cluster")) {
-    throw Error(fmt::format(
-        "--budget {}={}: the time of a step is not known; accepted: with --cluster "
-        "substep=SECONDS (rubato calibrate measures them here){}",
-        design.budget.kind, design.budget.amount, option == "money" ? " and --price" : ""));
+    throw_error(
+        "--budget {}={}: the time of a step is not known; accepted: with --cluster substep=SECONDS "
+        "(rubato calibrate measures them here){}",
+        design.budget.kind, design.budget.amount, option == "money" ? " and --price" : "");
   }
   if (is_axis(design, option)) {
-    throw Error(
-        fmt::format("--budget: --{} takes several values, and the budget is the same for "
-                    "all; accepted: one of them",
-                    option));
+    throw_error(
+        "--budget: --{} takes several values, and the budget is the same for all; accepted: one of "
+        "them",
+        option);
   }
   if (design.tuning && design.tuning->option == option) {
-    throw Error(fmt::format("--tune: {} is the budget; accepted: another option", option));
+    throw_error("--tune: {} is the budget; accepted: another option", option);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/toml.hpp"
@@ -51,7 +52,7 @@ void read_compare(DesignFile& file, const TomlEntry& entry) {
   try {
     find_row("key", entry.key, compare_keys()).read(file, entry.value);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", entry.key, error.what()));
+    throw_error("{}: {}", entry.key, error.what());
   }
 }
 
@@ -61,8 +62,7 @@ void read_line(DesignFile& file, std::string_view table, const TomlTable::Line& 
     return;
   }
   if (line.values.size() > 1 && !(table == kCompare && line.key == kBaseline)) {
-    throw Error(
-        fmt::format("'{}' is a list; accepted: one value, or the list below [axes]", line.key));
+    throw_error("'{}' is a list; accepted: one value, or the list below [axes]", line.key);
   }
   if (table == kCompare) {
     for (const TomlEntry& entry : line.values) read_compare(file, entry);
@@ -189,15 +189,14 @@ DesignFile parse_design(std::string_view text, const std::string& source,
   file.design.base.extensions = extensions;
   for (const TomlTable& table : parse_toml_tables(text, source)) {
     if (!table.name.empty() && table.name != kAxes && table.name != kCompare) {
-      throw Error(
-          fmt::format("{}:{}: {}", source, table.line,
-                      unknown_name_message("table", table.name, std::array{kAxes, kCompare})));
+      throw_error("{}:{}: {}", source, table.line,
+                  unknown_name_message("table", table.name, std::array{kAxes, kCompare}));
     }
     for (const TomlTable::Line& line : table.lines) {
       try {
         read_line(file, table.name, line);
       } catch (const Error& error) {
-        throw Error(fmt::format("{}:{}: {}", source, line.values.front().line, error.what()));
+        throw_error("{}:{}: {}", source, line.values.front().line, error.what());
       }
     }
   }

@@ -12,6 +12,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/product.hpp"
+#include "base/core/throw_error.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -191,7 +192,7 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
   try {
     require_valid(checked);
   } catch (const Error& error) {
-    throw Error(fmt::format("{} (of the run {})", error.what(), own));
+    throw_error("{} (of the run {})", error.what(), own);
   }
   const std::uint64_t number = configuration.seed;
   return {.name = std::move(own), .configuration = std::move(configuration), .seed = number};

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "design.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
@@ -29,10 +29,8 @@ std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
   const std::int64_t first = parse_whole(text.substr(0, dots), 0, kLargest);
   const std::int64_t last = parse_whole(text.substr(dots + kDots.size()), 0, kLargest);
   if (last < first || last - first >= kMostValues) {
-    throw Error(
-        fmt::format("'{}' is not a range; accepted: such as 1..5, ascending, of up to {} "
-                    "numbers",
-                    text, kMostValues));
+    throw_error("'{}' is not a range; accepted: such as 1..5, ascending, of up to {} numbers", text,
+                kMostValues);
   }
   std::vector<std::string> values;
   for (std::int64_t i = first; i <= last; ++i) values.push_back(fmt::to_string(i));
@@ -53,10 +51,8 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
     for (std::string& piece : split_list(text, continues)) {
       const std::size_t dots = piece.find(kDots);
       if (piece.empty()) {
-        throw Error(
-            fmt::format("there is an empty value in '{}'; accepted: values with a comma "
-                        "between them",
-                        text));
+        throw_error("there is an empty value in '{}'; accepted: values with a comma between them",
+                    text);
       }
       if (option.kind == OptionKind::whole && dots != std::string::npos) {
         std::ranges::move(range_of(piece, dots), std::back_inserter(values));
@@ -82,10 +78,8 @@ std::vector<Assigned> list_assigned(std::string_view text) {
   for (const std::string& piece : split_list(text, continues)) {
     const std::size_t equals = piece.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == piece.size()) {
-      throw Error(
-          fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as "
-                      "trace=128,rule=constant",
-                      piece));
+      throw_error("'{}' is not of the form NAME=VALUE; accepted: such as trace=128,rule=constant",
+                  piece);
     }
     all.push_back({.name = piece.substr(0, equals), .value = piece.substr(equals + 1)});
   }

@@ -6,13 +6,11 @@
 #include <queue>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include <rubato/base/error.hpp>
 #include <rubato/runs/calibration.hpp>
 #include <rubato/steps/step_plan.hpp>
 
 #include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
 #include "numbers/collective/host_runs.hpp"
 #include "step_samples.hpp"
 
@@ -23,14 +21,14 @@ namespace {
 void require_in_range(const CalibrationOptions& options) {
   const auto require_least = [](std::int64_t value, std::int64_t least, std::string_view of) {
     if (value >= least) return;
-    throw Error(fmt::format("calibration: {} {}; accepted: {} and more", value, of, least));
+    throw_error("calibration: {} {}; accepted: {} and more", value, of, least);
   };
   require_least(options.threads, 1, "threads");
   require_least(options.idle_threads, 0, "idle threads");
   require_least(options.cores_per_thread, 1, "cores for each thread");
   require_least(options.substeps, 1, "minibatches of each core in a step");
   if (options.seconds > 0 && std::isfinite(options.seconds)) return;
-  throw Error(fmt::format("calibration: {} seconds; accepted: a number above 0", options.seconds));
+  throw_error("calibration: {} seconds; accepted: a number above 0", options.seconds);
 }
 
 // Options with which a step takes as long as in the run, and training neither ends nor diverges.

@@ -9,6 +9,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/limits.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/eigen/dense_parameters.hpp"
 #include "run_data.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -30,10 +31,10 @@ void require_portable(const RunConfiguration& configuration) {
   if (configuration.kernels != Kernels::portable) return;
   const InstructionSet set = dense_instruction_set();
   if (!has_fma(set)) {
-    throw Error(
-        fmt::format("--kernels portable: Eigen computes with {}, which has no FMA; accepted here: "
-                    "--kernels native",
-                    choice_name(kInstructionSets, set)));
+    throw_error(
+        "--kernels portable: Eigen computes with {}, which has no FMA; accepted here: --kernels "
+        "native",
+        choice_name(kInstructionSets, set));
   }
 }
 
@@ -162,9 +163,8 @@ class QuadraticWorkload final : public Workload {
 
 std::shared_ptr<const Workload> dense_workload(const RunConfiguration& configuration) {
   if (!configuration.model->in_eigen) {
-    throw Error(
-        fmt::format("Eigen does not compute the model {}; accepted: softmax, mlp, quadratic",
-                    configuration.model.text()));
+    throw_error("Eigen does not compute the model {}; accepted: softmax, mlp, quadratic",
+                configuration.model.text());
   }
   require_portable(configuration);
   if (!configuration.model->classifies) return std::make_shared<QuadraticWorkload>(configuration);

@@ -17,6 +17,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/file.hpp"
+#include "base/core/throw_error.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/images/digits.hpp"
 #include "loop/data/tables/table_encoding.hpp"
@@ -70,9 +71,7 @@ SampleRows rows_of(std::vector<T> numbers, ElementType type, std::vector<std::in
 
 // Converts samples of the user's own; `name` is that of the data.
 SampleSet sample_set_of(OwnData::Samples own, const OwnData& data, std::string_view name) {
-  const auto fail = [&](std::string_view wrong) {
-    throw Error(fmt::format("--data {}: {}", name, wrong));
-  };
+  const auto fail = [&](std::string_view wrong) { throw_error("--data {}: {}", name, wrong); };
   const auto numbers = std::accumulate(data.shape.begin(), data.shape.end(), std::int64_t{1},
                                        [](std::int64_t a, std::int64_t b) { return a * b; });
   const auto inputs = std::ssize(own.inputs);
@@ -180,13 +179,13 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
     try {
       hold_out(data, held->share, held->seed);
     } catch (const Error& error) {
-      throw Error(fmt::format("--validation: {}", error.what()));
+      throw_error("--validation: {}", error.what());
     }
   }
   try {
     normalise(data);
   } catch (const Error& error) {
-    throw Error(fmt::format("--data: {}", error.what()));
+    throw_error("--data: {}", error.what());
   }
   require_data(configuration, known(data));
   return data;

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/loop/faults.hpp>
 #include <rubato/runs/workload.hpp>
 #include <rubato/steps/availability.hpp>
@@ -15,6 +14,7 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/modelled_time.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "loop/data/images/digits.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -97,10 +97,10 @@ std::int64_t host_bytes(const ClusterModel& cluster, const StepPlan& step) {
 void require_foreseeable(const RunConfiguration& run) {
   const auto policy = batch_policy_of(run);
   if (policy == nullptr || !policy->needs_noise_scale()) return;
-  throw Error(
-      fmt::format("--batch {}: it depends on gradient noise, which is known only while training; "
-                  "accepted: fixed, or one of a plug-in's that does not",
-                  run.batch));
+  throw_error(
+      "--batch {}: it depends on gradient noise, which is known only while training; accepted: "
+      "fixed, or one of a plug-in's that does not",
+      run.batch);
 }
 
 std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t> epochs,
@@ -141,10 +141,10 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
       budget_of(run));
   const SimulationResult& result = found.result;
   if (result.steps == 0) {
-    throw Error(
-        fmt::format("--trace {}: there is no step to simulate; accepted: devices that stay as long "
-                    "as a step takes, within the budget",
-                    source_of(steps)));
+    throw_error(
+        "--trace {}: there is no step to simulate; accepted: devices that stay as long as a step "
+        "takes, within the budget",
+        source_of(steps));
   }
   found.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
   found.host_bytes = sent / static_cast<double>(result.steps);

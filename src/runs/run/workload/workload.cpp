@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/faults.hpp>
@@ -20,6 +18,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "run_data.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
@@ -70,7 +69,7 @@ void require_match(const Trainer& trainer, std::string_view option, const std::s
   try {
     static_cast<void>(matching(trainer.objective().parameters(), pattern));
   } catch (const Error& error) {
-    throw Error(fmt::format("--{}: {}", option, error.what()));
+    throw_error("--{}: {}", option, error.what());
   }
 }
 
@@ -87,8 +86,7 @@ ByteSource Workload::weights(std::span<const NamedArray> parameters,
 }
 
 ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) const {
-  throw Error(
-      fmt::format("{} does not predict; accepted: the workload of libtorch", engine().engine));
+  throw_error("{} does not predict; accepted: the workload of libtorch", engine().engine);
 }
 
 TrainOptions train_options(const RunConfiguration& options) {
@@ -161,16 +159,16 @@ void require_weights_of_summary(const std::filesystem::path& weights,
     // A damaged summary names no weights.
   }
   if (wanted.empty()) {
-    throw Error(fmt::format("{}: names no weights; accepted: what the run wrote, or --weights FILE",
-                            summary_file.string()));
+    throw_error("{}: names no weights; accepted: what the run wrote, or --weights FILE",
+                summary_file.string());
   }
   const std::string found = sha256_of(parameters);
   if (found == wanted) return;
   const std::string file = weights_file(weights).string();
-  throw Error(
-      fmt::format("{}: its weights have the SHA-256 {}, and {} says {}; accepted: the weights that "
-                  "the run wrote, or --weights {} for these",
-                  file, found, summary_file.filename().string(), wanted, file));
+  throw_error(
+      "{}: its weights have the SHA-256 {}, and {} says {}; accepted: the weights that the run "
+      "wrote, or --weights {} for these",
+      file, found, summary_file.filename().string(), wanted, file);
 }
 
 namespace {
@@ -201,10 +199,8 @@ RunConfiguration evaluation_configuration(const RunConfiguration& run,
 Evaluation evaluate(const Workload& workload, const RunConfiguration& configuration) {
   const Trainer trainer = idle_trainer(workload, configuration);
   if (!trainer.objective().has_test()) {
-    throw Error(
-        fmt::format("there is no test set in {}; accepted: with --validation, or data that "
-                    "have one",
-                    configuration.data.text()));
+    throw_error("there is no test set in {}; accepted: with --validation, or data that have one",
+                configuration.data.text());
   }
   const TestMetrics metrics = test_metrics_of(configuration);
   return trainer.objective().test(
