@@ -66,7 +66,7 @@ struct Snapshot {
   /// Time for which this host has been waiting for the successor of the newest generation.
   std::chrono::milliseconds waited{};
 
-  /// What this host knows of another one.
+  /// This host's knowledge of another one.
   [[nodiscard]] const SeenHost& seen(HostNumber host) const;
 };
 

@@ -18,7 +18,7 @@
 
 namespace rubato::hosts_detail {
 
-/// What a host has put into the store. A store that was started again is empty: each of the living
+/// A host's record in the store. A store that was started again is empty: each of the living
 /// hosts puts its record there again, which restores the run.
 struct HostRecord {
   RunKeys keys{};

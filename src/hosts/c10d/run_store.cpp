@@ -93,7 +93,7 @@ void RunStore::arrive() {
   store_->set(keys.process(record_.own), record_.process);
   store_->set(keys.greeting(record_.own), record_.greeting);
   store_->set(keys.proof(record_.own), record_.proof);
-  // Whoever sees it alive finds all the rest.
+  // The sign of life comes last, so that a reader that finds it finds all the rest.
   store_->set(keys.life(record_.own), "0");
   since_ = Clock::now();
 }
