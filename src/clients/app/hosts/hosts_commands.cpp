@@ -15,6 +15,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
 #include "host_arguments.hpp"
+#include "hosts/rendezvous/socket.hpp"
 #include "hosts/run_status/run_status.hpp"
 #include "hosts_table.hpp"
 
