@@ -474,5 +474,11 @@ TEST_F(HostileTensorFile, IsHarmlessWithExtremeNumbers) {
   }
 }
 
+TEST_F(TensorFile, RefusesATypeTagWithoutAValue) {
+  std::vector<test::Record> records = test::torch_records({}, {});
+  records.front().second = "\x80\2ctorch.jit._pickle\nrestore_type_tag\n)R.";
+  EXPECT_THAT(error(zip_of(records)), HasSubstr("it holds no dictionary"));
+}
+
 }  // namespace
 }  // namespace rubato

@@ -222,5 +222,15 @@ TEST(Records, AreKeptInStates) {
   EXPECT_EQ(loaded(empty).stopped, "");
 }
 
+// A run without a library has null as the name of its kernels.
+TEST(Records, MayHaveTextsThatAreNull) {
+  const auto& columns = record_info(summary_schema().name).columns;
+  const Cells cells = cells_of(columns, R"({"kernels": {"openblas": null, "aten": "AVX2"}})");
+  const auto kernels = std::ranges::find(columns, "kernels", &ColumnInfo::name);
+  ASSERT_NE(kernels, columns.end());
+  const Cell& cell = cells.at(static_cast<std::size_t>(kernels - columns.begin()));
+  EXPECT_EQ(std::get<NamedTexts>(cell), (NamedTexts{{"aten", "AVX2"}, {"openblas", ""}}));
+}
+
 }  // namespace
 }  // namespace rubato

@@ -315,5 +315,11 @@ TEST(ImportersReference, ReadTheColumnsOfZones) {
   EXPECT_THAT(devices({.zone = "all"}), ElementsAre(5 * 32, 5 * 80, 5 * 128));
 }
 
+// The second field of an event says what happens; an empty one says nothing.
+TEST(Importers, TakeNoEmptyFieldForAnEvent) {
+  EXPECT_THAT(error_importing("0,,a\n60,,b\n"),
+              HasSubstr("is not the header of an availability; accepted: "));
+}
+
 }  // namespace
 }  // namespace rubato
