@@ -223,5 +223,12 @@ TEST(EntrantsDeathTest, AreCheckedInEveryRound) {
   }
 }
 
+TEST(Environment, NamesTheKernel) {
+  const auto all = environment();
+  const auto kernel = std::ranges::find(all, "kernel", &decltype(all)::value_type::first);
+  ASSERT_NE(kernel, all.end());
+  EXPECT_THAT(kernel->second, testing::StartsWith("Linux "));
+}
+
 }  // namespace
 }  // namespace rubato::lab
