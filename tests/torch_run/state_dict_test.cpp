@@ -224,5 +224,16 @@ TEST(LoadWeights, ListsAllThatDoesNotFit) {
   EXPECT_TRUE(at::equal(model.buffers[0].tensor, at::full({2}, 3.0))) << "as it was";
 }
 
+// As a BatchNorm has without running statistics.
+TEST(LoadWeights, AskForNoUndefinedTensor) {
+  const at::Tensor weight = at::zeros({2});
+  const Model model{.forward = {},
+                    .set_training = {},
+                    .parameters = {{"weight", weight}},
+                    .buffers = {{"running_mean", at::Tensor()}}};
+  load_weights(model, std::vector<NamedTensor>{{"weight", at::ones({2})}}, "w.pt");
+  EXPECT_TRUE(at::equal(weight, at::ones({2})));
+}
+
 }  // namespace
 }  // namespace rubato
