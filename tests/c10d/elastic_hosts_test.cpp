@@ -463,5 +463,24 @@ TEST_F(Elastic, RefuseOptionsOutOfRange) {
               HasSubstr("0 hosts; accepted"));
 }
 
+// The first key comes late, and the second never: the time limit is not one for each of them.
+TEST(ServedStore, WaitsForSeveralKeysAtOnce) {
+  const RendezvousServer server(0);
+  c10d_hosts_detail::ServedStore store({.host = "127.0.0.1", .port = server.port()});
+  constexpr milliseconds kLimit{1000};
+  constexpr milliseconds kLate{700};
+  const auto begun = std::chrono::steady_clock::now();
+  std::thread other([&] {
+    std::this_thread::sleep_until(begun + kLate);
+    rendezvous_detail::StoreClient({.host = "127.0.0.1", .port = server.port()}).set("a", "here");
+  });
+  EXPECT_EQ(test::error_of([&] {
+              store.wait({"a", "b"}, kLimit);
+            }),
+            "the rendezvous has no 'b' within the time limit");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, kLate + kLimit);
+  other.join();
+}
+
 }  // namespace
 }  // namespace rubato

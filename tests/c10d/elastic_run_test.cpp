@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -89,6 +90,37 @@ TEST_F(ElasticRun, StopsOnAllHosts) {
   ASSERT_NE(results[0].folder.empty(), results[1].folder.empty());
   const auto& folder = results[results[0].folder.empty() ? 1 : 0].folder;
   EXPECT_EQ(CheckpointFolder(folder / "checkpoints", 1).files().size(), 1U);
+}
+
+// Trains for longer than the other host.
+class LateEnd final : public Observer {
+ public:
+  explicit LateEnd(std::atomic<bool>& has_ended) : has_ended_(has_ended) {}
+  void on_epoch(Training& /*training*/, const EpochRecord& /*epoch*/) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    has_ended_ = true;
+  }
+
+ private:
+  std::atomic<bool>& has_ended_;
+};
+
+// The run could not go on without the late host if the other one had left.
+TEST_F(ElasticRun, EndsOnNoHostBeforeAllHaveTrained) {
+  const RunConfiguration configuration = small_run();
+  std::atomic<bool> has_ended = false;
+  ElasticRunOptions late = options_of(1);
+  late.prepare = [&](rubato::Run& run) {
+    static_cast<void>(run.trainer().add_observer<LateEnd>(has_ended));
+  };
+  std::thread other([&] {
+    static_cast<void>(
+        train_on_elastic_hosts(configuration, dense_workload(configuration), elastic_hosts, late));
+  });
+  static_cast<void>(train_on_elastic_hosts(configuration, dense_workload(configuration),
+                                           elastic_hosts, options_of(0)));
+  EXPECT_TRUE(has_ended);
+  other.join();
 }
 
 }  // namespace
