@@ -1,5 +1,7 @@
+#include <filesystem>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 
 #include "app/run_program.hpp"
 #include "support/sanitizers.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -127,6 +130,25 @@ TEST(BenchReduce, RejectsWhatItCannotMeasure) {
   EXPECT_EQ(bench("--arrival never").code, 2);
   EXPECT_THAT(test::rubato("bench reuce").err, HasSubstr("did you mean 'reduce'?"));
   EXPECT_EQ(test::rubato("bench").code, 2);
+}
+
+// Peers lie beside the program; here the first one fails.
+TEST(BenchReduce, GoesOnWithoutAPeerThatFails) {
+  const test::TempFolder folder;
+  std::filesystem::copy_file(RUBATO_PROGRAM, folder.path() / "rubato");
+  for (const auto& [name, script] : {std::pair{"rubato-peer-mpi", "#!/bin/sh\nexit 1\n"},
+                                     std::pair{"rubato-peer-gloo", "#!/bin/sh\necho 0.5 end\n"}}) {
+    folder.write(name, script);
+    std::filesystem::permissions(folder.path() / name, std::filesystem::perms::owner_all);
+  }
+  const ProgramResult result = test::run_program(
+      folder.path() / "rubato",
+      "bench reduce --json --seconds=0.001 --threads=2 --size=1000 --cores=2 --strategy=tree");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const json report = json::parse(result.out);
+  ASSERT_EQ(report["measurements"].size(), 2U);
+  EXPECT_EQ(report["measurements"][1]["strategy"], "gloo");
+  EXPECT_EQ(report["measurements"][1]["median_seconds"], 0.5);
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "app/command_test.hpp"
@@ -147,6 +150,30 @@ TEST_F(PlotCommandTest, SaysWhatItCannotPlot) {
   const test::ProgramResult lost = rubato("plot run --gnuplot nowhere/run.gp");
   EXPECT_EQ(lost.code, 24);
   EXPECT_THAT(lost.err, HasSubstr("nowhere/run.gp"));
+}
+
+// Two temporary files are one more than the limit of open files leaves room for.
+TEST_F(PlotCommandTest, SaysThatNoTemporaryFileCanBeMade) {
+  train("run");
+  const test::ProgramResult result =
+      test::shell("ulimit -n 4; exec \"$0\" plot run --out run.svg", folder_.path());
+  EXPECT_EQ(result.code, 24);
+  EXPECT_EQ(result.err, "rubato plot: no file can be made in /tmp\n");
+}
+
+TEST_F(PlotCommandTest, DrawsTheMeanOfTheSeedsBetweenTheLeastAndTheMost) {
+  folder_.write(
+      "exp/design.toml",
+      "model = \"softmax\"\ntrace = \"128\"\n[axes]\nrule = [\"linear\"]\nseed = \"1..2\"\n");
+  for (const auto& [run, loss] :
+       {std::pair{"128_linear_seed-1", 1}, std::pair{"128_linear_seed-2", 3}}) {
+    folder_.write(
+        fmt::format("exp/runs/{}/metrics.jsonl", run),
+        fmt::format(R"({{"kind":"step","step":0,"epoch":0,"batch":64,"cores":2,"loss":{}}})"
+                    "\n",
+                    loss));
+  }
+  EXPECT_THAT(plotted("exp --y loss"), HasSubstr("\n64 2 1 3 2\n"));
 }
 
 }  // namespace
