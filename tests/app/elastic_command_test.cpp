@@ -844,5 +844,18 @@ TEST_F(ElasticCommand, IsLaunchedAsTheFirstProcess) {
   EXPECT_THAT(test::read_file(file("states")), testing::Not(HasSubstr("Z")));
 }
 
+// To a supervisor, a run that was stopped is not complete.
+TEST_F(ElasticCommand, WaitsForTheCheckpointNoLongerThanItsTimeLimit) {
+  train_without_end();
+  start_all(2);
+  wait_for_lines(20);
+  stop_by(0);
+  first_ = 2;
+  BackgroundProgram& empty = start({"--out", "elsewhere", "--continue", "--host-timeout", "1"});
+  wait_until([&] { return !empty.runs(); });
+  EXPECT_EQ(empty.code(), 29);
+  EXPECT_THAT(empty.output(), HasSubstr("hosts that bring its newest checkpoint open it again"));
+}
+
 }  // namespace
 }  // namespace rubato
