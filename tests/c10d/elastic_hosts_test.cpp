@@ -16,6 +16,8 @@
 #include <rubato/hosts/c10d_hosts.hpp>
 
 #include "c10d/support.hpp"
+#include "hosts/c10d/store.hpp"
+#include "hosts/rendezvous/store_client.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -466,9 +468,9 @@ TEST_F(Elastic, RefuseOptionsOutOfRange) {
 // The first key comes late, and the second never: the time limit is not one for each of them.
 TEST(ServedStore, WaitsForSeveralKeysAtOnce) {
   const RendezvousServer server(0);
-  c10d_hosts_detail::ServedStore store({.host = "127.0.0.1", .port = server.port()});
-  constexpr milliseconds kLimit{1000};
-  constexpr milliseconds kLate{700};
+  hosts_detail::ServedStore store({.host = "127.0.0.1", .port = server.port()});
+  constexpr milliseconds kLimit{2000};
+  constexpr milliseconds kLate{1800};
   const auto begun = std::chrono::steady_clock::now();
   std::thread other([&] {
     std::this_thread::sleep_until(begun + kLate);
