@@ -6,14 +6,12 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/throw_error.hpp"
-
 namespace rubato {
 
 /// Throws an Error with a text as of fmt::format().
 template <class... Arguments>
 [[noreturn]] void throw_error(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-  throw_error(text, std::forward<Arguments>(arguments)...);
+  throw Error(fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
 }  // namespace rubato
