@@ -155,8 +155,10 @@ TEST_F(PlotCommandTest, SaysWhatItCannotPlot) {
 // Two temporary files are one more than the limit of open files leaves room for.
 TEST_F(PlotCommandTest, SaysThatNoTemporaryFileCanBeMade) {
   train("run");
-  const test::ProgramResult result =
-      test::shell("ulimit -n 4; exec \"$0\" plot run --out run.svg", folder_.path());
+  const test::ProgramResult result = test::shell(
+      "for open in 3 4 5 6 7 8 9; do eval \"exec $open>&-\"; done; ulimit -n 4; "
+      "exec \"$0\" plot run --out run.svg",
+      folder_.path());
   EXPECT_EQ(result.code, 24);
   EXPECT_EQ(result.err, "rubato plot: no file can be made in /tmp\n");
 }

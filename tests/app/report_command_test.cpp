@@ -32,7 +32,6 @@ class ReportCommand : public test::CommandTest {
     const std::size_t at = html.find(begin) + begin.size();
     return nlohmann::json::parse(html.substr(at, html.find("</script>", at) - at));
   }
-  test::TempFolder folder_;
 };
 
 TEST_F(ReportCommand, WritesAPageOfARun) {
