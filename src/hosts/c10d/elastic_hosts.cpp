@@ -148,12 +148,16 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
 
   bool leave(bool paused) noexcept override {
     if (has_left_) return has_ended_;
-    const auto end = [&] {
-      store_.reconnect(kFarewell);
-      has_ended_ = store_.end(paused ? EndOfHosts::paused : EndOfHosts::finished);
-    };
     // The first attempt may use a connection with a store that no longer exists.
-    if (!ask_store(end)) static_cast<void>(ask_store(end));
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      try {
+        store_.reconnect(kFarewell);
+        has_ended_ = store_.end(paused ? EndOfHosts::paused : EndOfHosts::finished);
+        break;
+      } catch (const std::exception&) {
+        store_.disconnect();
+      }
+    }
     go();
     return has_ended_;
   }

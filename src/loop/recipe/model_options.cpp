@@ -173,7 +173,8 @@ constexpr std::int64_t convolution(std::int64_t from, std::int64_t to, std::int6
 }
 
 std::int64_t parameters_of_mnist_cnn(const ModelOptions& /*none*/, const DataShape& /*digits*/) {
-  return normalised(5 * 5, 10) + normalised(10 * 5 * 5, 20) + linear(320, 50) + linear(50, 10);
+  constexpr std::int64_t kWindow = 25;
+  return normalised(kWindow, 10) + normalised(kWindow * 10, 20) + linear(320, 50) + linear(50, 10);
 }
 
 std::int64_t parameters_of_perceptron(const ModelOptions& options, const DataShape& data) {
