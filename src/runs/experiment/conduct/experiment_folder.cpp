@@ -171,7 +171,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
         "trace, or one with another name",
         file->string(), copy.string());
   }
-  return map_trace(trace, [&](const fs::path&) { return copy; });
+  return map_trace(trace, [&](const fs::path&) { return fs::path(copy); });
 }
 
 void ExperimentFolder::write_design(const Design& design) const {
@@ -193,7 +193,7 @@ std::string ExperimentFolder::config_text(const PlannedRun& run) const {
     const fs::path inside = file->lexically_relative(path_ / kRuns);
     if (inside.parent_path() == fs::path("..") / kTraces) {
       configuration.trace =
-          map_trace(configuration.trace.text(), [&](const fs::path&) { return inside; });
+          map_trace(configuration.trace.text(), [&](const fs::path&) { return fs::path(inside); });
     }
   }
   return to_toml(configuration);
