@@ -12,6 +12,7 @@ using test::TempFolder;
 TEST(Facts, AreReadFromTheMachine) {
   const TempFolder root;
   root.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Fast CPU 9000\n");
+  root.write("proc/loadavg", "1.75 0.58 0.59 2/467 10842\n");
   root.write("proc/self/cgroup", "0::/\n");
   root.write("sys/fs/cgroup/cpu.max", "50000 100000\n");
   root.write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
@@ -28,6 +29,7 @@ TEST(Facts, AreReadFromTheMachine) {
   EXPECT_EQ(facts.cores, 2);
   EXPECT_EQ(facts.cpus.quota, 0.5);
   EXPECT_EQ(facts.threads, 1);
+  EXPECT_EQ(facts.load, 1.75);
   EXPECT_EQ(facts.huge_pages, "madvise");
   EXPECT_EQ(facts.governor, "powersave");
   EXPECT_EQ(facts.frequency_driver, "intel_pstate");
@@ -40,6 +42,7 @@ TEST(Facts, OfAMachineThatSaysNothing) {
   EXPECT_EQ(facts.online, 0);
   EXPECT_EQ(facts.cores, 0);
   EXPECT_GE(facts.threads, 1);
+  EXPECT_FALSE(facts.load);
   EXPECT_EQ(facts.huge_pages, "");
   EXPECT_EQ(facts.governor, "");
 }

@@ -57,7 +57,7 @@ testing::Matcher<Finding> is_good(const char* what) {
 
 TEST(Findings, OfAHealthyMachineAreGood) {
   const auto all = findings(healthy());
-  EXPECT_EQ(all.size(), 9U);
+  EXPECT_EQ(all.size(), 10U);
   EXPECT_THAT(all, Each(is_good("")));
   EXPECT_THAT(about("processor", healthy()), is_good("Fast CPU 9000, with AVX-512"));
   EXPECT_THAT(about("BLAS", healthy()),
@@ -120,6 +120,19 @@ TEST(Findings, ThreadsAndTheCpusTheyMayUse) {
   EXPECT_THAT(about("threads", facts), is(Health::note, "grants 3.5; the machine has 8", "quota"));
   facts.threads = 8;
   EXPECT_THAT(about("threads", facts), is(Health::problem, "wait for CPUs", "--threads 4"));
+}
+
+TEST(Findings, ALoadedMachine) {
+  Facts facts = healthy();
+  facts.load = {};
+  EXPECT_THAT(about("load", facts), is_good("does not say"));
+  facts.load = 0.3;
+  EXPECT_THAT(about("load", facts), is_good("0.3 threads wanted a CPU"));
+  facts.load = 3.5;
+  EXPECT_THAT(about("load", facts), is(Health::note, "3.5 threads", "end other programs"));
+  // There is room beside it.
+  facts.threads = 4;
+  EXPECT_THAT(about("load", facts), is_good("of which there are 8"));
 }
 
 TEST(Findings, HyperThreads) {

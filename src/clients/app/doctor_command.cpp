@@ -30,7 +30,7 @@ int doctor_command(std::span<const std::string> arguments) {
   bool json = false;
   CommandLine line("rubato doctor",
                    "Reports what would make training on this machine slow or wrong, and what to do "
-                   "about it: the BLAS and its kernels, malloc, CPUs, versions.");
+                   "about it: the BLAS and its kernels, malloc, CPUs, load, versions.");
   std::optional<std::int64_t> threads;
   line.whole("threads", "N", "the number of threads for training", "all that it may use", threads,
              1, kMaxThreads);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -72,6 +73,12 @@ int cores(const fs::path& root, const std::vector<int>& online) {
   return static_cast<int>(siblings.size());
 }
 
+std::optional<double> load(const fs::path& root) {
+  std::ifstream in(root / "proc/loadavg");
+  double minute = 0;
+  return in >> minute ? std::optional(minute) : std::nullopt;
+}
+
 // The choice in brackets, as in "always [madvise] never".
 std::string chosen_in(const std::string& choices) {
   const std::size_t begin = choices.find('[');
@@ -93,6 +100,7 @@ Facts gather_facts(const fs::path& root) {
       .cores = cores(root, online),
       .cpus = cpus(root),
       .threads = 1,
+      .load = load(root),
       .huge_pages = chosen_in(first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")),
       .governor = first_line(first / "scaling_governor"),
       .frequency_driver = first_line(first / "scaling_driver"),

@@ -54,6 +54,9 @@ struct Facts {
   Cpus cpus{};
   /// The number of threads that training is to use.
   int threads = 1;
+  /// The average number of threads of the machine that wanted a CPU in the last minute; empty if it
+  /// does not say.
+  std::optional<double> load{};
   /// One of "always", "madvise" and "never"; empty if it cannot be seen.
   std::string huge_pages{};
   /// The governor of the CPU frequency and its driver; empty if they cannot be seen, as in virtual

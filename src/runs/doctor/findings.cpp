@@ -132,6 +132,21 @@ Finding judge_threads(const Facts& facts) {
   return finding;
 }
 
+Finding judge_load(const Facts& facts) {
+  // An idle system uses up to half a CPU.
+  constexpr double kIdle = 0.5;
+  if (!facts.load || facts.online == 0) return {.what = "the machine does not say how busy it is"};
+  Finding finding{
+      .what = fmt::format("{:.1f} threads wanted a CPU in the last minute, of which there {} {}",
+                          *facts.load, facts.online == 1 ? "is" : "are", facts.online)};
+  if (*facts.load > kIdle && facts.threads + *facts.load > facts.online + kIdle) {
+    complain(finding, Health::note,
+             ": training will share them, and steps wait for the last thread",
+             "end other programs or wait for them, or take fewer --threads");
+  }
+  return finding;
+}
+
 Finding judge_hyper_threads(const Facts& facts) {
   if (facts.cores == 0) return {.what = "the machine does not say which CPUs share a core"};
   Finding finding{.what = fmt::format("{} CPUs are {} cores", facts.online, facts.cores)};
@@ -191,15 +206,16 @@ struct Judge {
   bool asks_training;
   Finding (*judge)(const Facts& facts);
 };
-constexpr std::array<Judge, 9> kJudges{{{"processor", false, judge_processor},
-                                        {"BLAS", true, judge_blas},
-                                        {"kernels", true, judge_kernels},
-                                        {"allocator", true, judge_allocator},
-                                        {"threads", false, judge_threads},
-                                        {"hyper-threads", false, judge_hyper_threads},
-                                        {"huge pages", false, judge_huge_pages},
-                                        {"frequency", false, judge_frequency},
-                                        {"versions", true, judge_versions}}};
+constexpr std::array<Judge, 10> kJudges{{{"processor", false, judge_processor},
+                                         {"BLAS", true, judge_blas},
+                                         {"kernels", true, judge_kernels},
+                                         {"allocator", true, judge_allocator},
+                                         {"threads", false, judge_threads},
+                                         {"load", false, judge_load},
+                                         {"hyper-threads", false, judge_hyper_threads},
+                                         {"huge pages", false, judge_huge_pages},
+                                         {"frequency", false, judge_frequency},
+                                         {"versions", true, judge_versions}}};
 
 }  // namespace
 

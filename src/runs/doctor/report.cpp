@@ -31,6 +31,7 @@ OrderedJson facts_json(const Facts& facts) {
                    {"cpus_allowed", facts.cpus.allowed},
                    {"cpu_quota", or_null(facts.cpus.quota)},
                    {"threads", facts.threads},
+                   {"load", or_null(facts.load)},
                    {"huge_pages", facts.huge_pages},
                    {"governor", facts.governor}};
   if (facts.training) {

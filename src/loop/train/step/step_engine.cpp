@@ -153,7 +153,7 @@ class TypedStepEngine final : public StepEngine {
     const Before before{.rule = numbers_of(rule_), .loss_scaler = loss_scaler_};
     changing_ = false;
     try {
-      const StepOutcome outcome = run_step(step, samples, settings);
+      StepOutcome outcome = run_step(step, samples, settings);
       if (changing_) {
         meter_.keep();
       } else {
