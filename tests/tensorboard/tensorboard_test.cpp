@@ -103,7 +103,7 @@ TEST_F(TensorBoards, HaveEveryRecordOfATraining) {
   }
   ASSERT_EQ(losses.size(), kSteps);
   EXPECT_EQ(curves.at("train/loss"), losses);
-  const auto test_loss = [&](int epoch) {
+  const auto test_loss = [&](std::size_t epoch) {
     return static_cast<float>(recorder->epochs[epoch].test->loss);
   };
   EXPECT_EQ(curves.at("test/loss"), (Points{{4, test_loss(0)}, {9, test_loss(1)}}));
