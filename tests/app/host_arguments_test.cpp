@@ -85,7 +85,7 @@ TEST(HostArguments, ThatContradictEachOtherAreErrors) {
     std::string error;
     Variables variables{};
   };
-  for (const auto& [arguments, error, variables] : std::vector<Case>{
+  for (const Case& each : std::vector<Case>{
            {"--hosts env",
             "--hosts env: no launcher's variables are in the environment; accepted: "},
            {"--hosts env", "--hosts env: no launcher's variables", {{"RANK", "0"}}},
@@ -112,9 +112,9 @@ TEST(HostArguments, ThatContradictEachOtherAreErrors) {
            {"--hosts 2 --rendezvous a:b", "--rendezvous: "},
            {"--hosts 2 --rendezvous a:0", "--rendezvous: "},
            {"--hosts 2 --rendezvous a:1/", "--rendezvous: "}}) {
-    EXPECT_THAT(test::error_of([&] { static_cast<void>(read(arguments, variables)); }),
-                testing::StartsWith(error))
-        << arguments;
+    EXPECT_THAT(test::error_of([&] { static_cast<void>(read(each.arguments, each.variables)); }),
+                testing::StartsWith(each.error))
+        << each.arguments;
   }
 }
 
