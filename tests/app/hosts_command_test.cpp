@@ -223,8 +223,10 @@ TEST_F(HostsCommand, ComparesDataAndTrace) {
 // A signal comes to the launcher alone, which passes it on, or to all processes of a job, as
 // systemd and Slurm send it.
 TEST_F(HostsCommand, StopsOnceAfterASignal) {
-  for (const auto& [number, to_all] : {std::pair(SIGINT, false), std::pair(SIGTERM, true),
-                                       std::pair(SIGHUP, true), std::pair(SIGINT, true)}) {
+  for (const auto& sent : {std::pair(SIGINT, false), std::pair(SIGTERM, true),
+                           std::pair(SIGHUP, true), std::pair(SIGINT, true)}) {
+    const int number = sent.first;
+    const bool to_all = sent.second;
     std::filesystem::remove_all(file("run"));
     const ProgramResult result =
         launch(3, "run", endless(), [&, this](pid_t process, const std::filesystem::path&) {
