@@ -39,9 +39,9 @@ struct ModelEntry {
   std::string_view help;
   bool in_eigen = false;
   bool in_libtorch = false;
-  /// Whether it is a classifier that trains on --data; other models have samples of their own.
+  /// True for a classifier that trains on --data; other models have samples of their own.
   bool classifies = true;
-  /// Whether it takes real targets, and sequences of tokens that each have a class.
+  /// True if it takes real targets, and sequences of tokens that each have a class.
   bool takes_real_targets = false;
   bool takes_tokens = false;
   /// The images that it takes, for messages, and whether those of some data are such; all images if

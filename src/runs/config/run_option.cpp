@@ -116,7 +116,7 @@ bool has_no_histograms(const RunConfiguration& run) {
   return run.histograms.empty();
 }
 
-// Whether a member holds a value.
+// True if a member holds a value.
 template <class Member>
 bool is_set(const Member& member) {
   if constexpr (requires { member.has_value(); }) return member.has_value();

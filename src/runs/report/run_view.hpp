@@ -141,7 +141,7 @@ class RunViewer {
 
   /// The view that is drawn.
   [[nodiscard]] RunView& run() { return run_; }
-  /// Whether it is time to draw.
+  /// True if it is time to draw.
   [[nodiscard]] bool due() const;
   void draw();
   /// Removes the view from the terminal.
