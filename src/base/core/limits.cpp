@@ -164,7 +164,7 @@ std::optional<double> physical_memory(const fs::path& root) {
 
 // The part of a limit that is left: `used` is the number of the field of statm, from 1, that counts
 // the pages in use.
-std::optional<double> left_of(__rlimit_resource resource, const fs::path& root, int used) {
+std::optional<double> left_of(decltype(RLIMIT_AS) resource, const fs::path& root, int used) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   std::ifstream in(root / "proc/self/statm");
