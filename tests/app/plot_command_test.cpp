@@ -11,6 +11,7 @@
 
 #include "app/command_test.hpp"
 #include "app/on_terminal.hpp"
+#include "support/sanitizers.hpp"
 
 namespace rubato {
 namespace {
@@ -154,6 +155,9 @@ TEST_F(PlotCommandTest, SaysWhatItCannotPlot) {
 
 // Two temporary files are one more than the limit of open files leaves room for.
 TEST_F(PlotCommandTest, SaysThatNoTemporaryFileCanBeMade) {
+  if (test::kSanitized) {
+    GTEST_SKIP() << "the sanitizers open files, too";
+  }
   train("run");
   const test::ProgramResult result = test::shell(
       "for open in 3 4 5 6 7 8 9; do eval \"exec $open>&-\"; done; ulimit -n 4; "
