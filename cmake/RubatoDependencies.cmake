@@ -1,5 +1,6 @@
 # Everything the project uses from outside. All of it is in Debian 12; `bootstrap` installs it.
 
+include(CheckCXXSourceCompiles)
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED COMPONENTS tbb tbbmalloc_proxy)
 find_package(fmt REQUIRED)
@@ -18,6 +19,15 @@ find_package(Boost 1.74 REQUIRED NO_MODULE)
 find_package(Protobuf 3.21 REQUIRED)
 # CRC-32C, the checksum of TensorBoard's files.
 find_path(RUBATO_ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
+# XXH3, the digests of steps. On x86-64 the library may have a version for the CPU's own vectors.
+find_path(RUBATO_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+set(CMAKE_REQUIRED_INCLUDES "${RUBATO_XXHASH_INCLUDE_DIR}")
+set(CMAKE_REQUIRED_LIBRARIES xxhash)
+check_cxx_source_compiles("
+#include <xxh_x86dispatch.h>
+int main() { return static_cast<int>(XXH3_128bits_dispatch(nullptr, 0).low64); }" RUBATO_XXHASH_DISPATCH)
+unset(CMAKE_REQUIRED_INCLUDES)
+unset(CMAKE_REQUIRED_LIBRARIES)
 # Headers alone: the one file that includes them compiles the parser, so that sanitizers and the fuzzer
 # see it.
 find_path(RUBATO_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)

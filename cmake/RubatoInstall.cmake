@@ -49,7 +49,7 @@ function(rubato_pkg_config name)
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rubato.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endfunction()
-set(required_packages "fmt, libcrypto, libisal, libjpeg, libpng, protobuf, tbb, zlib")
+set(required_packages "fmt, libcrypto, libisal, libjpeg, libpng, libxxhash, protobuf, tbb, zlib")
 rubato_pkg_config(rubato MODULES ${modules}
   DESCRIPTION "${PROJECT_DESCRIPTION}, without libtorch"
   REQUIRES "${required_packages}")

@@ -41,8 +41,8 @@ rubato_package(programs rubato
   RECOMMENDS gnuplot-nox libjs-d3)
 rubato_package(development librubato-dev
   CONTENTS "headers, static libraries, and files for CMake and pkg-config" SECTION libdevel
-  DEPENDS libfmt-dev libisal-dev libjpeg62-turbo-dev libpng-dev libprotobuf-dev libssl-dev libtbb-dev nlohmann-json3-dev
-    zlib1g-dev
+  DEPENDS libfmt-dev libisal-dev libjpeg62-turbo-dev libpng-dev libprotobuf-dev libssl-dev libtbb-dev libxxhash-dev
+    nlohmann-json3-dev zlib1g-dev
   RECOMMENDS libtorch-dev libgloo-dev)
 rubato_package(documentation rubato-doc
   CONTENTS "the guide and the decision records" SECTION doc)

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <rubato/base/digest.hpp>
 #include <rubato/base/state.hpp>
 
 #include "base/state/sha256.hpp"
@@ -174,6 +177,35 @@ TEST(StateVisitor, LoadsWhatItHasSaved) {
   EXPECT_FALSE(less.has("best") || less.has("over"));
   load_state(loaded, less);
   EXPECT_EQ(state_of(loaded), less);
+}
+
+TEST(StateVisitor, ShowsWhatItWouldSave) {
+  const State state = state_of(kAll);
+  std::map<std::string, std::string> expected;
+  for (const auto& [name, array] : state.arrays()) expected[name] = array.bytes;
+  for (const auto& [name, text] : state.texts()) expected[name] = text;
+  std::map<std::string, std::string> shown;
+  const ShowEntry show = [&](std::string_view name, std::span<const std::byte> bytes) {
+    const bool first =
+        shown.emplace(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()))
+            .second;
+    EXPECT_TRUE(first) << name;
+  };
+  show_state(kAll, show);
+  EXPECT_EQ(shown, expected);
+}
+
+TEST(StateVisitor, ShowsAnArrayWhereItLies) {
+  std::vector<float> values{1, 2, 3};
+  const void* seen = nullptr;
+  const ShowEntry show = [&](std::string_view name, std::span<const std::byte> bytes) {
+    if (name == "values" && bytes.size() == 12) seen = bytes.data();
+  };
+  StateVisitor showing = StateVisitor::to(show);
+  EXPECT_TRUE(showing.showing());
+  EXPECT_FALSE(showing.loading());
+  showing.values("values", std::span<float>(values));
+  EXPECT_EQ(seen, values.data());
 }
 
 TEST(StateVisitor, RefusesWhatIsNoState) {
@@ -418,6 +450,36 @@ TEST(StateFile, EveryByteBelongsToOneArray) {
   EXPECT_EQ(error(digest_entry(0), 0), "no error");
   EXPECT_EQ(error(digest_entry(0), 8),
             "file: damaged or not a checkpoint: it holds more than its arrays");
+}
+
+// As xxhsum -H2 prints them.
+TEST(Digest, IsXxh3) {
+  const auto text_of = [](std::string_view text) {
+    return digest_of(std::as_bytes(std::span(text))).to_text();
+  };
+  EXPECT_EQ(text_of(""), "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(text_of("abc"), "06b05ab6733a618578af5f94892f3950");
+}
+
+TEST(Digest, IsReadFromItsText) {
+  const Digest digest{.high = 0x06b05ab6733a6185, .low = 0x1f};
+  EXPECT_EQ(digest.to_text(), "06b05ab6733a6185000000000000001f");
+  EXPECT_EQ(Digest::parse(digest.to_text()), digest);
+  for (const char* const other :
+       {"", "06b05ab6733a6185000000000000001", "06b05ab6733a6185000000000000001f0",
+        "06B05AB6733A6185000000000000001F", "06b05ab6733a618500000000000000 g"}) {
+    EXPECT_EQ(error_of([&] { static_cast<void>(Digest::parse(other)); }),
+              "'" + std::string(other) +
+                  "' is not a digest; accepted: 32 digits and letters from a to f");
+  }
+}
+
+TEST(Digest, OfASequenceDependsOnItsOrder) {
+  const Digest a{.high = 0, .low = 1};
+  const Digest b{.high = 1, .low = 0};
+  EXPECT_NE(chained(chained({}, a), b), chained(chained({}, b), a));
+  EXPECT_NE(chained({}, a), chained(chained({}, a), a));
+  EXPECT_EQ(chained({}, a), chained({}, a));
 }
 
 TEST(Sha256, IsTheStandards) {

@@ -159,29 +159,43 @@ class State {
   std::string within_;
 };
 
-/// Visits the entries that an object remembers, one by one, and writes them to a state or reads
-/// them from one. Saving and loading share one function, so they cannot differ:
+/// Receives the name of an entry and its bytes, which are valid during the call only.
+using ShowEntry = std::function<void(std::string_view name, std::span<const std::byte> bytes)>;
+
+/// Visits the entries that an object remembers, one by one, and writes them to a state, reads them
+/// from one, or shows them to a function without copying them. All three share one function, so
+/// they cannot differ:
 ///
 ///     void visit_state(StateVisitor& state) {
 ///       state.count("steps", steps_);
 ///       state.values("velocity", std::span<float>(velocity_));
 ///     }
 ///
-/// state_of() and load_state() call it. Saving changes nothing. Loading throws Error, with the
-/// entry's name, for an entry that is missing, of another type or size, or out of range; the object
-/// must not be used any more then.
+/// state_of(), load_state() and show_state() call it. Saving and showing change nothing. Loading
+/// throws Error, with the entry's name, for an entry that is missing, of another type or size, or
+/// out of range; the object must not be used any more then.
 class StateVisitor {
  public:
   /// Creates a visitor that saves; the state must outlive it.
-  [[nodiscard]] static StateVisitor into(State& state) { return {&state, nullptr, {}}; }
+  [[nodiscard]] static StateVisitor into(State& state) { return {&state, nullptr, nullptr, {}}; }
   /// Creates a visitor that loads; the state must outlive it.
-  [[nodiscard]] static StateVisitor out_of(const State& state) { return {nullptr, &state, {}}; }
+  [[nodiscard]] static StateVisitor out_of(const State& state) {
+    return {nullptr, &state, nullptr, {}};
+  }
   static StateVisitor out_of(State&& state) = delete;
+  /// Creates a visitor that shows the entries that one that saves would write; the function must
+  /// outlive it.
+  [[nodiscard]] static StateVisitor to(const ShowEntry& show) {
+    return {nullptr, nullptr, &show, {}};
+  }
+  static StateVisitor to(ShowEntry&& show) = delete;
 
   /// True when loading: for values derived from the entries, and for work on files that depends on
   /// them.
   [[nodiscard]] bool loading() const { return from_ != nullptr; }
-  /// True if an optional entry exists; `saved` when saving.
+  /// True when showing: for an object that saves bytes of which its numbers are only a part.
+  [[nodiscard]] bool showing() const { return show_ != nullptr; }
+  /// True if an optional entry exists; `saved` unless loading.
   [[nodiscard]] bool has(std::string_view name, bool saved) const;
   /// True when loading and no entry exists at all.
   [[nodiscard]] bool has_none() const;
@@ -209,7 +223,7 @@ class StateVisitor {
     if (loading()) {
       values = from_->values<T>(path(name));
     } else {
-      to_->put(path(name), values);
+      this->values(name, std::span<T>(values));
     }
   }
   void text(std::string_view name, std::string& text);
@@ -224,19 +238,20 @@ class StateVisitor {
     if (loading()) {
       load_numbers(part, from_->values<double>(path(name)), what);
     } else {
-      to_->put(path(name), numbers_of(part));
+      std::vector<double> numbers = numbers_of(part);
+      list(name, numbers);
     }
   }
 
-  /// A text that the state is bound to: saves `now` when saving; returns the saved text (or `now`
-  /// when saving) for the caller to compare.
+  /// A text that the state is bound to: saves or shows `now`; returns it or, when loading, the
+  /// saved text for the caller to compare.
   [[nodiscard]] std::string bound(std::string_view name, const std::string& now);
   /// Like bound(), but returns `now` if no text has been saved.
   [[nodiscard]] std::string bound_if_there(std::string_view name, const std::string& now);
 
   /// A visitor that puts "NAME/" before all names.
   [[nodiscard]] StateVisitor part(std::string_view name) const {
-    return {to_, from_, path(name) + '/'};
+    return {to_, from_, show_, path(name) + '/'};
   }
 
   /// Throws Error, "the state is damaged: WHAT", unless `good`.
@@ -245,8 +260,8 @@ class StateVisitor {
  private:
   friend void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array);
 
-  StateVisitor(State* to, const State* from, std::string prefix)
-      : to_(to), from_(from), prefix_(std::move(prefix)) {}
+  StateVisitor(State* to, const State* from, const ShowEntry* show, std::string prefix)
+      : to_(to), from_(from), show_(show), prefix_(std::move(prefix)) {}
 
   [[nodiscard]] std::string path(std::string_view name) const {
     return prefix_ + std::string(name);
@@ -256,16 +271,17 @@ class StateVisitor {
     if (loading()) {
       from_->read(path(name), values);
     } else {
-      to_->put_array(path(name), {.type = element_type_of<T>(),
-                                  .shape = std::move(shape),
-                                  .bytes = {reinterpret_cast<const char*>(values.data()),
-                                            values.size_bytes()}});
+      put(path(name), element_type_of<T>(), std::move(shape), std::as_bytes(values));
     }
   }
+  // Saves or shows an array.
+  void put(const std::string& path, ElementType type, std::vector<std::int64_t> shape,
+           std::span<const std::byte> bytes);
 
-  // Exactly one of the two is not null.
+  // Exactly one of the three is not null.
   State* to_;
   const State* from_;
+  const ShowEntry* show_;
   std::string prefix_;
 };
 
@@ -277,6 +293,13 @@ template <class Part, class... Arguments>
   StateVisitor visitor = StateVisitor::into(state);
   const_cast<Part&>(part).visit_state(visitor, std::forward<Arguments>(arguments)...);
   return state;
+}
+
+/// Shows the entries of state_of() to a function, without copying them.
+template <class Part, class... Arguments>
+void show_state(const Part& part, const ShowEntry& show, Arguments&&... arguments) {
+  StateVisitor visitor = StateVisitor::to(show);
+  const_cast<Part&>(part).visit_state(visitor, std::forward<Arguments>(arguments)...);
 }
 
 /// Restores `part` from a state.
@@ -313,7 +336,7 @@ struct NamedArray {
 void put_array(State& state, std::string_view prefix, const NamedArray& array);
 /// Copies the values back. Throws Error if the state's have another type or shape.
 void read_array(const State& state, std::string_view prefix, const NamedArray& array);
-/// Calls put_array() or read_array(), as the visitor saves or loads.
+/// Calls put_array() or read_array(), as the visitor saves or loads; or shows the array.
 void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array);
 
 /// The SHA-256, in hexadecimal, of the values of `arrays`: their bytes as this machine holds them,

@@ -133,13 +133,15 @@ void StateVisitor::count(std::string_view name, std::int64_t& count) {
   if (loading()) {
     count = from_->count(path(name));
   } else {
-    to_->put(path(name), count);
+    value(name, count);
   }
 }
 
 void StateVisitor::text(std::string_view name, std::string& text) {
   if (loading()) {
     text = from_->text(path(name));
+  } else if (showing()) {
+    (*show_)(path(name), std::as_bytes(std::span(text)));
   } else {
     to_->put_text(path(name), text);
   }
@@ -149,8 +151,18 @@ void StateVisitor::array(std::string_view name, StateArray& array) {
   if (loading()) {
     array = from_->array(path(name));
   } else {
-    to_->put_array(path(name), array);
+    put(path(name), array.type, array.shape, std::as_bytes(std::span(array.bytes)));
   }
+}
+
+void StateVisitor::put(const std::string& path, ElementType type, std::vector<std::int64_t> shape,
+                       std::span<const std::byte> bytes) {
+  if (showing()) return (*show_)(path, bytes);
+  StateArray array{.type = type, .shape = std::move(shape)};
+  if (!bytes.empty()) {
+    array.bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  to_->put_array(path, std::move(array));
 }
 
 void StateVisitor::optional(std::string_view name, std::optional<double>& value) {
@@ -218,7 +230,7 @@ void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray&
   if (state.loading()) {
     read_array(*state.from_, state.path(prefix), array);
   } else {
-    put_array(*state.to_, state.path(prefix), array);
+    state.put(state.path(prefix) + array.name, array.type, array.shape, array.bytes());
   }
 }
 
