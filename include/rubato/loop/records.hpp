@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <rubato/base/digest.hpp>
 #include <rubato/steps/step_plan.hpp>
 #include <rubato/steps/step_source.hpp>
 
@@ -90,6 +91,10 @@ struct StepRecord {
   /// The step was left out because its gradient overflowed in half precision or because its weight
   /// is 0. A skipped step has a rate and a gain of 0, and is not a divergence.
   bool skipped = false;
+  /// The digest of the parameters, the buffers and all that the optimizer, the transforms and the
+  /// loss scale remember after the step; empty if it is not computed
+  /// (TrainOptions::digest_every), or if training ends here because it diverged.
+  std::optional<Digest> digest{};
   /// The reading of the source's clock after this step; empty if it has no clock.
   std::optional<ClockTime> time{};
   /// The numbers behind the source's decision, if it reports any (BatchPolicy).
@@ -144,6 +149,9 @@ struct TrainResult {
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.
   double iterations = 0;
+  /// The digests of all steps (StepRecord::digest), chained; empty if there are none, or if
+  /// training continues from a state that does not know those before it.
+  std::optional<Digest> digest{};
   /// The clock after the last step, if the source has one, or when it ended training
   /// (StepSource::end()).
   std::optional<ClockTime> time{};

@@ -23,6 +23,7 @@
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/records.hpp>
+#include <rubato/loop/training_options.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
@@ -190,6 +191,9 @@ struct TrainOptions {
   bool perplexity = false;
   /// Asks for StepRecord::noise_scale and StepRecord::measured_gain.
   bool log_noise = false;
+  /// Asks for StepRecord::digest of the steps of the whole training whose number, from 1, is
+  /// divisible by this; 0 for none. A state is continued with the same value.
+  std::int64_t digest_every = kDigestEvery;
   /// The user's own metrics, in EpochRecord::metrics.
   std::vector<OwnMetric> metrics{};
   /// Asks for StepRecord::minibatches.

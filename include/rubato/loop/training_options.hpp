@@ -71,6 +71,20 @@ inline constexpr std::array<Choice<CheckpointInterval::Unit>, 3> kCheckpointUnit
 /// Parses "100steps", "1epoch", "60 seconds"; empty for "never". Throws Error for anything else.
 [[nodiscard]] std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view text);
 
+/// The steps between two that have a digest, by default; docs/performance.md has the reason.
+inline constexpr std::int64_t kDigestEvery = 10;
+
+/// The steps that have a digest.
+struct DigestInterval {
+  /// They are those whose number, from 1, is divisible by this; 0 for none.
+  std::int64_t every = kDigestEvery;
+
+  friend bool operator==(const DigestInterval&, const DigestInterval&) = default;
+};
+
+/// Parses "every=10" or "never". Throws Error for anything else.
+[[nodiscard]] DigestInterval parse_digest_interval(std::string_view text);
+
 /// Operators of libtorch that rubato computes itself, forward and backward, because it is faster
 /// (docs/operators.md): on float32 tensors on the CPU. All others remain libtorch's.
 ///

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <rubato/base/digest.hpp>
 #include <rubato/loop/trainer.hpp>
 
 namespace rubato {
@@ -55,7 +55,8 @@ struct WayOutcome {
 using MakeTrainer = std::function<Trainer(const std::function<void(TrainOptions&)>& change)>;
 
 /// Trains the same in one way after the other and compares, after each step, all parameters, all
-/// buffers and everything that is reported.
+/// buffers, everything that is reported, and the digest (StepRecord::digest), which has what the
+/// optimizer remembers, too.
 class Verification {
  public:
   /// Trains the first `steps` steps, at least 1. Throws Error for fewer, and for an empty `make`.
@@ -68,7 +69,7 @@ class Verification {
   // The digest of something at a step.
   struct Mark {
     std::string what;
-    std::array<unsigned char, 32> digest{};
+    Digest digest{};
 
     friend bool operator==(const Mark&, const Mark&) = default;
   };

@@ -166,6 +166,7 @@ class Parsed {
                                                                 const Extensions& own);
 RUBATO_PARSED(ClusterModel)
 RUBATO_PARSED(DataSource)
+RUBATO_PARSED(DigestInterval)
 RUBATO_PARSED(FaultOptions)
 RUBATO_PARSED(InitializerOptions)
 RUBATO_PARSED(LossChoice)

@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include <ATen/Functions.h>
+#include <fmt/format.h>
 #include <torch/serialize/input-archive.h>
 #include <torch/serialize/output-archive.h>
 
@@ -21,6 +25,65 @@ namespace rubato {
 namespace {
 
 constexpr std::string_view kName = "optimizer.torch";
+
+using Names = std::map<std::string, std::string>;
+
+// Returns a name for each address by which libtorch's archives of optimizers name a parameter: with
+// "0x" in version 1.13, and decimal in later ones.
+Names names_of_parameters(torch::optim::Optimizer& optimizer) {
+  Names names;
+  std::size_t number = 0;
+  for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+    for (const at::Tensor& tensor : group.params()) {
+      const void* const address = tensor.unsafeGetTensorImpl();
+      const std::string name = fmt::format("parameter {}", number++);
+      names[fmt::to_string(fmt::ptr(address))] = name;
+      names[fmt::to_string(reinterpret_cast<std::uintptr_t>(address))] = name;
+    }
+  }
+  return names;
+}
+
+const std::string& renamed(const Names& names, const std::string& name) {
+  const auto found = names.find(name);
+  return found == names.end() ? name : found->second;
+}
+
+void show_tensor(StateVisitor& state, const std::string& name, const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  StateArray bytes{.type = ElementType::u8,
+                   .shape = {static_cast<std::int64_t>(dense.nbytes())},
+                   .bytes = {static_cast<const char*>(dense.data_ptr()), dense.nbytes()}};
+  state.array(name, bytes);
+}
+
+// Shows the entries of an archive. Its bytes would not do: they have addresses of tensors, in the
+// order of a hash table.
+void show_archive(StateVisitor state, torch::serialize::InputArchive& archive, const Names& names) {
+  for (const std::string& key : archive.keys()) {
+    const std::string& name = renamed(names, key);
+    torch::serialize::InputArchive inner;
+    if (archive.try_read(key, inner)) {
+      show_archive(state.part(name), inner, names);
+      continue;
+    }
+    c10::IValue value;
+    archive.read(key, value);
+    if (value.isTensor()) {
+      show_tensor(state, name, value.toTensor());
+    } else if (value.isTensorList()) {
+      std::size_t number = 0;
+      for (const at::Tensor& tensor : value.toTensorVector()) {
+        show_tensor(state, fmt::format("{}/{}", name, number++), tensor);
+      }
+    } else {
+      std::ostringstream out;
+      out << value;
+      std::string text = value.isString() ? renamed(names, value.toStringRef()) : out.str();
+      state.text(name, text);
+    }
+  }
+}
 
 }  // namespace
 
@@ -93,6 +156,11 @@ void TorchOptimizer<T>::visit_state(StateVisitor& state) {
     std::string bytes = std::move(out).str();
     const auto size = static_cast<std::int64_t>(bytes.size());
     archived = {.type = ElementType::u8, .shape = {size}, .bytes = std::move(bytes)};
+  }
+  if (state.showing()) {
+    torch::serialize::InputArchive archive;
+    archive.load_from(archived.bytes.data(), archived.bytes.size());
+    return show_archive(state.part(kName), archive, names_of_parameters(*optimizer_));
   }
   state.array(kName, archived);
   if (!state.loading()) return;

@@ -83,6 +83,16 @@ std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view tex
               text);
 }
 
+DigestInterval parse_digest_interval(std::string_view text) {
+  constexpr std::string_view kEvery = "every=";
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (text == "never") return {.every = 0};
+  if (!text.starts_with(kEvery)) {
+    throw_error("'{}' is not an interval of digests; accepted: such as every=10, or never", text);
+  }
+  return {.every = parse_whole(text.substr(kEvery.size()), 1, kMost)};
+}
+
 namespace {
 
 struct Named {

@@ -234,6 +234,10 @@ TrainOptions checked_options(TrainOptions options) {
   if (options.top_k < 0) {
     throw_error("top {} accuracy: at least 1 is needed (0 is none)", options.top_k);
   }
+  if (options.digest_every < 0) {
+    throw_error("{} steps between two digests: at least 1 is needed (0 is never)",
+                options.digest_every);
+  }
   if (options.own_optimizer) require_nothing_ignored(options);
   require_reduction(options);
   require_transforms(options.gradient_transforms);

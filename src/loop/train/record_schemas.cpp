@@ -128,7 +128,11 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
        [](StepRecord& step, const Cell& cell) {
          step.skipped = std::get<bool>(cell);
          return true;
-       }}};
+       }},
+      {{.name = "digest",
+        .help =
+            "digest of parameters, buffers and optimizer state after the step, with `--digest`"},
+       &StepRecord::digest}};
   add_part(columns, clock_schema().columns, &StepRecord::time,
            [](ColumnInfo& info) { info.tag = "clock/" + info.name; });
   columns.push_back({{.name = "decision_*",
@@ -231,6 +235,7 @@ std::vector<RecordColumn<TrainResult>> result_columns() {
       {{{.name = "steps", .help = "steps in all"}, &TrainResult::steps},
        {{.name = "samples", .unit = kSamples, .help = "samples in all"}, &TrainResult::samples},
        {{.name = "iterations", .help = "scale-invariant iterations"}, &TrainResult::iterations},
+       {{.name = "digest", .help = "the digests of all steps, chained"}, &TrainResult::digest},
        {{.name = "train_seconds",
          .unit = kSeconds,
          .help = "training steps, with their observers",

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include <rubato/base/digest.hpp>
+#include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/faults.hpp>
 #include <rubato/loop/observers.hpp>
@@ -106,7 +108,9 @@ template <class T>
 constexpr ColumnType type_of() {
   if constexpr (std::is_same_v<T, bool>) return ColumnType::flag;
   if constexpr (std::is_integral_v<T> || IsIndex<T>) return ColumnType::whole;
-  if constexpr (std::is_same_v<T, std::string>) return ColumnType::text;
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, Digest>) {
+    return ColumnType::text;
+  }
   if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return ColumnType::wholes;
   if constexpr (std::is_same_v<T, std::vector<NamedNumber>>) return ColumnType::numbers;
   if constexpr (std::is_same_v<T, NamedTexts>) return ColumnType::texts;
@@ -119,6 +123,8 @@ Cell cell_of(const T& value) {
     return value ? cell_of(*value) : Cell();
   } else if constexpr (IsIndex<T>) {
     return value.value();
+  } else if constexpr (std::is_same_v<T, Digest>) {
+    return value.to_text();
   } else if constexpr (std::is_same_v<T, int>) {
     return std::int64_t{value};
   } else {
@@ -126,7 +132,7 @@ Cell cell_of(const T& value) {
   }
 }
 
-// Returns false if the number is out of the range of `to`.
+// Returns false if the number is out of the range of `to`, or the text is no digest.
 template <class T>
 bool assign(T& to, const Cell& cell) {
   if constexpr (IsOptional<T>::value) {
@@ -136,6 +142,12 @@ bool assign(T& to, const Cell& cell) {
     std::int64_t index = 0;
     if (!assign(index, cell)) return false;
     to = T{index};
+  } else if constexpr (std::is_same_v<T, Digest>) {
+    try {
+      to = Digest::parse(std::get<std::string>(cell));
+    } catch (const Error&) {
+      return false;
+    }
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     const auto take = [&to](auto number) {
       if (std::in_range<T>(number)) to = static_cast<T>(number);

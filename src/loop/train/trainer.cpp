@@ -82,7 +82,9 @@ class Trainer::Implementation final : public Training {
         trace_(checked_trace(*source_, *objective_, options_)),
         workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
         steps_(*objective_, workers_, options_, steps_to_come(*source_, walk_)),
-        configuration_(configuration_of(options_, *objective_)) {}
+        configuration_(configuration_of(options_, *objective_)) {
+    if (options_.digest_every > 0) digests_.emplace();
+  }
 
   TrainResult fit() {
     stage_.require_idle("fit()");
@@ -175,6 +177,7 @@ class Trainer::Implementation final : public Training {
     bool shown_;
   };
 
+  void visit_digests(StateVisitor& state);
   void go_on(bool in_epoch, const std::optional<EpochPart>& part);
 
   // Finds mistakes before anything is trained.
@@ -273,6 +276,10 @@ class Trainer::Implementation final : public Training {
     if (step.skipped) ++result_.skipped_steps;
     const bool counts = !step.skipped || std::isfinite(step.loss);
     last_loss_ = counts ? step.loss : std::numeric_limits<double>::quiet_NaN();
+    if (step.digest && digests_) {
+      digests_ = chained(*digests_, *step.digest);
+      result_.digest = digests_;
+    }
     last_weight_ = step.weight;
     if (last_weight_) *last_weight_ /= static_cast<double>(step.plan.batch_size);
     const std::int64_t before = walk_.epoch_samples();
@@ -397,6 +404,9 @@ class Trainer::Implementation final : public Training {
   std::string configuration_;
   Listeners listeners_;
   TrainResult result_;
+  // The digests of all steps so far, chained; empty if none are computed or if a state of an older
+  // version does not know them.
+  std::optional<Digest> digests_;
   // The mean loss of the last step, part of which may belong to the next epoch; NaN if the step
   // does not count.
   double last_loss_ = 0;
@@ -445,6 +455,7 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   steps_.visit_state(state);
 
   visit_result(state, result_);
+  visit_digests(state);
   bind_data(state, *objective_);
   bool in_epoch = epoch_.has_value();
   walk_.visit_state(state, in_epoch, steps_.noise_scale());
@@ -459,6 +470,25 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   if (epoch_) epoch_->visit_state(state);
   if (state.loading()) result_.part = epoch_ ? walk_.part(epoch_->whole_steps()) : part;
   listeners_.visit_state(state, *this);
+}
+
+void Trainer::Implementation::visit_digests(StateVisitor& state) {
+  const bool there = state.has("digest.every", digests_.has_value());
+  if (state.loading() && !there) digests_.reset();
+  if (!there) return;
+  std::int64_t every = options_.digest_every;
+  state.count("digest.every", every);
+  if (every != options_.digest_every) {
+    throw_error(
+        "the state is of a training with a digest of every step whose number is divisible by {}, "
+        "not {}; accepted: the same",
+        every, options_.digest_every);
+  }
+  std::string chain = digests_.value_or(Digest()).to_text();
+  state.text("digest.chain", chain);
+  if (!state.loading()) return;
+  digests_ = Digest::parse(chain);
+  if (digests_ != Digest()) result_.digest = digests_;
 }
 
 // Continues from the loaded state; `part` is that of an incomplete epoch that was evaluated.

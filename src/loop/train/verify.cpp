@@ -15,16 +15,6 @@
 
 namespace rubato {
 
-namespace {
-
-std::array<unsigned char, 32> digest_of(std::span<const std::byte> bytes) {
-  Sha256 sha;
-  sha.add(bytes.data(), bytes.size());
-  return sha.digest();
-}
-
-}  // namespace
-
 std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
   const int threads = asked.threads > 0 ? asked.threads : cpus().usable();
   const std::int64_t cores = asked.cores;
@@ -80,6 +70,8 @@ class Verification::Witness final : public Observer {
         marks.push_back({.what = array.name, .digest = digest_of(array.bytes())});
       }
     }
+    // All that is marked above being equal, only what remembers can differ.
+    if (step.digest) marks.push_back({.what = "the optimizer's state", .digest = *step.digest});
     const auto done = static_cast<std::int64_t>(marks_.size());
     if (done == last_step_ || done == pause_after_) training.pause();
   }
@@ -116,7 +108,7 @@ WayOutcome Verification::train(const Way& way) {
   if (marks.empty()) throw Error("the trace has no step to train");
   Sha256 sha;
   for (const auto& step : marks) {
-    for (const Mark& mark : step) sha.add(mark.digest.data(), mark.digest.size());
+    for (const Mark& mark : step) sha.add(mark.digest.to_text());
   }
   WayOutcome outcome{
       .way = way, .hash = sha.hex(), .steps = static_cast<std::int64_t>(marks.size())};
@@ -139,6 +131,7 @@ Verification::Marks Verification::marks_of(const Way& way) const {
     }
     options.assignment = way.assignment;
     options.dealing = way.dealing;
+    options.digest_every = 1;
     if (way.fault_rate > 0) options.faults.rate = way.fault_rate;
   };
   Trainer first = make_(as_the_way_says);
@@ -146,7 +139,7 @@ Verification::Marks Verification::marks_of(const Way& way) const {
   first.fit();
   if (way.resume_after > 0) {
     // The second trainer continues with the options that the user asked for.
-    Trainer second = make_([](TrainOptions&) {});
+    Trainer second = make_([](TrainOptions& options) { options.digest_every = 1; });
     second.add_observer(witness);
     second.load_state(parse_state(state_bytes(first.state()), "the state"));
     second.fit();

@@ -52,6 +52,8 @@ class TrainResult:
     @property
     def sha256(self) -> str | None: ...
     @property
+    def digest(self) -> str | None: ...
+    @property
     def test_accuracy(self) -> float | None: ...
     @property
     def stopped(self) -> str | None: ...
@@ -140,6 +142,7 @@ def train(
     faults: str | None = None,
     straggler: str | None = None,
     log_noise: bool | None = None,
+    digest: str | None = None,
     log_minibatches: bool | None = None,
     monitor: str | None = None,
     monitor_every: int | None = None,

@@ -73,6 +73,11 @@ class TrainResult:
         return self.summary.get("weights_sha256")
 
     @property
+    def digest(self):
+        """The digests of all steps, chained, as summary.json has it; None if there are none."""
+        return self.summary.get("digest")
+
+    @property
     def test_accuracy(self):
         """The test accuracy after the last epoch, from 0 to 1; None if there is none."""
         return self.summary.get("final_test_accuracy")

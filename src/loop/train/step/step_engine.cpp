@@ -23,6 +23,7 @@
 #include "loop/runtime/step_executor.hpp"
 #include "loop/train/checked_options.hpp"
 #include "loop/train/trainer_stage.hpp"
+#include "state_digest.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
 #include "substeps.hpp"
@@ -138,7 +139,8 @@ class TypedStepEngine final : public StepEngine {
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
               tell_whole(Activity::exchange, begin);
             }),
-        substeps_(objective, options, workers_, at_once_) {
+        substeps_(objective, options, workers_, at_once_),
+        digest_(workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
       throw_error(
@@ -176,14 +178,33 @@ class TypedStepEngine final : public StepEngine {
     if (!shown.empty()) std::ranges::swap_ranges(shown, parameters());
   }
   void visit_state(StateVisitor& state) override {
-    optimizer_->visit_state(state);
-    preparation_.visit_state(state);
+    visit_memory(state);
     meter_.visit_state(state);
-    if (loss_scaler_) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
   }
 
  private:
   static constexpr std::string_view kLossScale = "loss_scale";
+
+  // Visits what decides, with the parameters and buffers, how a gradient changes them, and not what
+  // is only measured: the digest of a step has no more.
+  void visit_memory(StateVisitor& state) {
+    optimizer_->visit_state(state);
+    preparation_.visit_state(state);
+    if (loss_scaler_) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
+  }
+
+  [[nodiscard]] Digest digest(const StepSettings& settings) {
+    digest_.add("parameter.", objective_.parameters());
+    digest_.add("buffer.", objective_.buffers());
+    const ShowEntry add = [this](std::string_view name, std::span<const std::byte> bytes) {
+      digest_.add(name, bytes);
+    };
+    StateVisitor memory = StateVisitor::to(add);
+    enter("optimizer", settings);
+    visit_memory(memory);
+    enter({}, settings);
+    return digest_.finish();
+  }
 
   // The state that a step changes before its update.
   struct Before {
@@ -254,6 +275,7 @@ class TypedStepEngine final : public StepEngine {
     } else {
       update_by_rule(sum.values(), step, settings, outcome);
     }
+    if (settings.digest && (record.applied || record.skipped)) record.digest = digest(settings);
     record.seconds = timing(sum, update, wall);
     tell_whole(Activity::update, update.begun());
     return outcome;
@@ -460,6 +482,7 @@ class TypedStepEngine final : public StepEngine {
   FaultyExecutor<T> faulty_executor_;
   HostExecutor<T> host_executor_;
   Substeps<T> substeps_;
+  StateDigest digest_;
   std::optional<LossScaler> loss_scaler_;
   // True once the step has changed something that cannot be undone.
   bool changing_ = false;

@@ -72,6 +72,8 @@ StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& trai
   StepSettings settings = settings_of(next, training, listeners, quiet);
   settings.enter = [this](std::string_view part) { enter(part); };
   settings.base_learning_rate = own_rate_.value_or(options_.learning_rate) * factor;
+  settings.digest =
+      options_.digest_every > 0 && (plan.index.value() + 1) % options_.digest_every == 0;
   settings.before_change = std::move(before_change);
   StepOutcome outcome = engine_->run(plan, order_, settings);
   StepRecord& record = outcome.record;

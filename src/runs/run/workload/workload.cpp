@@ -122,6 +122,7 @@ TrainOptions train_options(const RunConfiguration& options) {
           .mse = metrics.mse,
           .perplexity = metrics.perplexity,
           .log_noise = options.log_noise,
+          .digest_every = options.digest->every,
           .metrics = own_metrics(options),
           .log_minibatches = options.log_minibatches,
           .cores = options.cores,
