@@ -183,6 +183,13 @@ class StateVisitor {
     return {nullptr, &state, nullptr, {}};
   }
   static StateVisitor out_of(State&& state) = delete;
+  /// Creates a visitor that loads the state of a training with other options (Trainer::fork());
+  /// the state must outlive it.
+  [[nodiscard]] static StateVisitor forking(const State& state) {
+    StateVisitor visitor = out_of(state);
+    visitor.forks_ = true;
+    return visitor;
+  }
   /// Creates a visitor that shows the entries that one that saves would write; the function must
   /// outlive it.
   [[nodiscard]] static StateVisitor to(const ShowEntry& show) {
@@ -193,6 +200,9 @@ class StateVisitor {
   /// True when loading: for values derived from the entries, and for work on files that depends on
   /// them.
   [[nodiscard]] bool loading() const { return from_ != nullptr; }
+  /// True when loading the state of a training with other options: what it was bound to may differ,
+  /// and parts for which it has nothing begin anew.
+  [[nodiscard]] bool forks() const { return forks_; }
   /// True when showing: for an object that saves bytes of which its numbers are only a part.
   [[nodiscard]] bool showing() const { return show_ != nullptr; }
   /// True if an optional entry exists; `saved` unless loading.
@@ -251,7 +261,9 @@ class StateVisitor {
 
   /// A visitor that puts "NAME/" before all names.
   [[nodiscard]] StateVisitor part(std::string_view name) const {
-    return {to_, from_, show_, path(name) + '/'};
+    StateVisitor part(to_, from_, show_, path(name) + '/');
+    part.forks_ = forks_;
+    return part;
   }
 
   /// Throws Error, "the state is damaged: WHAT", unless `good`.
@@ -283,6 +295,7 @@ class StateVisitor {
   const State* from_;
   const ShowEntry* show_;
   std::string prefix_;
+  bool forks_ = false;
 };
 
 /// The state of `part`; `arguments` are passed on to its visit_state(), which changes nothing when

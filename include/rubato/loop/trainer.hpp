@@ -340,6 +340,17 @@ class Trainer {
   /// then unusable. Also throws Error once anything has been trained or loaded.
   void load_state(const State& state);
 
+  /// Like load_state(), but for a state of a trainer with other options: training continues from
+  /// its place in the epochs with the parts of this one. These may differ: rule, learning rate,
+  /// schedule, the optimizer and its options, Lookahead, clipping, gradient transforms, sampler and
+  /// seed (which order the samples that come next), limits, and all rows of the trace, of which the
+  /// next step takes the row after those that were taken. A rule, a schedule or an optimizer begins
+  /// anew if the state has another one, or one with another memory: momentum where there was none,
+  /// another form of momentum, AMSGrad. So do observers for which the state has nothing. Throws
+  /// Error as load_state() does, and for anything else that differs: the model, the data, the size
+  /// of a minibatch, the remainder, parameter groups, the kind of clock.
+  void fork(const State& state);
+
   /// The result so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;
 

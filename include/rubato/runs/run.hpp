@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,12 @@ class RunLocation {
                                              const Handover& handover,
                                              std::chrono::milliseconds patience = {});
 
+  /// A run that begins with the state of another, after any number of its steps, and with its
+  /// records up to there (Trainer::fork()). `folder` does not exist yet, or is empty for a run that
+  /// writes nothing; `note` is a line of its configuration file that says where it comes from.
+  [[nodiscard]] static RunLocation fork(std::filesystem::path folder, Handover of,
+                                        std::string note = {});
+
   /// Empty if there is no folder.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path checkpoints() const {
@@ -69,6 +76,8 @@ class RunLocation {
   [[nodiscard]] const std::optional<CheckpointFolder::Found>& from() const { return from_; }
   /// Whether the caller named that checkpoint.
   [[nodiscard]] bool is_named() const { return named_; }
+  /// Says where a fork comes from; empty if it is none.
+  [[nodiscard]] const std::string& note() const { return note_; }
   /// The reasons why newer checkpoints were skipped.
   [[nodiscard]] const std::vector<std::string>& rejected() const { return rejected_; }
 
@@ -84,6 +93,10 @@ class RunLocation {
   std::optional<CheckpointFolder::Found> from_;
   bool named_ = false;
   std::vector<std::string> rejected_;
+  // Whether `from_` is a state of another run, with these files of its folder.
+  bool forks_ = false;
+  std::map<std::string, std::string> records_;
+  std::string note_;
 };
 
 class KernelRecord;

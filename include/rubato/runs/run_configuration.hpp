@@ -113,6 +113,7 @@ struct PluginAbi {
 struct DataSource;          // runs/config/values/data_source.hpp
 struct Fault;               // loop/faults.hpp
 struct FaultOptions;        // loop/faults.hpp
+struct ForkPoint;           // runs/config/values/fork_point.hpp
 struct InitializerOptions;  // loop/model_options.hpp
 struct LossChoice;          // runs/config/values/model_choice.hpp
 struct ModelChoice;         // runs/config/values/model_choice.hpp
@@ -168,6 +169,7 @@ RUBATO_PARSED(ClusterModel)
 RUBATO_PARSED(DataSource)
 RUBATO_PARSED(DigestInterval)
 RUBATO_PARSED(FaultOptions)
+RUBATO_PARSED(ForkPoint)
 RUBATO_PARSED(InitializerOptions)
 RUBATO_PARSED(LossChoice)
 RUBATO_PARSED(ModelChoice)

@@ -57,9 +57,11 @@ class Walk {
   /// The limit of the budget that next() would reach if it had the gain `gain`; empty if none.
   [[nodiscard]] std::string reached_with(double gain);
   /// True if the steps taken so far have reached the budget.
-  [[nodiscard]] bool budget_is_reached() const {
-    return !reached(budget_, {.iterations = iterations_, .samples = samples_, .time = time_})
-                .empty();
+  [[nodiscard]] bool budget_is_reached() const { return !reached_limit().empty(); }
+  /// Which limit that is; empty if none is reached.
+  [[nodiscard]] std::string reached_limit() const {
+    return rubato::reached(budget_,
+                           {.iterations = iterations_, .samples = samples_, .time = time_});
   }
 
   /// Takes next(), which must exist. The arguments are known only in training: the step's gain, and

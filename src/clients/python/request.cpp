@@ -18,6 +18,8 @@
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/config/values/fork_point.hpp"
+#include "runs/run/fork.hpp"
 
 namespace rubato::python {
 
@@ -30,9 +32,13 @@ using Path = std::optional<std::string>;
 constexpr std::array<std::string_view, 3> kArguments{"config", "resume", "out"};
 
 std::shared_ptr<Request> request_of(const Path& config, const Path& resume, const Path& out,
-                                    const py::object& rule) {
+                                    const std::string& from, const py::object& rule) {
   if (config && resume) {
     throw Error("--config: --resume has a configuration of its own; accepted: one of them");
+  }
+  if (!from.empty() && (config || resume)) {
+    throw Error("from_run: a fork begins with the options of its run; accepted: without config and "
+                "resume");
   }
   auto request = std::make_shared<Request>();
   Extensions extensions;
@@ -51,6 +57,12 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
     const auto file =
         config ? std::filesystem::path(*config) : *request->resume / RunFolder::kConfiguration;
     request->run = read_configuration(file, kArguments, request->run);
+  }
+  if (!from.empty()) {
+    const Parsed<ForkPoint> point = from;
+    request->run = configuration_of_run(point->run, request->run);
+    request->run.from = point;
+    request->given.add("from");
   }
   return request;
 }

@@ -137,7 +137,15 @@ std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread
 }
 
 RunLocation location_in(const Call& call, PythonOwner& owner) {
-  return location_of(call.request, [&](const std::string& text) { owner.warn(text); });
+  return location_to_train(
+      call.request,
+      {.load = [&](const RunConfiguration& run) { return load_workload(run, call.parts); },
+       .tell = [&](const std::string& text) { owner.warn(text); },
+       .on_begin = {},
+       .on_step =
+           [&](std::int64_t /*steps*/) {
+             if (owner.wants_to_stop()) throw Interrupted("the fork was ended before it began");
+           }});
 }
 
 SessionParts parts_of(Call& call, CallingThread& calling, std::shared_ptr<const Workload> workload,

@@ -63,6 +63,8 @@ void Lookahead<T>::meet(const Update<T>& update, Workers& workers) {
 template <class T>
 void Lookahead<T>::visit_state(StateVisitor& state) {
   fast_->visit_state(state);
+  // In a fork that adds Lookahead, the slow weights begin with the next update.
+  if (state.forks() && !state.has("lookahead.slow", true)) return;
   state.list("lookahead.slow", slow_);
   state.count("lookahead.updates", updates_);
 }

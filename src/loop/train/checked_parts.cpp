@@ -1,6 +1,7 @@
 #include "checked_parts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -128,28 +129,85 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   return text + objective.configuration();
 }
 
-void require_same_configuration(const std::string& saved, const std::string& own) {
-  const auto before = lines_of(saved);
-  const auto now = lines_of(own);
-  const auto value_in = [](const auto& lines, const std::string& name) {
-    const auto found = lines.find(name);
-    return found == lines.end() ? std::string("nothing") : found->second;
-  };
-  // Merged, so that each name occurs once.
-  auto all = now;
-  all.insert(before.begin(), before.end());
-  std::vector<std::string> differences;
-  for (const auto& line : all) {
-    const std::string& name = line.first;
-    const std::string was = value_in(before, name);
-    const std::string is = value_in(now, name);
-    if (was != is) differences.push_back(fmt::format("{} was {}, is {}", name, was, is));
+namespace {
+
+struct Change {
+  std::string was;
+  std::string is;
+};
+
+// The lines that differ, by name.
+std::map<std::string, Change> changes_of(const std::string& saved, const std::string& own) {
+  std::map<std::string, Change> changes;
+  for (const auto& [name, was] : lines_of(saved)) changes[name] = {was, "nothing"};
+  for (const auto& [name, is] : lines_of(own)) {
+    changes.try_emplace(name, Change{.was = "nothing", .is = {}}).first->second.is = is;
   }
-  if (differences.empty()) return;
+  std::erase_if(changes, [](const auto& line) { return line.second.was == line.second.is; });
+  return changes;
+}
+
+std::string text_of(const std::map<std::string, Change>& changes) {
+  std::vector<std::string> texts;
+  for (const auto& [name, change] : changes) {
+    texts.push_back(fmt::format("{} was {}, is {}", name, change.was, change.is));
+  }
+  return fmt::to_string(fmt::join(texts, "; "));
+}
+
+// Describes what an optimizer remembers, by the text_of() its options: equal for optimizers that
+// can continue from each other's memory.
+std::string memory_of(const std::string& optimizer) {
+  std::istringstream words(optimizer);
+  std::string method;
+  words >> method;
+  // AdamW is Adam with another weight decay.
+  std::string memory = method == "adamw" ? "adam" : method;
+  std::string value;
+  for (std::string name; words >> name >> value;) {
+    if (name == "momentum") memory += value == "0" ? " without momentum" : " with momentum";
+    if (name == "amsgrad" || name == "centered" || name == "form") memory += ' ' + name + value;
+    // There are two of them.
+    if (name == "betas") words >> value;
+  }
+  return memory;
+}
+
+}  // namespace
+
+void require_same_configuration(const std::string& saved, const std::string& own) {
+  const auto changes = changes_of(saved, own);
+  if (changes.empty()) return;
   throw_error(
       "the state belongs to another configuration: {}\nmay be changed: threads, cores, assignment, "
       "a reproducible reducer, more epochs, rows of the trace that no step has used",
-      fmt::join(differences, "; "));
+      text_of(changes));
+}
+
+NewParts new_parts(const std::string& saved, const std::string& own) {
+  constexpr std::array<std::string_view, 21> kMayDiffer{
+      "augment",       "buffers",       "budget",
+      "clip_norm",     "clip_value",    "gradient_transforms",
+      "iterations",    "learning_rate", "log_noise",
+      "lookahead",     "operators",     "optimizer",
+      "precision",     "reducer",       "reference_batch_size",
+      "rule",          "sampler",       "schedule",
+      "schedule_unit", "seed",          "watch"};
+  auto changes = changes_of(saved, own);
+  const auto differs = [&](const char* name) { return changes.contains(name); };
+  const auto optimizer = changes.find("optimizer");
+  const NewParts parts{
+      .rule = differs("rule"),
+      .schedule = differs("schedule") || differs("schedule_unit") || differs("watch"),
+      .optimizer = optimizer != changes.end() &&
+                   memory_of(optimizer->second.was) != memory_of(optimizer->second.is),
+      .rate = differs("learning_rate")};
+  std::erase_if(changes, [&](const auto& line) {
+    return std::ranges::find(kMayDiffer, line.first) != kMayDiffer.end();
+  });
+  if (changes.empty()) return parts;
+  throw_error("a fork cannot continue from the state: {}\nmay be changed: {}", text_of(changes),
+              fmt::join(kMayDiffer, ", "));
 }
 
 void bind_data(StateVisitor& state, const Objective& objective) {

@@ -24,6 +24,19 @@ namespace rubato {
 /// Throws Error, naming all lines that differ, if `saved` is not `own`.
 void require_same_configuration(const std::string& saved, const std::string& own);
 
+/// The parts of a trainer that begin anew in a fork, because the state has another of their kind.
+struct NewParts {
+  bool rule = false;
+  bool schedule = false;
+  bool optimizer = false;
+  /// The learning rate that an observer has set, if there is one.
+  bool rate = false;
+};
+
+/// Compares the lines of a fork's configuration with those of the state's. Throws Error, naming all
+/// that differ and may not, such as the size of a minibatch.
+[[nodiscard]] NewParts new_parts(const std::string& saved, const std::string& own);
+
 /// Binds a state to the data of its steps, as the walk binds it to their source. Throws Error if a
 /// loaded state has other data.
 void bind_data(StateVisitor& state, const Objective& objective);

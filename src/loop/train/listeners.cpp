@@ -50,6 +50,7 @@ void Listeners::visit_state(StateVisitor& state, const Training& training) const
 void Listeners::visit(const Listener& listener, StateVisitor& state, const Training& training) {
   if (!listener.name.empty()) {
     StateVisitor part = state.part(part_of(listener.name));
+    if (state.forks() && part.has_none()) return;
     return listener.observer->visit_state(part, training);
   }
   State none;

@@ -136,7 +136,7 @@ class Trainer::Implementation final : public Training {
   bool state_in_step(const std::function<void(const State&, std::int64_t)>& take) {
     return quiet_.read([&] { take(unshown_ ? *unshown_ : state_of(*this), result_.steps); });
   }
-  void load(const State& state);
+  void load(const State& state, bool forks);
   // Called by state() and load().
   void visit_state(StateVisitor& state);
 
@@ -178,7 +178,7 @@ class Trainer::Implementation final : public Training {
   };
 
   void visit_digests(StateVisitor& state);
-  void go_on(bool in_epoch, const std::optional<EpochPart>& part);
+  void go_on(bool in_epoch, const std::optional<EpochPart>& part, bool forks);
 
   // Finds mistakes before anything is trained.
   void try_out() {
@@ -426,20 +426,21 @@ class Trainer::Implementation final : public Training {
   StepRecord last_step_;
 };
 
-void Trainer::Implementation::load(const State& state) {
-  stage_.require_idle("load_state()");
-  stage_.require_usable("load_state()");
+void Trainer::Implementation::load(const State& state, bool forks) {
+  const std::string_view function = forks ? "fork()" : "load_state()";
+  stage_.require_idle(function);
+  stage_.require_usable(function);
   if (result_.steps > 0 || epoch_) {
-    throw_error(
-        "load_state() was called after {} steps; accepted: before anything is trained or loaded",
-        result_.steps);
+    throw_error("{} was called after {} steps; accepted: before anything is trained or loaded",
+                function, result_.steps);
   }
   // There is no state until all of it has been loaded.
   stage_.set_whole(false);
   try {
-    rubato::load_state(*this, state);
+    StateVisitor visitor = forks ? StateVisitor::forking(state) : StateVisitor::out_of(state);
+    visit_state(visitor);
   } catch (...) {
-    stage_.broken_by("load_state()", "load_state() has thrown");
+    stage_.broken_by(function, fmt::format("{} has thrown", function));
     throw;
   }
   show(true);
@@ -449,10 +450,12 @@ void Trainer::Implementation::load(const State& state) {
 void Trainer::Implementation::visit_state(StateVisitor& state) {
   const AsTrained as_trained(*this);
   if (state.loading()) result_ = {};
-  require_same_configuration(state.bound("configuration", configuration_), configuration_);
+  const std::string saved = state.bound("configuration", configuration_);
+  if (!state.forks()) require_same_configuration(saved, configuration_);
+  const NewParts anew = state.forks() ? new_parts(saved, configuration_) : NewParts();
   for (const NamedArray& array : parameters()) visit_array(state, "parameter.", array);
   for (const NamedArray& array : buffers()) visit_array(state, "buffer.", array);
-  steps_.visit_state(state);
+  steps_.visit_state(state, anew);
 
   visit_result(state, result_);
   visit_digests(state);
@@ -466,7 +469,9 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   state.flag("ended_by_source", ended_by_source_);
   std::optional<EpochPart> part = in_epoch ? std::nullopt : result_.part;
   visit_part(state, part);
-  if (state.loading()) go_on(in_epoch, part);
+  // What ended the training of the state may be another limit now.
+  if (state.forks()) result_.stopped = walk_.reached_limit();
+  if (state.loading()) go_on(in_epoch, part, state.forks());
   if (epoch_) epoch_->visit_state(state);
   if (state.loading()) result_.part = epoch_ ? walk_.part(epoch_->whole_steps()) : part;
   listeners_.visit_state(state, *this);
@@ -478,6 +483,7 @@ void Trainer::Implementation::visit_digests(StateVisitor& state) {
   if (!there) return;
   std::int64_t every = options_.digest_every;
   state.count("digest.every", every);
+  if (every != options_.digest_every && state.forks()) return digests_.reset();
   if (every != options_.digest_every) {
     throw_error(
         "the state is of a training with a digest of every step whose number is divisible by {}, "
@@ -492,7 +498,8 @@ void Trainer::Implementation::visit_digests(StateVisitor& state) {
 }
 
 // Continues from the loaded state; `part` is that of an incomplete epoch that was evaluated.
-void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart>& part) {
+void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart>& part,
+                                    bool forks) {
   tell_result();
   result_.time = walk_.time();
   // A run stopped by its source continues if the source now has more steps.
@@ -504,6 +511,11 @@ void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart
   if (options_.epochs < begun) {
     throw_error("{} epochs are asked for, but epoch {} has begun; accepted: at least {}",
                 options_.epochs, begun, begun);
+  }
+  // The trace of a fork need not have the steps that were taken.
+  if (forks) {
+    if (in_epoch) epoch_.emplace(walk_, trace_);
+    return;
   }
   if (result_.stopped.empty() && trace_) {
     require_same_epochs(*trace_, walk_, part.has_value());
@@ -550,7 +562,10 @@ bool Trainer::state_in_step(
   return own().state_in_step(take);
 }
 void Trainer::load_state(const State& state) {
-  own().load(state);
+  own().load(state, /*forks=*/false);
+}
+void Trainer::fork(const State& state) {
+  own().load(state, /*forks=*/true);
 }
 TrainResult Trainer::fit() {
   return own().fit();

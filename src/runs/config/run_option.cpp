@@ -31,6 +31,7 @@
 #include "plugin.hpp"
 #include "readings.hpp"
 #include "runs/config/values/data_source.hpp"
+#include "runs/config/values/fork_point.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
 

@@ -115,6 +115,8 @@ struct RunOption {
   Idle idle{};
   /// The reason why Python does not have it; empty if it does.
   std::string not_in_python{};
+  /// The reason why a fork must have the value of its run; empty if it may have another.
+  std::string_view fixed_in_fork{};
   /// A description in a line or two.
   std::string help{};
 

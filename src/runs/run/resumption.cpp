@@ -109,8 +109,23 @@ std::string config_text(const RunConfiguration& run, const RunFolder& folder) {
   return to_toml(with_paths_from(folder.path(), run));
 }
 
+namespace {
+
+constexpr std::string_view kNote = "# A fork: ";
+
+// The line with the note of a configuration file; empty if there is none.
+std::string note_line(const fs::path& file) {
+  if (!is_there(file)) return {};
+  const std::string text = read_file(file);
+  const std::size_t begin = text.find(kNote);
+  return begin == std::string::npos ? std::string()
+                                    : text.substr(begin, text.find('\n', begin) + 1 - begin);
+}
+
+}  // namespace
+
 std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
-                         std::span<const WorkloadFile> files) {
+                         std::span<const WorkloadFile> files, std::string_view note) {
   if (const Availability* const availability = std::get_if<Availability>(&steps)) {
     std::ostringstream text;
     availability->write_csv(text);
@@ -130,7 +145,9 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
                                     [&](const fs::path&) { return folder.file(name); }));
   }
   write_plugins(folder, run);
-  std::string config = config_text(run, folder);
+  std::string config = (note.empty() ? note_line(folder.file(RunFolder::kConfiguration))
+                                     : fmt::format("{}{}\n", kNote, note)) +
+                       config_text(run, folder);
   folder.write(RunFolder::kConfiguration, config);
   return config;
 }

@@ -74,9 +74,10 @@ class KernelRecord final : public Observer {
 [[nodiscard]] std::string config_text(const RunConfiguration& run, const RunFolder& folder);
 
 /// Writes the configuration, the trace or the availability, and the workload's files as they were
-/// read, so that the folder alone reproduces the run. Returns the text of the configuration.
+/// read, so that the folder alone reproduces the run. The configuration has a comment with `note`;
+/// if that is empty, the comment that was there stays. Returns the text of the configuration.
 std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
-                         std::span<const WorkloadFile> files);
+                         std::span<const WorkloadFile> files, std::string_view note = {});
 
 /// How a run continues from a checkpoint in its folder.
 struct Continuation {

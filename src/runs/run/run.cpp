@@ -96,6 +96,7 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
   if (!location_.path().empty() && !location_.folder_) {
     require_nameable(configuration_, workload_->files());
     location_.folder_.emplace(location_.path());
+    for (const auto& [name, bytes] : location_.records_) location_.folder_->write(name, bytes);
   }
   add_keepers();
   if (location_.from()) go_on();
@@ -107,6 +108,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
           if (timeline_) timeline_->note("checkpoint", begin, std::chrono::steady_clock::now());
         });
     if (interval) trainer_.add_observer(checkpointer_);
+    // A resume does not need the other run any more.
+    if (location_.forks_) static_cast<void>(write_checkpoint());
   }
   // The files have been read for their hashes and copies, and are not needed in memory any more.
   for (const WorkloadFile& file : workload_->files()) {
@@ -118,17 +121,19 @@ Run::~Run() = default;
 
 void Run::add_keepers() {
   // A host without a run folder writes nothing.
-  const bool resumed = location_.from().has_value() && location_.folder_;
+  const bool resumed = location_.from().has_value() && location_.folder_ && !location_.forks_;
+  const bool has_records = resumed || !location_.records_.empty();
   std::string config = !location_.folder_ ? to_toml(configuration_)
-                       : resumed
-                           ? config_text(configuration_, folder())
-                           : write_origin(folder(), configuration_, steps_, workload_->files());
+                       : resumed          ? config_text(configuration_, folder())
+                                          : write_origin(folder(), configuration_, steps_,
+                                                         workload_->files(), location_.note_);
   if (location_.folder_ && !resumed) write_data_record(folder(), *workload_);
   record_ = trainer_.add_observer<RunRecord>(std::move(config), workload_->files());
   kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels),
                                                  workload_->engine().version_of("torch"));
   if (location_.folder_) {
-    metrics_ = trainer_.add_observer<MetricsWriter>(folder().file(RunFolder::kMetrics), resumed);
+    metrics_ =
+        trainer_.add_observer<MetricsWriter>(folder().file(RunFolder::kMetrics), has_records);
     if (!configuration_.monitor.empty()) {
       trainer_.add_observer<Monitor>(
           configuration_.monitor, configuration_.monitor_every,
@@ -142,7 +147,7 @@ void Run::add_keepers() {
           TensorBoardOptions{.histograms = configuration_.histograms,
                              .histograms_every = configuration_.histograms_every,
                              .hyperparameters = hyperparameters_of(configuration_)},
-          resumed);
+          has_records);
     }
     if (timeline_) trainer_.add_observer(timeline_);
   }
@@ -161,7 +166,8 @@ void Run::add_keepers() {
 
 void Run::go_on() {
   // Loading changes no file: a state that is refused leaves the folder as it was.
-  trainer_.load_state(location_.from()->state);
+  const State& state = location_.from()->state;
+  location_.forks_ ? trainer_.fork(state) : trainer_.load_state(state);
   if (!location_.folder_) return;
   if (!location_.from()->file.empty()) {
     kept_in_ = set_aside_newer(folder(), {.from = location_.from()->file,
@@ -171,7 +177,7 @@ void Run::go_on() {
   }
   // Cuts off what the records have beyond the state.
   sync_records();
-  write_origin(folder(), configuration_, steps_, workload_->files());
+  write_origin(folder(), configuration_, steps_, workload_->files(), location_.note_);
   write_data_record(folder(), *workload_);
   // The existing file may be from a later epoch.
   if (best_ && best_->value()) write_best();

@@ -112,6 +112,15 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
   return location;
 }
 
+RunLocation RunLocation::fork(fs::path folder, Handover of, std::string note) {
+  RunLocation location = create(std::move(folder));
+  location.from_ = Found{.file = {}, .state = std::move(of.state)};
+  location.forks_ = true;
+  location.records_ = std::move(of.records);
+  location.note_ = std::move(note);
+  return location;
+}
+
 void RunLocation::find(const fs::path& folder, const RunConfiguration& configuration,
                        const std::optional<fs::path>& checkpoint, bool again) {
   require_not_moved(folder);
@@ -123,6 +132,12 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
   if (from_) {
     require_resumable(configuration_in(from_->state, now.extensions), now, ResumeFrom::checkpoint);
   } else {
+    if (!configuration.from.empty()) {
+      throw_error(
+          "{}: the fork has no checkpoint to continue from; accepted: a new one, such as rubato "
+          "train --config {}",
+          folder.string(), shell_quoted((folder / RunFolder::kConfiguration).string()));
+    }
     require_nothing_to_lose(folder);
     // The process was killed before it wrote the configuration.
     if (again && !is_there(folder / RunFolder::kConfiguration)) return;

@@ -48,6 +48,9 @@ void require_one_folder(const RunRequest& request) {
         "FOLDER, "
         "without --resume");
   }
+  if (request.resume && request.given.contains("from")) {
+    throw Error("--from: a run that is resumed has begun; accepted: one of them");
+  }
   if (!request.resume || !request.out) return;
   throw Error("--out: a resumed run stays in its folder; accepted: --resume alone");
 }
@@ -79,6 +82,11 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
     RunLocation location = RunLocation::continue_in(*request.out, request.run);
     for (const std::string& why : location.rejected()) tell(why);
     return location;
+  }
+  if (!request.run.from.empty()) {
+    throw Error(
+        "--from: several hosts cannot begin a fork; accepted: without --hosts, and a run "
+        "of hosts that resumes it");
   }
   check_run_folder(*request.out);
   return RunLocation::create(*request.out);

@@ -68,6 +68,8 @@ BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offer
 void visit_policy(StateVisitor& state, BatchPolicy& policy) {
   const std::string name = policy.name();
   const std::string before = state.has(kPolicyName, true) ? state.bound(kPolicyName, name) : "none";
+  // Another policy begins anew in a fork.
+  if (state.forks() && before != name) return;
   if (before != name) {
     throw_error(
         "the batch sizes of the run are those of another policy, {}; accepted: the same, not {}",
@@ -79,7 +81,7 @@ void visit_policy(StateVisitor& state, BatchPolicy& policy) {
 
 void visit_policy(StateVisitor& state, BatchPolicy* policy) {
   if (policy != nullptr) return visit_policy(state, *policy);
-  if (state.has(kPolicyName, false)) {
+  if (state.has(kPolicyName, false) && !state.forks()) {
     throw Error("the state is of another cluster or policy; accepted: the same");
   }
 }

@@ -158,7 +158,8 @@ void Walk::visit_state(StateVisitor& state, bool& in_epoch, std::optional<double
   // The state of a trace follows from the place alone.
   if (source_->trace() == nullptr) {
     state.optional(kGain, last_gain_);
-    state.require(last_gain_.has_value() || step_.value() == 0, "its last step has no gain");
+    state.require(last_gain_.has_value() || step_.value() == 0 || state.forks(),
+                  "its last step has no gain");
   }
   visit_place(state, in_epoch);
   StateVisitor of_source = state.part(kSource);

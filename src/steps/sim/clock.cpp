@@ -53,7 +53,7 @@ std::string text_of(const ClusterModel& cluster) {
 }
 
 void visit_clock(StateVisitor& state, const std::string& binding, ClockTime& time) {
-  if (state.bound(kBinding, binding) != binding) {
+  if (state.bound(kBinding, binding) != binding && !state.forks()) {
     throw Error("the state is of another cluster or policy; accepted: the same");
   }
   state.numbers(kClock, time, "the clock");

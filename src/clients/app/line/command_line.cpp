@@ -117,8 +117,12 @@ void CommandLine::config_of(const std::string& name, const std::string& value,
       app_->add_option((is_operand ? name + ",--" : "--") + name, CLI::callback_t{}, help);
   option->type_name(value);
   add(name, {.option = option, .set = [](const std::string&) {}});
-  config_of_ = name;
-  file_of_ = std::move(file);
+  config_of(name, std::move(file));
+}
+
+void CommandLine::config_of(const std::string& name,
+                            std::function<std::filesystem::path(const std::string&)> file) {
+  files_of_.emplace(name, std::move(file));
 }
 
 void CommandLine::parse(std::span<const std::string> arguments) {
@@ -132,15 +136,19 @@ void CommandLine::parse(std::span<const std::string> arguments) {
   reject_missing_values();
   take_arguments(/*first=*/true);
   // The file comes first, so that the arguments override it.
-  const bool other = !config_of_.empty() && given_.contains(config_of_);
-  if (given_.contains("config")) {
-    if (other) {
-      throw_error("--config: --{} has a configuration of its own; accepted: one of them",
-                  config_of_);
+  std::optional<std::filesystem::path> file;
+  std::string of;
+  const auto take = [&](const std::string& name, const auto& file_of) {
+    if (!given_.contains(name)) return;
+    if (file) {
+      throw_error("--{}: --{} has a configuration of its own; accepted: one of them", of, name);
     }
-    read_file_(entries_.at("config").option->results().back());
-  }
-  if (other) read_file_(file_of_(entries_.at(config_of_).option->results().back()));
+    file = file_of(entries_.at(name).option->results().back());
+    of = name;
+  };
+  take("config", [](const std::string& text) { return text; });
+  for (const auto& [name, file_of] : files_of_) take(name, file_of);
+  if (file) read_file_(*file);
   take_arguments(/*first=*/false);
   if (operands_.option != nullptr) take_operands();
 }

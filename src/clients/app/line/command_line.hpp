@@ -115,12 +115,16 @@ class CommandLine {
   /// Adds --config FILE; `read` takes options from the file before the arguments override them.
   void config(FileReader read);
   /// Adds --`name` `value`, which names something with a configuration of its own. `file` returns
-  /// its file, which is read as that of --config is. Not to be given together with --config.
+  /// its file, which is read as that of --config is. Not to be given together with --config or
+  /// another of its kind.
   ///
   /// With `is_operand`, the value may also be given without --`name`, as an operand.
   void config_of(const std::string& name, const std::string& value, const std::string& help,
                  std::function<std::filesystem::path(const std::string& text)> file,
                  bool is_operand = false);
+  /// Makes an option that is there already one of these.
+  void config_of(const std::string& name,
+                 std::function<std::filesystem::path(const std::string& text)> file);
   /// The text at the end of --help.
   void footer(std::string text);
 
@@ -184,9 +188,8 @@ class CommandLine {
   std::vector<std::string> operand_names_;
   // Set by rest().
   std::string rest_;
-  // Set by config_of().
-  std::string config_of_;
-  std::function<std::filesystem::path(const std::string&)> file_of_;
+  // Set by config_of(), by the name of the option.
+  std::map<std::string, std::function<std::filesystem::path(const std::string&)>> files_of_;
   FileReader read_file_;
 };
 

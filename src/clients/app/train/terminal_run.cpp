@@ -205,6 +205,9 @@ void TerminalRun::show() const {
   if (const auto scaled = scaled_rate(arguments_, run().steps())) print_text(*scaled + "\n");
   print_text(kernel_words());
   if (hosts_) print_text(words_of(*hosts_, !arguments_.run.timeline.empty()));
+  if (const std::string& note = run().location().note(); !note.empty()) {
+    print_text(fmt::format("a fork of {}\n", note));
+  }
   if (!goes_on_) return;
   print_text(resumption(run().trainer().result(), run().location().from(), run().kept_in()));
 }

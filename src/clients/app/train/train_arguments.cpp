@@ -18,6 +18,8 @@
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/config/values/fork_point.hpp"
+#include "runs/run/fork.hpp"
 
 namespace rubato::app {
 
@@ -109,6 +111,7 @@ constexpr CommandTexts kTrain{
     "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
     "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
     "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
+    "  rubato train --from runs/2024-05-31T12-00-00Z@120 --rule root\n"
     "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
     "--target-accuracy, 22 for a loss that is not finite, 24 if output could not be\n"
     "written, 25 for too little memory, 28 for a lost host, 128 plus the signal after\n"
@@ -149,6 +152,11 @@ class TrainCommandLine : public CommandLine {
     });
     if (command == TrainCommand::train) {
       define_resume(*this, arguments);
+      config_of("from", [&](const std::string& text) {
+        const Parsed<ForkPoint> point = text;
+        static_cast<void>(configuration_of_run(point->run, arguments.run));
+        return point->run / RunFolder::kConfiguration;
+      });
       hosts_.define(*this);
     }
     if (command == TrainCommand::verify) {

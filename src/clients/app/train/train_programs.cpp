@@ -9,16 +9,19 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/verify.hpp>
 #include <rubato/runs/calibration.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/seconds.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/values/trace_source.hpp"
+#include "runs/run/fork.hpp"
 #include "runs/run/run_description.hpp"
 #include "runs/run/workload/run_steps.hpp"
 #include "terminal_run.hpp"
@@ -27,7 +30,54 @@ namespace rubato::app {
 
 namespace {
 
-RunLocation location_of_host(const TrainArguments& arguments) {
+// The request with the folder that it gets by default.
+RunRequest with_folder(RunRequest request) {
+  if (!request.out && !request.resume) {
+    request.out = default_run_folder(std::chrono::system_clock::now());
+  }
+  return request;
+}
+
+// The line on a terminal that says which step of another run is repeated.
+class ReplayLine {
+ public:
+  explicit ReplayLine(bool quiet) : shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
+  ~ReplayLine() {
+    if (has_line_) print_error("\r\x1b[K");
+  }
+  ReplayLine(const ReplayLine&) = delete;
+  ReplayLine& operator=(const ReplayLine&) = delete;
+
+  void show(std::int64_t steps) {
+    constexpr double kBetween = 0.2;
+    if (!shown_ || (has_line_ && since_.seconds() < kBetween)) return;
+    print_error(fmt::format("\r\x1b[Kstep {}", steps));
+    has_line_ = true;
+    since_ = Stopwatch();
+  }
+
+ private:
+  bool shown_;
+  bool has_line_ = false;
+  Stopwatch since_;
+};
+
+RunLocation location_of_alone(const TrainArguments& arguments, const LoadWorkload& load) {
+  ReplayLine line(arguments.quiet);
+  return location_to_train(
+      with_folder(arguments),
+      {.load = load,
+       .tell = warn,
+       .on_begin =
+           [&](const std::filesystem::path& run, std::int64_t first, std::int64_t last) {
+             if (arguments.quiet) return;
+             print_text(fmt::format("repeating steps {} to {} of {}\n", first, last, run.string()));
+           },
+       .on_step = [&](std::int64_t steps) { line.show(steps); }});
+}
+
+RunLocation location_of_host(const TrainArguments& arguments, const LoadWorkload& load) {
+  if (!arguments.hosts.several()) return location_of_alone(arguments, load);
   // The first host keeps the run.
   if (arguments.hosts.meeting.rank == 0) return location_of_first(arguments);
   if (arguments.continues && is_there(*arguments.out)) {
@@ -49,12 +99,7 @@ std::shared_ptr<Hosts> connected(const TrainArguments& arguments, const Workload
 }  // namespace
 
 RunLocation location_of_first(const TrainArguments& arguments) {
-  const RunRequest& asked = arguments;
-  RunRequest request = asked;
-  if (!request.out && !request.resume) {
-    request.out = default_run_folder(std::chrono::system_clock::now());
-  }
-  return location_of(request, warn);
+  return location_of(with_folder(arguments), warn);
 }
 
 ExitCode tell_of_complete(const TrainArguments& arguments) {
@@ -82,7 +127,7 @@ ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& loa
                         const ConnectHosts& connect) {
   if (is_complete(arguments)) return tell_of_complete(arguments);
   // The folder is checked before anything takes time.
-  RunLocation location = location_of_host(arguments);
+  RunLocation location = location_of_host(arguments, load);
   auto workload = load(arguments.run);
   const auto hosts = connected(arguments, *workload, connect);
   const RunRole role = arguments.hosts.meeting.rank == 0 ? RunRole::first : RunRole::follower;

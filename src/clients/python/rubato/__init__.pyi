@@ -77,6 +77,8 @@ def train(
     rule: str | _Rule | None = None,
     out: _Path | None = None,
     resume: _Path | None = None,
+    from_run: _Path | None = None,
+    from_step: int | None = None,
     config: _Path | None = None,
     hosts: Hosts | None = None,
     on_step: _Callback | None = None,

@@ -124,7 +124,16 @@ def _finish(found, parts):
     return result
 
 
-def _request(paths, options, trace, steps, rule, weights):
+def _fork_point(run, step):
+    """The text of the place where a fork begins; empty if it is none."""
+    if run is None and step is None:
+        return ""
+    if run is None or step is None:
+        raise TypeError("from_run and from_step belong together: the folder of a run, and how many steps it had taken")
+    return f"{os.fspath(run)}@{step}"
+
+
+def _request(paths, fork_point, options, trace, steps, rule, weights):
     """The request, as C++ takes it; weights that are not a file are written to the file `weights`."""
     if isinstance(options.get("weights"), dict):
         torch.save(options["weights"], weights)
@@ -139,7 +148,7 @@ def _request(paths, options, trace, steps, rule, weights):
     if rule is not None:
         own = rule.text if isinstance(rule, NamedRule) else "own"
         texts.append(("rule", own if callable(rule) else _options.text_of("rule", rule)))
-    request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), rule_for_cpp(rule))
+    request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), fork_point, rule_for_cpp(rule))
     for name, text in texts:
         request.set(name, text)
     return request
@@ -156,7 +165,7 @@ def _trace_or_batch_size(trace, batch_size):
 
 
 def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, rule=None, out=None, resume=None,
-          config=None, hosts=None, on_step=None, on_epoch=None, progress=False, **options):
+          config=None, from_run=None, from_step=None, hosts=None, on_step=None, on_epoch=None, progress=False, **options):
     """Trains a model while the number of accelerator cores, and with it the global batch size, changes underneath it.
 
     The weights are the same bits as those of `rubato train` with the same options, and for every number of threads
@@ -197,6 +206,9 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         the run folder, which must not exist; by default nothing is written.
     resume:
         a run folder or one of its checkpoints, to continue with the same model and data.
+    from_run, from_step:
+        the folder of a run and one of its steps: the training begins with the state after that step, and with the options
+        of the run; other options that are given hold from there on (docs/runs.md).
     config:
         a configuration file, as a run folder has it; arguments override it.
     hosts:
@@ -222,7 +234,7 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     text, steps = _trace.steps_of(_trace_or_batch_size(trace, batch_size))
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         weights = Path(folder) / "weights.pt"
-        request = _request((config, resume, out), options, text, steps, rule, weights)
+        request = _request((config, resume, out), _fork_point(from_run, from_step), options, text, steps, rule, weights)
         if hosts is not None:
             hosts._set_in(request)
         parts = _Parts(request, model, data, validation, loss, steps)

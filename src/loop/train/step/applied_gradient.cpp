@@ -119,7 +119,7 @@ template <class T>
 void GradientPreparation<T>::visit_state(StateVisitor& state) {
   for (const Transform& one : transforms_) {
     StateVisitor part = state.part(fmt::format("transform/{}", one.name));
-    one.transform->visit_state(part);
+    if (!state.forks() || !part.has_none()) one.transform->visit_state(part);
   }
 }
 

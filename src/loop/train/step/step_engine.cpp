@@ -177,8 +177,8 @@ class TypedStepEngine final : public StepEngine {
     const std::span<T> shown = optimizer_->shown();
     if (!shown.empty()) std::ranges::swap_ranges(shown, parameters());
   }
-  void visit_state(StateVisitor& state) override {
-    visit_memory(state);
+  void visit_state(StateVisitor& state, bool new_optimizer) override {
+    visit_memory(state, new_optimizer);
     meter_.visit_state(state);
   }
 
@@ -187,10 +187,11 @@ class TypedStepEngine final : public StepEngine {
 
   // Visits what decides, with the parameters and buffers, how a gradient changes them, and not what
   // is only measured: the digest of a step has no more.
-  void visit_memory(StateVisitor& state) {
-    optimizer_->visit_state(state);
+  void visit_memory(StateVisitor& state, bool new_optimizer = false) {
+    if (!new_optimizer) optimizer_->visit_state(state);
     preparation_.visit_state(state);
-    if (loss_scaler_) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
+    const bool there = !state.forks() || state.has(kLossScale, true);
+    if (loss_scaler_ && there) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
   }
 
   [[nodiscard]] Digest digest(const StepSettings& settings) {

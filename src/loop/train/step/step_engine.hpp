@@ -89,8 +89,8 @@ class StepEngine {
   /// Exchanges the parameters with the values to be tested and saved (FlatOptimizer::shown()); a
   /// second call, which is required before the next step, brings them back.
   virtual void exchange_shown() = 0;
-  /// Visits the optimizer's state, and what is measured from step to step.
-  virtual void visit_state(StateVisitor& state) = 0;
+  /// Visits the optimizer's state, unless it begins anew, and what is measured from step to step.
+  virtual void visit_state(StateVisitor& state, bool new_optimizer) = 0;
 };
 
 /// Makes an engine for such steps, with the type of the objective's parameters, which

@@ -89,12 +89,12 @@ void StepTaker::set_learning_rate(double rate) {
   own_rate_ = rate;
 }
 
-void StepTaker::visit_state(StateVisitor& state) {
-  engine_->visit_state(state);
-  state.numbers("rule", *rule_, fmt::format("rule {}", rule_->name()));
-  state.numbers("schedule", *schedule_, "the schedule");
+void StepTaker::visit_state(StateVisitor& state, const NewParts& anew) {
+  engine_->visit_state(state, anew.optimizer);
+  if (!anew.rule) state.numbers("rule", *rule_, fmt::format("rule {}", rule_->name()));
+  if (!anew.schedule) state.numbers("schedule", *schedule_, "the schedule");
   noise_.visit_state(state);
-  state.optional("own_learning_rate", own_rate_);
+  if (!anew.rate) state.optional("own_learning_rate", own_rate_);
   if (state.loading() && own_rate_) require_applicable_rate(*own_rate_);
 }
 

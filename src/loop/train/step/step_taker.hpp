@@ -56,6 +56,8 @@ class NoiseMeter {
   NoiseScale noise_scale_;
 };
 
+struct NewParts;  // loop/train/checked_parts.hpp
+
 /// Takes the steps of a walk: it has the schedule, the rule, the step engine and the meter of the
 /// noise, and records the results.
 class StepTaker {
@@ -82,7 +84,8 @@ class StepTaker {
   [[nodiscard]] std::int64_t minibatches_at_once() const { return engine_->minibatches_at_once(); }
   [[nodiscard]] bool shows_others() { return engine_->shows_others(); }
   void exchange_shown() { engine_->exchange_shown(); }
-  void visit_state(StateVisitor& state);
+  /// Visits the state of all parts but those that begin anew.
+  void visit_state(StateVisitor& state, const NewParts& anew);
 
   /// The part for Trainer::part_under_way().
   [[nodiscard]] std::string_view part() const { return part_; }

@@ -1,0 +1,325 @@
+// Forks: runs that begin with the state of another after any of its steps.
+
+#include "runs/run/fork.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/state.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "base/core/file.hpp"
+#include "loop/optim/make_optimizer.hpp"
+#include "run/runs.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::error_of;
+using test::outcome_of;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// 3 epochs of 8 steps, with the checkpoints of steps 5, 10, 15, 20 and 24.
+RunConfiguration forked() {
+  return {.model = "quadratic:dim=5,samples=512",
+          .trace = "64",
+          .cores = 3,
+          .learning_rate = 0.05,
+          .epochs = 3,
+          .threads = 2,
+          .checkpoint_every = "5steps",
+          .keep = 10};
+}
+
+// What a run has written about its training, without how long it took.
+std::vector<nlohmann::json> metrics_in(const fs::path& folder) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream in(read_file(folder / "metrics.jsonl"));
+  for (std::string text; std::getline(in, text);) {
+    nlohmann::json line = nlohmann::json::parse(text);
+    for (const char* key : {"seconds", "train_seconds", "test_seconds"}) line.erase(key);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+class ForkTest : public testing::Test {
+ protected:
+  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
+
+  // Trains a run in a folder, and returns the SHA-256 of its weights.
+  std::string train(const std::string& name, const RunConfiguration& run) const {
+    return outcome_of(run, RunLocation::create(folder(name))).summary.value().weights_sha256;
+  }
+  // Trains the fork of a run after a step.
+  std::string fork(const std::string& name, RunConfiguration run, const std::string& of,
+                   std::int64_t step) const {
+    run.from = fmt::format("{}@{}", folder(of).string(), step);
+    return outcome_of(run, location_of_fork(folder(name), run, parts_))
+        .summary.value()
+        .weights_sha256;
+  }
+  // How the fork of the run "run" is refused.
+  [[nodiscard]] std::string refused(RunConfiguration run, std::int64_t step) const {
+    run.from = fmt::format("{}@{}", folder("run").string(), step);
+    return error_of([&] { static_cast<void>(location_of_fork(folder("fork"), run, parts_)); });
+  }
+
+  const test::TempFolder temp_;
+  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+};
+
+struct Case {
+  std::string name;
+  std::function<void(RunConfiguration&)> set;
+};
+
+class UnchangedForks : public ForkTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(UnchangedForks, AreTheRunItself) {
+  RunConfiguration run = forked();
+  GetParam().set(run);
+  const std::string weights = train("run", run);
+  const auto metrics = metrics_in(folder("run"));
+  const auto steps =
+      std::ranges::count(metrics, "step", [](const auto& line) { return line["kind"]; });
+  ASSERT_GT(steps, 13);
+  for (const std::int64_t step : {0, 1, 5, 7, 8, 13}) {
+    const std::string name = fmt::format("fork-{}", step);
+    EXPECT_EQ(fork(name, run, "run", step), weights) << step;
+    EXPECT_EQ(metrics_in(folder(name)), metrics) << step;
+    EXPECT_FALSE(fs::exists(folder(name + ".replay")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfRuns, UnchangedForks,
+    testing::Values(Case{"plain", [](RunConfiguration& run) { run.momentum = 0.9; }},
+                    Case{"adascale",
+                         [](RunConfiguration& run) {
+                           run.rule = "adascale";
+                           run.clip_norm = 1;
+                           run.log_noise = true;
+                         }},
+                    Case{"adamw",
+                         [](RunConfiguration& run) {
+                           run.optimizer = "adamw";
+                           run.lookahead = 3;
+                           run.schedule = "cosine:total=3";
+                         }},
+                    Case{"plateau",
+                         [](RunConfiguration& run) {
+                           run.schedule = "plateau:patience=1";
+                           run.watch = "train-loss";
+                           run.patience = 2;
+                           run.keep_best = true;
+                         }},
+                    Case{"carry",
+                         [](RunConfiguration& run) {
+                           run.remainder = Remainder::carry;
+                           run.trace = "96";
+                           run.batch = "noise-scale:max=128";
+                         }},
+                    Case{"clock",
+                         [](RunConfiguration& run) {
+                           run.clock = Clock::modelled;
+                           run.trace = "spot:most=8,seed=3";
+                           run.on_trace_end = TraceEnd::cycle;
+                           run.cluster = "substep=20,restart=60";
+                           run.availability = "weak:max-batch=64";
+                         }},
+                    Case{"tensorboard", [](RunConfiguration& run) { run.tensorboard = true; }},
+                    Case{"without_checkpoints",
+                         [](RunConfiguration& run) { run.checkpoint_every = "never"; }}),
+    [](const auto& one) { return one.param.name; });
+
+// Calls a function after a step.
+class After final : public Observer {
+ public:
+  After(std::int64_t step, std::function<void(Training&)> act)
+      : step_(step), act_(std::move(act)) {}
+  void between_steps(Training& training) override {
+    if (training.result().steps == step_) act_(training);
+  }
+
+ private:
+  std::int64_t step_;
+  std::function<void(Training&)> act_;
+};
+
+TEST_F(ForkTest, HasAnotherRateFromThatStepOn) {
+  train("run", forked());
+  RunConfiguration changed = forked();
+  changed.learning_rate = 0.02;
+  for (const std::int64_t step : {3, 8, 10}) {
+    rubato::Run unbroken(forked(), dense_workload(forked()),
+                         RunLocation::create(folder(fmt::format("unbroken-{}", step))));
+    unbroken.trainer().add_observer<After>(
+        step, [](Training& training) { training.set_learning_rate(0.02); });
+    const std::string weights = unbroken.execute().summary.value().weights_sha256;
+    EXPECT_EQ(fork(fmt::format("fork-{}", step), changed, "run", step), weights);
+    EXPECT_EQ(metrics_in(folder(fmt::format("fork-{}", step))),
+              metrics_in(folder(fmt::format("unbroken-{}", step))));
+  }
+}
+
+TEST_F(ForkTest, HasAnotherRuleFromThatStepOn) {
+  constexpr std::int64_t kStep = 7;
+  RunConfiguration run = forked();
+  run.reference_batch = 16;
+  run.rule = "constant";
+  train("run", run);
+  std::int64_t steps = 0;
+  RunConfiguration switched = run;
+  switched.extensions.rules.add("switched", [&steps](const RuleInput& step) {
+    return steps++ < kStep ? 1.0 : std::sqrt(step.scale());
+  });
+  switched.rule = "switched";
+  const std::string weights = train("switched", switched);
+  run.rule = "root";
+  EXPECT_EQ(fork("fork", run, "run", kStep), weights);
+  EXPECT_THAT(read_file(folder("fork") / "config.toml"),
+              AllOf(StartsWith(fmt::format("# A fork: {} after step 7", folder("run").string())),
+                    HasSubstr(", with another rule\n"), HasSubstr("rule = \"root\"")));
+}
+
+TEST_F(ForkTest, TakesTheRowsOfAnotherTraceThatFollow) {
+  const auto rows = [&](const char* name, int first, int then) {
+    std::string text = "step,batchsize\n";
+    for (int step = 0; step < 99; ++step) {
+      text += fmt::format("{},{}\n", step, step < 9 ? first : then);
+    }
+    write_file(folder(name), text);
+    return folder(name).string();
+  };
+  RunConfiguration run = forked();
+  run.trace = rows("same.csv", 64, 64);
+  train("run", run);
+  run.trace = rows("unbroken.csv", 64, 32);
+  const std::string weights = train("unbroken", run);
+  EXPECT_EQ(fork("fork", run, "run", 9), weights);
+  // The rows before that step play no part in it.
+  run.trace = rows("other.csv", 128, 32);
+  EXPECT_EQ(fork("other", run, "run", 9), weights);
+}
+
+// Takes steps with one optimizer, and then with another one.
+class Switched final : public FlatOptimizer<float> {
+ public:
+  Switched(std::unique_ptr<FlatOptimizer<float>> first, std::unique_ptr<FlatOptimizer<float>> then,
+           int steps)
+      : first_(std::move(first)), then_(std::move(then)), left_(steps) {}
+  void step(const Update<float>& update, Workers& workers) override {
+    (left_-- > 0 ? first_ : then_)->step(update, workers);
+  }
+  void visit_state(StateVisitor& /*state*/) override {}
+
+ private:
+  std::unique_ptr<FlatOptimizer<float>> first_;
+  std::unique_ptr<FlatOptimizer<float>> then_;
+  int left_;
+};
+
+TEST_F(ForkTest, BeginsAnotherOptimizerAnew) {
+  static constexpr int kStep = 6;
+  RunConfiguration run = forked();
+  run.checkpoint_every = "never";
+  run.momentum = 0.9;
+  train("run", run);
+  RunConfiguration switched = run;
+  switched.momentum.reset();
+  const OwnOptimizer own{.of_float = [](const OptimizerParts& parts) {
+    const OptimizerOptions sgd{.momentum = 0.9};
+    const OptimizerOptions adam{.method = AdamOptions()};
+    return std::make_unique<Switched>(make_optimizer<float>(sgd, parts.layout, parts.groups),
+                                      make_optimizer<float>(adam, parts.layout, parts.groups),
+                                      kStep);
+  }};
+  switched.extensions.optimizers.add("switched", [own](Spec& /*spec*/) { return own; });
+  switched.optimizer = "switched";
+  const std::string weights = train("switched", switched);
+  run.optimizer = "adam";
+  run.momentum.reset();
+  EXPECT_EQ(fork("fork", run, "run", kStep), weights);
+}
+
+TEST_F(ForkTest, MayBeForkedAndMovedAndResumed) {
+  const std::string weights = train("run", forked());
+  RunConfiguration run = forked();
+  run.checkpoint_every = "never";
+  EXPECT_EQ(fork("child", run, "run", 7), weights);
+  // The only checkpoint is that of step 7; step 3 is one of the run itself.
+  EXPECT_EQ(fork("later", run, "child", 12), weights);
+  EXPECT_EQ(fork("earlier", run, "child", 3), weights);
+
+  // A fork has all that it needs.
+  fs::remove_all(folder("run"));
+  fs::rename(folder("child"), folder("moved"));
+  fs::remove(folder("moved") / "summary.json");
+  const RunConfiguration again = read_configuration(folder("moved") / "config.toml");
+  EXPECT_EQ(
+      outcome_of(again, RunLocation::resume(folder("moved"), again)).summary.value().weights_sha256,
+      weights);
+}
+
+TEST_F(ForkTest, WritesNothingWithoutAFolder) {
+  const std::string weights = train("run", forked());
+  RunConfiguration run = forked();
+  run.from = fmt::format("{}@{}", folder("run").string(), 13);
+  EXPECT_EQ(outcome_of(run, location_of_fork({}, run, parts_)).summary.value().weights_sha256,
+            weights);
+  EXPECT_EQ(std::distance(fs::directory_iterator(temp_.path()), fs::directory_iterator()), 1);
+}
+
+TEST_F(ForkTest, SaysWhatCannotFollow) {
+  train("run", forked());
+  RunConfiguration other = forked();
+  other.model = "quadratic:dim=6,samples=512";
+  EXPECT_THAT(refused(other, 5), AllOf(HasSubstr("--model was quadratic:dim=5"),
+                                       HasSubstr("accepted: those of the run")));
+  other = forked();
+  other.minibatch = 16;
+  EXPECT_THAT(refused(other, 5), HasSubstr("--minibatch was 32, is 16"));
+  EXPECT_THAT(refused(forked(), 25), HasSubstr("has 24 steps; accepted: 0 to 24"));
+  EXPECT_FALSE(fs::exists(folder("fork")));
+  fs::remove(folder("run") / "config.toml");
+  EXPECT_THAT(refused(forked(), 5), HasSubstr("no run in"));
+}
+
+// The weights of the checkpoint are others, and so is its checksum.
+TEST_F(ForkTest, FindsAStateThatIsNotThatOfItsRun) {
+  RunConfiguration every_step = forked();
+  every_step.digest = "every=1";
+  train("run", every_step);
+  const fs::path file = folder("run") / "checkpoints" / "step-10.safetensors";
+  State state;
+  const State found = read_state(file);
+  for (auto [name, array] : found.arrays()) {
+    if (name.starts_with("parameter.")) array.bytes.front() ^= 1;
+    if (name != "rubato.sha256") state.put_array(name, array);
+  }
+  for (const auto& [name, text] : found.texts()) {
+    if (!name.starts_with("rubato.")) state.put_text(name, text);
+  }
+  write_state(file, state);
+  EXPECT_EQ(refused(every_step, 9), "no error");
+  EXPECT_THAT(refused(every_step, 12), HasSubstr("step 11 has the digest"));
+}
+
+}  // namespace
+}  // namespace rubato
