@@ -31,6 +31,8 @@ constexpr std::array kCommands{
             calibrate_front},
     Command{"verify", "prove that training gives the same bits on any threads and cores",
             verify_front},
+    Command{"replay", "repeat steps of a run, and write down what was not written then",
+            replay_front},
     Command{"compare", "run many trainings and say which rule is best, and how certainly",
             compare_command},
     Command{"report", "write a page of HTML about runs or an experiment", report_command},

@@ -14,6 +14,7 @@
 #include "base/core/process.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
+#include "clients/app/past/past_commands.hpp"
 #include "clients/app/train/evaluate.hpp"
 #include "clients/app/train/libtorch_parts.hpp"
 #include "clients/app/train/train_arguments.hpp"
@@ -55,6 +56,17 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
         return static_cast<int>((predicts ? predict : evaluate)(options, load));
       } catch (...) {
         rubato::rethrow_of_plugins(options.run.plugin);
+      }
+    });
+  }
+  if (const PastCommandRow* const row = past_command(name)) {
+    return run_reporting_errors("rubato " + name, [&] {
+      const auto past = row->parse(std::span(arguments).subspan(1));
+      rubato::use_right_kernels(argv, past->run().kernels);
+      try {
+        return static_cast<int>(past->execute(workload_of(past->run())));
+      } catch (...) {
+        rubato::rethrow_of_plugins(past->run().plugin);
       }
     });
   }

@@ -53,6 +53,7 @@ enum class Commands : unsigned {
   simulate = 1U << 3,
   plan = 1U << 4,
   convert = 1U << 5,  ///< `rubato trace convert`
+  replay = 1U << 6,
 };
 [[nodiscard]] constexpr Commands operator|(Commands a, Commands b) {
   return static_cast<Commands>(static_cast<unsigned>(a) | static_cast<unsigned>(b));

@@ -45,7 +45,6 @@ void RepeatedSteps::on_step(Training& /*training*/, const StepRecord& step) {
   const std::int64_t count = step.plan.index.value() + 1;
   const auto recorded = recorded_.digests.find(count);
   if (recorded == recorded_.digests.end() || !step.digest) return;
-  ++compared_;
   if (*step.digest == recorded->second) return;
   throw DigestDiffers(fmt::format(
       "{}: step {} has the digest {} when it is repeated, and had {}; it was computed by another "

@@ -74,14 +74,11 @@ class RepeatedSteps final : public Observer {
 
   void on_step(Training& training, const StepRecord& step) override;
   void between_steps(Training& training) override;
-  /// The number of digests that were compared.
-  [[nodiscard]] std::int64_t compared() const { return compared_; }
 
  private:
   std::filesystem::path run_;
   RecordedSteps recorded_;
   std::int64_t last_;
-  std::int64_t compared_ = 0;
 };
 
 /// The state of a run after any of its steps: that of a checkpoint, if there is one of this step.

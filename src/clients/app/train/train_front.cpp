@@ -19,6 +19,7 @@
 #include "base/core/process.hpp"
 #include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
+#include "clients/app/past/past_commands.hpp"
 #include "evaluate.hpp"
 #include "loop/data/images/digits.hpp"
 #include "runs/config/allowed.hpp"
@@ -133,6 +134,14 @@ int start(const char* command, std::span<const std::string> given) {
   return run_program(options, [&] { return program.execute(options, dense_workload); });
 }
 
+int start_past(const char* command, std::span<const std::string> arguments) {
+  const auto past = past_command(command)->parse(arguments);
+  if (engine_of(past->run()) == Engine::libtorch) become_train_program(command, arguments);
+  const std::vector<std::string> line = command_line("rubato", command, arguments);
+  use_right_kernels(exec_pointers(line).data(), past->run().kernels);
+  return static_cast<int>(past->execute(dense_workload));
+}
+
 [[noreturn]] int start_evaluation(const char* command, std::span<const std::string> given,
                                   EvaluateCommand kind) {
   const std::vector<std::string> arguments = with_kept_configuration(given);
@@ -165,6 +174,10 @@ int calibrate_front(std::span<const std::string> arguments) {
 
 int verify_front(std::span<const std::string> arguments) {
   return start("verify", arguments);
+}
+
+int replay_front(std::span<const std::string> arguments) {
+  return start_past("replay", arguments);
 }
 
 int evaluate_front(std::span<const std::string> arguments) {

@@ -9,16 +9,15 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/verify.hpp>
 #include <rubato/runs/calibration.hpp>
 
 #include "base/core/file.hpp"
-#include "base/core/seconds.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
+#include "clients/app/past/past_commands.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/fork.hpp"
@@ -38,42 +37,9 @@ RunRequest with_folder(RunRequest request) {
   return request;
 }
 
-// The line on a terminal that says which step of another run is repeated.
-class ReplayLine {
- public:
-  explicit ReplayLine(bool quiet) : shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
-  ~ReplayLine() {
-    if (has_line_) print_error("\r\x1b[K");
-  }
-  ReplayLine(const ReplayLine&) = delete;
-  ReplayLine& operator=(const ReplayLine&) = delete;
-
-  void show(std::int64_t steps) {
-    constexpr double kBetween = 0.2;
-    if (!shown_ || (has_line_ && since_.seconds() < kBetween)) return;
-    print_error(fmt::format("\r\x1b[Kstep {}", steps));
-    has_line_ = true;
-    since_ = Stopwatch();
-  }
-
- private:
-  bool shown_;
-  bool has_line_ = false;
-  Stopwatch since_;
-};
-
 RunLocation location_of_alone(const TrainArguments& arguments, const LoadWorkload& load) {
   ReplayLine line(arguments.quiet);
-  return location_to_train(
-      with_folder(arguments),
-      {.load = load,
-       .tell = warn,
-       .on_begin =
-           [&](const std::filesystem::path& run, std::int64_t first, std::int64_t last) {
-             if (arguments.quiet) return;
-             print_text(fmt::format("repeating steps {} to {} of {}\n", first, last, run.string()));
-           },
-       .on_step = [&](std::int64_t steps) { line.show(steps); }});
+  return location_to_train(with_folder(arguments), line.parts(load));
 }
 
 RunLocation location_of_host(const TrainArguments& arguments, const LoadWorkload& load) {

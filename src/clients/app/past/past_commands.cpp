@@ -1,0 +1,74 @@
+#include "past_commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/core/throw_error.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/train/terminal_run.hpp"
+#include "runs/config/run_option.hpp"
+
+namespace rubato::app {
+
+const PastCommandRow* past_command(std::string_view name) {
+  static constexpr std::array<PastCommandRow, 1> kCommands{{{"replay", parse_replay}}};
+  const auto* const found = std::ranges::find(kCommands, name, &PastCommandRow::name);
+  return found == kCommands.end() ? nullptr : found;
+}
+
+RunConfiguration run_with(const std::filesystem::path& folder, const RunConfiguration& typed,
+                          const GivenOptions& given) {
+  RunConfiguration run = configuration_of_run(folder, typed);
+  for (const RunOption& option : run_options()) {
+    if (!given.contains(option.name)) continue;
+    option.reset(run);
+    if (const auto text = option.text(typed)) option.set(run, *text);
+  }
+  return run;
+}
+
+std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text) {
+  constexpr std::string_view kTo = "..";
+  constexpr std::int64_t kLastStep = 1'000'000'000;
+  const std::size_t to = text.find(kTo);
+  if (to == std::string::npos) {
+    throw_error("'{}' names no steps; accepted: A..B, such as 100..120", text);
+  }
+  const std::int64_t first = parse_whole(text.substr(0, to), 1, kLastStep);
+  return {first, parse_whole(text.substr(to + kTo.size()), first, kLastStep)};
+}
+
+ReplayLine::ReplayLine(bool quiet) : quiet_(quiet), shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
+
+ReplayLine::~ReplayLine() {
+  if (has_line_) print_error("\r\x1b[K");
+}
+
+void ReplayLine::begin(const std::filesystem::path& run, std::int64_t first, std::int64_t last) {
+  last_ = last;
+  if (!quiet_) {
+    print_text(fmt::format("repeating steps {} to {} of {}\n", first, last, run.string()));
+  }
+}
+
+void ReplayLine::show(std::int64_t steps) {
+  constexpr double kBetween = 0.2;
+  if (!shown_ || (has_line_ && since_.seconds() < kBetween)) return;
+  print_error(fmt::format("\r\x1b[Kstep {} of {}", steps, last_));
+  has_line_ = true;
+  since_ = Stopwatch();
+}
+
+ReplayParts ReplayLine::parts(const LoadWorkload& load) {
+  return {.load = load,
+          .tell = warn,
+          .on_begin = [this](const auto& run, std::int64_t first,
+                             std::int64_t last) { begin(run, first, last); },
+          .on_step = [this](std::int64_t steps) { show(steps); }};
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "base/core/seconds.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/exit_code.hpp"
+#include "runs/run/fork.hpp"
+
+namespace rubato::app {
+
+/// A command that repeats steps of runs, or trains forks of them: its arguments, checked.
+class PastCommand {
+ public:
+  PastCommand() = default;
+  PastCommand(const PastCommand&) = delete;
+  PastCommand& operator=(const PastCommand&) = delete;
+  virtual ~PastCommand() = default;
+
+  /// The options with which steps are computed: they say which engine and which kernels.
+  [[nodiscard]] virtual const RunConfiguration& run() const = 0;
+  /// Does what the command is for, and prints what came of it. Throws Error, and OutputError.
+  [[nodiscard]] virtual ExitCode execute(const LoadWorkload& load) = 0;
+};
+
+struct PastCommandRow {
+  std::string_view name{};
+  /// Reads the arguments after the name of the command. Throws HelpAsked, and Error for a mistake
+  /// of the user.
+  std::unique_ptr<PastCommand> (*parse)(std::span<const std::string> arguments) = nullptr;
+};
+
+/// The command of that name; null if it is none of these.
+[[nodiscard]] const PastCommandRow* past_command(std::string_view name);
+
+// The rows of the table, each in a file of its own.
+
+/// `rubato replay`: repeats steps of a run, and writes down what was not written then.
+[[nodiscard]] std::unique_ptr<PastCommand> parse_replay(std::span<const std::string> arguments);
+
+// Parts of several of them.
+
+/// The configuration of the run in `folder`, with those options of `typed` that were given.
+[[nodiscard]] RunConfiguration run_with(const std::filesystem::path& folder,
+                                        const RunConfiguration& typed, const GivenOptions& given);
+
+/// Parses "A..B", two steps counted from 1. Throws Error.
+[[nodiscard]] std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text);
+
+/// Shows at a terminal which step of a run is being repeated, on a line of stderr that is redrawn.
+class ReplayLine {
+ public:
+  explicit ReplayLine(bool quiet);
+  /// Removes the line.
+  ~ReplayLine();
+  ReplayLine(const ReplayLine&) = delete;
+  ReplayLine& operator=(const ReplayLine&) = delete;
+
+  /// Says "steps 101 to 120 of runs/first", from which on show() counts.
+  void begin(const std::filesystem::path& run, std::int64_t first, std::int64_t last);
+  void show(std::int64_t steps);
+
+  /// Repeats steps with this line as progress. It must outlive the result.
+  [[nodiscard]] ReplayParts parts(const LoadWorkload& load);
+
+ private:
+  bool quiet_;
+  bool shown_;
+  bool has_line_ = false;
+  std::int64_t last_ = 0;
+  Stopwatch since_;
+};
+
+}  // namespace rubato::app
