@@ -1,5 +1,6 @@
 #include "replay.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato {
 
@@ -43,6 +45,15 @@ class WeightsOfSteps final : public Observer {
   std::int64_t written_ = 0;
 };
 
+// Whether a folder has the same steps, written in the same way, or the beginning of them.
+bool is_same(const fs::path& folder, const RunConfiguration& asked) {
+  const RunConfiguration there = with_paths_from(folder, configuration_of_run(folder, asked));
+  const RunConfiguration now = with_paths_from(folder, asked);
+  return std::ranges::all_of(run_options(Commands::replay), [&](const RunOption* option) {
+    return option->affects == Affects::speed || option->text(there) == option->text(now);
+  });
+}
+
 // The location of the steps: the folder of a replay that was interrupted, or a new one.
 RunLocation location_of(const ReplayRequest& request, const ReplayParts& parts,
                         const ForkPoint& point) {
@@ -50,11 +61,13 @@ RunLocation location_of(const ReplayRequest& request, const ReplayParts& parts,
       request.run / kReplays / fmt::format("{}-{}", request.first, request.last);
   if (is_there(folder)) {
     try {
-      return RunLocation::resume(folder, request.configuration);
+      if (is_same(folder, request.configuration)) {
+        return RunLocation::resume(folder, request.configuration);
+      }
     } catch (const OutputError&) {
       throw;
     } catch (const Error&) {
-      // It has other options, or nothing to continue from.
+      // It has nothing to continue from.
     }
   }
   Handover state = state_after(point, request.configuration, {}, parts);
