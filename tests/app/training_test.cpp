@@ -91,6 +91,8 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
        [](const auto& o) { return o.seed == 18446744073709551615U; }},
       {"--top-k=3", [](const auto& o) { return o.top_k == 3; }},
       {"--log-noise", [](const auto& o) { return o.log_noise; }},
+      {"--digest=every=7", [](const auto& o) { return o.digest_every == 7; }},
+      {"--digest=never", [](const auto& o) { return o.digest_every == 0; }},
       {"--log-minibatches", [](const auto& o) { return o.log_minibatches; }},
       {"--cores=11", [](const auto& o) { return o.cores == 11; }},
       {"--assignment=strided", [](const auto& o) { return o.assignment == Assignment::strided; }},
@@ -121,6 +123,7 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
   }
   const TrainOptions defaults = options_of(usual);
   EXPECT_FALSE(defaults.lookahead.has_value());
+  EXPECT_EQ(defaults.digest_every, kDigestEvery);
   EXPECT_TRUE(defaults.groups.empty());
   EXPECT_EQ(defaults.optimizer, OptimizerOptions{.momentum = 0.5});
 }

@@ -34,6 +34,7 @@ inline std::string other_value(const RunOption& option) {
                                       "7epochs",
                                       "core=1,step=2",
                                       "rate=0.25,seed=6",
+                                      "every=7",
                                       "core=2,factor=1.5",
                                       "weak:quantum=2",
                                       "substep=2",

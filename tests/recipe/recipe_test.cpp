@@ -89,6 +89,15 @@ TEST(CheckpointInterval, HasACountAndAUnit) {
   }
 }
 
+TEST(DigestInterval, IsReadFromItsText) {
+  EXPECT_EQ(parse_digest_interval("every=1"), (DigestInterval{.every = 1}));
+  EXPECT_EQ(parse_digest_interval("every=250"), (DigestInterval{.every = 250}));
+  EXPECT_EQ(parse_digest_interval("never"), (DigestInterval{.every = 0}));
+  for (const char* const other : {"", "10", "every", "every=", "every=0", "every=x", "Never"}) {
+    EXPECT_THROW(static_cast<void>(parse_digest_interval(other)), Error) << other;
+  }
+}
+
 TEST(ResidualOptions, AreRead) {
   EXPECT_EQ(parse_residual("resnet20").width, 16);
   EXPECT_EQ(parse_residual("resnet20:width=32").width, 32);

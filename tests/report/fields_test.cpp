@@ -134,6 +134,7 @@ TEST(Metrics, HaveTheseFields) {
                   .applied = false,
                   .loss_scale = 1024,
                   .skipped = true,
+                  .digest = Digest{.high = 0xab, .low = 0x1},
                   .decision_inputs = {{"target", 812.5}, {"noise_scale", 640}},
                   .minibatches = {},
                   .seconds = {.data = 1, .compute = 2, .reduce = 3, .update = 4, .wall = 5}};
@@ -178,7 +179,8 @@ TEST(Metrics, HaveTheseFields) {
       R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3, "scale": 1.25,
           "lr": 0.0125, "gain": 1.5, "iterations": 9.5, "loss": 0.5, "applied": false,
           "gradient_norm": 2.5, "noise_scale": 640.0, "measured_gain": 1.125,
-          "loss_scale": 1024.0, "skipped": true, "decision": {"target": 812.5, "noise_scale": 640.0}, "substeps": [2, 2, 1],
+          "loss_scale": 1024.0, "skipped": true, "digest": "00000000000000ab0000000000000001",
+          "decision": {"target": 812.5, "noise_scale": 640.0}, "substeps": [2, 2, 1],
           "seconds": {"data": 1.0, "compute": 2.0, "reduce": 3.0, "update": 4.0, "wall": 5.0}})",
       R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
           "whole": false, "test_loss": 0.25, "test_accuracy": 0.5, "test_top_k_accuracy": 0.625,
@@ -204,7 +206,7 @@ TEST(Metrics, HaveTheseFields) {
     EXPECT_FALSE(records[4].contains(key)) << key;
   }
   for (const char* key : {"applied", "gradient_norm", "noise_scale", "measured_gain", "loss_scale",
-                          "skipped", "clock", "decision"}) {
+                          "skipped", "digest", "clock", "decision"}) {
     EXPECT_FALSE(records[5].contains(key)) << key;
   }
   std::string more;

@@ -10,7 +10,7 @@ namespace rubato {
 
 /// A digest of 128 bits, the XXH3 of some bytes: equal digests mean equal bytes, but for an
 /// accident that nobody will see. It detects changes, not forgeries; sha256_of() does both, and is
-/// fifty times slower.
+/// ten times slower.
 struct Digest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
