@@ -3,8 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -197,6 +200,53 @@ TEST(TorchOptimizer, GivesGroupsTheirOwnRates) {
     reference.step();
   }
   EXPECT_TRUE(problem.same_bits());
+}
+
+// Two of the same steps, whose tensors lie elsewhere, one of them saved and loaded: what they show
+// is the same, and has what they remember.
+TEST(TorchOptimizer, ShowsWhatItRemembersWithoutAddresses) {
+  using Shown = std::map<std::string, std::string>;
+  const auto shown_by = [](const TorchOptimizer<double>& optimizer) {
+    Shown shown;
+    const ShowEntry show = [&](std::string_view name, std::span<const std::byte> bytes) {
+      const bool first =
+          shown
+              .emplace(name, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()))
+              .second;
+      EXPECT_TRUE(first) << name;
+    };
+    show_state(optimizer, show);
+    return shown;
+  };
+  Workers workers(1);
+  const Problem<double> one;
+  Problem<double> other;
+  const auto adapter_of = [](const Problem<double>& problem) {
+    return std::make_unique<TorchOptimizer<double>>(
+        layout_of(problem.shared, {0, 1, 2}), trained_arrays(problem.shared), [](auto groups) {
+          return std::make_unique<torch::optim::Adam>(std::move(groups),
+                                                      torch::optim::AdamOptions().amsgrad(true));
+        });
+  };
+  const auto trained = adapter_of(other);
+  const Shown before = shown_by(*trained);
+  other.draw(2);
+  trained->step(other.update(2, {.update_rate = 0.1}), workers);
+  const Shown after = shown_by(*trained);
+  EXPECT_NE(after, before);
+  const auto loaded = adapter_of(one);
+  load_state(*loaded, state_of(*trained));
+  EXPECT_EQ(shown_by(*loaded), after);
+  // The moments of the weight, the bias and the scale.
+  for (const auto& [index, size] :
+       std::vector<std::pair<int, std::size_t>>{{0, 35}, {1, 5}, {2, 3}}) {
+    const std::string of = "optimizer.torch/state/parameter " + std::to_string(index) + "/";
+    for (const char* const moment : {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}) {
+      ASSERT_TRUE(after.contains(of + moment)) << of + moment;
+      EXPECT_EQ(after.at(of + moment).size(), size * sizeof(double)) << of + moment;
+    }
+    EXPECT_EQ(after.at(of + "step"), "1");
+  }
 }
 
 // What is not one of libtorch's that can be followed.

@@ -57,10 +57,12 @@ void show_tensor(StateVisitor& state, const std::string& name, const at::Tensor&
   state.array(name, bytes);
 }
 
-// Shows the entries of an archive. Its bytes would not do: they have addresses of tensors, in the
-// order of a hash table.
+// Shows the entries of an optimizer's archive. Its bytes would not do: they have addresses of
+// tensors, in the order of a hash table. The options of its groups are left out: loading leaves
+// them alone, and each step sets its rate.
 void show_archive(StateVisitor state, torch::serialize::InputArchive& archive, const Names& names) {
   for (const std::string& key : archive.keys()) {
+    if (key == "param_groups") continue;
     const std::string& name = renamed(names, key);
     torch::serialize::InputArchive inner;
     if (archive.try_read(key, inner)) {
