@@ -478,7 +478,7 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
 }
 
 void Trainer::Implementation::visit_digests(StateVisitor& state) {
-  const bool there = state.has("digest.every", digests_.has_value());
+  const bool there = state.has("digest.chain", digests_.has_value());
   if (state.loading() && !there) digests_.reset();
   if (!there) return;
   std::int64_t every = options_.digest_every;
