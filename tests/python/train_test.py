@@ -48,6 +48,36 @@ def _process():
             "locale": locale.setlocale(locale.LC_ALL), "numpy's errors": numpy.geterr()}
 
 
+class Forks(TestCase):
+    def test_are_the_run_itself(self):
+        folder = self.folder()
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+        numbers = numpy.random.default_rng(1).normal(size=(512, 4)).astype("float32")
+        data = (numbers, (numbers.sum(1) > 0).astype("int64"))
+        options = {"loss": "cross-entropy", "trace": 64, "minibatch": 8, "epochs": 3, "digest": "every=1"}
+        run = rubato.train(model, data, out=f"{folder}/run", momentum=0.9, **options)
+        fork = rubato.train(model, data, from_run=f"{folder}/run", from_step=11, threads=1, out=f"{folder}/fork")
+        self.assertEqual(fork.sha256, run.sha256)
+        self.assertEqual(list(fork.steps["digest"]), list(run.steps["digest"])[11:])
+        # It needs no folder.
+        kept_nowhere = rubato.train(model, data, from_run=f"{folder}/run", from_step=11)
+        self.assertEqual(kept_nowhere.sha256, run.sha256)
+        other = rubato.train(model, data, from_run=f"{folder}/run", from_step=11, lr=0.5)
+        self.assertNotEqual(other.sha256, run.sha256)
+
+    def test_say_what_is_wrong(self):
+        folder = self.folder()
+        rubato.train(out=f"{folder}/run", **SMALL)
+        with self.assertRaisesRegex(rubato.Error, "--minibatch was 32, is 8"):
+            rubato.train(from_run=f"{folder}/run", from_step=3, minibatch=8)
+        with self.assertRaisesRegex(rubato.Error, "has .* steps; accepted: 0 to"):
+            rubato.train(from_run=f"{folder}/run", from_step=3000)
+        with self.assertRaisesRegex(TypeError, "belong together"):
+            rubato.train(from_run=f"{folder}/run")
+        with self.assertRaisesRegex(rubato.Error, "without config and resume"):
+            rubato.train(from_run=f"{folder}/run", from_step=3, resume=f"{folder}/run")
+
+
 class SameBits(TestCase):
     def test_mnist_cnn_on_digits(self):
         result = rubato.train("mnist-cnn", "digits", rule="adascale", cores=8, epochs=1, samples=3000)
