@@ -253,7 +253,7 @@ class Results(TestCase):
 
     def test_metrics_are_those_of_the_run_folder(self):
         folder = self.folder() / "run"
-        result = rubato.train(out=folder, log_noise=True, log_minibatches=True, top_k=3, **SMALL)
+        result = rubato.train(out=folder, log_noise=True, log_minibatches=True, top_k=3, digest="every=2", **SMALL)
         lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
         steps = [line for line in lines if line["kind"] == "step"]
         for name in ("step", "epoch", "batch", "cores", "scale", "lr", "gain", "iterations", "loss", "noise_scale",
@@ -262,9 +262,13 @@ class Results(TestCase):
             values = [None if value != value else value for value in result.steps[name].tolist()]
             self.assertEqual(values, [step.get(name) for step in steps], name)
             self.assertNotEqual(set(values), {None}, name)
+        digests = [step.get("digest", "") for step in steps]
+        self.assertEqual(result.steps["digest"].tolist(), digests)
+        self.assertEqual([bool(digest) for digest in digests], [(step + 1) % 2 == 0 for step in range(len(steps))])
+        self.assertRegex(result.digest, "^[0-9a-f]{32}$")
         self.assertEqual(result.steps["wall_seconds"].tolist(), [step["seconds"]["wall"] for step in steps])
         # Whatever it is, it has a column, but for what is a list.
-        flat = {f"{part}_seconds" for part in steps[0]["seconds"]} | (steps[-1].keys() - {"kind", "seconds", "substeps"})
+        flat = {f"{part}_seconds" for part in steps[0]["seconds"]} | (set().union(*steps) - {"kind", "seconds", "substeps"})
         self.assertEqual(set(result.steps), flat | {"applied"})
         epochs = [line for line in lines if line["kind"] == "epoch"]
         for name in ("epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy", "test_top_k_accuracy"):
