@@ -92,6 +92,18 @@ TEST(RunsPage, SaysWhatHappenedInAStepAndWhatAfterIt) {
   EXPECT_THAT(document_of_runs(runs).end, HasSubstr("These are 203 of 504."));
 }
 
+TEST(RunsPage, HasTheCommandThatRepeatsSteps) {
+  ThinnedRun run = run_of("my run", 0.5);
+  run.last[Axis::steps] = 48;
+  EXPECT_THAT(reproduction_of(run),
+              HasSubstr("<pre tabindex=\"0\">rubato replay &#39;my run&#39; --steps 29..48 "));
+  // Around what happened, and first of all around what made it end.
+  run.add_mark({.kind = kFewerCores, .step = 30});
+  EXPECT_THAT(reproduction_of(run), HasSubstr(" --steps 21..40 "));
+  run.add_mark({.kind = kDiverged, .step = 5});
+  EXPECT_THAT(reproduction_of(run), HasSubstr(" --steps 1..15 "));
+}
+
 TEST(RunsPage, SaysHowManyHostsTrainedAndReproducesOnAsMany) {
   std::vector<ThinnedRun> runs{run_of("one", 0.5)};
   EXPECT_THAT(reproduction_of(runs[0]), HasSubstr("rubato train --config one/config.toml"));

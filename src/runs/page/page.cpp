@@ -175,6 +175,25 @@ void add_hashes(const ThinnedRun& run, Rows& rows) {
   }
 }
 
+// The command for a window of steps: those around the event that matters most, or the last ones.
+std::string replay_of(const ThinnedRun& run) {
+  constexpr std::int64_t kSteps = 20;
+  const auto last = static_cast<std::int64_t>(run.last[Axis::steps]);
+  if (last < 1) return {};
+  std::int64_t middle = last;
+  for (const std::string_view kind : {kFewerCores, kRestart, kFault, kDiverged}) {
+    const auto mark = std::ranges::find(run.marks, kind, &Mark::kind);
+    if (mark != run.marks.end()) middle = std::min(mark->step, last);
+  }
+  const std::int64_t to = std::min(last, middle + kSteps / 2);
+  return paragraph(
+             "Steps can be repeated to write down more of them: every minibatch, noise, "
+             "statistics of parameters, a timeline, weights.") +
+         fmt::format(
+             "<pre tabindex=\"0\">rubato replay {} --steps {}..{} --log-minibatches</pre>\n",
+             escaped(shell_quoted(run.name)), std::max<std::int64_t>(1, to - kSteps + 1), to);
+}
+
 }  // namespace
 
 std::string reproduction_of(const ThinnedRun& run) {
@@ -189,6 +208,7 @@ std::string reproduction_of(const ThinnedRun& run) {
         "rubato launch starts the hosts on one machine. Any other number of hosts gives the "
         "same weights, bit for bit.");
   }
+  html += replay_of(run);
   Rows rows = summary_rows(run.summary);
   add_hashes(run, rows);
   html += facts("What it was computed with, and its results", 3, rows);
