@@ -93,7 +93,7 @@ class RunLocation {
   std::optional<CheckpointFolder::Found> from_;
   bool named_ = false;
   std::vector<std::string> rejected_;
-  // Whether `from_` is a state of another run, with these files of its folder.
+  // True if `from_` is a state of another run, with these files of its folder.
   bool forks_ = false;
   std::map<std::string, std::string> records_;
   std::string note_;

@@ -58,7 +58,7 @@ class Walk {
   [[nodiscard]] std::string reached_with(double gain);
   /// True if the steps taken so far have reached the budget.
   [[nodiscard]] bool budget_is_reached() const { return !reached_limit().empty(); }
-  /// Which limit that is; empty if none is reached.
+  /// Names that limit; empty if none is reached.
   [[nodiscard]] std::string reached_limit() const {
     return rubato::reached(budget_,
                            {.iterations = iterations_, .samples = samples_, .time = time_});

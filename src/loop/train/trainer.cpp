@@ -469,7 +469,7 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   state.flag("ended_by_source", ended_by_source_);
   std::optional<EpochPart> part = in_epoch ? std::nullopt : result_.part;
   visit_part(state, part);
-  // What ended the training of the state may be another limit now.
+  // The limits that ended the training of the state may be others now.
   if (state.forks()) result_.stopped = walk_.reached_limit();
   if (state.loading()) go_on(in_epoch, part, state.forks());
   if (epoch_) epoch_->visit_state(state);

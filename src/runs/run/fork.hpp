@@ -21,7 +21,7 @@
 
 namespace rubato {
 
-/// What repeating steps of a run needs from whoever wants it.
+/// The parts of repeating steps that whoever wants them provides.
 struct ReplayParts {
   LoadWorkload load;
   /// Receives what a user should know.

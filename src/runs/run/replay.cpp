@@ -45,7 +45,7 @@ class WeightsOfSteps final : public Observer {
   std::int64_t written_ = 0;
 };
 
-// Whether a folder has the same steps, written in the same way, or the beginning of them.
+// Returns whether a folder has the same steps, written in the same way, or the beginning of them.
 bool is_same(const fs::path& folder, const RunConfiguration& asked) {
   const RunConfiguration there = with_paths_from(folder, configuration_of_run(folder, asked));
   const RunConfiguration now = with_paths_from(folder, asked);

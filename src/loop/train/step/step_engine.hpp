@@ -41,7 +41,7 @@ struct StepRange {
 struct StepSettings {
   EpochIndex epoch{};
   double base_learning_rate = 0;
-  /// Whether StepRecord::digest is computed.
+  /// True if StepRecord::digest is computed.
   bool digest = false;
   /// Called before the step changes something that cannot be undone; until then an exception leaves
   /// everything as it was before the step.
