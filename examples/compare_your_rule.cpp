@@ -49,8 +49,9 @@ double loss_by(const Distance& distance, const char* rule) {
   rubato::TrainOptions options{.epochs = 1, .minibatch_size = 16, .learning_rate = kRate};
   options.optimizer.momentum = 0;
   options.reference_batch_size = 64;
-  options.rules.add("bounded", as_far_as_it_bears);
-  options.rule = rule;
+  rubato::RuleRegistry rules;
+  rules.add("bounded", as_far_as_it_bears);
+  options.rule = rules.choose(rule);
   const rubato::Trace growing({{64, 4}, {256, 16}, {1024, 64}}, rubato::TraceEnd::hold, "growing");
   rubato::Trainer trainer(
       rubato::function_objective<double>(

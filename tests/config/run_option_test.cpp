@@ -168,10 +168,6 @@ TEST(RunConfiguration, IsCheckedByItsTable) {
   EXPECT_EQ(error_of([&] { require_valid(configuration); }),
             "--clip-value: gradients are clipped by their norm already; accepted: with --clip-norm "
             "or --clip-value, not both");
-  configuration = {};
-  configuration.rule = "linaer";
-  EXPECT_THAT(error_of([&] { require_valid(configuration); }),
-              testing::StartsWith("--rule: unknown rule 'linaer'; did you mean 'linear'?"));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void own_names() {
   rubato::RunConfiguration configuration;
   configuration.extensions.rules.add(
       "log2", [](const rubato::RuleInput& step) { return std::log2(1 + step.scale()); });
-  configuration.rule = "log2";
+  configuration.rule = {"log2", configuration.extensions};
   rubato::Run run(configuration, rubato::dense_workload(configuration),
                   rubato::RunLocation::create("runs/first"));
 }

@@ -34,11 +34,12 @@ void read(std::string_view bytes) {
     may_refuse([&] {
       const auto numbers = state.values<double>(array.first);
       for (const char* rule : {"adascale", "lbsgd", "linear:ramp=3"}) {
-        may_refuse([&] { rubato::load_numbers(*rubato::make_rule(rule), numbers, rule); });
+        may_refuse([&] { rubato::load_numbers(*rubato::RuleChoice(rule).make(), numbers, rule); });
       }
       for (const char* schedule : {"plateau", "plateau+step:every=2"}) {
-        may_refuse(
-            [&] { rubato::load_numbers(*rubato::make_lr_schedule(schedule), numbers, schedule); });
+        may_refuse([&] {
+          rubato::load_numbers(*rubato::ScheduleChoice(schedule).make({}), numbers, schedule);
+        });
       }
     });
   }

@@ -68,8 +68,9 @@ void expect_mxnets_lbsgd(const std::string& warmup) {
   constexpr double kRate = 0.05;
   constexpr std::int64_t kReference = 32;
   // The factors of lars are the same from the first update on.
-  const auto rule = make_rule("lbsgd:warmup=" + warmup +
-                              (warmup == "lars" ? "" : ",epochs=2,updates-per-epoch=40"));
+  const auto rule = RuleChoice("lbsgd:warmup=" + warmup +
+                               (warmup == "lars" ? "" : ",epochs=2,updates-per-epoch=40"))
+                        .make();
   ASSERT_EQ(rule->momentum_form(), MomentumForm::mxnet);
   Workers workers(2);
   const auto sgd =
@@ -121,8 +122,8 @@ void expect_mxnets_lbsgd(const std::string& warmup) {
 
 TEST(MomentumForm, OfLbsgdIsMxnets) {
   for (const char* warmup : {"linear", "power2", "sqrt", "lars"}) expect_mxnets_lbsgd(warmup);
-  EXPECT_EQ(make_rule("lbsgd:ramp=3")->momentum_form(), MomentumForm::mxnet);
-  EXPECT_EQ(make_rule("linear")->momentum_form(), std::nullopt);
+  EXPECT_EQ(RuleChoice("lbsgd:ramp=3").make()->momentum_form(), MomentumForm::mxnet);
+  EXPECT_EQ(RuleChoice("linear").make()->momentum_form(), std::nullopt);
 }
 
 // Without momentum there is one form, to the bit.

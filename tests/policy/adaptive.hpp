@@ -18,9 +18,9 @@ inline constexpr std::int64_t kAdaptiveMinibatch = 16;
 // By noise scale on the elastic trace; by goodput on a spot market in modelled time.
 inline std::unique_ptr<StepSource> adaptive_source(const std::string& policy,
                                                    std::int64_t reference) {
-  auto batch = make_batch_policy(policy, {.minibatch_size = kAdaptiveMinibatch,
-                                          .reference_batch_size = reference,
-                                          .cores_per_host = 4});
+  auto batch = BatchPolicyChoice(policy).make({.minibatch_size = kAdaptiveMinibatch,
+                                               .reference_batch_size = reference,
+                                               .cores_per_host = 4});
   if (!batch->needs_seconds()) {
     return std::make_unique<PolicySource>(std::make_unique<TraceSource>(Trace::elastic()),
                                           std::move(batch));
@@ -29,7 +29,7 @@ inline std::unique_ptr<StepSource> adaptive_source(const std::string& policy,
       "spot:most=12,start=5,wait=0.005,life=0.02,hours=1,seed=3", TraceEnd::cycle);
   const StepOfDeviceCount step_of(
       availability,
-      parse_availability_steps("strong:batch=" + std::to_string(reference), kAdaptiveMinibatch));
+      *AvailabilityChoice("strong:batch=" + std::to_string(reference)).make(kAdaptiveMinibatch));
   ClockOptions options;
   options.cluster = parse_cluster(
       "substep=0.005,bytes=400000,latency=1e-3,bandwidth=1e8,host-latency=1e-5,host-bandwidth=1e9,"

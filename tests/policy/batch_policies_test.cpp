@@ -25,7 +25,7 @@ using testing::HasSubstr;
 constexpr BatchPolicySetting kSetting{.minibatch_size = 4, .reference_batch_size = 8};
 
 std::string error_of_policy(const std::string& text, const BatchPolicySetting& setting = kSetting) {
-  return error_of([&] { static_cast<void>(make_batch_policy(text, setting)); });
+  return error_of([&] { static_cast<void>(BatchPolicyChoice(text).make(setting)); });
 }
 
 TEST(BatchPolicies, AreMadeByName) {
@@ -63,7 +63,7 @@ TEST(BatchPolicies, AreMadeByName) {
 
 TEST(BatchPolicies, HaveNamesThatTellThemApart) {
   const auto name = [](const std::string& text, const BatchPolicySetting& setting = kSetting) {
-    return make_batch_policy(text, setting)->name();
+    return BatchPolicyChoice(text).make(setting)->name();
   };
   EXPECT_EQ(name("noise-scale:max=64"), name("noise-scale:max=64,min=4,factor=1"));
   EXPECT_NE(name("noise-scale:max=64"), name("noise-scale:max=64,factor=2"));
@@ -84,7 +84,7 @@ TrainOptions policy_options() {
 
 std::unique_ptr<StepSource> by_policy(Trace trace, const std::string& text) {
   return std::make_unique<PolicySource>(std::make_unique<TraceSource>(std::move(trace)),
-                                        make_batch_policy(text, kSetting));
+                                        BatchPolicyChoice(text).make(kSetting));
 }
 
 TEST(PolicySource, TakesATraceAsItIsByTheFixedPolicy) {
@@ -153,10 +153,11 @@ TEST(PolicySource, RefusesWhatCannotWork) {
   EXPECT_THAT(error_of([] { by_policy(trace_of({8}), "goodput:max=64"); }),
               HasSubstr("real seconds would make the result depend on the machine; accepted: a "
                         "source with a clock of modelled time"));
-  EXPECT_EQ(error_of([] { PolicySource(nullptr, make_batch_policy("fixed", kSetting)); }),
+  EXPECT_EQ(error_of([] { PolicySource(nullptr, BatchPolicyChoice("fixed").make(kSetting)); }),
             "a source of steps by a policy needs both; accepted: any but null");
   EXPECT_THAT(error_of([] {
-                PolicySource(std::make_unique<Ticking>(), make_batch_policy("fixed", kSetting));
+                PolicySource(std::make_unique<Ticking>(),
+                             BatchPolicyChoice("fixed").make(kSetting));
               }),
               HasSubstr("the source of the steps has a clock"));
 }

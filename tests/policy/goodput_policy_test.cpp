@@ -27,7 +27,7 @@ constexpr BatchPolicySetting kGoodputSetting{
     .minibatch_size = 4, .reference_batch_size = 32, .cores_per_host = 4};
 
 std::unique_ptr<BatchPolicy> goodput_policy(const std::string& arguments) {
-  return make_batch_policy("goodput:" + arguments, kGoodputSetting);
+  return BatchPolicyChoice("goodput:" + arguments).make(kGoodputSetting);
 }
 
 // How long steps really take.

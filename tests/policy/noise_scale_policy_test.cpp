@@ -21,7 +21,7 @@ using testing::Each;
 using testing::ElementsAre;
 
 std::unique_ptr<BatchPolicy> noise_policy(const std::string& arguments) {
-  return make_batch_policy("noise-scale:" + arguments, {.minibatch_size = 4});
+  return BatchPolicyChoice("noise-scale:" + arguments).make({.minibatch_size = 4});
 }
 
 // The batches of the steps after which there were these noise scales.

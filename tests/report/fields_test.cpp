@@ -43,7 +43,6 @@ RunSummary full_summary() {
                     .best_test_accuracy = 0.8125,
                     .iterations = 12.5,
                     .stopped = "not this one"};
-  summary.options.rule = "root";
   summary.options.seed = std::numeric_limits<std::uint64_t>::max();
   summary.options.minibatch_size = 16;
   summary.options.cores = 6;
@@ -57,6 +56,7 @@ RunSummary full_summary() {
   summary.model = "mlp";
   summary.data = "digits";
   summary.trace = "elastic";
+  summary.rule = "root";
   summary.weights_sha256 = "abc";
   summary.metrics_sha256 = "def";
   summary.wall_seconds = 5;

@@ -179,13 +179,13 @@ TEST(Calibration, TrainsAsTheConfigurationSaysButForWhatIsNoPartOfAStep) {
                                             kBrief);
   EXPECT_EQ(calibration.steps, CalibrationOptions::kFewestSteps);
   const TrainOptions& options = workload.asked_for;
-  EXPECT_EQ(options.rule, "adascale");
+  EXPECT_EQ(options.rule.text(), "adascale");
   EXPECT_EQ(options.optimizer.method, OptimizerMethod(AdamOptions{}));
   EXPECT_EQ(options.minibatch_size, 64);
   EXPECT_EQ(options.cores, 1);
   EXPECT_EQ(options.threads, 1);
   EXPECT_LT(options.learning_rate, 1e-6);
-  EXPECT_EQ(options.schedule, "constant");
+  EXPECT_EQ(options.schedule.text(), "constant");
   EXPECT_EQ(options.budget.iterations, std::nullopt);
   EXPECT_TRUE(options.faults.planned.empty());
   EXPECT_TRUE(options.stragglers.empty());

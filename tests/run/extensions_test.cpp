@@ -1,6 +1,7 @@
 // Parts of a program's own, by name in a configuration: what is done with configurations reaches
 // them, too.
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "base/core/file.hpp"
 #include "run/runs.hpp"
 #include "runs/config/chosen_parts.hpp"
+#include "runs/config/run_option.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -26,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::error_of;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 OwnData::Samples points(std::int64_t count) {
@@ -51,7 +54,7 @@ RunConfiguration with_own() {
   configuration.data = {"points:count=512", configuration.extensions};
   configuration.model = "softmax";
   configuration.trace = "256";
-  configuration.rule = "log2";
+  configuration.rule = {"log2", configuration.extensions};
   configuration.epochs = 4;
   configuration.threads = 2;
   return configuration;
@@ -93,6 +96,40 @@ TEST(Extensions, GoOnToTheSameBits) {
   without.data = "digits";
   EXPECT_THAT(error_of([&] { static_cast<void>(RunLocation::resume(folder, without)); }),
               HasSubstr("unknown data set 'points:count=512'"));
+}
+
+// A part is made when an option gets its text; checks ask that part, and each trainer has its own.
+TEST(Extensions, ReadTheirTextOnce) {
+  RunConfiguration configuration;
+  Extensions& own = configuration.extensions;
+  int rules = 0;
+  own.rules.add("mine", [&rules](Spec&) {
+    ++rules;
+    return std::make_unique<FunctionRule>("mine", [](const RuleInput&) { return 1.0; });
+  });
+  int schedules = 0;
+  own.schedules.add("mine", [&schedules](Spec&) {
+    ++schedules;
+    return ScheduleChoice("constant").make({});
+  });
+  int samplers = 0;
+  own.samplers.add("mine", [&samplers](Spec&) {
+    ++samplers;
+    return in_order();
+  });
+  const auto made = [&] { return std::array{rules, schedules, samplers}; };
+  configuration.rule = {"mine", own};
+  configuration.schedule = {"warmup:length=1+mine", own};
+  configuration.sampler = {"mine", own};
+  EXPECT_THAT(made(), ElementsAre(1, 1, 1));
+  const RunConfiguration copy = configuration;
+  EXPECT_EQ(why_idle(run_option("schedule-unit"), copy), "");
+  const TrainOptions options = train_options(copy);
+  EXPECT_THAT(made(), ElementsAre(1, 1, 1));
+  require_valid(copy);
+  EXPECT_THAT(made(), ElementsAre(1, 2, 1)) << "a schedule is made for the metric that is watched";
+  EXPECT_NE(options.rule.make(), options.rule.make());
+  EXPECT_THAT(made(), ElementsAre(3, 2, 1));
 }
 
 TEST(Extensions, HaveNamesOfTheirOwn) {
@@ -160,8 +197,8 @@ TEST(Extensions, ReachTheTrainer) {
                      }};
   });
   configuration.sampler = "in-order";
-  configuration.transform = "noise:deviation=0.5+half";
-  configuration.metric = "answer+accuracy";
+  configuration.transform = {"noise:deviation=0.5+half", own};
+  configuration.metric = {"answer+accuracy", own};
   const TrainOptions options = train_options(configuration);
   EXPECT_EQ(options.sampler.name, "in order");
   ASSERT_EQ(options.gradient_transforms.size(), 2);

@@ -182,7 +182,7 @@ TEST_F(ModelledTime, IsRefusedWhereDevicesGoBeforeItsEnd) {
 
 TEST_F(ModelledTime, HasStragglersOfItsOwn) {
   configuration_.trace = "64";
-  configuration_.availability.clear();
+  configuration_.availability = {};
   const double seconds = outcome_of(configuration_).summary->result.time->seconds;
   configuration_.straggler = "core=0,factor=2";
   const RunOutcome slow = outcome_of(configuration_);

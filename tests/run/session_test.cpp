@@ -86,7 +86,7 @@ TEST_F(SessionTest, StopsBeforeAStepThatIsInterrupted) {
     if (++calls == 6) throw Interrupted("enough");
     return step.scale();
   });
-  request.run.rule = "mine";
+  request.run.rule = {"mine", request.run.extensions};
   {
     Owner owner;
     Session session(request, parts_of(request, owner), owner);
@@ -210,7 +210,7 @@ TEST_F(SessionTest, SaysWhatIsLeftWhereOutputIsLost) {
       if (++calls == 5) fs::remove(metrics);
       return step.scale();
     });
-    request.run.rule = "mine";
+    request.run.rule = {"mine", request.run.extensions};
     Owner owner;
     Session session(request, parts_of(request, owner), owner);
     std::string message;

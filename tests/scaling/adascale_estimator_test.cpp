@@ -219,7 +219,7 @@ TEST(AdaScale, RefusesAStateOfAnotherSize) {
 TEST(AdaScaleRule, KeepsTheVarianceUnlessAsked) {
   const GradientNorms norms = norms_of({{1, 2}, {2, 1}, {0, 1}, {1, 1}});
   const auto variance_after_change = [&](std::string_view spec) {
-    const auto rule = make_rule(spec);
+    const auto rule = RuleChoice(spec).make();
     RuleInput input{.batch_size = 128,
                     .minibatch_size = 32,
                     .reference_batch_size = 32,
@@ -240,7 +240,7 @@ TEST(AdaScaleRule, KeepsTheVarianceUnlessAsked) {
 // Where one of the minibatches has fewer samples, its norm is of another noise.
 TEST(AdaScaleRule, LearnsNothingOfStepsWithAShortMinibatch) {
   const GradientNorms norms = norms_of({{1, 2}, {2, 1}, {0, 1}});
-  const auto rule = make_rule("adascale");
+  const auto rule = RuleChoice("adascale").make();
   RuleInput input{.batch_size = 80,
                   .minibatch_size = 32,
                   .reference_batch_size = 32,
@@ -256,7 +256,7 @@ TEST(AdaScaleRule, LearnsNothingOfStepsWithAShortMinibatch) {
 
 TEST(AdaScaleRule, GivesEachGroupItsOwnGain) {
   const std::vector<GradientNorms> groups{norms_of({{1, 0}, {0, 1}}), norms_of({{1, 1}, {1, 1}})};
-  const auto rule = make_rule("adascale");
+  const auto rule = RuleChoice("adascale").make();
   const Rates rates = rule->rates({.batch_size = 64,
                                    .minibatch_size = 32,
                                    .reference_batch_size = 32,
@@ -269,7 +269,7 @@ TEST(AdaScaleRule, GivesEachGroupItsOwnGain) {
   EXPECT_DOUBLE_EQ(rates.learning_rate, 0.1 * rates.gain);
   EXPECT_GT(rates.gain, 1);
   EXPECT_LT(rates.gain, 2);
-  const auto other = make_rule("adascale");
+  const auto other = RuleChoice("adascale").make();
   load_numbers(*other, numbers_of(*rule), "AdaScale");
   EXPECT_EQ(numbers_of(*other), numbers_of(*rule));
 }

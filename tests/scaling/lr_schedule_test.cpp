@@ -22,7 +22,7 @@ using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 std::vector<double> factors_of(std::string_view text, const std::vector<double>& positions) {
-  const auto schedule = make_lr_schedule(text);
+  const auto schedule = ScheduleChoice(text).make({});
   std::vector<double> factors;
   factors.reserve(positions.size());
   for (const double x : positions) factors.push_back(schedule->factor(x));
@@ -69,7 +69,7 @@ TEST(LrSchedule, OfTheUsersOwn) {
 
 TEST(LrSchedule, RejectsWhatIsWrong) {
   const auto error = [](std::string_view text) {
-    return error_of([&] { static_cast<void>(make_lr_schedule(text)); });
+    return error_of([&] { static_cast<void>(ScheduleChoice(text).make({})); });
   };
   EXPECT_THAT(error("cosin:total=4"),
               HasSubstr("unknown schedule 'cosin'; did you mean 'cosine'?"));
@@ -105,7 +105,7 @@ TEST(LrSchedule, PositionIsWhatTheUnitCounts) {
 // What falls at whole numbers falls there and not before.
 TEST(LrSchedule, StepsDoNotFallWithinAnEpoch) {
   for (const std::string text : {"step:every=1,gamma=0.5", "multi-step:at=1/2,gamma=0.5"}) {
-    const auto schedule = make_lr_schedule(text);
+    const auto schedule = ScheduleChoice(text).make({});
     TrainingProgress progress{.dataset_size = 60'000};
     for (progress.epochs = 0; progress.epochs < 3; ++progress.epochs) {
       for (const std::int64_t samples : {0, 32, 30'000, 59'968, 59'999}) {
@@ -120,7 +120,7 @@ TEST(LrSchedule, StepsDoNotFallWithinAnEpoch) {
 
 TEST(LrSchedule, ARateOfZeroForAWholeEpochIsRefused) {
   const auto error = [](const std::string& text, ScheduleUnit unit) {
-    return error_of([&] { require_rate(*make_lr_schedule(text), text, unit); });
+    return error_of([&] { require_rate(*ScheduleChoice(text).make({}), text, unit); });
   };
   const std::string example = "warmup:length=1+step:every=2";
   EXPECT_EQ(error(example, ScheduleUnit::epochs), "no error");
@@ -135,7 +135,7 @@ TEST(LrSchedule, ARateOfZeroForAWholeEpochIsRefused) {
 // Metrics that rise from epoch to epoch: good for an accuracy, bad for a loss.
 TEST(LrSchedule, PlateauFollowsItsMetric) {
   const auto falls = [](const std::string& text, std::optional<Metric> watched) {
-    const auto schedule = make_lr_schedule(text, watched);
+    const auto schedule = ScheduleChoice(text).make(watched);
     for (const double metric : {0.5, 0.6, 0.7}) schedule->observe(metric);
     return schedule->factor(0) < 1;
   };
@@ -147,7 +147,7 @@ TEST(LrSchedule, PlateauFollowsItsMetric) {
   EXPECT_FALSE(falls("plateau:patience=1,mode=max", {}));
   EXPECT_FALSE(falls("warmup:length=1,start=1+plateau:patience=1", Metric::test_accuracy));
   const auto error = [](const std::string& text, Metric watched) {
-    return error_of([&] { static_cast<void>(make_lr_schedule(text, watched)); });
+    return error_of([&] { static_cast<void>(ScheduleChoice(text).make(watched)); });
   };
   EXPECT_EQ(error("plateau:mode=min", Metric::test_accuracy),
             "plateau: mode: test-accuracy is watched, which is better when it is larger; accepted: "
@@ -191,7 +191,7 @@ TEST(ReduceOnPlateau, MeasuresAShareOfANegativeBest) {
 }
 
 TEST(ReduceOnPlateau, RefusesADamagedState) {
-  const auto schedule = make_lr_schedule("warmup:length=2+plateau:patience=2");
+  const auto schedule = ScheduleChoice("warmup:length=2+plateau:patience=2").make({});
   EXPECT_TRUE(schedule->watches());
   EXPECT_THAT(error_of([&] {
                 load_numbers(*schedule, std::vector<double>{0, 9}, "the schedule");
@@ -259,7 +259,7 @@ TEST_F(Reference, LbsgdLayerFactors) {
 
 // `expected` are the rates at 0, 1, 2, ..., relative to `base`.
 void expect_values(const std::string& text, const json& expected, double base = 1) {
-  const auto schedule = make_lr_schedule(text);
+  const auto schedule = ScheduleChoice(text).make({});
   ASSERT_FALSE(expected.empty());
   double x = 0;
   for (const json& value : expected) {

@@ -86,7 +86,7 @@ TEST(Resume, RulesAfterEveryStep) {
   for (const std::string& rule : all_rules()) {
     SCOPED_TRACE(rule);
     expect_resumes(
-        steps.size(), [&] { return make_rule(rule); },
+        steps.size(), [&] { return RuleChoice(rule).make(); },
         [&](Rule& made, std::size_t i) {
           return numbers_of(made.rates({.batch_size = steps[i].minibatches * kMinibatch,
                                         .minibatch_size = kMinibatch,
@@ -129,7 +129,7 @@ TEST(Resume, SchedulesAfterEveryEpoch) {
   for (const std::string& schedule : all_schedules()) {
     SCOPED_TRACE(schedule);
     expect_resumes(
-        metrics.size(), [&] { return make_lr_schedule(schedule); },
+        metrics.size(), [&] { return ScheduleChoice(schedule).make({}); },
         [&](LrSchedule& made, std::size_t i) {
           made.observe(metrics[i]);
           return std::vector<double>{made.factor(static_cast<double>(i))};
@@ -145,10 +145,10 @@ TEST(Resume, EveryScheduleIsAmongThem) {
 
 // The others would go on well from a state that has forgotten something if nothing ever came of it.
 TEST(Resume, PlateausFallInThisTraining) {
-  const auto schedule = make_lr_schedule("plateau:patience=1,factor=0.5,cooldown=3");
+  const auto schedule = ScheduleChoice("plateau:patience=1,factor=0.5,cooldown=3").make({});
   for (const double metric : {2, 2, 2}) schedule->observe(metric);
   EXPECT_EQ(schedule->factor(0), 0.5);
-  const auto resumed = make_lr_schedule("plateau:patience=1,factor=0.5,cooldown=3");
+  const auto resumed = ScheduleChoice("plateau:patience=1,factor=0.5,cooldown=3").make({});
   load_numbers(*resumed, numbers_of(*schedule), "the schedule");
   // Three of cooldown and one of patience.
   for (int i = 0; i < 4; ++i) resumed->observe(2);

@@ -1,4 +1,6 @@
 #include <cmath>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -38,7 +40,7 @@ TEST(Rules, FollowTheBatchSize) {
                 {"linear-momentum", 0.025, 0.0025, 10, 2.5}};
   for (const auto& expected : all) {
     SCOPED_TRACE(expected.rule);
-    const Rates rates = make_rule(expected.rule)->rates(kInput);
+    const Rates rates = RuleChoice(expected.rule).make()->rates(kInput);
     EXPECT_DOUBLE_EQ(rates.learning_rate, expected.rate);
     EXPECT_DOUBLE_EQ(rates.update_rate, expected.update_rate);
     EXPECT_DOUBLE_EQ(rates.weight_decay_factor, expected.weight_decay_factor);
@@ -50,24 +52,24 @@ TEST(Rules, FollowTheBatchSize) {
 TEST(Rules, LinearMomentumCountsAShortMinibatchForWhatItHas) {
   RuleInput input = kInput;
   input.batch_size = 80;
-  EXPECT_DOUBLE_EQ(make_rule("linear-momentum")->rates(input).weight_decay_factor, 2.5);
+  EXPECT_DOUBLE_EQ(RuleChoice("linear-momentum").make()->rates(input).weight_decay_factor, 2.5);
 }
 
 TEST(Rules, EveryNameMakesARuleOfThatName) {
   ASSERT_EQ(rule_names().size(), 6U);
-  for (const auto name : rule_names()) EXPECT_EQ(make_rule(name)->name(), name);
+  for (const auto name : rule_names()) EXPECT_EQ(RuleChoice(name).make()->name(), name);
 }
 
 TEST(Rules, AllButLinearMomentumTakeTheMean) {
   for (const auto name : rule_names()) {
-    EXPECT_EQ(make_rule(name)->reduction(),
+    EXPECT_EQ(RuleChoice(name).make()->reduction(),
               name == "linear-momentum" ? GradientReduction::sum : GradientReduction::mean);
   }
 }
 
 TEST(Rules, RejectWhatTheyDoNotKnow) {
   const auto error = [](std::string_view spec) {
-    return error_of([&] { static_cast<void>(make_rule(spec)); });
+    return error_of([&] { static_cast<void>(RuleChoice(spec).make()); });
   };
   EXPECT_THAT(error("linaer"), HasSubstr("unknown rule 'linaer'; did you mean 'linear'?"));
   EXPECT_EQ(error("linear:smoothing=0.5"),
@@ -82,7 +84,7 @@ TEST(Rules, RejectWhatTheyDoNotKnow) {
 
 TEST(Rules, RefuseArgumentsThatDoNothing) {
   const auto error = [](std::string_view spec) {
-    return error_of([&] { static_cast<void>(make_rule(spec)); });
+    return error_of([&] { static_cast<void>(RuleChoice(spec).make()); });
   };
   EXPECT_EQ(error("lbsgd:warmup=lars"), "no error");
   EXPECT_EQ(
@@ -119,16 +121,17 @@ TEST(Lbsgd, WarmsUpToItsEndAndNoFurther) {
 }
 
 TEST(Rules, HaveNoStateButTheirOwn) {
-  EXPECT_TRUE(numbers_of(*make_rule("linear")).empty());
-  EXPECT_EQ(
-      error_of([] { load_numbers(*make_rule("linear"), std::vector<double>{1}, "rule linear"); }),
-      "the state of rule linear has 1 numbers; accepted: 0");
+  EXPECT_TRUE(numbers_of(*RuleChoice("linear").make()).empty());
+  EXPECT_EQ(error_of([] {
+              load_numbers(*RuleChoice("linear").make(), std::vector<double>{1}, "rule linear");
+            }),
+            "the state of rule linear has 1 numbers; accepted: 0");
 }
 
 TEST(FunctionRule, IsAFactorOfTheUsersOwn) {
   RuleRegistry registry;
   registry.add("log", [](const RuleInput& step) { return 1 + std::log2(step.scale()); });
-  const auto rule = registry.make("log");
+  const auto rule = registry.choose("log").make();
   EXPECT_EQ(rule->name(), "log");
   const double factor = 1 + std::log2(2.5);
   EXPECT_DOUBLE_EQ(rule->rates(kInput).learning_rate, 0.01 * factor);
@@ -141,6 +144,26 @@ TEST(FunctionRule, IsAFactorOfTheUsersOwn) {
   EXPECT_THAT(rule_names(), Not(Contains("log")));
 }
 
+TEST(RuleChoice, AnswersQuestionsAndMakesInstances) {
+  int made = 0;
+  RuleRegistry registry;
+  registry.add("mine", RuleRegistry::Maker([&made](Spec& spec) {
+                 ++made;
+                 const double factor = spec.real("factor", 1, kPositive);
+                 return std::make_unique<FunctionRule>(
+                     "mine", [factor](const RuleInput&) { return factor; });
+               }));
+  const RuleChoice mine = registry.choose("mine:factor=3");
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(mine.text(), "mine:factor=3");
+  EXPECT_EQ(mine.names(), std::vector<std::string>{"mine"});
+  EXPECT_TRUE(mine->follows_batch_size());
+  EXPECT_EQ(mine.make()->rates(kInput).gain, 3);
+  EXPECT_NE(mine.make(), mine.make());
+  EXPECT_EQ(made, 4) << "once for each instance";
+  EXPECT_TRUE(RuleChoice("adascale")->needs().group_norms);
+}
+
 RuleInput step_of(std::int64_t batch) {
   RuleInput input = kInput;
   input.batch_size = batch;
@@ -148,7 +171,7 @@ RuleInput step_of(std::int64_t batch) {
 }
 
 TEST(RampRule, MovesToTheNewRateStepByStep) {
-  const auto rule = make_rule("linear:ramp=4");
+  const auto rule = RuleChoice("linear:ramp=4").make();
   std::vector<double> rates;
   for (const std::int64_t batch : {128, 128, 640, 640, 640, 640, 640, 128, 128}) {
     const Rates step = rule->rates(step_of(batch));
@@ -160,7 +183,7 @@ TEST(RampRule, MovesToTheNewRateStepByStep) {
 }
 
 TEST(RampRule, BeginsAnewWhereAnotherChangeFindsIt) {
-  const auto rule = make_rule("linear:ramp=2");
+  const auto rule = RuleChoice("linear:ramp=2").make();
   static_cast<void>(rule->rates(step_of(128)));
   EXPECT_DOUBLE_EQ(rule->rates(step_of(384)).learning_rate, 0.02);
   EXPECT_DOUBLE_EQ(rule->rates(step_of(128)).learning_rate, 0.015);

@@ -93,17 +93,16 @@ TEST(Rules, AreToldAllOfAStep) {
     for (const bool layers : {false, true}) {
       SCOPED_TRACE(testing::Message() << groups << layers);
       std::vector<Asked> asked;
-      TrainOptions options = options_of("asking");
+      TrainOptions options = options_of(test::own_rule("asking", [&](Spec&) {
+        return std::make_unique<Asking>(RuleNeeds{.group_norms = groups, .parameter_norms = layers},
+                                        asked);
+      }));
       options.epochs = 2;
       options.reference_batch_size = 6;
       options.optimizer = {.weight_decay = 0.5};
       options.groups = {no_decay_for_vectors()};
       options.schedule = "step:every=1,gamma=0.5";
       options.log_minibatches = true;
-      options.rules.add("asking", [&](Spec&) {
-        return std::make_unique<Asking>(RuleNeeds{.group_norms = groups, .parameter_norms = layers},
-                                        asked);
-      });
       // Of 1, 1, 2 and 8 minibatches.
       TorchTrainer trainer = trainer_on(test::trace_of({4, 4, 8, 32}, TraceEnd::cycle), options);
       const auto means = trainer.add_observer<test::Means>();

@@ -144,7 +144,8 @@ TEST(SameBits, WithAResumeAfterEveryStep) {
     for (const std::int64_t steps : after) {
       const Way resumed{.what = "a resume", .cores = 5, .threads = 3, .resume_after = steps};
       EXPECT_EQ(verification.train(resumed).difference, std::nullopt)
-          << options.rule << " " << optimizer_name(options.optimizer.method) << " after " << steps;
+          << options.rule.text() << " " << optimizer_name(options.optimizer.method) << " after "
+          << steps;
     }
   };
   expect_same({.rule = "adascale:ramp=3",

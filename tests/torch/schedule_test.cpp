@@ -121,7 +121,7 @@ TEST(Schedules, OnAPlateauFollowTheWatchedMetric) {
   const auto recorder = trained(trainer);
   // It learns, and what rises is not taken for what gets worse.
   const auto rate_by = [&](const std::string& schedule) {
-    const auto heard = make_lr_schedule(schedule);
+    const auto heard = ScheduleChoice(schedule).make({});
     for (std::size_t i = 0; i + 1 < recorder->epochs.size(); ++i) {
       heard->observe(recorder->epochs[i].test->accuracy.value());
     }

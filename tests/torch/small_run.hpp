@@ -32,7 +32,15 @@ struct Net : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) { return out(at::tanh(hidden(x))); }
 };
 
-inline TrainOptions options_of(std::string rule = "linear") {
+/// A rule of the test's own.
+template <class Make>
+RuleChoice own_rule(const std::string& name, Make make) {
+  RuleRegistry rules;
+  rules.add(name, std::move(make));
+  return rules.choose(name);
+}
+
+inline TrainOptions options_of(RuleChoice rule = "linear") {
   return {.epochs = 2,
           .minibatch_size = 4,
           .learning_rate = 0.1,

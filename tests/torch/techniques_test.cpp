@@ -30,6 +30,7 @@ using test::dataset;
 using test::error_of;
 using test::Net;
 using test::options_of;
+using test::own_rule;
 using test::trainer_on;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -82,9 +83,9 @@ TEST(Rules, AreAskedForRatesThatCanBeApplied) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto error = [](const Rates& rates) {
-    TrainOptions options = options_of("mine");
+    TrainOptions options =
+        options_of(own_rule("mine", [rates](Spec&) { return std::make_unique<Answering>(rates); }));
     options.groups = {no_decay_for_vectors()};
-    options.rules.add("mine", [rates](Spec&) { return std::make_unique<Answering>(rates); });
     TorchTrainer trainer = trainer_on(test::trace_of({16, 32}, TraceEnd::cycle), options);
     std::string good;
     trainer.add_observer<test::Recorder>(
@@ -144,7 +145,8 @@ class SeeingLayers : public Rule {
 
 TEST(Rules, SeeEachTensorWithTheWeightDecayOfItsGroup) {
   std::vector<ParameterNorms> seen;
-  TrainOptions options = options_of("seeing");
+  TrainOptions options =
+      options_of(own_rule("seeing", [&](Spec&) { return std::make_unique<SeeingLayers>(seen); }));
   options.epochs = 1;
   options.optimizer = {.weight_decay = 0.5};
   const auto is = [](const char* name) {
@@ -154,7 +156,6 @@ TEST(Rules, SeeEachTensorWithTheWeightDecayOfItsGroup) {
       no_decay_for("out.*"),
       {.name = "own decay", .takes = is("hidden.weight"), .options = {.weight_decay = 0.25}},
       {.name = "own rate", .takes = is("hidden.bias"), .options = {.learning_rate_factor = 2}}};
-  options.rules.add("seeing", [&](Spec&) { return std::make_unique<SeeingLayers>(seen); });
   TorchTrainer trainer = trainer_on(Trace::constant(48), options);
   const auto before = test::copies_of(trainer.parameters());
   trainer.fit();
@@ -168,8 +169,7 @@ TEST(Rules, SeeEachTensorWithTheWeightDecayOfItsGroup) {
 }
 
 TEST(Rules, OfAFunctionAreCheckedLikeAll) {
-  TrainOptions options = options_of("twice");
-  options.rules.add("twice", [](const RuleInput&) { return -1.0; });
+  const TrainOptions options = options_of(own_rule("twice", [](const RuleInput&) { return -1.0; }));
   EXPECT_THAT(error_of([&] { trainer_on(Trace::constant(48), options).fit(); }),
               HasSubstr("rule twice gave the learning rate -0.1 at epoch 1, step 1 of the run"));
 }

@@ -336,9 +336,11 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {[](auto& o) { o.lookahead = LookaheadOptions{.k = 0}; }, "Lookahead's k 0"}};
   for (const Case& c : cases) {
     TrainOptions options = tiny_options(1);
-    c.change(options);
-    EXPECT_THAT(test::error_of([&] { tiny_trainer(Trace::constant(8), options); }),
-                testing::StartsWith(c.message));
+    const std::string error = test::error_of([&] {
+      c.change(options);
+      tiny_trainer(Trace::constant(8), options);
+    });
+    EXPECT_THAT(error, testing::StartsWith(c.message));
   }
 }
 

@@ -42,7 +42,7 @@ Availability four_minutes() {
 }
 
 Trace steps_of(const std::string& policy, std::int64_t minibatch = 32) {
-  return to_steps(four_minutes(), parse_availability_steps(policy, minibatch));
+  return to_steps(four_minutes(), *AvailabilityChoice(policy).make(minibatch));
 }
 
 std::string error_stepping(const std::string& policy, std::int64_t minibatch = 32) {
@@ -95,7 +95,7 @@ TEST(AvailabilitySteps, AreScaledToFit) {
 TEST(AvailabilitySteps, AreRoundedToTheNearest) {
   const Availability availability({{0, 10}, {60, 3}, {120, 7}, {180, 1}}, 240, "made");
   const auto steps = [&](const std::string& policy) {
-    return to_steps(availability, parse_availability_steps(policy, 32));
+    return to_steps(availability, *AvailabilityChoice(policy).make(32));
   };
   EXPECT_THAT(cores_in(steps("weak:max-cores=5")), ElementsAre(5, 2, 4, 1));
   EXPECT_THAT(cores_in(steps("weak:max-cores=4")), ElementsAre(4, 1, 3, 1));
@@ -127,7 +127,7 @@ TEST(AvailabilitySteps, AreScaledByWhatLasts) {
     const Availability without({{0, 4}, {60, 2}}, 120, "made", end);
     for (const char* policy : {"weak", "weak:max-cores=2", "weak:max-cores=8", "weak:max-batch=64",
                                "weak:max-batch=320", "strong:batch=128,max-cores=2"}) {
-      const AvailabilitySteps options = parse_availability_steps(policy, 32);
+      const AvailabilitySteps options = *AvailabilityChoice(policy).make(32);
       const Trace trace = to_steps(more, options);
       EXPECT_EQ(trace.steps(), to_steps(without, options).steps()) << policy;
       EXPECT_EQ(trace.scaling(), to_steps(without, options).scaling()) << policy;
@@ -139,7 +139,7 @@ TEST(AvailabilitySteps, AreScaledByWhatLasts) {
 TEST(StepOfDeviceCount, KeepsWhatIsHeldWithinTheLimits) {
   const auto step_of = [](const std::string& policy, TraceEnd end) {
     return StepOfDeviceCount({{{0, 4}, {60, 2}, {120, 16}}, 120, "made", end},
-                             parse_availability_steps(policy, 32));
+                             *AvailabilityChoice(policy).make(32));
   };
   const auto held = [&](const std::string& policy) {
     const StepOfDeviceCount step = step_of(policy, TraceEnd::hold);
@@ -199,7 +199,7 @@ TEST(AvailabilitySteps, RefuseOptionsOutOfTheirRange) {
 }
 
 TEST(AvailabilitySteps, AreReadFromText) {
-  EXPECT_EQ(parse_availability_steps("weak:quantum=4,max-cores=64,max-batch=4096,on-zero=error", 8),
+  EXPECT_EQ(*AvailabilityChoice("weak:quantum=4,max-cores=64,max-batch=4096,on-zero=error").make(8),
             (AvailabilitySteps{.quantum = 4,
                                .samples_per_device = 8,
                                .max_cores = 64,
@@ -207,11 +207,11 @@ TEST(AvailabilitySteps, AreReadFromText) {
                                .minibatch = 8,
                                .on_zero = OnZero::error}));
   EXPECT_EQ(
-      parse_availability_steps("strong:batch=256,steps-per-sample=5", 8),
+      *AvailabilityChoice("strong:batch=256,steps-per-sample=5").make(8),
       (AvailabilitySteps{
           .policy = ScalingPolicy::strong, .batch = 256, .steps_per_sample = 5, .minibatch = 8}));
   const auto error = [](const std::string& text) {
-    return error_of([&] { static_cast<void>(parse_availability_steps(text, 8)); });
+    return error_of([&] { static_cast<void>(*AvailabilityChoice(text).make(8)); });
   };
   EXPECT_EQ(error("strongg"),
             "unknown policy 'strongg'; did you mean 'strong'? accepted: weak, strong");
@@ -241,7 +241,7 @@ TEST(AvailabilityReference, MakesThePublishedTraceOfTheA100s) {
   for (const char* time : {"steps-per-sample=105", "seconds-per-step=0.6"}) {
     const Trace trace =
         to_steps(read_availability(path),
-                 parse_availability_steps(fmt::format("weak:quantum=4,{}", time), 32));
+                 *AvailabilityChoice(fmt::format("weak:quantum=4,{}", time)).make(32));
     EXPECT_EQ(run_lengths(trace), expected) << time;
     EXPECT_EQ(trace.length() + 2, reference.at("steps").get<std::int64_t>()) << time;
   }
@@ -254,7 +254,7 @@ TEST(AvailabilityReference, MakesThePublishedSaw) {
   for (const char* text : {"saw:high=64,low=8,levels=3,top=57,between=102,bottom=462,cycles=25",
                            "steps:devices=64/36/8/36,seconds=57/102/462/102,cycles=25"}) {
     const Trace trace = to_steps(generate_availability(text),
-                                 parse_availability_steps("weak:seconds-per-step=1", 32));
+                                 *AvailabilityChoice("weak:seconds-per-step=1").make(32));
     EXPECT_EQ(trace.length(), reference.at("steps").get<std::int64_t>());
     RunLengths runs = run_lengths(trace);
     ASSERT_GE(runs.size(), expected.size());

@@ -174,12 +174,19 @@ struct FragileOptions {
   bool scales_loss = false;
 };
 
+RuleRegistry with_fragile(const Planted& planted) {
+  RuleRegistry rules;
+  rules.add("fragile", RuleRegistry::Maker(
+                           [planted](Spec&) { return std::make_unique<FragileRule>(planted); }));
+  return rules;
+}
+
 Trainer fragile_trainer(const Planted& planted, const FragileOptions& fragile = {}) {
   TrainOptions options{.epochs = 3,
                        .minibatch_size = 4,
                        .learning_rate = 0.05,
                        .reference_batch_size = 8,
-                       .rule = fragile.rule,
+                       .rule = with_fragile(planted).choose(fragile.rule),
                        .schedule_unit = ScheduleUnit::steps,
                        .optimizer = {.momentum = 0.5},
                        .log_noise = true,
@@ -188,9 +195,6 @@ Trainer fragile_trainer(const Planted& planted, const FragileOptions& fragile = 
                        .exact = is_reproducible(fragile.reduce),
                        .threads = fragile.threads};
   options.lookahead.emplace().k = 3;
-  options.rules.add("fragile", RuleRegistry::Maker([planted](Spec&) {
-                      return std::make_unique<FragileRule>(planted);
-                    }));
   options.own_schedule = [planted] { return std::make_unique<FragileSchedule>(planted); };
   if (planted.place == "on_fault") {
     options.faults.planned = {{.core = CoreRank{0}, .step = StepIndex{planted.step}}};
@@ -347,11 +351,8 @@ TEST(Exceptions, OfADivergenceLeaveTheStepBefore) {
                            .minibatch_size = 4,
                            .learning_rate = 1e200,
                            .reference_batch_size = 8,
-                           .rule = rule,
+                           .rule = with_fragile({}).choose(rule),
                            .threads = 2};
-      options.rules.add("fragile", RuleRegistry::Maker([](Spec&) {
-                          return std::make_unique<FragileRule>(Planted{});
-                        }));
       return Trainer(tiny_objective(), trace_of({8, 16, 4}), options);
     };
     Trainer first = make();

@@ -125,14 +125,19 @@ class PairsNoted final : public Rule {
   std::vector<bool>& pairs_;
 };
 
+RuleChoice noting(std::vector<bool>& pairs) {
+  RuleRegistry rules;
+  rules.add("pairs-noted", [&pairs](Spec&) { return std::make_unique<PairsNoted>(pairs); });
+  return rules.choose("pairs-noted");
+}
+
 // A larger step lies between: its gradient is none of a minibatch, and the one before it was
 // computed long ago.
 TEST(Loop, MakesPairsOfStepsThatFollowEachOther) {
   std::vector<bool> pairs;
   TrainOptions options = loop_options();
   options.epochs = 1;
-  options.rules.add("pairs-noted", [&pairs](Spec&) { return std::make_unique<PairsNoted>(pairs); });
-  options.rule = "pairs-noted";
+  options.rule = noting(pairs);
   Trainer trainer = tiny_trainer(options, trace_of({4, 4, 16, 4, 4, 4, 8, 4}));
   trainer.fit();
   EXPECT_THAT(pairs, testing::ElementsAre(false, true, false, false, true, true, false, false));
@@ -144,8 +149,7 @@ TEST(Loop, MakesNoPairWithAShortMinibatch) {
   TrainOptions options = loop_options();
   options.epochs = 1;
   options.remainder = Remainder::carry;
-  options.rules.add("pairs-noted", [&pairs](Spec&) { return std::make_unique<PairsNoted>(pairs); });
-  options.rule = "pairs-noted";
+  options.rule = noting(pairs);
   Trainer trainer(test::tiny_objective(9), trace_of({4}), options);
   trainer.fit();
   EXPECT_THAT(pairs, testing::ElementsAre(false, true, false));

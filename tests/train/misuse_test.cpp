@@ -241,8 +241,10 @@ TEST(Misuse, OfAnObjectiveThatIsNoneOfThoseTheLoopDrives) {
 TEST(Misuse, OfFunctionsThatAreEmptyOrGiveNothing) {
   const auto error = [](const std::function<void(TrainOptions&)>& change) {
     TrainOptions options = options_of_misuse();
-    change(options);
-    return error_of([&] { Trainer(tiny_objective(), trace_of({16}), options); });
+    return error_of([&] {
+      change(options);
+      Trainer(tiny_objective(), trace_of({16}), options);
+    });
   };
   EXPECT_EQ(error([](auto& o) { o.own_schedule = [] { return std::unique_ptr<LrSchedule>(); }; }),
             "own_schedule makes no schedule; accepted: any but null");
@@ -250,8 +252,9 @@ TEST(Misuse, OfFunctionsThatAreEmptyOrGiveNothing) {
             "parameter group 'mine' has no function that says what it takes; accepted: "
             "ParameterGroup::takes");
   EXPECT_EQ(error([](auto& o) {
-              o.rules.add("mine", RuleRegistry::Maker([](Spec&) { return nullptr; }));
-              o.rule = "mine";
+              RuleRegistry rules;
+              rules.add("mine", RuleRegistry::Maker([](Spec&) { return nullptr; }));
+              o.rule = rules.choose("mine");
             }),
             "nothing makes rule 'mine'; accepted: a maker that gives a rule");
   EXPECT_EQ(error_of([] { Monitor("*", 1, {}); }),

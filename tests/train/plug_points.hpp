@@ -25,8 +25,9 @@ namespace rubato::test {
 
 // A rule.
 inline void use_log_rule(TrainOptions& options) {
-  options.rules.add("log2", [](const RuleInput& step) { return 1 + std::log2(step.scale()); });
-  options.rule = "log2";
+  RuleRegistry rules;
+  rules.add("log2", [](const RuleInput& step) { return 1 + std::log2(step.scale()); });
+  options.rule = rules.choose("log2");
 }
 
 // A schedule.

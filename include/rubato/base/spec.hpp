@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -257,6 +258,40 @@ template <StrategyTable Table>
   throw Error(unknown_name_message(kind, name, row_names(table)));
 }
 
+/// A strategy that has been chosen by text, which was read once. It answers questions about the
+/// strategy and makes as many instances as are needed, each with a state of its own. Copies are
+/// cheap.
+template <class T, class... Setting>
+class Chosen {
+ public:
+  using Make = std::function<std::unique_ptr<T>(const Setting&... setting)>;
+
+  /// Chooses a built-in strategy. Throws Error for text that is not accepted.
+  template <std::convertible_to<std::string_view> Text>
+  Chosen(const Text& text) : Chosen(built_in(text)) {}
+  /// Chooses what `make` makes; `names` are those in the text. Throws what `make` throws for the
+  /// setting `first`.
+  Chosen(std::string_view text, std::vector<std::string> names, Make make, const Setting&... first)
+      : text_(text), names_(std::move(names)), make_(std::move(make)), asked_(make_(first...)) {}
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// The names in the text, without their arguments.
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  /// An instance that is only asked questions.
+  const T* operator->() const { return asked_.get(); }
+  [[nodiscard]] std::unique_ptr<T> make(const Setting&... setting) const {
+    return make_(setting...);
+  }
+
+ private:
+  [[nodiscard]] static Chosen built_in(std::string_view text);
+
+  std::string text_;
+  std::vector<std::string> names_;
+  Make make_;
+  std::shared_ptr<const T> asked_;
+};
+
 /// To be called in a handler of exceptions from a user's maker: rethrows Error and std::bad_alloc
 /// unchanged, and anything else as an Error that names the maker.
 [[noreturn]] void rethrow_of_maker(std::string_view kind, std::string_view name);
@@ -324,7 +359,9 @@ class Additions {
   /// The object that `text` asks for ("NAME:KEY=VALUE"); empty if its name is a built-in one.
   /// Throws Error as find() does and for unknown arguments, and whatever the maker throws.
   [[nodiscard]] std::optional<Made> make(std::string_view text, const Setting&... setting) const {
-    Spec spec(text);
+    return make(Spec(text), setting...);
+  }
+  [[nodiscard]] std::optional<Made> make(Spec spec, const Setting&... setting) const {
     const Row* const row = find(spec.name());
     if (row == nullptr) return std::nullopt;
     std::optional<Made> made = made_by(*row, spec, setting...);

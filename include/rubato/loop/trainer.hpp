@@ -152,13 +152,11 @@ struct TrainOptions {
   double learning_rate = 0.01;
   /// The batch size, in samples, for which the learning rate was tuned.
   std::int64_t reference_batch_size = 128;
-  /// How the learning rate follows the batch size: any text that RuleRegistry::make() accepts.
-  std::string rule = "linear";
-  /// The available rules; a user's own are added here.
-  RuleRegistry rules{};
-  /// How the learning rate changes during training, before the rule: any text that
-  /// make_lr_schedule() accepts.
-  std::string schedule = "constant";
+  /// How the learning rate follows the batch size: the text of a built-in rule, or what
+  /// RuleRegistry::choose() returns for a user's own.
+  RuleChoice rule = "linear";
+  /// How the learning rate changes during training, before the rule.
+  ScheduleChoice schedule = "constant";
   ScheduleUnit schedule_unit = ScheduleUnit::epochs;
   /// A user's own schedule, which replaces `schedule`.
   std::function<std::unique_ptr<LrSchedule>()> own_schedule{};

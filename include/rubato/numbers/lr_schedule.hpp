@@ -103,26 +103,26 @@ class LrSchedule {
   virtual void visit_state(NumberVisitor& numbers) { static_cast<void>(numbers); }
 };
 
-/// The names that make_lr_schedule() accepts.
+/// The names of the built-in schedules.
 [[nodiscard]] std::vector<std::string_view> lr_schedule_names();
-/// The same schedules with their arguments.
+/// The same schedules with their formulas and arguments.
 [[nodiscard]] std::vector<Strategy> lr_schedules();
 
-/// The schedule that `text` asks for (base/spec.hpp); several with '+' between them give their
-/// product. lr_schedules() lists them with their formulas and arguments.
+/// A schedule by its text (base/spec.hpp), such as "cosine:total=40"; several with '+' between them
+/// give their product. Throws Error for anything unknown, missing or out of range.
 ///
 /// All except constant and plateau take after=N, too: the position at which they begin
-/// ("warmup:length=5+cosine:total=35,after=5"). The mode of plateau is that of the metric
-/// `watched`; without one it is given in the text, or min. Throws Error for anything unknown,
-/// missing, out of range or contradicting the metric.
-[[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
-    std::string_view text, const std::optional<WatchedMetric>& watched = {});
+/// ("warmup:length=5+cosine:total=35,after=5"). The mode of plateau is that of the metric that is
+/// watched, for which it is made; without one it is given in the text, or min. make() throws Error
+/// for a mode that contradicts the metric.
+using ScheduleChoice = Chosen<LrSchedule, std::optional<WatchedMetric>>;
+template <>
+ScheduleChoice ScheduleChoice::built_in(std::string_view text);
 
 /// Schedules that users add, by name.
 using OwnSchedules = Additions<std::unique_ptr<LrSchedule>>;
-/// Like the function above, with the user's schedules; they take after=N, too.
-[[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
-    std::string_view text, const std::optional<WatchedMetric>& watched, const OwnSchedules& own);
+/// Reads such text with the user's schedules; they take after=N, too.
+[[nodiscard]] ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own);
 
 /// Throws Error if `schedule`, called `name`, would have a rate of 0 for the whole first epoch: a
 /// warm-up from 0 that counts whole epochs.

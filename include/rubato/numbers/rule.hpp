@@ -176,6 +176,11 @@ class FunctionRule final : public Rule {
   std::function<double(const RuleInput& input)> factor_;
 };
 
+/// A rule by its text (base/spec.hpp), such as "linear" or "adascale:smoothing=0.9".
+using RuleChoice = Chosen<Rule>;
+template <>
+RuleChoice RuleChoice::built_in(std::string_view text);
+
 /// The rules that can be asked for by name: the built-in ones (constant, linear, root,
 /// linear-momentum and adascale in rules.hpp, lbsgd in lbsgd_rule.hpp), and a user's own.
 ///
@@ -201,9 +206,9 @@ class RuleRegistry {
   /// The rules with their arguments. Throws what a maker throws without arguments.
   [[nodiscard]] std::vector<Strategy> strategies() const;
 
-  /// The rule that `spec` asks for (base/spec.hpp): "linear", "adascale:smoothing=0.9". Throws
-  /// Error for an unknown name, with the nearest, and for arguments that the rule does not take.
-  [[nodiscard]] std::unique_ptr<Rule> make(std::string_view spec) const;
+  /// The rule that `text` asks for. Throws Error for an unknown name, with the nearest, and for
+  /// arguments that the rule does not take.
+  [[nodiscard]] RuleChoice choose(std::string_view text) const;
 
  private:
   struct Row {
@@ -218,8 +223,7 @@ class RuleRegistry {
   std::vector<Row> rows_;
 };
 
-/// The same functions for the built-in rules alone.
-[[nodiscard]] std::unique_ptr<Rule> make_rule(std::string_view spec);
+/// The same functions for the built-in rules alone, which RuleChoice makes.
 [[nodiscard]] std::vector<std::string_view> rule_names();
 [[nodiscard]] std::vector<Strategy> rules();
 

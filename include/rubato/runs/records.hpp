@@ -74,6 +74,7 @@ struct RunSummary {
   std::string model;
   std::string data;
   std::string trace;
+  std::string rule;
   std::string weights_sha256;
   /// SHA-256 of metrics.jsonl when the run ended; empty if it has no such file.
   std::string metrics_sha256{};

@@ -18,6 +18,7 @@
 #include <rubato/loop/training_options.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
+#include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policies.hpp>
 #include <rubato/steps/modelled_time.hpp>
 #include <rubato/steps/plan.hpp>
@@ -41,7 +42,7 @@ struct OwnReducer;            // loop/trainer.hpp
 ///     rubato::RunConfiguration configuration;
 ///     configuration.extensions.rules.add(
 ///         "log2", [](const rubato::RuleInput& step) { return std::log2(1 + step.scale()); });
-///     configuration.rule = "log2";
+///     configuration.rule = {"log2", configuration.extensions};
 ///     rubato::Run run(configuration, rubato::dense_workload(configuration),
 ///                     rubato::RunLocation::create("runs/first"));
 ///
@@ -116,7 +117,11 @@ struct FaultOptions;        // loop/faults.hpp
 struct ForkPoint;           // runs/config/values/fork_point.hpp
 struct InitializerOptions;  // loop/model_options.hpp
 struct LossChoice;          // runs/config/values/model_choice.hpp
+struct MetricChoice;        // runs/config/chosen_parts.hpp
 struct ModelChoice;         // runs/config/values/model_choice.hpp
+struct OptimizerChoice;     // runs/config/chosen_parts.hpp
+struct Plugin;              // runs/config/plugin.hpp
+struct ReducerChoice;       // runs/config/chosen_parts.hpp
 struct Straggler;           // loop/faults.hpp
 struct TimelineSteps;       // runs/config/readings.hpp
 struct TraceChoice;         // runs/config/values/trace_source.hpp
@@ -165,6 +170,8 @@ class Parsed {
   template <>                                                                            \
   std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \
                                                                 const Extensions& own);
+RUBATO_PARSED(AvailabilityChoice)
+RUBATO_PARSED(BatchPolicyChoice)
 RUBATO_PARSED(ClusterModel)
 RUBATO_PARSED(DataSource)
 RUBATO_PARSED(DigestInterval)
@@ -172,14 +179,23 @@ RUBATO_PARSED(FaultOptions)
 RUBATO_PARSED(ForkPoint)
 RUBATO_PARSED(InitializerOptions)
 RUBATO_PARSED(LossChoice)
+RUBATO_PARSED(MetricChoice)
 RUBATO_PARSED(ModelChoice)
-RUBATO_PARSED(ReplacedOperators)
+RUBATO_PARSED(OptimizerChoice)
 RUBATO_PARSED(PrecisionOptions)
+RUBATO_PARSED(ReducerChoice)
+RUBATO_PARSED(ReplacedOperators)
+RUBATO_PARSED(RuleChoice)
+RUBATO_PARSED(Sampler)
+RUBATO_PARSED(ScheduleChoice)
 RUBATO_PARSED(TimelineSteps)
 RUBATO_PARSED(TraceChoice)
 RUBATO_PARSED(std::optional<CheckpointInterval>)
+RUBATO_PARSED(std::optional<Metric>)
 RUBATO_PARSED(std::vector<AugmentationOptions>)
 RUBATO_PARSED(std::vector<Fault>)
+RUBATO_PARSED(std::vector<OwnGradientTransform>)
+RUBATO_PARSED(std::vector<Plugin>)
 RUBATO_PARSED(std::vector<Straggler>)
 #undef RUBATO_PARSED
 
@@ -231,10 +247,9 @@ inline constexpr std::string_view kOwn = "own";
 /// The configuration of a run, as a value. The members, their types, defaults and meanings are the
 /// rows of run_options.def; run_option.hpp has the table at run time.
 ///
-/// Members of type Parsed are valid from the beginning. The names of rules, schedules, optimizers,
-/// reducers, metrics and policies, from which a trainer makes parts of its own, and patterns are
-/// kept as text. Empty text means that an option is not set. The functions that read a
-/// configuration leave every value in its range; require_valid() checks one that was made by hand.
+/// Members of type Parsed are valid from the beginning; patterns are kept as text. Empty text means
+/// that an option is not set. The functions that read a configuration leave every value in its
+/// range; require_valid() checks one that was made by hand.
 struct RunConfiguration {
 #define RUBATO_OPTION(type, member, fallback, ...) type member = fallback;
 #include <rubato/runs/run_options.def>

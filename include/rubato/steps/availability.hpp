@@ -187,10 +187,12 @@ struct AvailabilitySteps {
   friend bool operator==(const AvailabilitySteps&, const AvailabilitySteps&) = default;
 };
 
-/// Parses "weak:quantum=4,max-cores=64", "strong:batch=1024"; empty text is "weak". A minibatch has
-/// `minibatch` samples, which is also the default of a device's samples. Throws Error.
-[[nodiscard]] AvailabilitySteps parse_availability_steps(const std::string& text,
-                                                         std::int64_t minibatch);
+/// Such options by their text: "weak:quantum=4,max-cores=64", "strong:batch=1024"; empty text is
+/// "weak". They are made for the samples of a minibatch, which is also the default of a device's
+/// samples. Throws Error for text that is not accepted.
+using AvailabilityChoice = Chosen<AvailabilitySteps, std::int64_t>;
+template <>
+AvailabilityChoice AvailabilityChoice::built_in(std::string_view text);
 /// The policies with their arguments.
 [[nodiscard]] std::vector<Strategy> scaling_policies();
 

@@ -21,18 +21,18 @@ struct BatchPolicySetting {
   std::int64_t cores_per_host = 8;
 };
 
-/// The policy of that name, with its arguments: "fixed", "noise-scale:max=1024",
-/// "goodput:min=64,max=1024". Throws Error for an unknown name or argument, for bounds without a
-/// multiple of the minibatch between them, and for a setting out of range.
-[[nodiscard]] std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
-                                                             const BatchPolicySetting& setting);
+/// A batch policy by its text: "fixed", "noise-scale:max=1024", "goodput:min=64,max=1024". Throws
+/// Error for an unknown name or argument. make() throws Error for bounds without a multiple of the
+/// minibatch between them, and for a setting out of range.
+using BatchPolicyChoice = Chosen<BatchPolicy, BatchPolicySetting>;
+template <>
+BatchPolicyChoice BatchPolicyChoice::built_in(std::string_view text);
 
 /// Batch policies that users add, by name.
 using OwnBatchPolicies = Additions<std::unique_ptr<BatchPolicy>, BatchPolicySetting>;
-/// Like the function above, with the user's policies.
-[[nodiscard]] std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
-                                                             const BatchPolicySetting& setting,
-                                                             const OwnBatchPolicies& own);
+/// Reads such text with the user's policies.
+[[nodiscard]] BatchPolicyChoice choose_batch_policy(std::string_view text,
+                                                    const OwnBatchPolicies& own);
 
 /// True if the policy always takes what is offered, so that it need not be asked.
 [[nodiscard]] bool is_fixed_batch_policy(std::string_view text);

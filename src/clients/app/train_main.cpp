@@ -55,7 +55,7 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
       try {
         return static_cast<int>((predicts ? predict : evaluate)(options, load));
       } catch (...) {
-        rubato::rethrow_of_plugins(options.run.plugin);
+        rubato::rethrow_of_plugins(*options.run.plugin);
       }
     });
   }

@@ -162,7 +162,7 @@ void define_traces(py::module_& module) {
       .def("summary", &summary_dict)
       .def("steps",
            [](const Availability& availability, const std::string& policy, std::int64_t minibatch) {
-             return to_steps(availability, parse_availability_steps(policy, minibatch));
+             return to_steps(availability, *AvailabilityChoice(policy).make(minibatch));
            });
   module.def("load_trace", &loaded);
   module.def("import_trace", &imported, free);

@@ -200,7 +200,7 @@ void choose_momentum_form(TrainOptions& options) {
       [&](auto& method) {
         if constexpr (requires { method.momentum_form; }) {
           if (method.momentum_form) return;
-          method.momentum_form = options.rules.make(options.rule)->momentum_form();
+          method.momentum_form = options.rule->momentum_form();
         }
       },
       options.optimizer.method);

@@ -98,8 +98,8 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   put("remainder", choice_name(kRemainders, options.remainder));
   put("learning_rate", options.learning_rate);
   put("reference_batch_size", options.reference_batch_size);
-  put("rule", options.rule);
-  put("schedule", options.own_schedule ? "the user's own" : options.schedule);
+  put("rule", options.rule.text());
+  put("schedule", options.own_schedule ? "the user's own" : options.schedule.text());
   put("schedule_unit", choice_name(kScheduleUnits, options.schedule_unit));
   put("watch", options.watch.name());
   put("optimizer", options.own_optimizer ? "the user's own" : text_of(options.optimizer));
@@ -323,8 +323,8 @@ std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options) {
     if (own == nullptr) throw Error("own_schedule makes no schedule; accepted: any but null");
     return own;
   }
-  auto schedule = make_lr_schedule(options.schedule, options.watch);
-  require_rate(*schedule, options.schedule, options.schedule_unit);
+  auto schedule = options.schedule.make(options.watch);
+  require_rate(*schedule, options.schedule.text(), options.schedule_unit);
   return schedule;
 }
 

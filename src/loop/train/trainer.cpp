@@ -247,7 +247,7 @@ class Trainer::Implementation final : public Training {
       if (!step.applied && !step.skipped) {
         result_.stopped.clear();
         of_observers.rethrow();
-        throw divergence_of(step, *objective_, options_.rule);
+        throw divergence_of(step, *objective_, options_.rule.text());
       }
       count(step);
       if (options_.hosts != nullptr) options_.hosts->tell_steps(result_.steps);
@@ -344,7 +344,7 @@ class Trainer::Implementation final : public Training {
     show(false);
     of_observers.rethrow();
     if (record.test && !std::isfinite(record.test->loss)) {
-      throw test_divergence_of(record, last_step_, options_.rule);
+      throw test_divergence_of(record, last_step_, options_.rule.text());
     }
     let_observers_look();
   }

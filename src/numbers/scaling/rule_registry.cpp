@@ -131,15 +131,19 @@ std::unique_ptr<Rule> RuleRegistry::read(const Row& row, Spec& arguments) {
   return rule;
 }
 
-std::unique_ptr<Rule> RuleRegistry::make(std::string_view spec) const {
-  Spec arguments(spec);
-  std::unique_ptr<Rule> rule = read(find_row("rule", arguments.name(), rows_), arguments);
-  arguments.finish();
-  return rule;
+RuleChoice RuleRegistry::choose(std::string_view text) const {
+  const Spec spec(text);
+  return {text, {spec.name()}, [row = find_row("rule", spec.name(), rows_), spec] {
+            Spec arguments = spec;
+            std::unique_ptr<Rule> rule = read(row, arguments);
+            arguments.finish();
+            return rule;
+          }};
 }
 
-std::unique_ptr<Rule> make_rule(std::string_view spec) {
-  return RuleRegistry().make(spec);
+template <>
+RuleChoice RuleChoice::built_in(std::string_view text) {
+  return RuleRegistry().choose(text);
 }
 
 std::vector<std::string_view> rule_names() {

@@ -221,9 +221,7 @@ Schedule read_own(const OwnSchedules::Row& row, Spec& spec) {
   return delayed(std::move(schedule), spec);
 }
 
-Schedule make_one(std::string_view text, const std::optional<WatchedMetric>& watched,
-                  const OwnSchedules& own) {
-  Spec spec(text);
+Schedule make_one(Spec spec, const std::optional<WatchedMetric>& watched, const OwnSchedules& own) {
   const auto* const row = own.find(spec.name());
   Schedule schedule =
       row != nullptr ? read_own(*row, spec)
@@ -269,18 +267,24 @@ std::vector<Strategy> lr_schedules() {
   });
 }
 
-Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched) {
-  return make_lr_schedule(text, watched, OwnSchedules("schedule", lr_schedule_names));
+template <>
+ScheduleChoice ScheduleChoice::built_in(std::string_view text) {
+  return choose_lr_schedule(text, OwnSchedules("schedule", lr_schedule_names));
 }
 
-Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched,
-                          const OwnSchedules& own) {
-  std::vector<Schedule> chain;
+ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own) {
+  std::vector<Spec> parts;
+  std::vector<std::string> names;
   for (const std::string_view part : split_at(text, '+')) {
-    chain.push_back(make_one(part, watched, own));
+    names.push_back(parts.emplace_back(part).name());
   }
-  if (chain.size() == 1) return std::move(chain.front());
-  return std::make_unique<ChainedSchedule>(std::move(chain));
+  const auto make = [parts, own](const std::optional<WatchedMetric>& watched) -> Schedule {
+    std::vector<Schedule> chain;
+    for (const Spec& part : parts) chain.push_back(make_one(part, watched, own));
+    if (chain.size() == 1) return std::move(chain.front());
+    return std::make_unique<ChainedSchedule>(std::move(chain));
+  };
+  return {text, std::move(names), make, std::nullopt};
 }
 
 }  // namespace rubato

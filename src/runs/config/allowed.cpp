@@ -124,7 +124,7 @@ void require_room(const RunConfiguration& run, std::int64_t samples) {
   const std::int64_t largest = batch_policy_of(run)->max_batch(0);
   const std::int64_t epoch = samples / run.minibatch * run.minibatch;
   if (largest <= epoch) return;
-  refuse("batch " + run.batch,
+  refuse("batch " + run.batch.text(),
          fmt::format("a batch of {} samples is larger than an epoch ({})", largest, samples),
          fmt::format("max of at most {}, or more with --remainder carry", epoch));
 }
@@ -148,14 +148,14 @@ void require_availability(const RunConfiguration& run, const RunSteps& loaded) {
            "with a file of availability (docs/traces.md) or a generator (rubato list generators)");
   }
   if (run.clock == Clock::real) return;
-  const AvailabilitySteps steps = parse_availability_steps(run.availability, run.minibatch);
-  const std::string option = "availability " + run.availability;
-  if (steps.seconds_per_step || steps.steps_per_sample) {
+  const AvailabilityChoice& steps = *run.availability;
+  const std::string option = "availability " + run.availability.text();
+  if (steps->seconds_per_step || steps->steps_per_sample) {
     refuse(option, "in modelled time a step lasts as long as the cluster takes for it",
            fmt::format("without {}, or with --clock real",
-                       steps.seconds_per_step ? "seconds-per-step" : "steps-per-sample"));
+                       steps->seconds_per_step ? "seconds-per-step" : "steps-per-sample"));
   }
-  if (steps.on_zero != OnZero::drop) {
+  if (steps->on_zero != OnZero::drop) {
     refuse(option, "modelled time continues without devices",
            "without on-zero (--on-idle says what follows), or with --clock real");
   }

@@ -1,17 +1,17 @@
 #include "chosen_parts.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include <rubato/base/error.hpp>
+#include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/reducer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/steps/batch_policies.hpp>
 #include <rubato/steps/cluster_model.hpp>
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "readings.hpp"
 
 namespace rubato {
 
@@ -22,6 +22,19 @@ std::vector<std::string_view> parts_of(const std::string& text) {
   return text.empty() ? std::vector<std::string_view>() : split_at(text, '+');
 }
 
+// A configuration can be read without having the rule kOwn, which then is nameless and has no
+// rates.
+RuleChoice rule_of(const std::string& text, const RuleRegistry& rules) {
+  const bool elsewhere = Spec(text).name() == kOwn && std::ranges::count(rules.names(), kOwn) == 0;
+  if (!elsewhere) return rules.choose(text);
+  return {text, {}, [] { return std::make_unique<FunctionRule>(std::string(kOwn), nullptr); }};
+}
+
+OptimizerChoice optimizer_of(const std::string& text, const Extensions& own) {
+  if (auto made = own.optimizers.make(text)) return {.own = std::move(made)};
+  return {.method = parse_optimizer(text, {}).method};
+}
+
 std::vector<OwnGradientTransform> transforms_of(const std::string& text, const Extensions& own) {
   std::vector<OwnGradientTransform> all;
   for (const std::string_view part : parts_of(text)) {
@@ -30,58 +43,60 @@ std::vector<OwnGradientTransform> transforms_of(const std::string& text, const E
   return all;
 }
 
-std::vector<OwnMetric> metrics_of(const std::string& text, const Extensions& own) {
-  std::vector<OwnMetric> all;
-  for (const std::string_view part : parts_of(text)) {
-    if (auto made = own.metrics.make(part)) all.push_back(*std::move(made));
-  }
-  return all;
+ReducerChoice reducer_of(const std::string& text, const Extensions& own) {
+  ReducerChoice reducer{own.reducers.make(text)};
+  if (!reducer.own) require_reducer(text);
+  return reducer;
 }
 
-std::string built_in_part(const std::string& text, const Additions<OwnMetric>& own) {
-  std::string rest;
+MetricChoice metrics_of(const std::string& text, const Extensions& own) {
+  MetricChoice metrics;
+  std::string built_in;
   for (const std::string_view part : parts_of(text)) {
-    if (own.find(Spec(part).name()) != nullptr) continue;
-    rest.append(rest.empty() ? "" : "+").append(part);
+    const Spec spec(part);
+    if (auto made = own.metrics.make(spec)) {
+      metrics.own.push_back(*std::move(made));
+      metrics.own_names.push_back(spec.name());
+    } else {
+      built_in.append(built_in.empty() ? "" : "+").append(part);
+    }
   }
-  return rest;
+  metrics.built_in = parse_test_metrics(built_in);
+  return metrics;
+}
+
+// Empty for a metric of the user's own.
+std::optional<Metric> watched_of(const std::string& text, const Extensions& own) {
+  std::vector<std::string_view> names;
+  for (const auto& metric : kMetrics) {
+    if (metric.name == text) return metric.value;
+    names.push_back(metric.name);
+  }
+  for (const auto& metric : own.metrics.rows()) {
+    if (metric.name == text) return std::nullopt;
+    names.push_back(metric.name);
+  }
+  throw Error(unknown_name_message("metric", text, names));
 }
 
 }  // namespace
 
-std::optional<OwnOptimizer> own_optimizer(const RunConfiguration& run) {
-  return run.extensions.optimizers.make(run.optimizer);
-}
-
-std::optional<OwnReducer> own_reducer(const RunConfiguration& run) {
-  return run.extensions.reducers.make(run.reduce);
-}
-
-std::vector<OwnGradientTransform> gradient_transforms(const RunConfiguration& run) {
-  return transforms_of(run.transform, run.extensions);
-}
-
-std::vector<OwnMetric> own_metrics(const RunConfiguration& run) {
-  return metrics_of(run.metric, run.extensions);
-}
-
-std::string built_in_metrics(const RunConfiguration& run) {
-  return built_in_part(run.metric, run.extensions.metrics);
-}
+RUBATO_PARSE(rule_of(text, own.rules), RuleChoice)
+RUBATO_PARSE(choose_lr_schedule(text, own.schedules), ScheduleChoice)
+RUBATO_PARSE(optimizer_of(text, own), OptimizerChoice)
+RUBATO_PARSE(transforms_of(text, own), std::vector<OwnGradientTransform>)
+RUBATO_PARSE(make_sampler(text, own.samplers), Sampler)
+RUBATO_PARSE(reducer_of(text, own), ReducerChoice)
+RUBATO_PARSE(metrics_of(text, own), MetricChoice)
+RUBATO_PARSE(watched_of(text, own), std::optional<Metric>)
+RUBATO_PARSE(choose_batch_policy(text, own.batch_policies), BatchPolicyChoice)
 
 WatchedMetric watched_metric(const RunConfiguration& run) {
-  for (const auto& metric : kMetrics) {
-    if (metric.name == run.watch) return metric.value;
-  }
-  for (const std::string_view part : parts_of(run.metric)) {
-    if (Spec(part).name() != run.watch) continue;
-    if (const auto made = run.extensions.metrics.make(part)) return *made;
-  }
-  throw_error("--watch {0}: nothing computes it; accepted: with --metric {0}", run.watch);
-}
-
-bool is_elsewhere(const std::string& rule, const Extensions& own) {
-  return Spec(rule).name() == kOwn && std::ranges::count(own.rules.names(), kOwn) == 0;
+  if (*run.watch) return **run.watch;
+  const std::vector<std::string>& names = run.metric->own_names;
+  const auto found = std::ranges::find(names, run.watch.text());
+  if (found != names.end()) return run.metric->own[static_cast<std::size_t>(found - names.begin())];
+  throw_error("--watch {0}: nothing computes it; accepted: with --metric {0}", run.watch.text());
 }
 
 std::string_view own_rule_name(std::string_view rule) {
@@ -89,65 +104,17 @@ std::string_view own_rule_name(std::string_view rule) {
   return rule.starts_with(kNamed) ? rule.substr(kNamed.size()) : std::string_view();
 }
 
-// A configuration can be read without having the rule.
-void require_rule(const std::string& text, const Extensions& own) {
-  if (!is_elsewhere(text, own)) static_cast<void>(own.rules.make(text));
-}
-
-void require_schedule(const std::string& text, const Extensions& own) {
-  static_cast<void>(make_lr_schedule(text, {}, own.schedules));
-}
-
-void require_optimizer(const std::string& text, const Extensions& own) {
-  if (!own.optimizers.make(text)) static_cast<void>(parse_optimizer(text, {}));
-}
-
-void require_transforms(const std::string& text, const Extensions& own) {
-  static_cast<void>(transforms_of(text, own));
-}
-
-void require_sampler(const std::string& text, const Extensions& own) {
-  static_cast<void>(make_sampler(text, own.samplers));
-}
-
-void require_reduction(const std::string& text, const Extensions& own) {
-  if (!own.reducers.make(text)) require_reducer(text);
-}
-
-void require_metrics(const std::string& text, const Extensions& own) {
-  static_cast<void>(metrics_of(text, own));
-  static_cast<void>(parse_test_metrics(built_in_part(text, own.metrics)));
-}
-
-void require_watched(const std::string& text, const Extensions& own) {
-  std::vector<std::string_view> names;
-  names.reserve(kMetrics.size() + own.metrics.rows().size());
-  for (const auto& metric : kMetrics) names.push_back(metric.name);
-  for (const auto& metric : own.metrics.rows()) names.push_back(metric.name);
-  if (std::ranges::find(names, text) != names.end()) return;
-  throw Error(unknown_name_message("metric", text, names));
-}
-
-// Checks the text with a minibatch size of 1, which fits all bounds; require_consistent() knows
-// that of the run.
-void require_batch_policy(const std::string& text, const Extensions& own) {
-  static_cast<void>(make_batch_policy(text, {.minibatch_size = 1, .reference_batch_size = 1},
-                                      own.batch_policies));
-}
-
 bool has_batch_policy(const RunConfiguration& run) {
-  return !is_fixed_batch_policy(run.batch);
+  return !is_fixed_batch_policy(run.batch.text());
 }
 
 std::unique_ptr<BatchPolicy> batch_policy_of(const RunConfiguration& run) {
   if (!has_batch_policy(run)) return nullptr;
   const ClusterModel& cluster = *run.cluster;
   // Hosts that train together exchange data in each step, however few cores take part in it.
-  return make_batch_policy(run.batch,
-                           {.minibatch_size = run.minibatch,
-                            .reference_batch_size = run.reference_batch,
-                            .cores_per_host = cluster.hosts > 1 ? 1 : cluster.cores_per_host},
-                           run.extensions.batch_policies);
+  return run.batch->make({.minibatch_size = run.minibatch,
+                          .reference_batch_size = run.reference_batch,
+                          .cores_per_host = cluster.hosts > 1 ? 1 : cluster.cores_per_host});
 }
 
 }  // namespace rubato

@@ -29,7 +29,7 @@ void check_ranges(const RunConfiguration& run) {
   read.extensions = run.extensions;
   for (const RunOption& option : run_options()) {
     const auto text = option.text(run);
-    if (!text) continue;
+    if (!text || option.is_parsed) continue;
     try {
       option.set(read, *text);
     } catch (const Error& error) {
@@ -39,12 +39,12 @@ void check_ranges(const RunConfiguration& run) {
 }
 
 void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimizer) {
-  if (own_optimizer(run)) {
+  if (run.optimizer->own) {
     const auto refuse = [&](std::string_view option) {
       throw_error(
           "--{}: it applies to built-in optimizers only, and {} is not one; accepted: an argument "
           "of its own, if it has one",
-          option, run.optimizer);
+          option, run.optimizer.text());
     };
     if (run.momentum) refuse("momentum");
     if (run.nesterov) refuse("nesterov");
@@ -62,7 +62,8 @@ void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimiz
   const bool has_form = method_options<SgdOptions>(optimizer.method).momentum_form ||
                         method_options<LarsOptions>(optimizer.method).momentum_form;
   if (has_form && optimizer.momentum == 0) {
-    refuse("optimizer " + run.optimizer, "there is no momentum", "with --momentum greater than 0");
+    refuse("optimizer " + run.optimizer.text(), "there is no momentum",
+           "with --momentum greater than 0");
   }
 }
 
@@ -70,23 +71,21 @@ void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimiz
 void check_schedule(const RunConfiguration& run) {
   const WatchedMetric watched = watched_metric(run);
   try {
-    const auto schedule = make_lr_schedule(run.schedule, watched, run.extensions.schedules);
-    require_rate(*schedule, run.schedule, run.schedule_unit);
+    require_rate(*run.schedule->make(watched), run.schedule.text(), run.schedule_unit);
   } catch (const Error& error) {
     throw_error("--schedule: {}", error.what());
   }
 }
 
 void check_rule(const RunConfiguration& run, const OptimizerMethod& method) {
-  if (is_elsewhere(run.rule, run.extensions)) {
+  if (run.rule->names().empty()) {
     throw Error(
         "--rule own: the rule is in the program that trained it; accepted: a rule with a name, or "
         "that program, which gives it again");
   }
-  const auto rule = run.extensions.rules.make(run.rule);
-  if (rule->reduction() != GradientReduction::sum || own_optimizer(run)) return;
+  if ((*run.rule)->reduction() != GradientReduction::sum || run.optimizer->own) return;
   if (is_sgd_or_lars(method)) return;
-  refuse("rule " + run.rule,
+  refuse("rule " + run.rule.text(),
          fmt::format("it sums gradients, which {} cannot follow", optimizer_name(method)),
          "with sgd or lars");
 }
@@ -114,17 +113,15 @@ void check_batch(const RunConfiguration& run) {
     const auto policy = batch_policy_of(run);
     needs_seconds = policy != nullptr && policy->needs_seconds();
   } catch (const Error& error) {
-    throw_error("--batch {}: {}", run.batch, error.what());
+    throw_error("--batch {}: {}", run.batch.text(), error.what());
   }
   if (!needs_seconds || run.clock == Clock::modelled) return;
-  refuse("batch " + run.batch, "the result would depend on the speed of this machine",
+  refuse("batch " + run.batch.text(), "the result would depend on the speed of this machine",
          "with --clock virtual");
 }
 
 void check_metrics(const RunConfiguration& run) {
-  if (run.top_k == 0 || parse_test_metrics(built_in_metrics(run)).top_k == 0) {
-    return;
-  }
+  if (run.top_k == 0 || run.metric->built_in.top_k == 0) return;
   refuse("top-k", "--metric has a top-k, too", "one of them");
 }
 
@@ -137,7 +134,7 @@ void check_classes(const RunConfiguration& run) {
   };
   if (run.target_accuracy) refuse_accuracy("target-accuracy");
   if (run.top_k > 0) refuse_accuracy("top-k");
-  if (!built_in_metrics(run).empty()) refuse_accuracy("metric");
+  if (run.metric->built_in != TestMetrics()) refuse_accuracy("metric");
   if (watched_metric(run) == Metric::test_accuracy) refuse_accuracy("watch test-accuracy");
 }
 
@@ -150,10 +147,10 @@ void check_loss(const RunConfiguration& run) {
 
 void check_reproducible(const RunConfiguration& run) {
   if (!run.exact) return;
-  if (const auto own = own_reducer(run); !own) {
-    require_reproducible(run.reduce);
+  if (const std::optional<OwnReducer>& own = run.reduce->own; !own) {
+    require_reproducible(run.reduce.text());
   } else if (!own->reproducible) {
-    refuse("reduce " + run.reduce,
+    refuse("reduce " + run.reduce.text(),
            "it does not promise the same bits for every number of threads and cores",
            "with --exact=false");
   }
@@ -209,16 +206,15 @@ void check_kernels(const RunConfiguration& run) {
 
 OptimizerOptions optimizer_options(const RunConfiguration& run) {
   constexpr double kUsualMomentum = 0.5;
-  if (own_optimizer(run)) return {};
-  OptimizerOptions optimizer = parse_optimizer(
-      run.optimizer,
-      {.method = SgdOptions{.nesterov = run.nesterov}, .weight_decay = run.weight_decay});
+  if (run.optimizer->own) return {};
+  OptimizerOptions optimizer{.method = run.optimizer->method, .weight_decay = run.weight_decay};
+  if (auto* const sgd = std::get_if<SgdOptions>(&optimizer.method)) sgd->nesterov = run.nesterov;
   optimizer.momentum = run.momentum.value_or(is_sgd_or_lars(optimizer.method) ? kUsualMomentum : 0);
   return optimizer;
 }
 
 TestMetrics test_metrics_of(const RunConfiguration& run) {
-  TestMetrics metrics = parse_test_metrics(built_in_metrics(run));
+  TestMetrics metrics = run.metric->built_in;
   if (run.top_k > 0) metrics.top_k = run.top_k;
   return metrics;
 }

@@ -16,6 +16,7 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
+#include "readings.hpp"
 #include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
@@ -103,9 +104,9 @@ std::string in_words(const std::vector<Plugin>& plugins) {
   return text;
 }
 
-void rethrow_of_plugins(const std::string& plugin) {
-  if (plugin.empty()) throw;
-  const std::string who = in_words(parse_plugins(plugin));
+void rethrow_of_plugins(const std::vector<Plugin>& plugins) {
+  if (plugins.empty()) throw;
+  const std::string who = in_words(plugins);
   try {
     throw;
   } catch (const Error&) {
@@ -118,9 +119,7 @@ void rethrow_of_plugins(const std::string& plugin) {
   }
 }
 
-void require_plugins(const std::string& text) {
-  static_cast<void>(parse_plugins(text));
-}
+RUBATO_PARSE(parse_plugins(text), std::vector<Plugin>)
 
 std::string map_plugins(
     const std::string& text,
@@ -175,7 +174,7 @@ std::string content_of(const Plugin& plugin) {
 }
 
 void add_plugins(RunConfiguration& configuration, const std::string& text) {
-  std::vector<Plugin> plugins = parse_plugins(configuration.plugin);
+  std::vector<Plugin> plugins = *configuration.plugin;
   Extensions extensions = configuration.extensions;
   for (Plugin& plugin : parse_plugins(text)) {
     load_plugin(plugin, extensions);
@@ -186,7 +185,7 @@ void add_plugins(RunConfiguration& configuration, const std::string& text) {
 }
 
 void load_plugins(RunConfiguration& configuration) {
-  add_plugins(configuration, std::exchange(configuration.plugin, {}));
+  add_plugins(configuration, std::exchange(configuration.plugin, {}).text());
 }
 
 }  // namespace rubato

@@ -30,10 +30,9 @@ struct Plugin {
 /// To be called in a handler of an exception thrown where plug-ins take part
 /// (RunConfiguration::plugin): rethrows Errors and lack of memory as they are, and anything else as
 /// an Error that names the plug-ins; without plug-ins, everything as it is.
-[[noreturn]] void rethrow_of_plugins(const std::string& plugin);
+[[noreturn]] void rethrow_of_plugins(const std::vector<Plugin>& plugins);
 
-/// The reading of --plugin by parse_plugins(), and the same text with its files mapped by `map`.
-void require_plugins(const std::string& text);
+/// The text of --plugin with its files mapped by `map`.
 [[nodiscard]] std::string map_plugins(
     const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);

@@ -110,15 +110,7 @@ TimelineSteps parse_timeline(const std::string& text) {
   return {.first = StepIndex{first - 1}, .last = StepIndex{last - 1}};
 }
 
-// Defines Parsed<T>::parse() for a type whose text another module reads; `parsed` is an expression
-// of `text`.
-#define RUBATO_PARSE(parsed, ...)                                                        \
-  template <>                                                                            \
-  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \
-                                                                const Extensions&) {     \
-    return std::make_shared<const __VA_ARGS__>(parsed);                                  \
-  }
-
+RUBATO_PARSE(text, AvailabilityChoice)
 RUBATO_PARSE(parse_cluster(text, kBytesOfModel), ClusterModel)
 RUBATO_PARSE(parse_random_faults(text), FaultOptions)
 RUBATO_PARSE(parse_initializer(text), InitializerOptions)
@@ -130,7 +122,5 @@ RUBATO_PARSE(parse_augmentations(text), std::vector<AugmentationOptions>)
 RUBATO_PARSE(parse_faults(text), std::vector<Fault>)
 RUBATO_PARSE(parse_stragglers(text), std::vector<Straggler>)
 RUBATO_PARSE(parse_timeline(text), TimelineSteps)
-
-#undef RUBATO_PARSE
 
 }  // namespace rubato

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -41,13 +42,21 @@ struct TimelineSteps {
 
 }  // namespace rubato
 
+// Defines Parsed<T>::parse() for a type whose text another function reads; `parsed` is an
+// expression of `text` and `own`.
+#define RUBATO_PARSE(parsed, ...)                                        \
+  template <>                                                            \
+  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(         \
+      const std::string& text, [[maybe_unused]] const Extensions& own) { \
+    return std::make_shared<const __VA_ARGS__>(parsed);                  \
+  }
+
 // Readings convert options from text and to text: the READING of run_options.def. Each has
 //
 //   kKind          its OptionKind
 //   accepted()     what it accepts, in a few words; empty if only read() can say
 //   value()        the placeholder of its value in descriptions, if the row has none
-//   read(text)     the value; throws Error with what is wrong and what would be accepted. It may
-//                  be read(text, own) instead, which knows the user's own names, too
+//   read(text)     the value; throws Error with what is wrong and what would be accepted
 //   write(value)   text that read() reads back to the same value
 
 namespace rubato::reading {
@@ -131,22 +140,6 @@ struct Text {
   }
 };
 
-/// Keeps text that `check` accepts. `check` takes the text, and the user's own names if it knows
-/// them, and throws Error for text that is rejected.
-template <class Check>
-struct Checked : Text<OptionKind::text> {
-  Check check;
-
-  [[nodiscard]] const std::string& read(const std::string& text, const Extensions& own) const {
-    if constexpr (std::is_invocable_v<const Check&, const std::string&, const Extensions&>) {
-      check(text, own);
-    } else {
-      static_cast<void>(check(text));
-    }
-    return text;
-  }
-};
-
 /// Reads "98" or "98,best".
 struct Accuracy {
   static constexpr OptionKind kKind = OptionKind::text_or_number;
@@ -213,10 +206,6 @@ template <class Enum, std::size_t N>
 }
 [[nodiscard]] constexpr Text<OptionKind::text_or_number> text_or_number() {
   return {};
-}
-template <class Check>
-[[nodiscard]] constexpr Checked<Check> checked(Check check) {
-  return {{}, check};
 }
 [[nodiscard]] constexpr Accuracy accuracy_target() {
   return {};

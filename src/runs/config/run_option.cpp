@@ -15,6 +15,7 @@
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
+#include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/reducer.hpp>
 #include <rubato/loop/training_options.hpp>
@@ -78,28 +79,27 @@ bool is_in_real_time(const RunConfiguration& run) {
   return run.clock == Clock::real;
 }
 bool counts_nothing(const RunConfiguration& run) {
-  return std::ranges::all_of(split_at(run.schedule, '+'), [](std::string_view part) {
-    const std::string name = Spec(part).name();
+  return std::ranges::all_of(run.schedule->names(), [](std::string_view name) {
     return name == "constant" || name == "plateau";
   });
 }
 bool has_no_momentum(const RunConfiguration& run) {
-  return !has_momentum(optimizer_options(run).method);
+  return !has_momentum(run.optimizer->method);
 }
 // Groups of parameters matter to weight decay, to AdaScale, which has a gain for each, and to
 // layer-wise rates, which leave some out.
 bool has_no_groups(const RunConfiguration& run) {
-  const std::string rule = Spec(run.rule).name();
-  return run.weight_decay == 0 &&
-         !std::holds_alternative<LarsOptions>(optimizer_options(run).method) && rule != "lbsgd" &&
-         rule != "adascale" && !run.log_noise;
+  return run.weight_decay == 0 && !std::holds_alternative<LarsOptions>(run.optimizer->method) &&
+         std::ranges::none_of(
+             run.rule->names(),
+             [](std::string_view rule) { return rule == "lbsgd" || rule == "adascale"; }) &&
+         !run.log_noise;
 }
 bool has_no_lookahead(const RunConfiguration& run) {
   return run.lookahead == 0;
 }
 bool watches_nothing(const RunConfiguration& run) {
-  return run.patience == 0 && !run.keep_best &&
-         !make_lr_schedule(run.schedule, {}, run.extensions.schedules)->watches();
+  return run.patience == 0 && !run.keep_best && !(*run.schedule)->watches();
 }
 bool never_stops_early(const RunConfiguration& run) {
   return run.patience == 0;
@@ -125,15 +125,12 @@ bool is_set(const Member& member) {
   return true;
 }
 
-// Reads a member's value: its type parses the text or, if it cannot, the row's reading does; either
-// knows the user's parts if it accepts them.
+// Reads a member's value: its type parses the text or, if it cannot, the row's reading does.
 template <class Member, class Reading>
 Member parsed([[maybe_unused]] const Reading& reading, const std::string& text,
               [[maybe_unused]] const Extensions& extensions) {
   if constexpr (requires { Member(text, extensions); }) {
     return Member(text, extensions);
-  } else if constexpr (requires { reading.read(text, extensions); }) {
-    return reading.read(text, extensions);
   } else {
     return reading.read(text);
   }
@@ -148,6 +145,9 @@ class OptionTable {
   void add(Member RunConfiguration::*member, const Reading& reading, RunOption row) {
     row.group = heading_;
     row.kind = Reading::kKind;
+    row.is_parsed = requires {
+      Member(std::string(), Extensions());
+    };
     row.accepted = reading.accepted();
     if (row.value.empty()) row.value = reading.value();
     row.set = [member, reading, accepted = row.value](RunConfiguration& configuration,

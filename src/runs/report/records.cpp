@@ -209,7 +209,7 @@ std::vector<RecordColumn<RunSummary>> summary_columns() {
        {{.name = "model", .help = "`--model`"}, &RunSummary::model},
        {{.name = "data", .help = "`--data`"}, &RunSummary::data},
        {{.name = "trace", .help = "where the steps came from"}, &RunSummary::trace},
-       {{.name = "rule", .help = "`--rule`"}, option(&TrainOptions::rule)},
+       {{.name = "rule", .help = "`--rule`"}, &RunSummary::rule},
        {{.name = "seed", .help = "`--seed`"}, option(&TrainOptions::seed)},
        {{.name = "minibatch", .unit = "samples", .help = "`--minibatch`"},
         option(&TrainOptions::minibatch_size)},

@@ -94,7 +94,7 @@ void move(const fs::path& from, const fs::path& to) {
 
 // Copies the plug-ins into the folder, and makes the configuration name the copies.
 void write_plugins(const RunFolder& folder, RunConfiguration& run) {
-  std::vector<Plugin> plugins = parse_plugins(run.plugin);
+  std::vector<Plugin> plugins = *run.plugin;
   for (std::size_t i = 0; i < plugins.size(); ++i) {
     const std::string name = i == 0 ? "given-plugin.so" : fmt::format("given-plugin-{}.so", i + 1);
     folder.write(name, content_of(plugins[i]));
@@ -135,7 +135,7 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
     folder.write(RunFolder::kTrace, std::get<Trace>(steps).to_csv());
     run.trace = folder.file(RunFolder::kTrace).string();
     // The file holds the steps that the availability yielded.
-    run.availability.clear();
+    run.availability = {};
   }
   for (const WorkloadFile& file : files) {
     const std::string name = fmt::format("given-{}{}", file.option, file.extension);

@@ -251,6 +251,7 @@ RunSummary Run::summary_of(const std::string& stopped) const {
           .model = configuration_.model.text(),
           .data = configuration_.data.text(),
           .trace = source_of(steps_),
+          .rule = configuration_.rule.text(),
           .weights_sha256 = sha256_of(trainer_.parameters()),
           .wall_seconds = record_->wall_seconds(),
           .gradient_buffers = trainer_.gradient_buffers(),

@@ -185,14 +185,14 @@ std::optional<std::string> scaled_rate(const RunRequest& request, const RunSteps
   if (!request.given.contains("lr") || request.given.contains("ref-batch")) return std::nullopt;
   // The user's own rules are called only in steps.
   const std::vector<std::string_view> built_in = rule_names();
-  if (std::ranges::find(built_in, Spec(run.rule).name()) == built_in.end()) return std::nullopt;
+  if (std::ranges::find(built_in, run.rule->names().front()) == built_in.end()) return std::nullopt;
   const std::optional<std::int64_t> batch = only_batch_size(run, steps);
-  const auto rule = run.extensions.rules.make(run.rule);
+  const auto rule = run.rule->make();
   if (!batch || *batch == run.reference_batch || !rule->follows_batch_size()) return std::nullopt;
   return fmt::format(
       "--lr {0} is for batch {1}: rule {2} takes steps of batch {3} with {4}\n"
       "with --ref-batch {3} they are taken with lr {0}",
-      run.learning_rate, run.reference_batch, run.rule, *batch, rate_of(*rule, run, *batch));
+      run.learning_rate, run.reference_batch, run.rule.text(), *batch, rate_of(*rule, run, *batch));
 }
 
 std::optional<std::string> unwatchable(const RunConfiguration& run, const EpochRecord& epoch) {
@@ -201,9 +201,7 @@ std::optional<std::string> unwatchable(const RunConfiguration& run, const EpochR
   std::vector<std::string> options;
   if (run.patience > 0) options.push_back(fmt::format("--patience {}", run.patience));
   if (run.keep_best) options.emplace_back("--keep-best");
-  if (make_lr_schedule(run.schedule, watched, run.extensions.schedules)->watches()) {
-    options.push_back("--schedule " + run.schedule);
-  }
+  if ((*run.schedule)->watches()) options.push_back("--schedule " + run.schedule.text());
   if (options.empty()) return std::nullopt;
   return fmt::format(
       "{}: the outputs do not tell the classes apart, and have no accuracy to watch; accepted: "

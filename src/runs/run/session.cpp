@@ -133,7 +133,7 @@ Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& ow
   }
   run_.trainer().add_observer<Interruption>(hosts_, *this);
 } catch (...) {
-  rethrow_of_plugins(request.run.plugin);
+  rethrow_of_plugins(*request.run.plugin);
 }
 
 Session::~Session() = default;
@@ -205,7 +205,7 @@ void Session::throw_with_rest() {
 std::string Session::thrower() const {
   const RunConfiguration& run = request_.run;
   const std::string_view part = run_.trainer().part_under_way();
-  const std::string plugins = in_words(parse_plugins(run.plugin));
+  const std::string plugins = in_words(*run.plugin);
   if (part.empty() && plugins.empty()) return {};
   const TrainResult& result = run_.trainer().result();
   const std::string epoch = fmt::format("epoch {}", result.epochs + 1);

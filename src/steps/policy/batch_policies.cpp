@@ -93,26 +93,32 @@ void require_setting(std::string_view name, std::int64_t value) {
               whole_range(1, kMaxBatchSize));
 }
 
-}  // namespace
-
-std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
-                                               const BatchPolicySetting& setting) {
+std::unique_ptr<BatchPolicy> built_in_policy(Spec spec, const BatchPolicySetting& setting) {
   require_setting("samples in a minibatch", setting.minibatch_size);
   require_setting("samples in the reference batch", setting.reference_batch_size);
   require_setting("cores in a host", setting.cores_per_host);
-  Spec spec(text);
   auto policy = find_row("batch policy", spec.name(), kBatchPolicies).make(spec, setting);
   spec.finish();
   return policy;
 }
 
-std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
-                                               const BatchPolicySetting& setting,
-                                               const OwnBatchPolicies& own) {
-  auto made = own.make(text, setting);
-  if (!made) return make_batch_policy(text, setting);
-  if (*made != nullptr) return *std::move(made);
-  throw_error("batch policy '{}' is made as null; accepted: any but null", text);
+}  // namespace
+
+template <>
+BatchPolicyChoice BatchPolicyChoice::built_in(std::string_view text) {
+  return choose_batch_policy(text, {"batch policy", batch_policy_names});
+}
+
+BatchPolicyChoice choose_batch_policy(std::string_view text, const OwnBatchPolicies& own) {
+  const Spec spec(text);
+  const auto make = [text = std::string(text), spec, own](const BatchPolicySetting& setting) {
+    auto made = own.make(spec, setting);
+    if (!made) return built_in_policy(spec, setting);
+    if (*made != nullptr) return *std::move(made);
+    throw_error("batch policy '{}' is made as null; accepted: any but null", text);
+  };
+  // A minibatch of one sample fits all bounds.
+  return {text, {spec.name()}, make, {.minibatch_size = 1, .reference_batch_size = 1}};
 }
 
 bool is_fixed_batch_policy(std::string_view text) {

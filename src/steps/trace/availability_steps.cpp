@@ -274,15 +274,20 @@ std::int64_t StepOfDeviceCount::max_batch() const {
   return batch_of(cores_of(std::max<std::int64_t>(1, largest_workers_)));
 }
 
-AvailabilitySteps parse_availability_steps(const std::string& text, std::int64_t minibatch) {
-  Spec spec(text.empty() ? kPolicies.front().name : text);
+template <>
+AvailabilityChoice AvailabilityChoice::built_in(std::string_view text) {
+  const Spec spec(text.empty() ? kPolicies.front().name : text);
   const PolicyRow& row = find_row("policy", spec.name(), kPolicies);
-  const AvailabilitySteps options = read_policy(row, spec, minibatch);
-  spec.finish();
-  if (options.steps_per_sample) {
-    spec.refuse("seconds-per-step", "steps-per-sample is given; accepted: one of them");
-  }
-  return options;
+  const auto make = [spec, &row](std::int64_t minibatch) {
+    Spec arguments = spec;
+    auto options = std::make_unique<AvailabilitySteps>(read_policy(row, arguments, minibatch));
+    arguments.finish();
+    if (options->steps_per_sample) {
+      arguments.refuse("seconds-per-step", "steps-per-sample is given; accepted: one of them");
+    }
+    return options;
+  };
+  return {text, {spec.name()}, make, 1};
 }
 
 std::vector<Strategy> scaling_policies() {

@@ -259,7 +259,7 @@ int simulate_command(std::span<const std::string> arguments) {
     try {
       return simulated(options);
     } catch (...) {
-      rethrow_of_plugins(options.base.plugin);
+      rethrow_of_plugins(*options.base.plugin);
     }
   }();
   print_out(options.json ? simulation_json(runs) : simulation_table(runs, output_width()));

@@ -138,8 +138,8 @@ int convert_trace(std::span<const std::string> arguments) {
     throw_error("{} is a trace of steps already; accepted: {}", trace->source(),
                 "devices over time (docs/traces.md)");
   }
-  const Trace trace = to_steps(std::get<Availability>(loaded),
-                               parse_availability_steps(run.availability, run.minibatch));
+  const Trace trace =
+      to_steps(std::get<Availability>(loaded), *run.availability->make(run.minibatch));
   put(options, trace.to_csv(), summary_text(trace, output_width()));
   return 0;
 }

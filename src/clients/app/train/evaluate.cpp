@@ -133,11 +133,11 @@ EvaluateArguments parse_evaluate_arguments(std::span<const std::string> argument
   require_something_to_evaluate(read.run);
   // The metrics of plug-ins that a run has recorded belong to its training; only a given --metric
   // is refused.
-  if (given.contains("metric") && !own_metrics(read.run).empty()) {
+  if (given.contains("metric") && !read.run.metric->own.empty()) {
     throw_error(
         "--metric {}: a plug-in's metric needs the epochs of a training; accepted: built-in "
         "metrics",
-        read.run.metric);
+        read.run.metric.text());
   }
   return read;
 }

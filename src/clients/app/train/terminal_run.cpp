@@ -75,8 +75,8 @@ std::string opening(const RunConfiguration& run, const Workload& workload, const
       "rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
       workload.description(), source_of(steps),
       scaling.empty() ? "" : fmt::format(" ({})", scaling),
-      run.clock == Clock::real ? "" : ", modelled time", run.rule, run.learning_rate,
-      run.reference_batch, run.optimizer, run.minibatch, cores, run.threads, run.seed);
+      run.clock == Clock::real ? "" : ", modelled time", run.rule.text(), run.learning_rate,
+      run.reference_batch, run.optimizer.text(), run.minibatch, cores, run.threads, run.seed);
 }
 
 std::string resumption(const TrainResult& result,

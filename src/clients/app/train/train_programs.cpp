@@ -81,7 +81,7 @@ int run_program(const TrainArguments& arguments, const std::function<ExitCode()>
     if (arguments.verbose) print_error(error.details() + "\n");
     throw;
   } catch (...) {
-    rethrow_of_plugins(arguments.run.plugin);
+    rethrow_of_plugins(*arguments.run.plugin);
   }
 }
 

@@ -397,7 +397,7 @@ class TypedStepEngine final : public StepEngine {
     outcome.record.learning_rate = rates.learning_rate;
     outcome.record.gain = rates.gain;
     if (!outcome.record.applied) return;
-    require_applicable(rates, {.rule = options_.rule,
+    require_applicable(rates, {.rule = options_.rule.text(),
                                .place = place_of(settings.epoch, step.index),
                                .groups = options_.groups.size() + 1,
                                .layers = layout_.layers()});

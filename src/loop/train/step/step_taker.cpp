@@ -51,7 +51,7 @@ StepSettings settings_of(const NextStep& next, Training& training, const Listene
 StepTaker::StepTaker(Objective& objective, Workers& workers, const TrainOptions& options,
                      const StepRange& steps)
     : options_(options),
-      rule_(options.rules.make(options.rule)),
+      rule_(options.rule.make()),
       schedule_(schedule_of(options)),
       engine_(make_step_engine({objective, workers, *rule_}, options, steps)),
       noise_(options.groups.size() + 1),
@@ -66,7 +66,7 @@ StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& trai
   enter("schedule");
   const double factor = schedule_->factor(
       position_of(progress_of(walk, training.objective().samples()), options_.schedule_unit));
-  require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
+  require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule.text(),
                      place_of(next.epoch, plan.index));
   enter({});
   StepSettings settings = settings_of(next, training, listeners, quiet);

@@ -147,10 +147,6 @@ TraceFile parse_trace_file(const std::string& text) {
   return file;
 }
 
-void require_availability_steps(const std::string& text) {
-  static_cast<void>(parse_availability_steps(text, 1));
-}
-
 CoreRange cores_of(const Trace& trace, std::int64_t otherwise) {
   CoreRange range{.fewest = kMaxCores, .most = 1};
   for (const TraceStep& step : trace.steps()) {
@@ -198,8 +194,7 @@ RunSteps load_run_steps(const RunConfiguration& run) {
 RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded) {
   require_availability(run, loaded);
   if (run.clock == Clock::modelled || std::holds_alternative<Trace>(loaded)) return loaded;
-  return to_steps(std::get<Availability>(loaded),
-                  parse_availability_steps(run.availability, run.minibatch));
+  return to_steps(std::get<Availability>(loaded), *run.availability->make(run.minibatch));
 }
 
 Trace load_trace(const RunConfiguration& run) {
@@ -218,7 +213,7 @@ std::string scaling_of(const RunSteps& steps, const RunConfiguration& run) {
 }
 
 StepOfDeviceCount step_of_devices(const Availability& availability, const RunConfiguration& run) {
-  return {availability, parse_availability_steps(run.availability, run.minibatch)};
+  return {availability, *run.availability->make(run.minibatch)};
 }
 
 CoreRange cores_of(const RunSteps& steps, const RunConfiguration& run) {

@@ -62,9 +62,6 @@ struct TraceFile {
     const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
 
-/// Throws Error for text that parse_availability_steps() rejects.
-void require_availability_steps(const std::string& text);
-
 /// Generates or reads the trace that --trace names; a file is read once for all copies of `trace`,
 /// as it may be a pipe. `end` says what follows its last step; without
 /// it the built-in trace is repeated, and everything else ends with an error. A constant trace has

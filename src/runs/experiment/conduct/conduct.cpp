@@ -71,7 +71,7 @@ class Stage final : public PoolObserver {
       tasks_.push_back({.name = run.name,
                         .files = folder.files_of(run, tuning),
                         .threads = run.configuration.threads,
-                        .is_pythons = !own_rule_name(run.configuration.rule).empty()});
+                        .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()});
     }
     for (std::size_t i = 0; i < runs_.size(); ++i) folder.prepare(runs_[i], tasks_[i].files);
   }

@@ -188,7 +188,7 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
   }
   RunConfiguration checked = configuration;
   // A rule of another program is replaced for the check; that program checks it itself.
-  if (!own_rule_name(configuration.rule).empty()) checked.rule = "constant";
+  if (!own_rule_name(configuration.rule.text()).empty()) checked.rule = "constant";
   try {
     require_valid(checked);
   } catch (const Error& error) {

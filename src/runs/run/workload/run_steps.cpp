@@ -46,13 +46,14 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availab
   return std::make_unique<ClockedSource>(
       availability,
       [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },
-      ClockOptions{.cluster = cluster_of(run, gradient_bytes),
-                   .minibatch_size = run.minibatch,
-                   .on_idle = run.on_idle,
-                   .policy = fmt::format("{} of at most {} devices",
-                                         run.availability.empty() ? "weak" : run.availability,
-                                         summary_of(availability).most),
-                   .max_batch = step_of.max_batch()},
+      ClockOptions{
+          .cluster = cluster_of(run, gradient_bytes),
+          .minibatch_size = run.minibatch,
+          .on_idle = run.on_idle,
+          .policy = fmt::format("{} of at most {} devices",
+                                run.availability.empty() ? "weak" : run.availability.text(),
+                                summary_of(availability).most),
+          .max_batch = step_of.max_batch()},
       batch_policy_of(run));
 }
 
@@ -100,7 +101,7 @@ void require_foreseeable(const RunConfiguration& run) {
   throw_error(
       "--batch {}: it depends on gradient noise, which is known only while training; accepted: "
       "fixed, or one of a plug-in's that does not",
-      run.batch);
+      run.batch.text());
 }
 
 std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t> epochs,

@@ -55,13 +55,12 @@ std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& option
 
 // Empty if all parts of the schedule are built-in, which the library makes from its text.
 std::function<std::unique_ptr<LrSchedule>()> own_schedule(const RunConfiguration& options) {
-  const bool own = std::ranges::any_of(split_at(options.schedule, '+'), [&](std::string_view part) {
-    return options.extensions.schedules.find(Spec(part).name()) != nullptr;
+  const bool own = std::ranges::any_of(options.schedule->names(), [&](std::string_view name) {
+    return options.extensions.schedules.find(name) != nullptr;
   });
   if (!own) return {};
-  return [text = options.schedule, watch = watched_metric(options),
-          schedules = options.extensions.schedules] {
-    return make_lr_schedule(text, watch, schedules);
+  return [schedule = options.schedule, watch = watched_metric(options)] {
+    return schedule->make(watch);
   };
 }
 
@@ -96,39 +95,37 @@ TrainOptions train_options(const RunConfiguration& options) {
   // In modelled time stragglers are part of the cluster, and nobody waits for them here.
   std::vector<Straggler> stragglers;
   if (options.clock == Clock::real) stragglers = *options.straggler;
-  const auto reducer = own_reducer(options);
   return {.epochs = options.epochs,
           .budget = budget_of(options),
           .minibatch_size = options.minibatch,
           .remainder = options.remainder,
           .learning_rate = options.learning_rate,
           .reference_batch_size = options.reference_batch,
-          .rule = options.rule,
-          .rules = options.extensions.rules,
-          .schedule = options.schedule,
+          .rule = *options.rule,
+          .schedule = *options.schedule,
           .schedule_unit = options.schedule_unit,
           .own_schedule = own_schedule(options),
           .watch = watched_metric(options),
           .optimizer = optimizer_options(options),
-          .own_optimizer = own_optimizer(options).value_or(OwnOptimizer()),
+          .own_optimizer = options.optimizer->own.value_or(OwnOptimizer()),
           .groups = parameter_groups(options.no_decay),
           .lookahead = lookahead_options(options),
           .clip_norm = options.clip_norm,
           .clip_value = options.clip_value,
-          .gradient_transforms = gradient_transforms(options),
-          .sampler = make_sampler(options.sampler, options.extensions.samplers),
+          .gradient_transforms = *options.transform,
+          .sampler = *options.sampler,
           .seed = options.seed,
           .top_k = metrics.top_k,
           .mse = metrics.mse,
           .perplexity = metrics.perplexity,
           .log_noise = options.log_noise,
           .digest_every = options.digest->every,
-          .metrics = own_metrics(options),
+          .metrics = options.metric->own,
           .log_minibatches = options.log_minibatches,
           .cores = options.cores,
           .assignment = options.assignment,
-          .reduce = reducer ? "auto" : options.reduce,
-          .own_reducer = reducer.value_or(OwnReducer()),
+          .reduce = options.reduce->own ? "auto" : options.reduce.text(),
+          .own_reducer = options.reduce->own.value_or(OwnReducer()),
           .exact = options.exact,
           .faults = std::move(faults),
           .stragglers = std::move(stragglers),
