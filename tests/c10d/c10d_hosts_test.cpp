@@ -73,16 +73,17 @@ TEST_F(C10dHosts, ExchangeWhileTheyDoSomethingElse) {
       std::vector<std::vector<std::vector<std::byte>>> taken(kRounds);
       for (std::size_t round = 0; round < kRounds; ++round) {
         taken[round].resize(3, std::vector<std::byte>(bytes[round]));
-        host->expect(std::vector<std::span<std::byte>>(taken[round].begin(), taken[round].end()));
+        host->post_receives(
+            std::vector<std::span<std::byte>>(taken[round].begin(), taken[round].end()));
       }
       std::vector<std::vector<std::byte>> given;
       for (std::size_t round = 0; round < kRounds; ++round) {
         if (step == 2 && round == 1 && options.rank == 1) host->ask_to_pause();
         given.emplace_back(bytes[round], value(round, options.rank));
-        host->give(std::vector<std::span<const std::byte>>(3, given.back()));
+        host->post_sends(std::vector<std::span<const std::byte>>(3, given.back()));
       }
       for (std::size_t round = 0; round < kRounds; ++round) {
-        host->take();
+        host->wait();
         EXPECT_EQ(host->pause_asked(), step == 2 && round >= 1);
         for (int other = 0; other < 3; ++other) {
           if (other == options.rank) continue;
@@ -102,10 +103,10 @@ TEST_F(C10dHosts, ThatAbandonAnExchangeAreLost) {
   const auto errors = test::errors_of_hosts(hosts("abandoned", 2), [&](const C10dOptions& options) {
     const auto host = c10d_hosts(options);
     std::vector<std::byte> memory(10);
-    host->expect(std::vector<std::span<std::byte>>(2, memory));
+    host->post_receives(std::vector<std::span<std::byte>>(2, memory));
     if (options.rank == 0) {
-      host->give(std::vector<std::span<const std::byte>>(2, memory));
-      const std::string lost = test::error_of([&] { host->take(); });
+      host->post_sends(std::vector<std::span<const std::byte>>(2, memory));
+      const std::string lost = test::error_of([&] { host->wait(); });
       done.set_value();
       throw Error(lost);
     }

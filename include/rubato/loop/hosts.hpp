@@ -53,32 +53,32 @@ class Hosts {
   virtual void exchange(std::span<const std::span<const std::byte>> out,
                         std::span<const std::span<std::byte>> in) = 0;
 
-  // The same in three parts, so that a host can compute meanwhile: expect(), give(), take().
-  // Several exchanges may be under way, and each call is for the next of them in turn. The memory
-  // must stay in place until the exchange is taken or abandoned. After an exception from any of the
-  // calls nothing is under way. Implementations that only have exchange() do everything in take().
+  // The same in three parts, so that a host can compute meanwhile: post_receives(), post_sends(),
+  // wait(). Several exchanges may be under way, and each call is for the next of them in turn. The
+  // memory must stay in place until wait() or abandon(). After an exception from any of the calls
+  // nothing is under way. Implementations that only have exchange() do everything in wait().
 
   /// Announces the memory for incoming messages, so that they can be sent without asking first.
-  virtual void expect(std::span<const std::span<std::byte>> in);
-  /// Begins to send. Requires an exchange that has been expected.
-  virtual void give(std::span<const std::span<const std::byte>> out);
-  /// Waits until all expected messages have arrived. Requires an exchange that has been given.
-  virtual void take();
+  virtual void post_receives(std::span<const std::span<std::byte>> in);
+  /// Begins to send. Requires an exchange whose receives have been posted.
+  virtual void post_sends(std::span<const std::span<const std::byte>> out);
+  /// Waits until all messages have arrived. Requires an exchange whose sends have been posted.
+  virtual void wait();
   /// Gives up the exchanges under way, after which this host is lost to the others.
   virtual void abandon() noexcept;
 
-  // Requests, which reach all hosts with the next exchange that is given. They may be made at any
+  // Requests, which reach all hosts with the next exchange that is sent. They may be made at any
   // time, on any thread; implementations that do not pass one on ignore it.
 
   /// Asks all hosts to pause.
   virtual void ask_to_pause() {}
-  /// Returns whether a host had asked for a pause before the last exchange that was taken: the same
-  /// answer on all hosts.
+  /// Returns whether a host had asked for a pause before the last exchange that was waited for: the
+  /// same answer on all hosts.
   [[nodiscard]] virtual bool pause_asked() const { return false; }
   /// Asks the host that writes the run for a checkpoint.
   virtual void ask_to_save() {}
-  /// Returns whether a host had asked for a checkpoint before the last exchange that was taken;
-  /// true once for each request.
+  /// Returns whether a host had asked for a checkpoint before the last exchange that this host
+  /// waited for; true once for each request.
   [[nodiscard]] virtual bool take_save_request() { return false; }
   /// Asks for this host to leave after the step while the others continue (elastic hosts only). If
   /// too few would remain, all pause.

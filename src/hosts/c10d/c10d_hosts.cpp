@@ -61,11 +61,13 @@ class C10dHosts final : public RequestingHosts<Hosts> {
                 std::span<const std::span<std::byte>> in) override {
     hear(group_.exchange(out, in, to_tell_));
   }
-  void expect(std::span<const std::span<std::byte>> in) override { group_.expect(in); }
-  void give(std::span<const std::span<const std::byte>> out) override {
-    group_.give(out, to_tell_);
+  void post_receives(std::span<const std::span<std::byte>> in) override {
+    group_.post_receives(in);
   }
-  void take() override { hear(group_.take()); }
+  void post_sends(std::span<const std::span<const std::byte>> out) override {
+    group_.post_sends(out, to_tell_);
+  }
+  void wait() override { hear(group_.wait()); }
   void abandon() noexcept override { group_.abandon(kAbandoned); }
 
  private:

@@ -79,17 +79,17 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
     require_group();
     in_group([&] { hear_all(group_->exchange(out, in, flags())); });
   }
-  void expect(std::span<const std::span<std::byte>> in) override {
+  void post_receives(std::span<const std::span<std::byte>> in) override {
     require_group();
-    in_group([&] { group_->expect(in); });
+    in_group([&] { group_->post_receives(in); });
   }
-  // An exchange that has been expected is completed, even if another host has asked to join
-  // meanwhile.
-  void give(std::span<const std::span<const std::byte>> out) override {
-    in_group([&] { group_->give(out, flags()); });
+  // An exchange whose receives have been posted is completed, even if another host has asked to
+  // join meanwhile.
+  void post_sends(std::span<const std::span<const std::byte>> out) override {
+    in_group([&] { group_->post_sends(out, flags()); });
   }
-  void take() override {
-    in_group([&] { hear_all(group_->take()); });
+  void wait() override {
+    in_group([&] { hear_all(group_->wait()); });
   }
   void abandon() noexcept override {
     if (group_) group_->abandon(kAbandoned);

@@ -84,31 +84,31 @@ auto Group::attempt(const Call& call) {
   }
 }
 
-void Group::expect(std::span<const std::span<std::byte>> in) {
+void Group::post_receives(std::span<const std::span<std::byte>> in) {
   attempt([&] {
     const std::size_t hosts = names_.size();
-    post_receives(rounds_.emplace_back(Round{.number = ++expected_,
-                                             .in = {in.begin(), in.end()},
-                                             .given = std::vector<Header>(hosts),
-                                             .taken = std::vector<Header>(hosts)}));
+    receive_all(rounds_.emplace_back(Round{.number = ++posted_,
+                                           .in = {in.begin(), in.end()},
+                                           .sent = std::vector<Header>(hosts),
+                                           .received = std::vector<Header>(hosts)}));
   });
 }
 
-void Group::give(std::span<const std::span<const std::byte>> out, std::uint64_t flags) {
+void Group::post_sends(std::span<const std::span<const std::byte>> out, std::uint64_t flags) {
   attempt([&] {
-    RUBATO_CHECK(given_ < rounds_.size(), "data is given only after expect()");
-    Round& round = rounds_[given_++];
+    RUBATO_CHECK(sent_ < rounds_.size(), "post_receives() comes before post_sends()");
+    Round& round = rounds_[sent_++];
     round.flags = flags;
-    post_sends(round, out);
+    send_all(round, out);
   });
 }
 
-GroupFlags Group::take() {
+GroupFlags Group::wait() {
   return attempt([&] {
-    RUBATO_CHECK(given_ > 0, "take() comes after give()");
+    RUBATO_CHECK(sent_ > 0, "post_sends() comes before wait()");
     const GroupFlags told = finish(rounds_.front());
     rounds_.pop_front();
-    --given_;
+    --sent_;
     return told;
   });
 }
@@ -116,34 +116,34 @@ GroupFlags Group::take() {
 GroupFlags Group::exchange(std::span<const std::span<const std::byte>> out,
                            std::span<const std::span<std::byte>> in, std::uint64_t flags) {
   RUBATO_CHECK(rounds_.empty(), "exchange() is not called while another exchange is under way");
-  expect(in);
-  give(out, flags);
-  return take();
+  post_receives(in);
+  post_sends(out, flags);
+  return wait();
 }
 
 void Group::abandon(std::string_view why) noexcept {
   failure_ = why;
   rounds_.clear();
-  given_ = 0;
+  sent_ = 0;
   group_.reset();
 }
 
-void Group::post_receives(Round& round) {
+void Group::receive_all(Round& round) {
   for (std::size_t host = 0; host < names_.size(); ++host) {
     if (host == rank_) continue;
     round.headers.push_back(
-        receive(host, std::as_writable_bytes(std::span(&round.taken[host], 1)), kHeaderTag));
+        receive(host, std::as_writable_bytes(std::span(&round.received[host], 1)), kHeaderTag));
     const std::span<std::byte> in = round.in[host];
     if (!in.empty()) round.messages.push_back(receive(host, in, tag_of(round.number, in.size())));
   }
 }
 
-void Group::post_sends(Round& round, std::span<const std::span<const std::byte>> out) {
+void Group::send_all(Round& round, std::span<const std::span<const std::byte>> out) {
   for (std::size_t host = 0; host < names_.size(); ++host) {
     if (host == rank_) continue;
     const std::size_t bytes = out[host].size();
-    round.given[host] = {.exchange = round.number, .bytes = bytes, .flags = round.flags};
-    round.sends.push_back(send(host, std::as_bytes(std::span(&round.given[host], 1)), kHeaderTag));
+    round.sent[host] = {.exchange = round.number, .bytes = bytes, .flags = round.flags};
+    round.sends.push_back(send(host, std::as_bytes(std::span(&round.sent[host], 1)), kHeaderTag));
     if (bytes > 0) round.sends.push_back(send(host, out[host], tag_of(round.number, bytes)));
   }
 }
@@ -160,7 +160,7 @@ GroupFlags Group::finish(const Round& round) const {
   for (const Pending& header : round.headers) {
     wait(header, deadline);
     check(round, header.host);
-    hear(round.taken[header.host].flags);
+    hear(round.received[header.host].flags);
   }
   for (const auto* const pending : {&round.messages, &round.sends}) {
     for (const Pending& work : *pending) wait(work, deadline);
@@ -192,13 +192,13 @@ void Group::wait(const Pending& pending, Clock::time_point deadline) const {
 }
 
 void Group::check(const Round& round, std::size_t host) const {
-  const Header& taken = round.taken[host];
+  const Header& received = round.received[host];
   const std::size_t bytes = round.in[host].size();
-  if (taken.exchange == round.number && taken.bytes == bytes) return;
+  if (received.exchange == round.number && received.bytes == bytes) return;
   throw_error(
       "{} sends {} bytes in exchange {}; this host is in exchange {}, of {} bytes; accepted: the "
       "same training on all hosts",
-      names_[host], taken.bytes, taken.exchange, round.number, bytes);
+      names_[host], received.bytes, received.exchange, round.number, bytes);
 }
 
 }  // namespace rubato::hosts_detail

@@ -65,8 +65,8 @@ inline constexpr std::string_view kAbandoned = "this host has left an exchange";
 ///
 /// An exchange is a receive and a send for each other host, from and into the caller's own memory;
 /// gloo's thread moves the bytes. It sends a message once it has heard that the other host waits
-/// for it: a message that is expected long before it is given takes one latency of the network, and
-/// otherwise two.
+/// for it: a message whose receive is posted long before it is sent takes one latency of the
+/// network, and otherwise two.
 ///
 /// Each message follows a header that says which exchange it belongs to and how long it is. The two
 /// are also the tag of the message: an unexpected message matches no receive, so that no byte is
@@ -95,15 +95,15 @@ class Group {
   // The functions below are those of Hosts. They throw Error, and throw it again in every later
   // call.
 
-  void expect(std::span<const std::span<std::byte>> in);
-  void give(std::span<const std::span<const std::byte>> out, std::uint64_t flags);
+  void post_receives(std::span<const std::span<std::byte>> in);
+  void post_sends(std::span<const std::span<const std::byte>> out, std::uint64_t flags);
   /// Returns the flags of all hosts, this one included.
-  [[nodiscard]] GroupFlags take();
+  [[nodiscard]] GroupFlags wait();
   /// Closes all connections, so that the other hosts need not wait for this one, and releases the
   /// caller's memory.
   void abandon(std::string_view why) noexcept;
 
-  /// Calls expect(), give() and take(); no other exchange may be under way.
+  /// Calls post_receives(), post_sends() and wait(); no other exchange may be under way.
   [[nodiscard]] GroupFlags exchange(std::span<const std::span<const std::byte>> out,
                                     std::span<const std::span<std::byte>> in, std::uint64_t flags);
 
@@ -123,10 +123,10 @@ class Group {
   struct Round {
     std::uint64_t number;
     std::vector<std::span<std::byte>> in;
-    // Flags of this host, once they are given.
+    // Flags of this host, once they are sent.
     std::uint64_t flags = 0;
-    std::vector<Header> given;
-    std::vector<Header> taken;
+    std::vector<Header> sent;
+    std::vector<Header> received;
     // The works come after the headers, which they point to.
     std::vector<Pending> headers{};
     std::vector<Pending> messages{};
@@ -136,8 +136,8 @@ class Group {
   // Runs `call`; after an exception nothing is under way.
   template <class Call>
   auto attempt(const Call& call);
-  void post_receives(Round& round);
-  void post_sends(Round& round, std::span<const std::span<const std::byte>> out);
+  void receive_all(Round& round);
+  void send_all(Round& round, std::span<const std::span<const std::byte>> out);
   [[nodiscard]] GroupFlags finish(const Round& round) const;
   [[nodiscard]] Pending send(std::size_t host, std::span<const std::byte> bytes, int tag);
   [[nodiscard]] Pending receive(std::size_t host, std::span<std::byte> bytes, int tag);
@@ -147,12 +147,12 @@ class Group {
   std::vector<std::string> names_;
   std::size_t rank_;
   milliseconds timeout_;
-  std::uint64_t expected_ = 0;
+  std::uint64_t posted_ = 0;
   c10::intrusive_ptr<::c10d::ProcessGroupGloo> group_;
-  // Rounds in order; the first `given_` of them are given. They stand behind the group because they
+  // Rounds in order; the first `sent_` of them are sent. They stand behind the group because they
   // hold its works.
   std::deque<Round> rounds_;
-  std::size_t given_ = 0;
+  std::size_t sent_ = 0;
   // Why there can be no further exchange.
   std::string failure_;
 };

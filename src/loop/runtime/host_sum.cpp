@@ -150,14 +150,14 @@ std::span<const TreeNode> HostSum<T>::begin_step(const StepSize& step) {
   }
   under_way_ = true;
   with_hosts([&] {
-    expect_roots();
-    expect_parts();
+    receive_roots();
+    receive_parts();
   });
   return roots_of(rank);
 }
 
 template <class T>
-void HostSum<T>::expect_roots() {
+void HostSum<T>::receive_roots() {
   const std::size_t bytes = layout_of(parts_[static_cast<std::size_t>(hosts_.rank())]).bytes;
   std::vector<std::span<std::byte>> in(parts_.size());
   for (std::size_t root = 0; root < most_roots_; ++root) {
@@ -166,27 +166,27 @@ void HostSum<T>::expect_roots() {
       in[host] =
           root < roots_of(host).size() ? all.subspan(root * bytes, bytes) : std::span<std::byte>();
     }
-    hosts_.expect(in);
+    hosts_.post_receives(in);
   }
 }
 
 template <class T>
-void HostSum<T>::expect_parts() {
+void HostSum<T>::receive_parts() {
   std::vector<std::span<std::byte>> in(parts_.size());
   for (std::size_t host = 0; host < in.size(); ++host) {
     in[host] = std::as_writable_bytes(values_of(parts_[host]));
   }
-  hosts_.expect(in);
+  hosts_.post_receives(in);
   if (!has_remainder()) return;
   for (std::size_t host = 0; host < in.size(); ++host) {
     remainders_[host].resize(remainder_bytes(parts_[host]));
     in[host] = remainders_[host];
   }
-  hosts_.expect(in);
+  hosts_.post_receives(in);
 }
 
 template <class T>
-void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
+void HostSum<T>::scatter(std::size_t root, const StepSum<T>& sum) {
   std::vector<std::span<const std::byte>> out(parts_.size());
   for (std::size_t host = 0; host < parts_.size(); ++host) {
     const Part& part = parts_[host];
@@ -203,7 +203,7 @@ void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
     std::ranges::copy(numbers, view.scalars.begin());
     out[host] = bytes;
   }
-  with_hosts([&] { hosts_.give(out); });
+  with_hosts([&] { hosts_.post_sends(out); });
 }
 
 template <class T>
@@ -211,10 +211,10 @@ StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
   with_hosts([&] {
     const std::size_t own = roots_of(static_cast<std::size_t>(hosts_.rank())).size();
     const std::vector<std::span<const std::byte>> nothing(parts_.size());
-    for (std::size_t root = own; root < most_roots_; ++root) hosts_.give(nothing);
-    for (std::size_t root = 0; root < most_roots_; ++root) hosts_.take();
-    sum_part();
-    share_part();
+    for (std::size_t root = own; root < most_roots_; ++root) hosts_.post_sends(nothing);
+    for (std::size_t root = 0; root < most_roots_; ++root) hosts_.wait();
+    reduce();
+    all_gather();
   });
   under_way_ = false;
   if (result_.scalars.minibatches != tree_.leaves()) {
@@ -226,7 +226,7 @@ StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
 }
 
 template <class T>
-void HostSum<T>::sum_part() {
+void HostSum<T>::reduce() {
   const auto rank = static_cast<std::size_t>(hosts_.rank());
   const Part& part = parts_[rank];
   const Layout layout = layout_of(part);
@@ -255,31 +255,31 @@ void HostSum<T>::sum_part() {
 }
 
 template <class T>
-void HostSum<T>::share_part() {
+void HostSum<T>::all_gather() {
   const Part& part = parts_[static_cast<std::size_t>(hosts_.rank())];
-  hosts_.give(
+  hosts_.post_sends(
       std::vector(parts_.size(), std::span<const std::byte>(std::as_bytes(values_of(part)))));
   if (has_remainder()) {
-    put_remainder();
-    hosts_.give(std::vector(parts_.size(), std::span<const std::byte>(remainder_)));
+    pack_remainder();
+    hosts_.post_sends(std::vector(parts_.size(), std::span<const std::byte>(remainder_)));
   }
-  hosts_.take();
+  hosts_.wait();
   if (!has_remainder()) return;
-  hosts_.take();
-  take_remainders();
+  hosts_.wait();
+  unpack_remainders();
 }
 
 template <class T>
-void HostSum<T>::put_remainder() {
+void HostSum<T>::pack_remainder() {
   const Part& part = parts_[static_cast<std::size_t>(hosts_.rank())];
   remainder_.resize(remainder_bytes(part));
   const std::span<std::byte> bytes(remainder_);
   std::ranges::copy(std::as_bytes(squares_of(part)), bytes.begin());
-  if (tally_.bytes > 0) tally_.put(bytes.last(tally_.bytes));
+  if (tally_.bytes > 0) tally_.write(bytes.last(tally_.bytes));
 }
 
 template <class T>
-void HostSum<T>::take_remainders() {
+void HostSum<T>::unpack_remainders() {
   for (std::size_t host = 0; host < parts_.size(); ++host) {
     if (host == static_cast<std::size_t>(hosts_.rank())) continue;
     const std::span<const std::byte> bytes(remainders_[host]);
@@ -323,7 +323,7 @@ StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Sub
     const StepSum<T> sum = executor_.run(part, assignment, substep, on_fault, at_once);
     seconds.compute += sum.seconds().compute;
     seconds.reduce += sum.seconds().reduce;
-    host_sum_->put(place++, sum);
+    host_sum_->scatter(place++, sum);
   }
   const Stopwatch exchange;
   StepSum<T> sum = host_sum_->finish_step(seconds);

@@ -34,8 +34,8 @@ struct HostLoad {
 struct HostTally {
   /// The size of the tally, the same for all hosts and steps.
   std::size_t bytes = 0;
-  /// put() writes this host's tally; add() then receives that of each other host.
-  std::function<void(std::span<std::byte> tally)> put{};
+  /// write() writes this host's tally; add() then receives that of each other host.
+  std::function<void(std::span<std::byte> tally)> write{};
   std::function<void(std::span<const std::byte> tally)> add{};
 };
 
@@ -46,15 +46,15 @@ struct HostTally {
 /// Combines the sums of a step's subtrees, which the hosts have computed, into one sum on all of
 /// them.
 ///
-/// Each host sums a part of the values: it receives that part of all subtrees' sums, adds them in
-/// the order of the tree, and sends the result to all. With S bytes of values on h hosts a host
+/// A reduce-scatter and an all-gather: each host receives its part of all subtrees' sums, adds them
+/// in the order of the tree, and sends the result to all. With S bytes of values on h hosts a host
 /// sends S (h - 1) / h for each of its subtrees, and the same amount once more.
 ///
-/// A step is: begin_step(), put() for each root, finish_step(). The hosts learn about all messages
-/// of a step when it begins. A subtree's sum is sent by put(), while the next one is computed: the
-/// first subtrees of all hosts are one exchange, their second ones another, and so on. The parts'
-/// sums are the last exchange; squares and the tally, if there are any, have another one at the
-/// same time.
+/// A step is: begin_step(), scatter() for each root, finish_step(). The hosts learn about all
+/// messages of a step when it begins. A subtree's sum is sent by scatter(), while the next one is
+/// computed: the first subtrees of all hosts are one exchange, their second ones another, and so
+/// on. The parts' sums are the last exchange; squares and the tally, if there are any, have another
+/// one at the same time.
 ///
 /// T is float or double.
 template <class T>
@@ -70,14 +70,14 @@ class HostSum {
   ~HostSum();
 
   /// Begins a step, and returns the roots of the subtrees that this host computes, from left to
-  /// right; there may be none. begin_step(), put() and finish_step() throw whatever Hosts throw.
-  /// Requires that the step before has been finished or has ended with an exception.
+  /// right; there may be none. begin_step(), scatter() and finish_step() throw whatever Hosts
+  /// throw. Requires that the step before has been finished or has ended with an exception.
   [[nodiscard]] std::span<const TreeNode> begin_step(const StepSize& step);
   /// The number of this host's cores for the step.
   [[nodiscard]] std::int64_t cores() const { return cores_; }
-  /// Sends the sum below root number `root`, with all its squares taken; roots are put from left to
-  /// right.
-  void put(std::size_t root, const StepSum<T>& sum);
+  /// Sends the sum below root number `root`, with all its squares taken; roots are sent from left
+  /// to right.
+  void scatter(std::size_t root, const StepSum<T>& sum);
   /// Returns the sum of all hosts, valid until the next begin_step(). Throws Error if a host has
   /// computed other minibatches than its own.
   [[nodiscard]] StepSum<T> finish_step(const ExecutorSeconds& seconds);
@@ -122,19 +122,19 @@ class HostSum {
   // Calls the hosts; after an exception nothing is under way.
   template <class Call>
   void with_hosts(const Call& call);
-  void expect_roots();
-  void expect_parts();
+  void receive_roots();
+  void receive_parts();
   // Adds this host's part of all roots, and stores it in the result.
-  void sum_part();
+  void reduce();
   // Sends that part to all other hosts, and receives theirs into the result.
-  void share_part();
+  void all_gather();
   [[nodiscard]] bool has_remainder() const { return norms_.size() > 0 || tally_.bytes > 0; }
   // The bytes of a part's squares and a host's tally.
   [[nodiscard]] std::size_t remainder_bytes(const Part& part) const {
     return part.blocks() * sizeof(double) + tally_.bytes;
   }
-  void put_remainder();
-  void take_remainders();
+  void pack_remainder();
+  void unpack_remainders();
   [[nodiscard]] std::span<T> values_of(const Part& part) {
     return std::span(result_values_).subspan(part.begin, part.values());
   }
@@ -165,7 +165,7 @@ class HostSum {
   std::vector<std::size_t> first_root_;
   // The largest number of roots on a host, which is the number of exchanges.
   std::size_t most_roots_ = 0;
-  // True while an exchange has not been taken.
+  // True while an exchange is under way.
   bool under_way_ = false;
   std::vector<T> result_values_;
   std::vector<double> result_squares_;

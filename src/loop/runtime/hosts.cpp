@@ -103,19 +103,19 @@ std::string difference_between(std::span<const NamedText> ours, std::span<const 
   return {};
 }
 
-void Hosts::expect(std::span<const std::span<std::byte>> in) {
+void Hosts::post_receives(std::span<const std::span<std::byte>> in) {
   under_way_.push_back({.in = {in.begin(), in.end()}});
 }
 
-void Hosts::give(std::span<const std::span<const std::byte>> out) {
+void Hosts::post_sends(std::span<const std::span<const std::byte>> out) {
   const auto next =
       std::ranges::find_if(under_way_, [](const UnderWay& one) { return !one.out.has_value(); });
-  RUBATO_CHECK(next != under_way_.end(), "what is given is expected");
+  RUBATO_CHECK(next != under_way_.end(), "receives are posted before sends");
   next->out.emplace(out.begin(), out.end());
 }
 
-void Hosts::take() {
-  RUBATO_CHECK(!under_way_.empty() && under_way_.front().out, "what is taken is given");
+void Hosts::wait() {
+  RUBATO_CHECK(!under_way_.empty() && under_way_.front().out, "sends are posted before wait()");
   const UnderWay next = std::move(under_way_.front());
   under_way_.pop_front();
   try {

@@ -132,7 +132,7 @@ class TypedStepEngine final : public StepEngine {
         host_executor_(
             faulty_executor_, options.hosts.get(), sum_size_,
             {.bytes = objective.tally_bytes(),
-             .put = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
+             .write = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
              .add = [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }},
             [this](Span::Moment begin) {
               exchange_seconds_ =
