@@ -355,9 +355,21 @@ TEST(ChainOfDigests, GoesOnWithTheSameIntervalOnly) {
     options.digest_every = every;
     Trainer other = tiny_trainer(options);
     EXPECT_THAT(error_of([&] { other.load_state(state); }),
-                HasSubstr("digest of every step whose number is divisible by 1, not " +
-                          std::to_string(every)));
+                HasSubstr("of a training with digest_every 1, not " + std::to_string(every)));
   }
+}
+
+TEST(ChainOfDigests, IsRefusedWhereItIsDamaged) {
+  const TrainOptions options = digest_options();
+  const State good = begun(options, 2).trainer.state();
+  State damaged;
+  for (const auto& [entry, array] : good.arrays()) damaged.put_array(entry, array);
+  for (const auto& [entry, text] : good.texts()) {
+    damaged.put_text(entry, entry == "digest.chain" ? "no digest" : text);
+  }
+  Trainer other = tiny_trainer(options);
+  EXPECT_THAT(error_of([&] { other.load_state(damaged); }),
+              HasSubstr("the state's 'digest.chain': 'no digest' is not a digest"));
 }
 
 // Digests of arrays, on their own.

@@ -485,15 +485,17 @@ void Trainer::Implementation::visit_digests(StateVisitor& state) {
   state.count("digest.every", every);
   if (every != options_.digest_every && state.forks()) return digests_.reset();
   if (every != options_.digest_every) {
-    throw_error(
-        "the state is of a training with a digest of every step whose number is divisible by {}, "
-        "not {}; accepted: the same",
-        every, options_.digest_every);
+    throw_error("the state is of a training with digest_every {}, not {}; accepted: the same",
+                every, options_.digest_every);
   }
   std::string chain = digests_.value_or(Digest()).to_text();
   state.text("digest.chain", chain);
   if (!state.loading()) return;
-  digests_ = Digest::parse(chain);
+  try {
+    digests_ = Digest::parse(chain);
+  } catch (const Error& error) {
+    throw_error("the state's 'digest.chain': {}", error.what());
+  }
   if (digests_ != Digest()) result_.digest = digests_;
 }
 

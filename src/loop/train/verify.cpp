@@ -70,7 +70,7 @@ class Verification::Witness final : public Observer {
         marks.push_back({.what = array.name, .digest = digest_of(array.bytes())});
       }
     }
-    // All that is marked above being equal, only what remembers can differ.
+    // The digest has the arrays above, too: it alone differs where only the memory does.
     if (step.digest) marks.push_back({.what = "the optimizer's state", .digest = *step.digest});
     const auto done = static_cast<std::int64_t>(marks_.size());
     if (done == last_step_ || done == pause_after_) training.pause();
