@@ -66,7 +66,7 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
       try {
         return static_cast<int>(past->execute(workload_of(past->run())));
       } catch (...) {
-        rubato::rethrow_of_plugins(past->run().plugin);
+        rubato::rethrow_of_plugins(*past->run().plugin);
       }
     });
   }
