@@ -67,6 +67,16 @@ TEST_F(JsonOutputs, OfDoctor) {
     EXPECT_THAT(unseen, testing::StartsWith("/facts/"));
 }
 
+TEST_F(JsonOutputs, OfDoom) {
+  const JsonSchema doom = schema("doom");
+  const std::string run = "train --model quadratic:dim=5,samples=512 --trace 64 --quiet ";
+  EXPECT_EQ(rubato(run + "--epochs 20 --lr 8 --out hot").code, 22);
+  expect_valid(doom, succeeds("doom hot --orders 2 --json"));
+  succeeds(run + "--epochs 2 --lr 0.05 --out fine");
+  expect_valid(doom, succeeds("doom fine --orders 2 --json"));
+  EXPECT_THAT(doom.unseen(), IsEmpty());
+}
+
 TEST_F(JsonOutputs, OfList) {
   const JsonSchema list = schema("list");
   expect_valid(list, succeeds("list --json"));

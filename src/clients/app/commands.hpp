@@ -78,8 +78,9 @@ extern const CommandGroup kTrace;
 [[nodiscard]] int verify_front(std::span<const std::string> arguments);
 [[nodiscard]] int calibrate_front(std::span<const std::string> arguments);
 
-/// `rubato replay`, in the same way.
+/// `rubato replay` and `rubato doom`, in the same way.
 [[nodiscard]] int replay_front(std::span<const std::string> arguments);
+[[nodiscard]] int doom_front(std::span<const std::string> arguments);
 
 /// `rubato eval` and `rubato predict`, which check the options and become rubato-train.
 [[nodiscard]] int evaluate_front(std::span<const std::string> arguments);

@@ -59,13 +59,13 @@ void RepeatedSteps::between_steps(Training& training) {
 namespace {
 
 // The newest checkpoint of at most so many steps that can be read.
-std::optional<CheckpointFolder::Found> nearest_checkpoint(const ForkPoint& point,
-                                                          const Tell& tell) {
+std::optional<StateOfStep> nearest_checkpoint(const ForkPoint& point, const Tell& tell) {
   const CheckpointFolder checkpoints(point.run / RunFolder::kCheckpoints, 1);
   for (const fs::path& file : checkpoints.files()) {
-    if (CheckpointFolder::steps_of(file).value_or(0) > point.step) continue;
+    const std::int64_t step = CheckpointFolder::steps_of(file).value_or(0);
+    if (step > point.step) continue;
     try {
-      return CheckpointFolder::Found{.file = file, .state = read_state(file)};
+      return StateOfStep{.step = step, .state = read_state(file)};
     } catch (const NewerVersion&) {
       throw;
     } catch (const Error& error) {
@@ -139,7 +139,7 @@ std::string fork_words(const RunConfiguration& run) {
 }
 
 Handover state_after(const ForkPoint& point, const RunConfiguration& around,
-                     const fs::path& scratch, const ReplayParts& parts) {
+                     const fs::path& scratch, const ReplayParts& parts, const StateOfStep* known) {
   RunConfiguration run = configuration_of_run(point.run, around);
   require_not_moved(point.run);
   const RecordedSteps steps = recorded_steps(point.run);
@@ -147,12 +147,18 @@ Handover state_after(const ForkPoint& point, const RunConfiguration& around,
     throw_error("{} has {} steps; accepted: 0 to {}", point.run.string(), steps.count, steps.count);
   }
   auto found = nearest_checkpoint(point, parts.tell);
+  // The steps before a fork had other options.
+  const std::int64_t first = run.from.empty() ? 0 : run.from->step;
+  if (known != nullptr && known->step >= first && known->step <= point.step &&
+      (!found || found->step < known->step)) {
+    found = *known;
+  }
   // A fork has the steps before it from its own run.
-  if (!found && !run.from.empty() && point.step <= run.from->step) {
+  if (!found && !run.from.empty() && point.step <= first) {
     return state_after({.run = run.from->run, .step = point.step}, around, scratch, parts);
   }
   const bool keeps = !scratch.empty();
-  if (found && CheckpointFolder::steps_of(found->file) == point.step) {
+  if (found && found->step == point.step) {
     if (!keeps) return {.state = without_records(found->state), .records = {}};
     return {.state = std::move(found->state), .records = records_of(point.run)};
   }
@@ -161,9 +167,7 @@ Handover state_after(const ForkPoint& point, const RunConfiguration& around,
   run.checkpoint_every = "never";
   run.timeline = "";
   const Scratch removed(scratch);
-  const std::int64_t begun = found              ? *CheckpointFolder::steps_of(found->file)
-                             : run.from.empty() ? 0
-                                                : run.from->step;
+  const std::int64_t begun = found ? found->step : first;
   const auto begin = [&] {
     if (!found && !run.from.empty()) return location_of_fork(scratch, run, parts);
     if (!found) return keeps ? RunLocation::create(scratch) : RunLocation();

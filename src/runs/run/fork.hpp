@@ -81,17 +81,25 @@ class RepeatedSteps final : public Observer {
   std::int64_t last_;
 };
 
+/// The state of a run after so many of its steps.
+struct StateOfStep {
+  std::int64_t step = 0;
+  State state{};
+};
+
 /// The state of a run after any of its steps: that of a checkpoint, if there is one of this step.
 /// Otherwise the steps from the nearest checkpoint before it, or from the beginning, are repeated
 /// with the options of the run, and compared with its digests.
 ///
 /// If `scratch` is not empty, the handover has the records of all steps up to there, and `scratch`
 /// is a folder that may be used for them meanwhile; else it has none. `around` has the extensions
-/// with which the run's names are read, and the threads to use. Changes nothing in the folder of
+/// with which the run's names are read, and the threads to use. `known` may be null, or is a state
+/// of the run without records that serves as another checkpoint. Changes nothing in the folder of
 /// the run. Throws Error if there is no such run, if it has no such step, if it is damaged, or if a
 /// repeated step has another digest.
 [[nodiscard]] Handover state_after(const ForkPoint& point, const RunConfiguration& around,
-                                   const std::filesystem::path& scratch, const ReplayParts& parts);
+                                   const std::filesystem::path& scratch, const ReplayParts& parts,
+                                   const StateOfStep* known = nullptr);
 
 /// Says where a fork begins and what is different in it, on a line for people: "runs/first after
 /// step 120 (digest ...), with another rule, lr".

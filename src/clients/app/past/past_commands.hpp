@@ -44,6 +44,8 @@ struct PastCommandRow {
 
 // The rows of the table, each in a file of its own.
 
+/// `rubato doom`: finds the step of a run from which on it was lost.
+[[nodiscard]] std::unique_ptr<PastCommand> parse_doom(std::span<const std::string> arguments);
 /// `rubato replay`: repeats steps of a run, and writes down what was not written then.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_replay(std::span<const std::string> arguments);
 

@@ -180,6 +180,10 @@ int replay_front(std::span<const std::string> arguments) {
   return start_past("replay", arguments);
 }
 
+int doom_front(std::span<const std::string> arguments) {
+  return start_past("doom", arguments);
+}
+
 int evaluate_front(std::span<const std::string> arguments) {
   return start_evaluation("eval", arguments, EvaluateCommand::evaluate);
 }

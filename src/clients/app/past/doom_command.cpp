@@ -1,0 +1,254 @@
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
+#include "clients/app/line/number_text.hpp"
+#include "clients/app/line/output.hpp"
+#include "past_commands.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/run/doom.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kLongestFork = 1'000'000'000;
+constexpr std::int64_t kMostOrders = 1000;
+constexpr RealRange kAnyLoss{-1e300, 1e300, true, true, "a number"};
+
+constexpr CommandTexts kDoomTexts{
+    "rubato doom",
+    "Says from which step on it was inevitable that a run diverged or did not learn. Forks from "
+    "steps of the run train on with other orders of the samples; after the first step from which "
+    "all of them are lost, too, more are tried with half the rate, the rule root, or the momentum "
+    "reset. A training is lost if it diverges, or ends with a loss above a bound.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato doom runs/first\n"
+    "  rubato doom runs/first --orders 20 --steps 200 --lost-above 0.5\n"
+    "Nothing is written. To look at one of the forks: rubato train --from RUN@STEP\n"
+    "--seed N, with a seed that --json lists. Exit codes: 2 for a mistake in the options\n"
+    "or files, 24 if output could not be written."};
+
+std::string counted(std::int64_t count, const char* one) {
+  return fmt::format("{} {}{}", grouped(count), one, count == 1 ? "" : "s");
+}
+
+std::string end_of(const DoomFacts& facts) {
+  if (facts.diverged) return fmt::format("diverged after {}", counted(facts.steps, "step"));
+  return facts.end
+             ? fmt::format("ended with a loss of {:.4g} after {}", *facts.end,
+                           counted(facts.steps, "step"))
+             : fmt::format("ended with an infinite loss after {}", counted(facts.steps, "step"));
+}
+
+// What is known before anything is trained.
+std::string opening(const DoomRequest& request, const DoomFacts& facts) {
+  const std::string run = request.run.string();
+  std::vector<std::string> lines{
+      fmt::format("{} {}; its loss began at {:.4g} and was {:.4g} at best", run, end_of(facts),
+                  facts.beginning, facts.best),
+      fmt::format("a training is lost if it diverges, or ends with a loss above {:.4g}{}",
+                  facts.lost_above, facts.lost ? "" : ": this run is fine")};
+  if (facts.lost) {
+    lines.push_back(fmt::format(
+        "at most {} are tried with {} each: up to {} of training, {} at the speed of the run",
+        counted(facts.most_tried, "step"), counted(request.orders, "fork"),
+        counted(facts.most_steps, "step"), clock_time(facts.most_seconds)));
+  }
+  std::string text;
+  for (const std::string& line : lines) text += wrapped(line, 0, output_width()) + '\n';
+  return text;
+}
+
+// The sentence about the first step at which the run was lost.
+std::string verdict(const DoomResult& result) {
+  if (!result.inevitable) {
+    return fmt::format("never inevitable: another order saves the run even after its last step, {}",
+                       result.facts.steps);
+  }
+  const std::int64_t step = *result.inevitable;
+  if (step == 0) return "inevitable from the beginning: all orders of the samples are lost";
+  const Share before = std::ranges::find(result.tried, step - 1, &TriedStep::step)->lost();
+  const std::string text =
+      fmt::format("after step {}, {} of {} orders {} lost; after step {}", step - 1, before.count,
+                  before.of, before.count == 1 ? "is" : "are", step);
+  return result.changes.empty()
+             ? fmt::format("inevitable only at its end: {}, nothing is left to train", text)
+             : fmt::format("inevitable from step {} on: {}, all are", step, text);
+}
+
+void add_share(TextTable& table, std::string name, const Share& share) {
+  table.add({std::move(name), fmt::format("{} of {}", share.count, share.of),
+             fmt::format("{:.0f} %",
+                         100.0 * static_cast<double>(share.count) / static_cast<double>(share.of)),
+             fmt::format("{:.0f} to {:.0f} %", share.low * 100, share.high * 100)});
+}
+
+std::string closing(const DoomResult& result) {
+  constexpr const char* kInterval = "95 % interval";
+  TextTable steps({Column::right, Column::right, Column::right, Column::right});
+  steps.add({"after step", "lost", "share", kInterval});
+  for (const TriedStep& tried : result.tried) {
+    add_share(steps, fmt::to_string(tried.step), tried.lost());
+  }
+  std::string text = fmt::format("\n{}\n{}\n", steps.text(output_width()),
+                                 wrapped(verdict(result), 0, output_width()));
+  if (result.changes.empty()) return text;
+  TextTable changes({Column::left, Column::right, Column::right, Column::right});
+  changes.add(
+      {fmt::format("changed after step {}", *result.inevitable), "saved", "share", kInterval});
+  for (const TriedChange& change : result.changes) add_share(changes, change.name, change.saved());
+  return fmt::format("{}\n{}", text, changes.text(output_width()));
+}
+
+Json json_of(const Share& share) {
+  return {{"count", share.count}, {"of", share.of}, {"low", share.low}, {"high", share.high}};
+}
+
+Json json_of(const std::vector<DoomedFork>& forks) {
+  Json all = Json::array();
+  for (const DoomedFork& fork : forks) {
+    all.push_back({{"seed", fork.seed},
+                   {"diverged", fork.diverged},
+                   {"loss", fork.loss ? Json(*fork.loss) : Json()},
+                   {"lost", fork.lost}});
+  }
+  return all;
+}
+
+std::string to_json(const DoomRequest& request, const DoomResult& result) {
+  const DoomFacts& facts = result.facts;
+  Json json{{"run", request.run.string()},
+            {"steps", facts.steps},
+            {"diverged", facts.diverged},
+            {"first_loss", facts.beginning},
+            {"best_loss", facts.best},
+            {"end_loss", facts.end ? Json(*facts.end) : Json()},
+            {"lost_above", facts.lost_above},
+            {"lost", facts.lost},
+            {"inevitable_from", result.inevitable ? Json(*result.inevitable) : Json()},
+            {"tried", Json::array()},
+            {"changes", Json::array()}};
+  for (const TriedStep& tried : result.tried) {
+    json["tried"].push_back(
+        {{"step", tried.step}, {"lost", json_of(tried.lost())}, {"forks", json_of(tried.forks)}});
+  }
+  for (const TriedChange& change : result.changes) {
+    json["changes"].push_back({{"change", change.name},
+                               {"saved", json_of(change.saved())},
+                               {"forks", json_of(change.forks)}});
+  }
+  return json.dump(2) + "\n";
+}
+
+class DoomCommand final : public PastCommand {
+ public:
+  DoomCommand(DoomRequest request, bool json) : request_(std::move(request)), json_(json) {}
+
+  [[nodiscard]] const RunConfiguration& run() const override { return request_.configuration; }
+  [[nodiscard]] ExitCode execute(const LoadWorkload& load) override {
+    DoomResult result;
+    {
+      ForkLine line(request_.orders);
+      result = doom(request_, {.replay = line.parts(load),
+                               .on_begin = [&](const DoomFacts& facts) { begin(facts); },
+                               .on_fork = [&](const std::string& what,
+                                              std::int64_t number) { line.begin(what, number); }});
+    }
+    if (json_) {
+      print_out(to_json(request_, result));
+    } else if (result.facts.lost) {
+      print_text(closing(result));
+    }
+    return ExitCode::good;
+  }
+
+ private:
+  // Shows at a terminal which fork is being trained.
+  class ForkLine {
+   public:
+    explicit ForkLine(std::int64_t orders) : orders_(orders), line_(redraw_error) {}
+    ~ForkLine() { line_.clear(); }
+    ForkLine(const ForkLine&) = delete;
+    ForkLine& operator=(const ForkLine&) = delete;
+
+    void begin(const std::string& what, std::int64_t number) {
+      what_ = fmt::format("{}: fork {} of {}", what, number, orders_);
+    }
+    ReplayParts parts(const LoadWorkload& load) {
+      return {
+          .load = load,
+          .tell =
+              [](const std::string& text) { print_error(fmt::format("rubato doom: {}\n", text)); },
+          .on_begin =
+              [this](const auto& run, std::int64_t first, std::int64_t last) {
+                what_ = fmt::format("repeating steps {} to {} of {}", first, last, run.string());
+              },
+          .on_step = [this](std::int64_t steps) { show(steps); }};
+    }
+
+   private:
+    void show(std::int64_t steps) {
+      constexpr double kBetween = 0.2;
+      if (!shown_ || (line_.drawn() && since_.seconds() < kBetween)) return;
+      line_.draw(fitting_line({{what_, 2}, {fmt::format("step {}", steps), 1}},
+                              drawable_columns(STDERR_FILENO)));
+      since_ = Stopwatch();
+    }
+
+    std::int64_t orders_;
+    bool shown_ = can_redraw(STDERR_FILENO);
+    std::string what_;
+    DrawnLine line_;
+    Stopwatch since_;
+  };
+
+  void begin(const DoomFacts& facts) const {
+    const std::string text = opening(request_, facts);
+    json_ ? print_error(text) : print_text(text);
+  }
+
+  DoomRequest request_;
+  bool json_;
+};
+
+}  // namespace
+
+std::unique_ptr<PastCommand> parse_doom(std::span<const std::string> arguments) {
+  CommandLine line(kDoomTexts);
+  DoomRequest request;
+  RunConfiguration typed;
+  bool json = false;
+  line.operands(OperandCount::one, "RUN", "the folder of the run",
+                [&](const std::string& text) { request.run = text; });
+  line.group("Doom");
+  line.whole("orders", "N", "forks from each step, each with another order of the samples", "8",
+             request.orders, 1, kMostOrders);
+  line.whole("steps", "N",
+             "end forks after so many steps, or where the run would, if that is sooner",
+             "where the run would", request.steps, 1, kLongestFork);
+  line.option("lost-above", "X",
+              "the loss, of the last test or else of the last ten steps, above which a training is "
+              "lost",
+              "half of what the run had learned at best",
+              [&](const std::string& text) { request.lost_above = parse_real(text, kAnyLoss); });
+  const RunOption& threads = run_option("threads");
+  line.option(threads.name, threads.value, threads.help, threads.shown_default,
+              [&](const std::string& text) { threads.set(typed, text); });
+  line.flag("json", "print JSON (docs/records.md): the same, and every fork", json);
+  line.parse(arguments);
+  request.configuration = configuration_of_run(request.run, typed);
+  request.configuration.threads = typed.threads;
+  return std::make_unique<DoomCommand>(std::move(request), json);
+}
+
+}  // namespace rubato::app
