@@ -34,6 +34,7 @@ constexpr std::array kCommands{
     Command{"replay", "repeat steps of a run, and write down what was not written then",
             replay_front},
     Command{"doom", "say from which step on a lost run was lost", doom_front},
+    Command{"whatif", "say what each change of the devices has cost a run", whatif_front},
     Command{"compare", "run many trainings and say which rule is best, and how certainly",
             compare_command},
     Command{"report", "write a page of HTML about runs or an experiment", report_command},

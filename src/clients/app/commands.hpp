@@ -78,9 +78,10 @@ extern const CommandGroup kTrace;
 [[nodiscard]] int verify_front(std::span<const std::string> arguments);
 [[nodiscard]] int calibrate_front(std::span<const std::string> arguments);
 
-/// `rubato replay` and `rubato doom`, in the same way.
-[[nodiscard]] int replay_front(std::span<const std::string> arguments);
+/// The commands that repeat steps of runs, in the same way.
 [[nodiscard]] int doom_front(std::span<const std::string> arguments);
+[[nodiscard]] int replay_front(std::span<const std::string> arguments);
+[[nodiscard]] int whatif_front(std::span<const std::string> arguments);
 
 /// `rubato eval` and `rubato predict`, which check the options and become rubato-train.
 [[nodiscard]] int evaluate_front(std::span<const std::string> arguments);

@@ -1,7 +1,9 @@
 #include "run_options_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -50,6 +52,17 @@ void define_run_options(CommandLine& line, RunConfiguration& configuration) {
 void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command) {
   for (const RunOption* option : run_options(command)) {
     define_run_option(line, configuration, *option);
+  }
+}
+
+void define_fork_options(CommandLine& line, RunConfiguration& configuration) {
+  constexpr std::array<std::string_view, 4> kOthers{kPluginOption, "kernels", "exact", "from"};
+  for (const RunOption& option : run_options()) {
+    const bool changes = option.affects == Affects::bits && option.fixed_in_fork.empty();
+    if (!(changes || option.name == "threads") ||
+        std::ranges::find(kOthers, option.name) != kOthers.end())
+      continue;
+    define_run_option(line, configuration, option);
   }
 }
 

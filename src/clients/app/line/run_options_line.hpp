@@ -21,4 +21,9 @@ void define_plugins(CommandLine& line, RunConfiguration& configuration);
 /// Adds the options of a run that the command takes.
 void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command);
 
+/// Adds --threads, and the options that may be different in a fork and then change its bits;
+/// without
+/// --plugin and --kernels, which hold for the whole process.
+void define_fork_options(CommandLine& line, RunConfiguration& configuration);
+
 }  // namespace rubato::app

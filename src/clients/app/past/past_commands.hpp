@@ -48,6 +48,8 @@ struct PastCommandRow {
 [[nodiscard]] std::unique_ptr<PastCommand> parse_doom(std::span<const std::string> arguments);
 /// `rubato replay`: repeats steps of a run, and writes down what was not written then.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_replay(std::span<const std::string> arguments);
+/// `rubato whatif`: trains a run without the changes of its devices.
+[[nodiscard]] std::unique_ptr<PastCommand> parse_whatif(std::span<const std::string> arguments);
 
 // Parts of several of them.
 

@@ -184,6 +184,10 @@ int doom_front(std::span<const std::string> arguments) {
   return start_past("doom", arguments);
 }
 
+int whatif_front(std::span<const std::string> arguments) {
+  return start_past("whatif", arguments);
+}
+
 int evaluate_front(std::span<const std::string> arguments) {
   return start_evaluation("eval", arguments, EvaluateCommand::evaluate);
 }

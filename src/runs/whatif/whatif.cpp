@@ -1,0 +1,449 @@
+#include "whatif.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/observer.hpp>
+#include <rubato/runs/run.hpp>
+
+#include "base/core/file.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/throw_error.hpp"
+#include "base/state/sha256.hpp"
+#include "counterfactuals.hpp"
+#include "runs/run/fork.hpp"
+#include "runs/run/resumption.hpp"
+
+namespace rubato {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kFolder = "whatif";
+constexpr double kSecondsOfMinute = 60;
+// Seeds of successive epochs are successive numbers, so other orders are as far apart.
+constexpr std::uint64_t kBetweenSeeds = 1'000'003;
+
+// A training to be done: of a counterfactual, or of the run itself with another order of samples.
+struct Fork {
+  // The position of its counterfactual; that of the run itself has the one for which it is needed
+  // first.
+  std::size_t of = 0;
+  std::string name{};
+  std::int64_t steps = 0;
+  RunConfiguration run{};
+  std::optional<RunSteps> schedule{};
+  fs::path file{};
+  std::int64_t to_train = 0;
+  double seconds = 0;
+  std::optional<TrainingOutcome> outcome{};
+};
+
+// The steps that follow, as text.
+std::string text_of(const std::optional<RunSteps>& schedule, std::int64_t from) {
+  if (!schedule) return "the run's";
+  std::ostringstream text;
+  if (const auto* const availability = std::get_if<Availability>(&*schedule)) {
+    availability->write_csv(text);
+    text << choice_name(kTraceEnds, availability->end());
+    return text.str();
+  }
+  const auto& trace = std::get<Trace>(*schedule);
+  const auto& rows = trace.steps();
+  const auto first = std::min(static_cast<std::size_t>(from), rows.size() - 1);
+  text << Trace({rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end()}, trace.end(), "")
+              .to_csv()
+       << choice_name(kTraceEnds, trace.end());
+  return text.str();
+}
+
+// The file for the outcome of a fork. It has another name if anything else is to be trained.
+fs::path file_of(const fs::path& run, const RecordedTraining& training, const Fork& fork) {
+  RunConfiguration configuration = with_paths_from(run, fork.run);
+  configuration.threads = 1;
+  Sha256 sha;
+  sha.add(fmt::format("whatif 1\n{}\n{}\n{}\n{}", training.weights_sha256, fork.steps,
+                      to_toml(configuration), text_of(fork.schedule, fork.steps)));
+  constexpr std::size_t kDigits = 16;
+  return run / kFolder / (std::move(sha).hex().substr(0, kDigits) + ".json");
+}
+
+// Pauses a training when it has so many steps.
+class PauseAt final : public Observer {
+ public:
+  void set(std::int64_t steps) { steps_ = steps; }
+  void between_steps(Training& training) override {
+    if (training.result().steps >= steps_) training.pause();
+  }
+
+ private:
+  std::int64_t steps_ = 0;
+};
+
+// Records the outcome of a fork, which begins with that of the run up to there.
+class OutcomeRecorder final : public Observer {
+ public:
+  OutcomeRecorder(TrainingOutcome& outcome, std::int64_t minibatch,
+                  std::function<void(std::int64_t steps)> on_step)
+      : outcome_(outcome), minibatch_(minibatch), on_step_(std::move(on_step)) {}
+
+  void on_step(Training& /*training*/, const StepRecord& step) override {
+    if (!step.applied && !step.skipped) return;
+    outcome_.substeps +=
+        minibatches_of(minibatches_of(step.plan.batch_size, minibatch_), step.plan.cores);
+  }
+  void on_epoch(Training& training, const EpochRecord& epoch) override {
+    outcome_.epochs.push_back({.steps = training.result().steps,
+                               .samples = training.result().samples,
+                               .time = as_recorded(epoch.time),
+                               .loss = epoch.test ? epoch.test->loss : epoch.train_loss,
+                               .accuracy = epoch.test ? epoch.test->accuracy : std::nullopt});
+  }
+  void between_steps(Training& training) override {
+    if (on_step_) on_step_(training.result().steps);
+  }
+
+ private:
+  TrainingOutcome& outcome_;
+  std::int64_t minibatch_;
+  std::function<void(std::int64_t steps)> on_step_;
+};
+
+RunConfiguration without_records(RunConfiguration run) {
+  run.checkpoint_every = "never";
+  run.timeline = "";
+  run.log_minibatches = false;
+  return run;
+}
+
+// Plans and trains the forks of a run.
+class WhatIf {
+ public:
+  WhatIf(const WhatIfRequest& request, const WhatIfParts& parts)
+      : request_(request), parts_(parts), training_(recorded(request)) {}
+
+  WhatIfResult execute();
+
+ private:
+  static RecordedTraining recorded(const WhatIfRequest& request) {
+    return recorded_training(request.run, request.configuration.minibatch);
+  }
+  [[nodiscard]] std::shared_ptr<const Workload> workload_of(const RunConfiguration& run) const;
+  void leave_out_smallest(std::vector<PlannedCounterfactual>& planned,
+                          const std::vector<RunEvent>& events);
+  void add_forks(const PlannedCounterfactual& planned, std::size_t of);
+  void add_fork(Fork fork, const PlannedCounterfactual& planned);
+  [[nodiscard]] double seconds_of(const PlannedCounterfactual& planned) const {
+    const double once = static_cast<double>(planned.samples) * training_.seconds_per_sample +
+                        static_cast<double>(planned.epochs) * training_.seconds_per_epoch;
+    return planned.counterfactual.same_bits ? 0
+                                            : once * (1 + 2 * static_cast<double>(request_.seeds));
+  }
+  void conclude_plan();
+  void train_all();
+  [[nodiscard]] TrainingOutcome train(const Fork& fork, const State& state) const;
+  void tell_progress(const Fork* fork, std::int64_t step, double seconds) const;
+  [[nodiscard]] const TrainingOutcome& outcome_of(const Fork& fork) const {
+    return *forks_.at(fork.file).outcome;
+  }
+  void collect();
+
+  const WhatIfRequest& request_;
+  const WhatIfParts& parts_;
+  RecordedTraining training_;
+  // Loaded once for all trainings of the same data and model.
+  mutable std::map<std::string, std::shared_ptr<const Workload>> workloads_;
+  WhatIfResult result_;
+  // By their files: the same fork may be needed twice.
+  std::map<fs::path, Fork> forks_;
+  // For each counterfactual its fork, then with each seed its own and that of the run.
+  std::vector<std::vector<fs::path>> files_;
+  double done_seconds_ = 0;
+  std::int64_t done_forks_ = 0;
+};
+
+std::shared_ptr<const Workload> WhatIf::workload_of(const RunConfiguration& run) const {
+  // The order of the samples is the trainer's, but initial weights depend on the seed: those of a
+  // fork are in its state.
+  RunConfiguration key = run;
+  key.seed = request_.configuration.seed;
+  auto& workload = workloads_[to_toml(key)];
+  if (workload == nullptr) workload = parts_.load(key);
+  return workload;
+}
+
+void WhatIf::leave_out_smallest(std::vector<PlannedCounterfactual>& planned,
+                                const std::vector<RunEvent>& events) {
+  const auto is_single = [&](const PlannedCounterfactual& one) {
+    return one.counterfactual.events.size() == 1 && !one.counterfactual.same_bits;
+  };
+  if (!request_.most && !request_.without.empty()) return;
+  std::vector<std::pair<double, std::size_t>> sizes;
+  double seconds = 0;
+  for (const PlannedCounterfactual& one : planned) {
+    if (is_single(one)) {
+      const std::size_t event = one.counterfactual.events.front();
+      sizes.emplace_back(-events[event].size(), event);
+    } else {
+      seconds += seconds_of(one);
+    }
+  }
+  std::ranges::sort(sizes);
+  std::vector<bool> kept(events.size(), false);
+  std::int64_t count = 0;
+  for (const auto& [size, event] : sizes) {
+    const auto one = std::ranges::find_if(planned, [&, event = event](const auto& other) {
+      return is_single(other) && other.counterfactual.events.front() == event;
+    });
+    seconds += seconds_of(*one);
+    const bool fits = request_.most ? count < *request_.most
+                                    : seconds <= WhatIfRequest::kMinutes * kSecondsOfMinute;
+    if (!fits && (request_.most || count > 0)) break;
+    kept[event] = true;
+    ++count;
+  }
+  result_.plan.events_skipped = std::ssize(sizes) - count;
+  std::erase_if(planned, [&](const PlannedCounterfactual& one) {
+    return is_single(one) && !kept[one.counterfactual.events.front()];
+  });
+}
+
+void WhatIf::add_fork(Fork fork, const PlannedCounterfactual& planned) {
+  fork.file = file_of(request_.run, training_, fork);
+  fork.to_train = planned.steps;
+  fork.seconds = static_cast<double>(planned.samples) * training_.seconds_per_sample +
+                 static_cast<double>(planned.epochs) * training_.seconds_per_epoch;
+  if (is_there(fork.file)) {
+    try {
+      fork.outcome = training_outcome(nlohmann::json::parse(read_file(fork.file)));
+    } catch (const std::exception& error) {
+      parts_.tell(fmt::format("{} is damaged, and its fork is trained again: {}",
+                              fork.file.string(), error.what()));
+    }
+  }
+  files_.back().push_back(fork.file);
+  forks_.try_emplace(fork.file, std::move(fork));
+}
+
+void WhatIf::add_forks(const PlannedCounterfactual& planned, std::size_t of) {
+  files_.emplace_back();
+  const Counterfactual& one = planned.counterfactual;
+  if (one.same_bits) return;
+  Fork fork{.of = of,
+            .name = one.name,
+            .steps = one.steps,
+            .run = without_records(planned.run),
+            .schedule = planned.schedule};
+  add_fork(fork, planned);
+  for (std::int64_t i = 1; i <= request_.seeds; ++i) {
+    fork.run.seed = planned.run.seed + static_cast<std::uint64_t>(i) * kBetweenSeeds;
+    fork.name = fmt::format("{}, order {}", one.name, i + 1);
+    add_fork(fork, planned);
+    Fork run{.of = of,
+             .name = fmt::format("the run, order {}", i + 1),
+             .steps = one.steps,
+             .run = without_records(request_.configuration)};
+    run.run.seed = fork.run.seed;
+    add_fork(std::move(run), planned);
+  }
+}
+
+void WhatIf::conclude_plan() {
+  WhatIfPlan& plan = result_.plan;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = 0;
+  for (const auto& [file, fork] : forks_) {
+    if (fork.outcome) {
+      ++plan.trained;
+      continue;
+    }
+    ++plan.forks;
+    plan.steps += fork.to_train;
+    plan.seconds += fork.seconds;
+    first = std::min(first, fork.steps);
+    last = std::max(last, fork.steps);
+  }
+  if (plan.forks == 0) return;
+  // The run is repeated from its nearest checkpoint, which may be its beginning.
+  std::int64_t begin = 0;
+  for (const fs::path& file : CheckpointFolder(request_.run / RunFolder::kCheckpoints, 1).files()) {
+    const std::int64_t steps = CheckpointFolder::steps_of(file).value_or(0);
+    if (steps <= first) begin = std::max(begin, steps);
+  }
+  plan.repeated = last - begin;
+  for (std::int64_t step = begin; step < last; ++step) {
+    plan.seconds +=
+        static_cast<double>(training_.steps[static_cast<std::size_t>(step)].batch_size) *
+        training_.seconds_per_sample;
+  }
+}
+
+void WhatIf::tell_progress(const Fork* fork, std::int64_t step, double seconds) const {
+  if (!parts_.on_step) return;
+  const double all = result_.plan.seconds;
+  parts_.on_step({.fork = fork == nullptr ? 0 : done_forks_ + 1,
+                  .name = fork == nullptr ? "" : fork->name,
+                  .step = step,
+                  .share = all > 0 ? std::min(1.0, (done_seconds_ + seconds) / all) : 0});
+}
+
+TrainingOutcome WhatIf::train(const Fork& fork, const State& state) const {
+  TrainingOutcome outcome;
+  for (const TrainingOutcome::Epoch& epoch : training_.outcome.epochs) {
+    if (epoch.steps < fork.steps) outcome.epochs.push_back(epoch);
+  }
+  for (std::int64_t step = 0; step < fork.steps; ++step) {
+    const auto& taken = training_.steps[static_cast<std::size_t>(step)];
+    outcome.substeps +=
+        minibatches_of(minibatches_of(taken.batch_size, fork.run.minibatch), taken.cores);
+  }
+  Run run(fork.run, workload_of(fork.run), RunLocation::fork({}, {.state = state, .records = {}}),
+          {}, fork.schedule);
+  run.trainer().add_observer<OutcomeRecorder>(outcome, fork.run.minibatch, [&](std::int64_t steps) {
+    const double done = static_cast<double>(steps - fork.steps) /
+                        static_cast<double>(std::max<std::int64_t>(1, fork.to_train));
+    tell_progress(&fork, steps, std::min(1.0, done) * fork.seconds);
+  });
+  const RunOutcome end = run.execute();
+  outcome.end = end.end;
+  outcome.steps = end.summary->result.steps;
+  outcome.samples = end.summary->result.samples;
+  outcome.time = as_recorded(end.summary->result.time);
+  return outcome;
+}
+
+void WhatIf::train_all() {
+  std::vector<Fork*> forks;
+  for (auto& [file, fork] : forks_) {
+    if (!fork.outcome) forks.push_back(&fork);
+  }
+  if (forks.empty()) return;
+  std::ranges::stable_sort(forks, [](const Fork* one, const Fork* other) {
+    return std::pair(one->steps, one->of) < std::pair(other->steps, other->of);
+  });
+  const ReplayParts parts{
+      .load = [this](const RunConfiguration& run) { return workload_of(run); },
+      .tell = parts_.tell,
+      .on_step = [this](std::int64_t step) { tell_progress(nullptr, step, 0); }};
+  const ForkPoint first{.run = request_.run, .step = forks.front()->steps};
+  const RunConfiguration itself = without_records(request_.configuration);
+  Run run(itself, workload_of(itself),
+          RunLocation::fork({}, state_after(first, itself, {}, parts)));
+  run.trainer().add_observer<StepListener>(parts);
+  const auto pause = run.trainer().add_observer<PauseAt>();
+  run.trainer().add_observer<RepeatedSteps>(request_.run, recorded_steps(request_.run),
+                                            forks.back()->steps);
+  std::optional<State> state;
+  for (Fork* const fork : forks) {
+    if (run.trainer().result().steps < fork->steps) {
+      pause->set(fork->steps);
+      static_cast<void>(run.execute());
+      state.reset();
+    }
+    if (!state) state = run.trainer().state();
+    fork->outcome = train(*fork, *state);
+    fs::create_directories(fork->file.parent_path());
+    write_file(fork->file, json_text(to_json(*fork->outcome)) + "\n");
+    done_seconds_ += fork->seconds;
+    ++done_forks_;
+  }
+}
+
+void WhatIf::collect() {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    Counterfactual& one = result_.counterfactuals[i];
+    if (one.same_bits) continue;
+    const auto outcome = [&](std::size_t k) { return *forks_.at(files_[i].at(k)).outcome; };
+    one.outcome = outcome(0);
+    for (std::size_t k = 1; k < files_[i].size(); k += 2) {
+      one.others.push_back(
+          {.seed = forks_.at(files_[i][k]).run.seed, .outcome = outcome(k), .run = outcome(k + 1)});
+    }
+  }
+}
+
+LearningTarget target_of(const WhatIfRequest& request, const TrainingOutcome& run) {
+  if (request.target.accuracy || request.target.loss) return request.target;
+  if (const auto accuracy = run.accuracy()) return {.accuracy = accuracy};
+  return {.loss = run.loss()};
+}
+
+// A bound on the samples of a training of these options.
+std::int64_t most_samples(const RunConfiguration& run, const Workload& workload) {
+  const std::int64_t all = run.epochs * workload.samples();
+  return run.samples ? std::min(all, *run.samples) : all;
+}
+
+WhatIfResult WhatIf::execute() {
+  if (!request_.configuration.exact) {
+    throw_error(
+        "{} was trained with --exact=false: what it computes may depend on chance, and so would "
+        "the effects; accepted: a run without it",
+        request_.run.string());
+  }
+  const auto workload = workload_of(without_records(request_.configuration));
+  const RunEvents events(request_.configuration, training_,
+                         most_samples(request_.configuration, *workload));
+  result_.events = events.events();
+  result_.run = training_.outcome;
+  result_.has_test = training_.has_test;
+  result_.target = target_of(request_, training_.outcome);
+  auto planned = planned_counterfactuals(request_, events, training_, *workload);
+  leave_out_smallest(planned, result_.events);
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    add_forks(planned[i], i);
+    result_.plan.same_bits += planned[i].counterfactual.same_bits ? 1 : 0;
+    result_.counterfactuals.push_back(planned[i].counterfactual);
+  }
+  result_.plan.counterfactuals = std::ssize(planned);
+  conclude_plan();
+  if (parts_.on_plan) parts_.on_plan(result_.plan);
+  train_all();
+  collect();
+  fs::create_directories(whatif_file(request_.run).parent_path());
+  write_file(whatif_file(request_.run), json_text(to_json(result_), 1) + "\n");
+  return std::move(result_);
+}
+
+}  // namespace
+
+std::vector<const Counterfactual*> WhatIfResult::singles() const {
+  std::vector<const Counterfactual*> singles;
+  for (const Counterfactual& one : counterfactuals) {
+    if (one.events.size() == 1) singles.push_back(&one);
+  }
+  return singles;
+}
+
+const Counterfactual* WhatIfResult::together() const {
+  const auto found = std::ranges::find_if(
+      counterfactuals, [](const Counterfactual& one) { return one.events.size() > 1; });
+  return found == counterfactuals.end() ? nullptr : &*found;
+}
+
+std::vector<RunEvent> events_of_run(const WhatIfRequest& request) {
+  return RunEvents(request.configuration,
+                   recorded_training(request.run, request.configuration.minibatch), 0)
+      .events();
+}
+
+WhatIfResult what_if(const WhatIfRequest& request, const WhatIfParts& parts) {
+  return WhatIf(request, parts).execute();
+}
+
+fs::path whatif_file(const fs::path& run) {
+  return run / kFolder / "whatif.json";
+}
+
+}  // namespace rubato

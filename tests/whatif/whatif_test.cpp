@@ -1,0 +1,352 @@
+// What a run would have been without its events, beside the runs that a user would make by hand.
+
+#include "runs/whatif/whatif.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "base/core/file.hpp"
+#include "run/runs.hpp"
+#include "runs/run/fork.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::error_of;
+using test::outcome_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// So many steps of a batch and cores.
+struct Rows {
+  int steps;
+  int batch;
+  int cores;
+};
+
+class WhatIfTest : public testing::Test {
+ protected:
+  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
+
+  // A configuration of 4 epochs of 512 samples under a trace of these rows, of which the last
+  // holds.
+  [[nodiscard]] RunConfiguration under(const std::string& name,
+                                       const std::vector<Rows>& rows) const {
+    std::string text = "step,batchsize,cores\n";
+    int step = 0;
+    for (const auto& [steps, batch, cores] : rows) {
+      for (int i = 0; i < steps; ++i) text += fmt::format("{},{},{}\n", step++, batch, cores);
+    }
+    const fs::path file = folder(name + ".csv");
+    write_file(file, text);
+    return {.model = "quadratic:dim=5,samples=512",
+            .trace = file.string(),
+            .on_trace_end = TraceEnd::hold,
+            .learning_rate = 0.05,
+            .epochs = 4,
+            .threads = 2,
+            .checkpoint_every = "10steps"};
+  }
+  // Trains the run, and returns its outcome as text.
+  std::string train(const std::string& name, const RunConfiguration& run) const {
+    static_cast<void>(outcome_of(run, RunLocation::create(folder(name))));
+    return text_of(recorded_training(folder(name), run.minibatch).outcome);
+  }
+  [[nodiscard]] WhatIfRequest request(const std::string& name) const {
+    return {.run = folder(name),
+            .configuration = configuration_of_run(folder(name), {.threads = 2})};
+  }
+  [[nodiscard]] WhatIfResult whatif(const std::string& name,
+                                    const std::string& without = {}) const {
+    WhatIfRequest asked = request(name);
+    asked.without = without;
+    return what_if(asked, parts_);
+  }
+  static std::string text_of(const TrainingOutcome& outcome) { return to_json(outcome).dump(1); }
+
+  const test::TempFolder temp_;
+  const WhatIfParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+};
+
+TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAPreemption) {
+  const std::string run = train("run", under("run", {{9, 64, 4}, {20, 32, 2}}));
+  const std::string whole = train("whole", under("whole", {{1, 64, 4}}));
+  ASSERT_NE(run, whole);
+  for (const char* without : {"", "1", "@10", "preemptions", "all-changes"}) {
+    const WhatIfResult result = whatif("run", without);
+    EXPECT_EQ(text_of(result.run), run);
+    ASSERT_THAT(result.counterfactuals, SizeIs(1)) << without;
+    EXPECT_EQ(text_of(result.counterfactuals[0].outcome), whole) << without;
+    EXPECT_EQ(result.counterfactuals[0].steps, 9);
+    EXPECT_FALSE(result.counterfactuals[0].same_bits);
+  }
+}
+
+TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAChangeOfTheBatch) {
+  train("run", under("run", {{5, 32, 2}, {7, 96, 2}, {9, 64, 2}}));
+  const WhatIfResult result = whatif("run");
+  ASSERT_THAT(result.counterfactuals, SizeIs(3));
+  EXPECT_EQ(text_of(result.counterfactuals[0].outcome),
+            train("first", under("first", {{12, 32, 2}, {9, 64, 2}})));
+  EXPECT_EQ(text_of(result.counterfactuals[1].outcome),
+            train("second", under("second", {{5, 32, 2}, {7, 96, 2}})));
+  EXPECT_EQ(text_of(result.counterfactuals[2].outcome), train("none", under("none", {{5, 32, 2}})));
+}
+
+TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAFault) {
+  RunConfiguration run = under("run", {{9, 64, 4}, {9, 32, 2}});
+  run.fault = "core=1,step=3+core=0,step=3+core=0,step=12";
+  train("run", run);
+  run.fault = {};
+  const std::string sound = train("sound", run);
+  const WhatIfResult result = whatif("run");
+  ASSERT_THAT(result.events, SizeIs(3));
+  ASSERT_THAT(result.counterfactuals, SizeIs(4));
+  for (const std::size_t fault : {0, 2}) {
+    EXPECT_EQ(result.events[fault].kind, RunEvent::Kind::fault);
+    EXPECT_EQ(text_of(result.counterfactuals[fault].outcome), sound);
+    EXPECT_TRUE(result.counterfactuals[fault].same_bits);
+  }
+  EXPECT_EQ(result.events[0].words(), "cores 0, 1 died");
+  EXPECT_EQ(result.events[0].fault->minibatches, 2);
+  EXPECT_EQ(result.events[2].steps, 11);
+  EXPECT_EQ(result.events[2].fault->minibatches, 1);
+  // That without the one change is that without all.
+  EXPECT_EQ(result.plan.forks, 1);
+}
+
+// A change of the cores alone has the bits of the run, and is not trained.
+TEST_F(WhatIfTest, KnowsTheRunWithOtherCoresWithoutTraining) {
+  train("run", under("run", {{9, 64, 4}, {9, 64, 1}}));
+  const WhatIfResult result = whatif("run");
+  ASSERT_THAT(result.counterfactuals, SizeIs(1));
+  EXPECT_TRUE(result.counterfactuals[0].same_bits);
+  EXPECT_EQ(result.plan.forks, 0);
+  EXPECT_EQ(text_of(result.counterfactuals[0].outcome),
+            train("whole", under("whole", {{1, 64, 4}})));
+}
+
+class WhatIfInTime : public WhatIfTest {
+ protected:
+  // A run of 4 epochs on devices that come and go at these seconds.
+  [[nodiscard]] RunConfiguration on(const std::string& name,
+                                    const std::vector<std::pair<int, int>>& devices) const {
+    std::string text = "seconds,count\n";
+    for (const auto& [seconds, count] : devices) text += fmt::format("{},{}\n", seconds, count);
+    text += "99999,\n";
+    RunConfiguration run = under(name, {{1, 32, 1}});
+    write_file(folder(name + ".csv"), text);
+    run.clock = Clock::modelled;
+    run.cluster = "substep=10,restart=30";
+    run.price = 2;
+    run.availability = "weak:max-batch=128";
+    return run;
+  }
+};
+
+TEST_F(WhatIfInTime, HasTheNumbersOfTheRunWithoutAPreemption) {
+  train("run", on("run", {{0, 4}, {57, 2}, {145, 4}, {200, 3}}));
+  const WhatIfResult result = whatif("run");
+  ASSERT_THAT(result.events, SizeIs(3));
+  ASSERT_THAT(result.counterfactuals, SizeIs(4));
+  EXPECT_EQ(text_of(result.counterfactuals[0].outcome),
+            train("first", on("first", {{0, 4}, {200, 3}})));
+  EXPECT_EQ(text_of(result.counterfactuals[1].outcome),
+            train("second", on("second", {{0, 4}, {57, 2}, {200, 3}, {90'000, 4}})));
+  EXPECT_EQ(text_of(result.counterfactuals[3].outcome), train("none", on("none", {{0, 4}})));
+  // In both losses it lost what it had done of a step, 7 and 3 seconds, and restarted. Without the
+  // first it ends before the second.
+  const Effect effect = effect_of(result.run, result.counterfactuals[0].outcome, result.target);
+  EXPECT_NEAR(effect.lost_seconds.value(), 7 + 30 + 3 + 30, 1e-6);
+  EXPECT_EQ(text_of(whatif("run", "preemptions").counterfactuals[0].outcome),
+            text_of(result.counterfactuals[3].outcome));
+}
+
+// The batches are scaled to the most devices, which are no longer there without their event.
+TEST_F(WhatIfInTime, KeepsTheScaleOfTheRun) {
+  train("run", on("run", {{0, 4}, {57, 8}}));
+  EXPECT_EQ(text_of(whatif("run").counterfactuals[0].outcome),
+            train("without", on("without", {{0, 4}, {90'000, 8}})));
+}
+
+TEST_F(WhatIfInTime, KnowsTheRunOfAFixedBatchWithoutTraining) {
+  const auto strong = [&](const std::string& name,
+                          const std::vector<std::pair<int, int>>& devices) {
+    RunConfiguration run = on(name, devices);
+    run.availability = "strong:batch=128";
+    return train(name, run);
+  };
+  strong("run", {{0, 4}, {57, 2}, {145, 4}});
+  const WhatIfResult result = whatif("run");
+  EXPECT_EQ(result.plan.forks, 0);
+  EXPECT_EQ(text_of(result.counterfactuals[0].outcome), strong("first", {{0, 4}}));
+}
+
+TEST_F(WhatIfTest, SaysWhatTwoEventsDoTogether) {
+  train("run", under("run", {{6, 64, 4}, {6, 32, 2}, {6, 128, 8}}));
+  const WhatIfResult result = whatif("run");
+  ASSERT_THAT(result.singles(), SizeIs(2));
+  const Counterfactual* const together = result.together();
+  ASSERT_NE(together, nullptr);
+  EXPECT_THAT(together->events, ElementsAre(0, 1));
+  const std::string none = train("none", under("none", {{1, 64, 4}}));
+  EXPECT_EQ(text_of(together->outcome), none);
+  double sum = 0;
+  for (const Counterfactual* const one : result.singles()) {
+    sum += effect_of(result.run, one->outcome, result.target).loss.value();
+  }
+  const double both = effect_of(result.run, together->outcome, result.target).loss.value();
+  EXPECT_EQ(both, result.run.loss() - together->outcome.loss());
+  EXPECT_GT(std::abs(sum - both), 1e-6);
+}
+
+TEST_F(WhatIfTest, ContinuesAfterAnInterruption) {
+  const RunConfiguration run = under("run", {{6, 64, 4}, {6, 32, 2}, {6, 128, 8}});
+  train("run", run);
+  train("again", run);
+  const std::string whole = to_json(whatif("again")).dump();
+  WhatIfParts parts = parts_;
+  parts.on_step = [](const WhatIfProgress& at) {
+    if (at.fork == 3) throw std::runtime_error("interrupted");
+  };
+  EXPECT_THROW(static_cast<void>(what_if(request("run"), parts)), std::runtime_error);
+  EXPECT_FALSE(fs::exists(whatif_file(folder("run"))));
+  std::vector<std::int64_t> steps;
+  parts.on_step = [&](const WhatIfProgress& at) { steps.push_back(at.fork); };
+  const WhatIfResult result = what_if(request("run"), parts);
+  EXPECT_EQ(result.plan.trained, 2);
+  EXPECT_EQ(result.plan.forks, 1);
+  EXPECT_THAT(steps, testing::Contains(1));
+  EXPECT_THAT(steps, testing::Not(testing::Contains(2)));
+  EXPECT_EQ(to_json(result).dump(), whole);
+}
+
+TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
+  train("run", under("run", {{9, 64, 4}, {20, 32, 2}}));
+  const WhatIfResult result = whatif("run");
+  std::string told;
+  WhatIfParts parts = parts_;
+  parts.tell = [&](const std::string& text) { told += text; };
+  for (const auto& file : fs::directory_iterator(folder("run") / "whatif")) {
+    write_file(file.path(), "{}");
+  }
+  EXPECT_EQ(to_json(what_if(request("run"), parts)).dump(), to_json(result).dump());
+  EXPECT_THAT(told, HasSubstr("is damaged, and its fork is trained again"));
+}
+
+TEST_F(WhatIfTest, HasOtherOptionsFromTheFirstEventOn) {
+  train("run", under("run", {{9, 64, 4}, {20, 32, 2}}));
+  WhatIfRequest asked = request("run");
+  asked.changed = asked.configuration;
+  asked.changed->rule = "root";
+  asked.changes = "rule root";
+  const WhatIfResult result = what_if(asked, parts_);
+  ASSERT_THAT(result.counterfactuals, SizeIs(2));
+  EXPECT_EQ(result.counterfactuals[1].name, "with rule root");
+  RunConfiguration fork = *asked.changed;
+  fork.from = fmt::format("{}@9", folder("run").string());
+  const ReplayParts parts{.load = dense_workload, .tell = [](const std::string&) {}};
+  static_cast<void>(outcome_of(fork, location_of_fork(folder("fork"), fork, parts)));
+  EXPECT_EQ(text_of(result.counterfactuals[1].outcome),
+            text_of(recorded_training(folder("fork"), fork.minibatch).outcome));
+}
+
+TEST_F(WhatIfTest, RepeatsForksWithOtherOrdersOfTheSamples) {
+  train("run", under("run", {{9, 64, 4}, {20, 32, 2}}));
+  WhatIfRequest asked = request("run");
+  asked.seeds = 2;
+  const WhatIfResult result = what_if(asked, parts_);
+  ASSERT_THAT(result.counterfactuals[0].others, SizeIs(2));
+  EXPECT_EQ(result.plan.forks, 5);
+  for (const auto& other : result.counterfactuals[0].others) {
+    RunConfiguration fork = asked.configuration;
+    fork.seed = other.seed;
+    fork.from = fmt::format("{}@9", folder("run").string());
+    const std::string name = fmt::format("fork-{}", other.seed);
+    const ReplayParts parts{.load = dense_workload, .tell = [](const std::string&) {}};
+    static_cast<void>(outcome_of(fork, location_of_fork(folder(name), fork, parts)));
+    EXPECT_EQ(text_of(other.run), text_of(recorded_training(folder(name), 32).outcome));
+    EXPECT_NE(text_of(other.outcome), text_of(result.counterfactuals[0].outcome));
+  }
+}
+
+TEST_F(WhatIfTest, LeavesOutTheLargestChangesAlone) {
+  train("run", under("run", {{5, 32, 2}, {5, 64, 2}, {5, 96, 2}, {5, 32, 2}}));
+  WhatIfRequest asked = request("run");
+  asked.most = 1;
+  const WhatIfResult result = what_if(asked, parts_);
+  EXPECT_EQ(result.plan.events_skipped, 2);
+  ASSERT_THAT(result.counterfactuals, SizeIs(2));
+  EXPECT_THAT(result.counterfactuals[0].events, ElementsAre(2));
+  EXPECT_THAT(result.counterfactuals[1].events, ElementsAre(0, 1, 2));
+}
+
+TEST_F(WhatIfTest, SaysWhatItCannotDo) {
+  const auto refused = [&](const WhatIfRequest& asked) {
+    return error_of([&] { static_cast<void>(what_if(asked, parts_)); });
+  };
+  train("run", under("run", {{9, 32, 2}, {20, 64, 2}}));
+  train("flat", under("flat", {{9, 32, 2}}));
+  EXPECT_THAT(refused(request("flat")), HasSubstr("there is nothing to leave out"));
+  WhatIfRequest asked = request("run");
+  asked.without = "2";
+  EXPECT_THAT(refused(asked), HasSubstr("--without 2: '2'"));
+  asked.without = "@4";
+  EXPECT_THAT(refused(asked), HasSubstr("there is no event in step 4"));
+  asked.without = "preemptions";
+  EXPECT_THAT(refused(asked), HasSubstr("no devices were taken from"));
+  RunConfiguration loose = under("loose", {{9, 32, 2}, {20, 64, 2}});
+  loose.exact = false;
+  train("loose", loose);
+  EXPECT_THAT(refused(request("loose")), HasSubstr("--exact=false"));
+  fs::remove(folder("run") / "summary.json");
+  EXPECT_THAT(refused(asked), HasSubstr("has not ended"));
+}
+
+TEST_F(WhatIfTest, CountsSamplesUntilATarget) {
+  train("run", under("run", {{9, 64, 4}, {20, 32, 2}}));
+  WhatIfRequest asked = request("run");
+  asked.target.loss = whatif("run").run.epochs.at(1).loss;
+  const WhatIfResult result = what_if(asked, parts_);
+  const TrainingOutcome& without = result.counterfactuals[0].outcome;
+  EXPECT_EQ(result.run.reached(asked.target)->samples, 1024);
+  ASSERT_EQ(without.reached(asked.target)->samples, 1536);
+  EXPECT_EQ(effect_of(result.run, without, asked.target).target_samples, -512);
+  asked.target.loss = 0;
+  EXPECT_EQ(what_if(asked, parts_).run.reached(asked.target), nullptr);
+}
+
+TEST_F(WhatIfTest, FindsTheEventAfterWhichARunDiverged) {
+  RunConfiguration run = under("run", {{9, 32, 4}, {9, 64, 4}, {9, 512, 4}});
+  run.reference_batch = 32;
+  run.learning_rate = 0.3;
+  run.epochs = 400;
+  train("run", run);
+  const WhatIfResult result = whatif("run");
+  EXPECT_EQ(result.run.end, RunEnd::diverged);
+  ASSERT_THAT(result.counterfactuals, SizeIs(3));
+  EXPECT_EQ(result.counterfactuals[0].outcome.end, RunEnd::diverged);
+  EXPECT_EQ(result.counterfactuals[1].outcome.end, RunEnd::completed);
+  const auto& saved = result.counterfactuals[1].outcome;
+  EXPECT_TRUE(std::isfinite(saved.loss()));
+  EXPECT_FALSE(effect_of(result.run, saved, result.target).loss.has_value());
+}
+
+}  // namespace
+}  // namespace rubato
