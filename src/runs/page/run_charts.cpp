@@ -332,6 +332,9 @@ Json charts_of(std::span<const ThinnedRun> runs) {
     }
     if (!shown["figures"].empty()) json["sections"].push_back(std::move(shown));
   }
+  if (runs.size() == 1 && !runs.front().whatif_section.is_null()) {
+    json["sections"].push_back(runs.front().whatif_section);
+  }
   return json;
 }
 

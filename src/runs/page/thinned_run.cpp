@@ -13,6 +13,8 @@
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/toml.hpp"
 #include "runs/report/timeline.hpp"
+#include "runs/whatif/whatif.hpp"
+#include "whatif_chapter.hpp"
 
 namespace rubato::page {
 
@@ -91,6 +93,7 @@ ThinnedRun read_run(const std::string& given, std::size_t columns) {
   read_hosts(folder / RunFolder::kHosts, run);
   run.step_figures = step_figures(folder / kTimelineFile);
   read_metrics(folder / RunFolder::kMetrics, checkpoints_of(folder), run);
+  read_whatif(whatif_file(folder), run);
   if (is_there(folder / RunFolder::kMoved)) {
     run.warnings.push_back(fmt::format("The run continued in another folder: {}",
                                        read_file(folder / RunFolder::kMoved)));

@@ -97,6 +97,10 @@ struct ThinnedRun {
   ModelledTimes clock{};
   /// Figures of a step, if the run has a timeline.
   std::vector<Json> step_figures{};
+  /// Charts, and a chapter in HTML, of what its events changed; empty if nobody has asked `rubato
+  /// whatif`.
+  Json whatif_section{};
+  std::string whatif_chapter{};
   /// Lines of hosts.log.
   std::vector<std::string> hosts{};
   /// Sentences on files that could not be read, and on anything else that a reader must know.

@@ -1,0 +1,213 @@
+#include "whatif_chapter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/core/file.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
+#include "html.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+// Rows of a figure; the table has all.
+constexpr std::size_t kMostEffects = 30;
+constexpr double kSecondsOfHour = 3600;
+constexpr double kSharesToPercent = 100;
+
+// A number of RUN/whatif/whatif.json that a figure shows.
+struct EffectFigure {
+  std::string_view key;
+  std::string_view title;
+  std::string_view unit;
+  double factor;
+  // How a value is written.
+  std::string_view format;
+};
+constexpr std::array<EffectFigure, 5> kEffects{
+    {{"accuracy", "What each event changed: accuracy", "points", kSharesToPercent, "{:+.2f}"},
+     {"loss", "What each event changed: loss", "", 1, "{:+.4f}"},
+     {"hours", "What each event changed: modelled hours", "hours", 1, "{:+.3f}"},
+     {"money", "What each event changed: money", "", 1, "{:+.3f}"},
+     {"substeps", "What each event changed: substeps", "substeps", 1, "{:+.0f}"}}};
+
+std::string label_of(const nlohmann::json& whatif, const nlohmann::json& one) {
+  const auto& events = one.at("events");
+  const auto name = one.at("name").get<std::string>();
+  if (events.size() != 1) return name;
+  const auto& event = whatif.at("events").at(events.at(0).get<std::size_t>() - 1);
+  return fmt::format("step {}: {}", event.at("step").get<std::int64_t>(),
+                     event.at("words").get<std::string>());
+}
+
+// The effects of the run's order of samples and of others; empty if one of them has none.
+std::vector<double> effects_of(const nlohmann::json& one, const EffectFigure& figure) {
+  std::vector<double> values;
+  for (const auto& effect : one.at("effects")) {
+    const auto value = number_at(effect, std::string(figure.key));
+    if (!value) return {};
+    values.push_back(figure.factor * *value);
+  }
+  return values;
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+Json figure_of(const nlohmann::json& whatif, const EffectFigure& figure) {
+  std::vector<std::pair<double, Json>> rows;
+  bool any = false;
+  for (const auto& one : whatif.at("counterfactuals")) {
+    const std::vector<double> values = effects_of(one, figure);
+    if (values.empty()) continue;
+    const double mean = mean_of(values);
+    any = any || mean != 0;
+    Json row{{"label", label_of(whatif, one)},
+             {"text", fmt::format(fmt::runtime(figure.format), mean)},
+             {"verdict", "-"},
+             {"mean", chart_number(mean)}};
+    if (values.size() > 1) {
+      row["points"] = Json::array();
+      row["seeds"] = Json::array();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        row["points"].push_back(chart_number(values[i]));
+        row["seeds"].push_back(i + 1);
+      }
+    }
+    rows.emplace_back(std::abs(mean), std::move(row));
+  }
+  if (!any) return {};
+  // The largest are shown, in the order of the events.
+  std::vector<double> sizes;
+  for (const auto& [size, row] : rows) sizes.push_back(size);
+  std::ranges::sort(sizes, std::greater<>());
+  const double least = sizes.size() > kMostEffects ? sizes[kMostEffects - 1] : 0;
+  Json json{{"type", "intervals"},
+            {"title", figure.title},
+            {"unit", figure.unit},
+            {"help", fmt::format("of the run, less that of a run without the event{}",
+                                 sizes.size() > kMostEffects
+                                     ? fmt::format("; the {} largest, the table below has all",
+                                                   kMostEffects)
+                                     : "")},
+            {"zero", true},
+            {"rows", Json::array()}};
+  for (auto& [size, row] : rows) {
+    if (size >= least && json["rows"].size() < kMostEffects) json["rows"].push_back(std::move(row));
+  }
+  return json;
+}
+
+// A cell for a number of an outcome; empty if it has none.
+std::string cell_of(const nlohmann::json& outcome, const std::string& key, std::string_view format,
+                    double factor) {
+  const auto& epochs = outcome.at("epochs");
+  const auto& clock = outcome.at("clock");
+  std::optional<double> value;
+  if (key == "substeps") {
+    value = number_at(outcome, key);
+  } else if (key == "hours") {
+    value = number_at(clock, "seconds");
+  } else if (key == "money") {
+    value = number_at(clock, key);
+  } else if (!epochs.empty() && outcome.at("end") != "diverged") {
+    value = number_at(epochs.back(), key);
+  }
+  return value ? fmt::format(fmt::runtime(format), factor * *value) : "";
+}
+
+std::vector<std::string> row_of(std::string name, std::string step, const nlohmann::json& outcome) {
+  std::string end = outcome.at("end").get<std::string>();
+  return {std::move(name),
+          std::move(step),
+          cell_of(outcome, "accuracy", "{:.2f}", kSharesToPercent),
+          cell_of(outcome, "loss", "{:.4f}", 1),
+          cell_of(outcome, "hours", "{:.3f}", 1 / kSecondsOfHour),
+          cell_of(outcome, "money", "{:.3f}", 1),
+          cell_of(outcome, "substeps", "{:.0f}", 1),
+          end == "completed" ? "" : std::move(end)};
+}
+
+std::string table_of(const nlohmann::json& whatif) {
+  AnswerDocument::Table table{.title = "The run without its events", .keys = 2};
+  table.rows.push_back({"", "step", "accuracy, %",
+                        whatif.at("loss_of").get<std::string>() + " loss", "hours", "money",
+                        "substeps", "end"});
+  table.rows.push_back(row_of("the run", "", whatif.at("run")));
+  for (const auto& one : whatif.at("counterfactuals")) {
+    const std::int64_t step = one.at("steps_shared").get<std::int64_t>() + 1;
+    const auto& events = one.at("events");
+    std::string name = one.at("name").get<std::string>();
+    if (events.size() == 1) {
+      const auto& event = whatif.at("events").at(events.at(0).get<std::size_t>() - 1);
+      name = fmt::format("{}: {}", name, event.at("words").get<std::string>());
+    }
+    table.rows.push_back(row_of(std::move(name), fmt::format("{}", step), one.at("outcome")));
+  }
+  for (std::size_t column = table.rows[0].size(); column-- > 1;) {
+    if (std::any_of(table.rows.begin() + 1, table.rows.end(),
+                    [&](const auto& row) { return !row[column].empty(); })) {
+      continue;
+    }
+    for (auto& row : table.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  }
+  table.alignment.assign(table.rows[0].size(), Column::right);
+  table.alignment[0] = Column::left;
+  if (const auto skipped = whatif.at("events_skipped").get<std::int64_t>(); skipped > 0) {
+    table.notes.push_back(
+        fmt::format("The {} events with the smallest changes were not left out alone.", skipped));
+  }
+  const bool is_long = table.rows.size() > kMostEffects;
+  const std::string html = page::table(table);
+  return is_long ? folded_html(table.title, html) : html;
+}
+
+Json section_of(const nlohmann::json& whatif) {
+  Json section{{"title", "What elasticity cost"}, {"figures", Json::array()}};
+  for (const EffectFigure& figure : kEffects) {
+    Json made = figure_of(whatif, figure);
+    if (!made.is_null()) section["figures"].push_back(std::move(made));
+  }
+  return section;
+}
+
+std::string chapter_of(const nlohmann::json& whatif, const std::string& run) {
+  return "<h2>The run without its events</h2>\n" +
+         paragraph(
+             "Each row is a training that differs from the run in nothing but the events that it "
+             "is "
+             "without, from their first step on: with equal seeds, a difference is an effect.") +
+         table_of(whatif) +
+         fmt::format("<pre tabindex=\"0\">rubato whatif {}</pre>\n", escaped(shell_quoted(run)));
+}
+
+}  // namespace
+
+void read_whatif(const std::filesystem::path& file, ThinnedRun& run) {
+  if (!is_there(file)) return;
+  try {
+    const nlohmann::json whatif = nlohmann::json::parse(read_file(file));
+    Json section = section_of(whatif);
+    run.whatif_chapter = chapter_of(whatif, run.name);
+    if (!section["figures"].empty()) run.whatif_section = std::move(section);
+  } catch (const std::exception& error) {
+    run.warnings.push_back(fmt::format("{} cannot be read: {}.", file.string(), error.what()));
+  }
+}
+
+}  // namespace rubato::page
