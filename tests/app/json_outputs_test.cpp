@@ -52,6 +52,21 @@ TEST_F(JsonOutputs, OfTraceShow) {
   EXPECT_THAT(trace.unseen(), IsEmpty());
 }
 
+TEST_F(JsonOutputs, OfWhatIf) {
+  const JsonSchema whatif = schema("whatif");
+  folder_.write("t.csv", "step,batchsize,cores\n0,64,2\n1,128,3\n");
+  succeeds(
+      "train --model softmax --epochs 1 --trace t.csv --on-trace-end hold --fault core=0,step=3 "
+      "--out run --quiet");
+  expect_valid(whatif, succeeds("whatif run --json"));
+  folder_.write("devices.csv", "seconds,count\n0,4\n57,2\n9999,\n");
+  succeeds(
+      "train --model quadratic:dim=5 --epochs 1 --trace devices.csv --clock virtual "
+      "--cluster substep=10 --out timed --quiet");
+  expect_valid(whatif, succeeds("whatif timed --json --seeds 1"));
+  EXPECT_THAT(whatif.unseen(), IsEmpty());
+}
+
 TEST_F(JsonOutputs, OfBenchReduce) {
   const JsonSchema bench = schema("bench-reduce");
   expect_valid(bench, succeeds("bench reduce --cores 4 --size 1000 --strategy tree,ring --json "

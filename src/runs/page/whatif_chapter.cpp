@@ -24,7 +24,6 @@ namespace {
 
 // Rows of a figure; the table has all.
 constexpr std::size_t kMostEffects = 30;
-constexpr double kSecondsOfHour = 3600;
 constexpr double kSharesToPercent = 100;
 
 // A number of RUN/whatif/whatif.json that a figure shows.
@@ -121,9 +120,7 @@ std::string cell_of(const nlohmann::json& outcome, const std::string& key, std::
   std::optional<double> value;
   if (key == "substeps") {
     value = number_at(outcome, key);
-  } else if (key == "hours") {
-    value = number_at(clock, "seconds");
-  } else if (key == "money") {
+  } else if (key == "hours" || key == "money") {
     value = number_at(clock, key);
   } else if (!epochs.empty() && outcome.at("end") != "diverged") {
     value = number_at(epochs.back(), key);
@@ -137,7 +134,7 @@ std::vector<std::string> row_of(std::string name, std::string step, const nlohma
           std::move(step),
           cell_of(outcome, "accuracy", "{:.2f}", kSharesToPercent),
           cell_of(outcome, "loss", "{:.4f}", 1),
-          cell_of(outcome, "hours", "{:.3f}", 1 / kSecondsOfHour),
+          cell_of(outcome, "hours", "{:.3f}", 1),
           cell_of(outcome, "money", "{:.3f}", 1),
           cell_of(outcome, "substeps", "{:.0f}", 1),
           end == "completed" ? "" : std::move(end)};

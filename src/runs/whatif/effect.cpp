@@ -42,13 +42,17 @@ Effect effect_of(const TrainingOutcome& run, const TrainingOutcome& without,
 
 namespace {
 
+std::optional<double> hours_of(const std::optional<double>& seconds) {
+  return seconds ? std::optional(*seconds / kSecondsOfHour) : std::nullopt;
+}
+
 Json json_of(const Effect& effect) {
   return {{"loss", or_null(effect.loss)},
           {"accuracy", or_null(effect.accuracy)},
           {"target_samples", or_null(effect.target_samples)},
           {"hours", or_null(effect.hours)},
           {"money", or_null(effect.money)},
-          {"lost_seconds", or_null(effect.lost_seconds)},
+          {"lost_hours", or_null(hours_of(effect.lost_seconds))},
           {"substeps", effect.substeps}};
 }
 
@@ -70,7 +74,7 @@ Json json_of(const RunEvent& event, std::size_t number) {
   Json json{{"number", number},
             {"kind", name_of(event.kind)},
             {"step", event.steps + 1},
-            {"seconds", or_null(event.seconds)},
+            {"hours", or_null(hours_of(event.seconds))},
             {"words", event.words()}};
   if (event.fault) {
     json["cores"] = event.fault->cores;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -54,26 +55,28 @@ std::optional<ClockTime> as_recorded(std::optional<ClockTime> time) {
 
 namespace {
 
+// The columns of the clock, as summary.json has them.
 Json json_of(const std::optional<ClockTime>& time) {
   if (!time) return {};
-  return {{"seconds", time->seconds},
-          {"core_seconds", time->core_seconds},
-          {"money", time->money},
-          {"idle_seconds", time->idle_seconds},
-          {"lost_seconds", time->lost_seconds},
-          {"restart_seconds", time->restart_seconds},
-          {"restarts", time->restarts}};
+  Json json = Json::object();
+  for (const RecordColumn<ClockTime>& column : clock_schema().columns) {
+    const Cell cell = column.read(*time);
+    const auto* const whole = std::get_if<std::int64_t>(&cell);
+    json[column.info().json_key()] = whole != nullptr ? Json(*whole) : Json(std::get<double>(cell));
+  }
+  return json;
 }
 
 std::optional<ClockTime> clock_time(const nlohmann::json& json) {
   if (json.is_null()) return std::nullopt;
-  return ClockTime{.seconds = json.at("seconds"),
-                   .core_seconds = json.at("core_seconds"),
-                   .money = json.at("money"),
-                   .idle_seconds = json.at("idle_seconds"),
-                   .lost_seconds = json.at("lost_seconds"),
-                   .restart_seconds = json.at("restart_seconds"),
-                   .restarts = json.at("restarts")};
+  ClockTime time;
+  for (const RecordColumn<ClockTime>& column : clock_schema().columns) {
+    const nlohmann::json& value = json.at(column.info().json_key());
+    const bool is_whole = column.info().type == ColumnType::whole;
+    static_cast<void>(
+        column.write(time, is_whole ? Cell(value.get<std::int64_t>()) : Cell(value.get<double>())));
+  }
+  return time;
 }
 
 // JSON has no number that is not finite.

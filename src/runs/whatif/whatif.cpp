@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <sstream>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -330,7 +331,8 @@ void WhatIf::train_all() {
   }
   if (forks.empty()) return;
   std::ranges::stable_sort(forks, [](const Fork* one, const Fork* other) {
-    return std::pair(one->steps, one->of) < std::pair(other->steps, other->of);
+    return std::tie(one->steps, one->of, one->name) <
+           std::tie(other->steps, other->of, other->name);
   });
   const ReplayParts parts{
       .load = [this](const RunConfiguration& run) { return workload_of(run); },

@@ -137,7 +137,7 @@ struct Effect {
 [[nodiscard]] Effect effect_of(const TrainingOutcome& run, const TrainingOutcome& without,
                                const LearningTarget& target);
 
-/// The answer as the JSON of RUN/whatif/whatif.json (docs/going-back.md).
+/// The answer as the JSON of RUN/whatif/whatif.json (docs/schemas/whatif.json).
 [[nodiscard]] nlohmann::ordered_json to_json(const WhatIfResult& result);
 
 /// The file with the answer in the folder of a run.

@@ -58,16 +58,15 @@ std::vector<AnswerColumn> answer_columns(const WhatIfResult& result) {
            [has_clock](const TrainingOutcome& outcome) {
              return has_clock ? "" : fmt::format("{}", outcome.substeps);
            }},
-          {target.accuracy ? fmt::format("samples to {:.2f} %", kPercent * *target.accuracy)
-                           : fmt::format("samples to {:.4g}", target.loss.value_or(0)),
+          {"to target",
            [target](const TrainingOutcome& outcome) {
              const auto* const epoch = outcome.reached(target);
              return epoch == nullptr ? "never" : fmt::format("{}", epoch->samples);
            }},
           {result.has_test ? "loss" : "training loss", loss_of},
-          {"accuracy, %", [](const TrainingOutcome& outcome) {
+          {"accuracy", [](const TrainingOutcome& outcome) {
              const auto accuracy = outcome.accuracy();
-             return accuracy ? fmt::format("{:.2f}", kPercent * *accuracy) : "";
+             return accuracy ? fmt::format("{:.2f} %", kPercent * *accuracy) : "";
            }}};
 }
 
@@ -93,9 +92,29 @@ std::string step_of(const WhatIfResult& result, const Counterfactual& one) {
   return fmt::format("{}", result.events[one.events.front()].steps + 1);
 }
 
-std::string words_of(const WhatIfResult& result, const Counterfactual& one) {
-  if (one.events.size() != 1) return one.name;
-  return fmt::format("{}: {}", one.name, result.events[one.events.front()].words());
+std::string label_of(const Counterfactual& one) {
+  constexpr std::string_view kWithout = "without ";
+  return one.name.starts_with(kWithout) ? one.name.substr(kWithout.size()) : one.name;
+}
+
+std::string words_of_target(const LearningTarget& target) {
+  return target.accuracy ? fmt::format("an accuracy of {:.2f} %", kPercent * *target.accuracy)
+                         : fmt::format("a loss of {:.4f}", target.loss.value_or(0));
+}
+
+// The table without the columns that only have a heading.
+std::string table_of(std::vector<std::vector<std::string>> rows, LineWidth width) {
+  for (std::size_t k = rows[0].size(); k-- > 1;) {
+    const bool used =
+        std::any_of(rows.begin() + 1, rows.end(), [k](const auto& row) { return !row[k].empty(); });
+    if (used) continue;
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(k));
+  }
+  std::vector<Column> columns(rows[0].size(), Column::right);
+  columns.front() = Column::left;
+  TextTable table(columns);
+  for (auto& row : rows) table.add(std::move(row));
+  return table.text(width);
 }
 
 // A number of an effect, as people read it.
@@ -108,7 +127,7 @@ struct EffectNumber {
 const std::vector<EffectNumber>& effect_numbers() {
   static const std::vector<EffectNumber> numbers{
       {"loss", "{:+.4f}", 1, &Effect::loss},
-      {"accuracy", "{:+.2f} points", kPercent, &Effect::accuracy},
+      {"accuracy, points", "{:+.2f}", kPercent, &Effect::accuracy},
       {"samples to the target", "{:+.0f}", 1, &Effect::target_samples},
       {"hours", "{:+.3f}", 1, &Effect::hours},
       {"money", "{:+.3f}", 1, &Effect::money}};
@@ -120,6 +139,10 @@ std::string shown(const EffectNumber& number, double value) {
   std::string text = fmt::format(fmt::runtime(number.format), number.factor * value);
   const bool is_zero = text.find_first_of("123456789") == std::string::npos;
   return is_zero ? text.substr(1) : text;
+}
+
+std::string without_sign(const std::string& text) {
+  return text.substr(text.find_first_not_of("+-"));
 }
 
 // The sum of the effects of single events beside that of all of them together.
@@ -144,7 +167,7 @@ std::string order_effects(const WhatIfResult& result) {
   if (lines.empty()) return {};
   const bool some = singles.size() != together->events.size();
   return fmt::format(
-      "\nWhat the events changed{}. The difference is that of their order:\n{}",
+      "\nWhat the events changed{}; if the sums differ, one event changes what another does:\n{}",
       some ? fmt::format(", {} of {} of them one by one", singles.size(), together->events.size())
            : "",
       lines);
@@ -164,7 +187,7 @@ std::string variation(const WhatIfResult& result, LineWidth width) {
       effects.push_back(effect_of(other.run, other.outcome, result.target));
     }
     orders = effects.size();
-    rows.push_back({one.name});
+    rows.push_back({label_of(one)});
     for (const EffectNumber& number : effect_numbers()) {
       std::vector<double> values;
       for (const Effect& effect : effects) {
@@ -178,28 +201,14 @@ std::string variation(const WhatIfResult& result, LineWidth width) {
       const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
       double squares = 0;
       for (const double value : values) squares += (value - mean) * (value - mean);
-      rows.back().push_back(fmt::format("{} ± {}", shown(number, mean),
-                                        shown(number, std::sqrt(squares / (count - 1))).substr(0)));
+      rows.back().push_back(
+          fmt::format("{} ± {}", shown(number, mean),
+                      without_sign(shown(number, std::sqrt(squares / (count - 1))))));
     }
-  }
-  std::vector<std::size_t> kept{0};
-  for (std::size_t k = 1; k < rows[0].size(); ++k) {
-    if (std::any_of(rows.begin() + 1, rows.end(),
-                    [k](const auto& row) { return !row[k].empty(); })) {
-      kept.push_back(k);
-    }
-  }
-  std::vector<Column> columns(kept.size(), Column::right);
-  columns[0] = Column::left;
-  TextTable table(columns);
-  for (const auto& row : rows) {
-    std::vector<std::string> cells;
-    for (const std::size_t k : kept) cells.push_back(row[k]);
-    table.add(std::move(cells));
   }
   return fmt::format(
       "\nWhat they changed in {} orders of the samples, mean and standard deviation:\n{}", orders,
-      table.text(width));
+      table_of(std::move(rows), width));
 }
 
 }  // namespace
@@ -251,7 +260,7 @@ std::string words_of_plan(const WhatIfPlan& plan) {
 }
 
 std::string table_of_answer(const WhatIfResult& result, LineWidth width) {
-  std::vector<std::vector<std::string>> rows{{"", "step", "lost work"}};
+  std::vector<std::vector<std::string>> rows{{"left out", "step", "lost work"}};
   const std::vector<AnswerColumn> columns = answer_columns(result);
   for (const AnswerColumn& column : columns) rows[0].push_back(column.heading);
   const auto add = [&](std::string name, std::string step, std::string lost,
@@ -259,26 +268,14 @@ std::string table_of_answer(const WhatIfResult& result, LineWidth width) {
     rows.push_back({std::move(name), std::move(step), std::move(lost)});
     for (const AnswerColumn& column : columns) rows.back().push_back(column.text(outcome));
   };
-  add("the run", "", "", result.run);
+  add("nothing", "", "", result.run);
   for (const Counterfactual& one : result.counterfactuals) {
-    add(words_of(result, one), step_of(result, one), lost_work(result, one), one.outcome);
+    add(label_of(one), step_of(result, one), lost_work(result, one), one.outcome);
   }
-  std::vector<std::size_t> kept;
-  for (std::size_t k = 0; k < rows[0].size(); ++k) {
-    if (std::any_of(rows.begin() + 1, rows.end(),
-                    [k](const auto& row) { return !row[k].empty(); })) {
-      kept.push_back(k);
-    }
-  }
-  std::vector<Column> alignment(kept.size(), Column::right);
-  alignment[0] = Column::left;
-  TextTable table(alignment);
-  for (const auto& row : rows) {
-    std::vector<std::string> cells;
-    for (const std::size_t k : kept) cells.push_back(row[k]);
-    table.add(std::move(cells));
-  }
-  return table.text(width) + order_effects(result) + variation(result, width);
+  return fmt::format("{}\n{}to target: samples until {}, at the end of an epoch\n{}{}",
+                     table_of_events(result.events, width), table_of(std::move(rows), width),
+                     words_of_target(result.target), order_effects(result),
+                     variation(result, width));
 }
 
 }  // namespace rubato::app
