@@ -295,6 +295,18 @@ TEST_F(WhatIfTest, LeavesOutTheLargestChangesAlone) {
   ASSERT_THAT(result.counterfactuals, SizeIs(2));
   EXPECT_THAT(result.counterfactuals[0].events, ElementsAre(2));
   EXPECT_THAT(result.counterfactuals[1].events, ElementsAre(0, 1, 2));
+  EXPECT_EQ(result.counterfactuals[1].name, "without all changes");
+}
+
+TEST_F(WhatIfTest, LeavesOutChosenEventsAloneAndTogether) {
+  train("run", under("run", {{5, 32, 2}, {5, 64, 2}, {5, 96, 2}, {5, 32, 2}}));
+  const WhatIfResult result = whatif("run", "@6,3");
+  ASSERT_THAT(result.counterfactuals, SizeIs(3));
+  EXPECT_EQ(result.counterfactuals[0].name, "without event 1");
+  EXPECT_EQ(result.counterfactuals[1].name, "without event 3");
+  EXPECT_EQ(result.counterfactuals[2].name, "without events 1, 3");
+  EXPECT_EQ(text_of(result.counterfactuals[2].outcome),
+            train("two", under("two", {{10, 32, 2}, {5, 96, 2}})));
 }
 
 TEST_F(WhatIfTest, SaysWhatItCannotDo) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
@@ -159,6 +160,18 @@ std::vector<std::size_t> all_of(const std::vector<RunEvent>& events) {
   return all;
 }
 
+// "1, 2, 7", or "1 to 40, 9 of them" if there are too many for a line.
+std::string numbers_of(const std::vector<std::size_t>& events) {
+  constexpr std::size_t kMost = 6;
+  if (events.size() > kMost) {
+    return fmt::format("{} to {}, {} of them", events.front() + 1, events.back() + 1,
+                       events.size());
+  }
+  std::vector<std::size_t> numbers;
+  for (const std::size_t event : events) numbers.push_back(event + 1);
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
 }  // namespace
 
 std::vector<std::size_t> parse_events(const std::string& text,
@@ -218,9 +231,10 @@ std::vector<PlannedCounterfactual> planned_counterfactuals(const WhatIfRequest& 
       planning.add(fmt::format("without event {}", event + 1), {event});
     }
     if (chosen.size() > 1) {
-      const bool all = chosen.size() == list.size();
-      planning.add(all ? "without all changes" : fmt::format("without these {}", chosen.size()),
-                   std::move(chosen));
+      std::string name = chosen.size() == list.size()
+                             ? "without all changes"
+                             : fmt::format("without events {}", numbers_of(chosen));
+      planning.add(std::move(name), std::move(chosen));
     }
   }
   if (request.changed) planning.add_changed();
