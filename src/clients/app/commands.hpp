@@ -79,6 +79,7 @@ extern const CommandGroup kTrace;
 [[nodiscard]] int calibrate_front(std::span<const std::string> arguments);
 
 /// The commands that repeat steps of runs, in the same way.
+[[nodiscard]] int diff_front(std::span<const std::string> arguments);
 [[nodiscard]] int doom_front(std::span<const std::string> arguments);
 [[nodiscard]] int replay_front(std::span<const std::string> arguments);
 [[nodiscard]] int whatif_front(std::span<const std::string> arguments);

@@ -7,6 +7,8 @@ enum class ExitCode {
   good = 0,
   /// A bug, or an error of an unknown kind.
   internal = 1,
+  /// `rubato diff` found a difference, as diff(1) says it.
+  parted = 1,
   /// A mistake in the options or files; nothing was trained.
   usage = 2,
   /// The final test accuracy is below --target-accuracy.

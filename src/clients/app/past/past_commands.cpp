@@ -15,8 +15,10 @@
 namespace rubato::app {
 
 const PastCommandRow* past_command(std::string_view name) {
-  static constexpr std::array<PastCommandRow, 3> kCommands{
-      {{"doom", parse_doom}, {"replay", parse_replay}, {"whatif", parse_whatif}}};
+  static constexpr std::array<PastCommandRow, 4> kCommands{{{"diff", parse_diff},
+                                                            {"doom", parse_doom},
+                                                            {"replay", parse_replay},
+                                                            {"whatif", parse_whatif}}};
   const auto* const found = std::ranges::find(kCommands, name, &PastCommandRow::name);
   return found == kCommands.end() ? nullptr : found;
 }

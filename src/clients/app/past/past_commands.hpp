@@ -51,6 +51,9 @@ struct PastCommandRow {
 /// `rubato whatif`: trains a run without the changes of its devices.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_whatif(std::span<const std::string> arguments);
 
+/// `rubato diff`: finds where two runs part.
+[[nodiscard]] std::unique_ptr<PastCommand> parse_diff(std::span<const std::string> arguments);
+
 // Parts of several of them.
 
 /// The configuration of the run in `folder`, with those options of `typed` that were given.

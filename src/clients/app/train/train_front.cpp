@@ -180,6 +180,10 @@ int replay_front(std::span<const std::string> arguments) {
   return start_past("replay", arguments);
 }
 
+int diff_front(std::span<const std::string> arguments) {
+  return start_past("diff", arguments);
+}
+
 int doom_front(std::span<const std::string> arguments) {
   return start_past("doom", arguments);
 }

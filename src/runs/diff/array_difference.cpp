@@ -1,0 +1,176 @@
+#include "array_difference.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rubato {
+
+namespace {
+
+template <class T>
+T element(std::span<const std::byte> bytes, std::size_t i) {
+  T value;
+  std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+// Numbers of a type are in the order of these whole numbers, and neighbours have neighbours.
+template <class T>
+auto place_in_order(T value) {
+  using Whole = std::conditional_t<sizeof(T) == sizeof(std::int32_t), std::int32_t, std::int64_t>;
+  const auto bits = std::bit_cast<Whole>(value);
+  return static_cast<std::int64_t>(bits) >= 0
+             ? static_cast<std::int64_t>(bits)
+             : static_cast<std::int64_t>(std::numeric_limits<Whole>::min()) - bits;
+}
+
+template <class T>
+std::optional<std::uint64_t> ulps_between(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::nullopt;
+    const std::int64_t from = std::min(place_in_order(a), place_in_order(b));
+    const std::int64_t to = std::max(place_in_order(a), place_in_order(b));
+    return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
+  } else {
+    return std::nullopt;
+  }
+}
+
+std::vector<std::int64_t> index_in(std::span<const std::int64_t> shape, std::size_t place) {
+  std::vector<std::int64_t> index(shape.size());
+  auto left = static_cast<std::int64_t>(place);
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    index[i] = left % shape[i];
+    left /= shape[i];
+  }
+  return index;
+}
+
+// Compares arrays of equal shapes, and notes the first difference unless there is one already.
+template <class T>
+void compare(const ArrayView& a, const ArrayView& b, std::optional<DifferentElement>& first) {
+  const std::size_t size = a.bytes.size() / sizeof(T);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (std::memcmp(a.bytes.data() + i * sizeof(T), b.bytes.data() + i * sizeof(T), sizeof(T)) == 0)
+      continue;
+    if (!first) {
+      const T of_a = element<T>(a.bytes, i);
+      const T of_b = element<T>(b.bytes, i);
+      first = DifferentElement{.array = std::string(a.name),
+                               .index = index_in(a.shape, i),
+                               .a = static_cast<double>(of_a),
+                               .b = static_cast<double>(of_b),
+                               .ulps = ulps_between(of_a, of_b)};
+    }
+    ++first->elements;
+  }
+}
+
+void compare(const ArrayView& a, const ArrayView& b, std::optional<DifferentElement>& first) {
+  if (std::ranges::equal(a.bytes, b.bytes)) return;
+  switch (a.type) {
+    case ElementType::f32:
+      return compare<float>(a, b, first);
+    case ElementType::f64:
+      return compare<double>(a, b, first);
+    case ElementType::i64:
+      return compare<std::int64_t>(a, b, first);
+    case ElementType::i32:
+      return compare<std::int32_t>(a, b, first);
+    case ElementType::f16:
+    case ElementType::bf16:
+    case ElementType::i16:
+      return compare<std::int16_t>(a, b, first);
+    default:
+      return compare<std::uint8_t>(a, b, first);
+  }
+}
+
+DifferentElement incomparable(std::string_view array, std::string why) {
+  return {.array = std::string(array), .incomparable = std::move(why)};
+}
+
+}  // namespace
+
+std::vector<ArrayView> views_of(std::span<const NamedArray> arrays) {
+  std::vector<ArrayView> views;
+  for (const NamedArray& array : arrays) {
+    views.push_back({.name = array.name,
+                     .type = array.type,
+                     .shape = array.shape,
+                     .bytes = std::as_bytes(array.bytes())});
+  }
+  return views;
+}
+
+std::vector<ArrayView> digested_views_of(const State& state) {
+  // The names that Trainer and its step engine give to their parts of a state.
+  constexpr std::array<std::string_view, 6> kPrefixes{"parameter.", "buffer.",   "optimizer.",
+                                                      "lookahead",  "transform", "loss_scale"};
+  std::vector<ArrayView> views;
+  for (const std::string_view prefix : kPrefixes) {
+    for (const auto& [name, array] : state.arrays()) {
+      if (!name.starts_with(prefix)) continue;
+      views.push_back({.name = name,
+                       .type = array.type,
+                       .shape = array.shape,
+                       .bytes = std::as_bytes(std::span(array.bytes))});
+    }
+  }
+  return views;
+}
+
+std::optional<DifferentElement> first_difference(std::span<const ArrayView> a,
+                                                 std::span<const ArrayView> b) {
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if (i >= a.size() || i >= b.size() || a[i].name != b[i].name) {
+      return incomparable(i < a.size() ? a[i].name : b[i].name, "is only in one of them");
+    }
+    if (a[i].type != b[i].type || !std::ranges::equal(a[i].shape, b[i].shape)) {
+      return incomparable(a[i].name,
+                          fmt::format("has the shapes [{}] and [{}]", fmt::join(a[i].shape, ","),
+                                      fmt::join(b[i].shape, ",")));
+    }
+  }
+  std::optional<DifferentElement> first;
+  for (std::size_t i = 0; i < a.size(); ++i) compare(a[i], b[i], first);
+  return first;
+}
+
+std::string to_text(const DifferentElement& element) {
+  if (!element.incomparable.empty()) return element.array + " " + element.incomparable;
+  std::string text = fmt::format("{}[{}]: {:.9g} and {:.9g}", element.array,
+                                 fmt::join(element.index, ","), element.a, element.b);
+  if (element.ulps) {
+    text +=
+        fmt::format(", {} unit{} in the last place", *element.ulps, *element.ulps == 1 ? "" : "s");
+  }
+  return text + (element.elements == 1 ? "; no other element differs"
+                                       : fmt::format("; {} elements differ", element.elements));
+}
+
+double distance_of(std::span<const NamedArray> a, std::span<const NamedArray> b) {
+  double squares = 0;
+  const auto add = [&]<class T>(std::span<T> of_a, std::span<T> of_b) {
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+      const double difference = static_cast<double>(of_a[i]) - static_cast<double>(of_b[i]);
+      squares += difference * difference;
+    }
+  };
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].type == ElementType::f32) add(a[i].values<float>(), b[i].values<float>());
+    if (a[i].type == ElementType::f64) add(a[i].values<double>(), b[i].values<double>());
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace rubato

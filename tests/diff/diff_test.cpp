@@ -1,0 +1,450 @@
+// Differences planted into one of two runs, each of which is found and named.
+
+#include "runs/diff/diff.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/base/state.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/workload.hpp>
+#include <rubato/steps/random.hpp>
+
+#include "base/core/file.hpp"
+#include "run/runs.hpp"
+#include "runs/config/run_option.hpp"
+#include "runs/diff/explanation.hpp"
+#include "runs/lab/contestants.hpp"
+#include "runs/run/fork.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::outcome_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+// 2 epochs of 11 steps of 32 minibatches.
+RunConfiguration of_two_epochs() {
+  return {.model = "softmax",
+          .trace = "1024",
+          .cores = 3,
+          .epochs = 2,
+          .threads = 2,
+          .checkpoint_every = "5steps",
+          .keep = 10};
+}
+
+class DiffTest : public testing::Test {
+ protected:
+  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
+
+  void train(const std::string& name, const RunConfiguration& run) const {
+    static_cast<void>(outcome_of(run, RunLocation::create(folder(name))));
+  }
+  void fork(const std::string& name, RunConfiguration run, const std::string& of,
+            std::int64_t step) const {
+    run.from = fmt::format("{}@{}", folder(of).string(), step);
+    static_cast<void>(outcome_of(run, location_of_fork(folder(name), run, parts_)));
+  }
+  // The difference of the runs "a" and "b"; their names are read with the extensions of `around`.
+  [[nodiscard]] RunsDifference difference(const RunConfiguration& around = {}) const {
+    DiffRequest request{.distance = 0, .threads = 2};
+    for (const std::size_t side : {0U, 1U}) {
+      const std::string name(1, side == 0 ? 'a' : 'b');
+      request.sides.at(side) = {.name = name,
+                                .run = folder(name),
+                                .configuration = configuration_of_run(folder(name), around)};
+    }
+    return find_difference(request, parts_);
+  }
+  // The difference of two configurations without folders.
+  [[nodiscard]] RunsDifference difference(const RunConfiguration& a, const RunConfiguration& b,
+                                          DiffRequest request = {.steps = 5, .distance = 0}) const {
+    request.sides = {DiffSide{.name = "good", .configuration = a},
+                     DiffSide{.name = "bad", .configuration = b}};
+    request.threads = 2;
+    return find_difference(request, parts_);
+  }
+  // Flips a bit of an element in a checkpoint of a run, and continues the run from there.
+  void damage(const std::string& name, const RunConfiguration& run, std::int64_t step,
+              const std::string& array, std::size_t element, unsigned bit) const {
+    const fs::path file = folder(name) / "checkpoints" / fmt::format("step-{}.safetensors", step);
+    const State found = read_state(file);
+    State changed;
+    for (auto [entry, values] : found.arrays()) {
+      if (entry == "rubato.sha256") continue;
+      if (entry == array) {
+        char& byte = values.bytes[element * sizeof(float) + bit / 8];
+        byte = static_cast<char>(byte ^ (1 << (bit % 8)));
+      }
+      changed.put_array(entry, values);
+    }
+    for (const auto& [entry, text] : found.texts()) {
+      if (!entry.starts_with("rubato.")) changed.put_text(entry, text);
+    }
+    write_state(file, changed);
+    static_cast<void>(outcome_of(run, RunLocation::resume(folder(name), run, file)));
+  }
+
+  const test::TempFolder temp_;
+  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+};
+
+TEST_F(DiffTest, OfEqualRunsIsNone) {
+  train("a", of_two_epochs());
+  RunConfiguration other = of_two_epochs();
+  other.cores = 7;
+  other.reduce = "sharded";
+  other.checkpoint_every = "never";
+  train("b", other);
+  const RunsDifference found = difference();
+  EXPECT_FALSE(found.first);
+  EXPECT_EQ(found.equal_steps, 22);
+  EXPECT_THAT(found.options, IsEmpty());
+}
+
+TEST_F(DiffTest, OfARunAndItsBeginningIsTheLength) {
+  train("a", of_two_epochs());
+  RunConfiguration longer = of_two_epochs();
+  longer.epochs = 3;
+  train("b", longer);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::length);
+  EXPECT_EQ(found.first->step, 23);
+  EXPECT_EQ(found.equal_steps, 22);
+  EXPECT_THAT(found.first->options, ElementsAre("epochs"));
+}
+
+TEST_F(DiffTest, NamesTheSeedOfAnEpoch) {
+  train("a", of_two_epochs());
+  RunConfiguration other = of_two_epochs();
+  other.seed = 7;
+  fork("b", other, "a", 11);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.equal_steps, 11);
+  EXPECT_EQ(found.first->stage, DiffStage::samples);
+  EXPECT_EQ(found.first->step, 12);
+  EXPECT_EQ(found.first->minibatch, 1);
+  EXPECT_THAT(found.first->what, HasSubstr("other samples"));
+  EXPECT_THAT(found.first->options, ElementsAre("seed"));
+  // It shuffles with seed + epoch.
+  EXPECT_THAT(found.first->samples, ElementsAre(random_permutation(12000, 43).front(),
+                                                random_permutation(12000, 8).front()));
+}
+
+TEST_F(DiffTest, NamesTheSamplesOfAMinibatch) {
+  RunConfiguration run = of_two_epochs();
+  train("a", run);
+  constexpr std::size_t kBegin = (13 - 11 - 1) * std::size_t{1024} + 4 * 32;
+  run.extensions.samplers.add("swapped", [](Spec& /*spec*/) {
+    return Sampler{.name = "swapped", .order = [](const EpochDraw& draw) {
+                     const auto epoch = draw.epoch.value();
+                     auto order = random_permutation(draw.samples,
+                                                     draw.seed + static_cast<std::uint64_t>(epoch));
+                     if (epoch == 1) std::swap(order[kBegin + 6], order[kBegin + 30]);
+                     return order;
+                   }};
+  });
+  run.sampler = "swapped";
+  train("b", run);
+  const RunsDifference found = difference(run);
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::samples);
+  EXPECT_EQ(found.first->step, 13);
+  EXPECT_EQ(found.first->minibatch, 5);
+  EXPECT_EQ(found.first->position, 7);
+  const auto order = random_permutation(12000, 43);
+  EXPECT_THAT(found.first->samples, ElementsAre(order[kBegin + 6], order[kBegin + 30]));
+  EXPECT_THAT(found.first->what, HasSubstr("the same samples in another order"));
+  EXPECT_THAT(found.first->options, ElementsAre("sampler"));
+}
+
+TEST_F(DiffTest, NamesASumInTheOrderOfArrival) {
+  RunConfiguration run = of_two_epochs();
+  train("a", run);
+  run.extensions.reducers.add("mutex", [](Spec& /*spec*/) {
+    return OwnReducer{.name = "mutex", .of_float = [](const ReducerSize& size, Workers& workers) {
+                        return lab::make_baseline("mutex", size, workers);
+                      }};
+  });
+  run.reduce = "mutex";
+  run.exact = false;
+  train("b", run);
+  const RunsDifference found = difference(run);
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::sum);
+  EXPECT_EQ(found.first->step, 1);
+  ASSERT_TRUE(found.first->element);
+  EXPECT_GT(found.first->element->ulps, 0);
+  EXPECT_GT(found.first->element->elements, 10);
+  EXPECT_THAT(found.first->options, UnorderedElementsAre("reduce", "exact"));
+  EXPECT_THAT(found.first->what, HasSubstr("in this repetition"));
+}
+
+TEST_F(DiffTest, NamesTheRateOfOneStep) {
+  train("a", of_two_epochs());
+  RunConfiguration other = of_two_epochs();
+  other.learning_rate = 0.02;
+  fork("faster", other, "a", 8);
+  fork("b", of_two_epochs(), "faster", 9);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.equal_steps, 8);
+  EXPECT_EQ(found.first->stage, DiffStage::rule);
+  EXPECT_EQ(found.first->step, 9);
+  ASSERT_TRUE(found.first->numbers);
+  EXPECT_THAT(*found.first->numbers, ElementsAre(0.08, 0.16));
+  EXPECT_THAT(found.first->options, ElementsAre("lr"));
+}
+
+TEST_F(DiffTest, NamesAnotherRowOfTheTrace) {
+  const auto rows = [&](const char* name, int sixteenth) {
+    std::string text = "step,batchsize\n";
+    for (int step = 0; step < 30; ++step) {
+      text += fmt::format("{},{}\n", step, step == 15 ? sixteenth : 1024);
+    }
+    write_file(folder(name), text);
+    return folder(name).string();
+  };
+  RunConfiguration run = of_two_epochs();
+  run.trace = rows("a.csv", 1024);
+  train("a", run);
+  run.trace = rows("b.csv", 512);
+  train("b", run);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::trace);
+  EXPECT_EQ(found.first->step, 16);
+  EXPECT_THAT(*found.first->numbers, ElementsAre(1024, 512));
+  EXPECT_THAT(found.first->options, ElementsAre("trace"));
+}
+
+TEST_F(DiffTest, NamesClipping) {
+  train("a", of_two_epochs());
+  RunConfiguration clipped = of_two_epochs();
+  clipped.clip_norm = 0.5;
+  train("b", clipped);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::clipping);
+  EXPECT_EQ(found.first->step, 1);
+  EXPECT_THAT(found.first->options, ElementsAre("clip-norm"));
+  ASSERT_TRUE(found.first->element);
+  EXPECT_EQ(found.first->element->array, "linear.bias");
+}
+
+TEST_F(DiffTest, NamesTheElementOfADamagedCheckpoint) {
+  RunConfiguration run = of_two_epochs();
+  run.digest = "every=1";
+  train("a", run);
+  train("b", run);
+  damage("b", run, 10, "parameter.linear.weight", 2 * 784 + 5, 0);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.equal_steps, 10);
+  EXPECT_EQ(found.first->stage, DiffStage::state);
+  EXPECT_EQ(found.first->step, 10);
+  ASSERT_TRUE(found.first->element);
+  EXPECT_EQ(found.first->element->array, "linear.weight");
+  EXPECT_THAT(found.first->element->index, ElementsAre(2, 5));
+  EXPECT_EQ(found.first->element->ulps, 1);
+  EXPECT_EQ(found.first->element->elements, 1);
+}
+
+// Only every tenth step has a digest, so the state is compared when its step is repeated.
+TEST_F(DiffTest, NamesTheDamagedEntryOfAnOptimizer) {
+  train("a", of_two_epochs());
+  train("b", of_two_epochs());
+  damage("b", of_two_epochs(), 15, "optimizer.velocity", 300, 20);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::state);
+  EXPECT_EQ(found.first->step, 15);
+  EXPECT_EQ(found.equal_steps, 14);
+  ASSERT_TRUE(found.first->element);
+  EXPECT_EQ(found.first->element->array, "optimizer.velocity of linear.weight");
+  EXPECT_THAT(found.first->element->index, ElementsAre(0, 300));
+  EXPECT_EQ(found.first->element->ulps, 1U << 20U);
+}
+
+// The rate is set by an observer, of whom the run's options know nothing.
+TEST_F(DiffTest, TellsWhatTheRecordsTellOfStepsThatCannotBeRepeated) {
+  class Faster final : public Observer {
+   public:
+    void between_steps(Training& training) override {
+      if (training.result().steps == 12) training.set_learning_rate(0.02);
+    }
+  };
+  RunConfiguration run = of_two_epochs();
+  run.checkpoint_every = "never";
+  train("a", run);
+  rubato::Run other(run, dense_workload(run), RunLocation::create(folder("b")));
+  other.trainer().add_observer<Faster>();
+  static_cast<void>(other.execute());
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.equal_steps, 10);
+  EXPECT_EQ(found.first->stage, DiffStage::unexplained);
+  EXPECT_EQ(found.first->step, 20);
+  EXPECT_THAT(found.first->what, HasSubstr("the learning rate 0.08 and 0.16 in step 13"));
+}
+
+TEST_F(DiffTest, NamesTheGradientOfAMinibatch) {
+  // Its gradient has noise, from the seed.
+  RunConfiguration noisy = of_two_epochs();
+  noisy.model = "quadratic:dim=5,samples=512";
+  noisy.trace = "64";
+  noisy.sampler = "in-order";
+  train("a", noisy);
+  noisy.seed = 1;
+  fork("b", noisy, "a", 6);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::gradient);
+  EXPECT_EQ(found.first->step, 7);
+  EXPECT_EQ(found.first->minibatch, 1);
+  ASSERT_TRUE(found.first->numbers);
+  EXPECT_NE((*found.first->numbers)[0], (*found.first->numbers)[1]);
+  ASSERT_TRUE(found.first->element);
+  EXPECT_THAT(found.first->options, ElementsAre("seed"));
+}
+
+TEST_F(DiffTest, NamesTheUpdate) {
+  RunConfiguration adam = of_two_epochs();
+  adam.optimizer = "adam";
+  RunConfiguration decayed = adam;
+  decayed.optimizer = "adam:beta2=0.99";
+  const RunsDifference found = difference(adam, decayed);
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::update);
+  EXPECT_EQ(found.first->step, 1);
+  EXPECT_THAT(found.first->options, ElementsAre("optimizer"));
+}
+
+TEST_F(DiffTest, NamesOtherInitialWeights) {
+  RunConfiguration other = of_two_epochs();
+  other.seed = 1;
+  const RunsDifference found = difference(of_two_epochs(), other);
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::start);
+  EXPECT_EQ(found.first->step, 0);
+  EXPECT_EQ(found.first->element->elements, 7850);
+  EXPECT_THAT(found.first->options, ElementsAre("seed"));
+}
+
+TEST_F(DiffTest, OfOtherModelsIsNotCompared) {
+  RunConfiguration other = of_two_epochs();
+  other.model = "mlp:hidden=4";
+  const RunsDifference found = difference(of_two_epochs(), other);
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::start);
+  EXPECT_THAT(found.first->what, HasSubstr("is only in one of them"));
+  EXPECT_THAT(found.first->options, ElementsAre("model"));
+}
+
+TEST_F(DiffTest, OfConfigurationsThatMakeNoDifferenceIsNone) {
+  RunConfiguration other = of_two_epochs();
+  other.cores = 1;
+  other.patience = 3;
+  const RunsDifference found = difference(of_two_epochs(), other);
+  EXPECT_FALSE(found.first);
+  EXPECT_EQ(found.equal_steps, 5);
+  ASSERT_EQ(found.options.size(), 1);
+  EXPECT_EQ(found.options.front().name, "patience");
+}
+
+TEST_F(DiffTest, MeasuresHowTheDistanceGrows) {
+  RunConfiguration other = of_two_epochs();
+  other.learning_rate = 0.011;
+  const RunsDifference found =
+      difference(of_two_epochs(), other, {.steps = 15, .distance = 12, .seeds = true});
+  ASSERT_EQ(found.distances.size(), 12);
+  EXPECT_EQ(found.distances.front().steps, 1);
+  EXPECT_EQ(found.distances.back().steps, 12);
+  const auto distance_after = [](const RunConfiguration& a, const RunConfiguration& b,
+                                 std::int64_t steps) {
+    std::vector<std::unique_ptr<rubato::Run>> runs;
+    for (const RunConfiguration* run : {&a, &b}) {
+      runs.push_back(std::make_unique<rubato::Run>(*run, dense_workload(*run)));
+      runs.back()->trainer().add_observer<test::PauseAfter>(steps);
+      static_cast<void>(runs.back()->execute());
+    }
+    return distance_of(runs[0]->trainer().parameters(), runs[1]->trainer().parameters());
+  };
+  for (const DistancePoint& point : found.distances) {
+    EXPECT_EQ(point.between, distance_after(of_two_epochs(), other, point.steps)) << point.steps;
+    ASSERT_TRUE(point.seeds);
+    // Another order leads further than a rate that is a tenth higher.
+    EXPECT_GT(*point.seeds, point.between) << point.steps;
+  }
+  EXPECT_TRUE(found.doubling);
+}
+
+TEST(DoublingSteps, AreThoseOfAnExponential) {
+  const std::vector<std::int64_t> steps{1, 2, 4, 8, 16, 32};
+  std::vector<double> values;
+  for (const std::int64_t step : steps)
+    values.push_back(0.001 * std::exp2(static_cast<double>(step) / 4));
+  EXPECT_NEAR(doubling_steps(steps, values).value(), 4, 1e-9);
+  // It stops to grow.
+  EXPECT_NEAR(doubling_steps(steps, std::vector{1.0, 2.0, 8.0, 128.0, 128.0, 128.0}).value(), 1,
+              1e-9);
+  EXPECT_FALSE(doubling_steps(steps, std::vector{4.0, 2.0, 1.0, 0.5, 0.25, 0.1}));
+  EXPECT_FALSE(doubling_steps(steps, std::vector{0.0, 0.0, 0.0, 0.0, 0.0, 0.0}));
+  EXPECT_FALSE(doubling_steps({}, {}));
+}
+
+template <class T>
+std::uint64_t ulps_between(T a, T b) {
+  NamedArray of_a{.name = "x", .type = element_type_of<T>(), .shape = {1}, .data = &a};
+  NamedArray of_b = of_a;
+  of_b.data = &b;
+  const auto found = first_difference(views_of({&of_a, 1}), views_of({&of_b, 1}));
+  return found ? found->ulps.value() : 0;
+}
+
+TEST(UnitsInTheLastPlace, AreCountedAcrossZero) {
+  EXPECT_EQ(ulps_between(1.0F, std::nextafter(1.0F, 2.0F)), 1);
+  EXPECT_EQ(ulps_between(1.0, std::nextafter(1.0, 0.0)), 1);
+  EXPECT_EQ(ulps_between(-1.0F, std::nextafter(-1.0F, 0.0F)), 1);
+  EXPECT_EQ(ulps_between(1.0F, 2.0F), 1U << 23U);
+  const float least = std::numeric_limits<float>::denorm_min();
+  EXPECT_EQ(ulps_between(-least, least), 2);
+  EXPECT_EQ(ulps_between(-0.0F, 0.0F), 0);
+  EXPECT_EQ(ulps_between(std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()),
+            2 * std::bit_cast<std::uint64_t>(std::numeric_limits<double>::max()));
+}
+
+// An option that can change bits is a possible reason at some stage.
+TEST(StagesOfADifference, KnowAllOptions) {
+  for (const RunOption& option : run_options()) {
+    if (option.affects != Affects::bits || option.name == "from") continue;
+    const bool known = std::ranges::any_of(kDiffStages, [&](const auto& stage) {
+      return !options_at(stage.value, {{.name = option.name}}).empty();
+    });
+    EXPECT_TRUE(known) << option.name;
+  }
+}
+
+}  // namespace
+}  // namespace rubato
