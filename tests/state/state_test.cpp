@@ -452,7 +452,7 @@ TEST(StateFile, EveryByteBelongsToOneArray) {
             "file: damaged or not a checkpoint: it holds more than its arrays");
 }
 
-// As xxhsum -H2 prints them.
+// xxhsum -H2 prints these.
 TEST(Digest, IsXxh3) {
   const auto text_of = [](std::string_view text) {
     return digest_of(std::as_bytes(std::span(text))).to_text();

@@ -36,7 +36,7 @@ using testing::Ne;
 
 using Digests = std::vector<std::optional<Digest>>;
 
-// With running means, momentum and Lookahead: all that a digest has.
+// The options of trainings with running means, momentum and Lookahead: all that a digest has.
 TrainOptions digest_options() {
   return {.epochs = 2,
           .minibatch_size = 4,
@@ -106,7 +106,7 @@ TEST(StepDigest, IsTheSameWhoeverComputes) {
   }
 }
 
-// Large enough that several threads hash its chunks.
+// The array is large enough that several threads hash its chunks.
 TEST(StepDigest, OfManyChunksIsTheSameOnAnyThreads) {
   const auto of_threads = [](int threads) {
     TrainOptions options = digest_options();
@@ -278,7 +278,7 @@ TEST(StepDigest, HasTheMemoryOfAnOptimizerOfTheUsersOwn) {
   EXPECT_NE(trained(options).steps, first.steps);
 }
 
-// It remembers something that changes no weight.
+// An optimizer that remembers something that changes no weight.
 TEST(StepDigest, ShowsVerifyWhatAnOptimizerRemembers) {
   class Counting final : public FlatOptimizer<double> {
    public:
@@ -324,7 +324,7 @@ TEST(StepDigest, IsThatOfTheStateBeforeWhereAStepIsSkipped) {
   EXPECT_THAT(digests_of(*recorder), Each(recorder->steps.front().digest));
 }
 
-// Such a state has no chain, which then stays unknown.
+// States of older versions have no chain, which then stays unknown.
 TEST(ChainOfDigests, IsUnknownAfterAStateWithoutOne) {
   const TrainOptions options = digest_options();
   const State with = begun(options, 2).trainer.state();

@@ -207,8 +207,7 @@ class TorchOptimizer final : public FlatOptimizer<T> {
                  const TorchOptimizerMaker& make, std::vector<GroupOptions> groups = {});
 
   void step(const Update<T>& update, Workers& workers) override;
-  /// Visits the state as libtorch serialises it: as one array or, to show it, entry by entry, from a
-  /// copy.
+  /// Visits the state as libtorch serialises it: as one array, and to show it entry by entry.
   void visit_state(StateVisitor& state) override;
   [[nodiscard]] bool follows_sums() const override { return false; }
 

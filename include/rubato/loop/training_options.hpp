@@ -71,7 +71,7 @@ inline constexpr std::array<Choice<CheckpointInterval::Unit>, 3> kCheckpointUnit
 /// Parses "100steps", "1epoch", "60 seconds"; empty for "never". Throws Error for anything else.
 [[nodiscard]] std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view text);
 
-/// The steps between two that have a digest, by default; docs/performance.md has the reason.
+/// The default of DigestInterval::every; docs/adr/0072 has the reason.
 inline constexpr std::int64_t kDigestEvery = 10;
 
 /// The steps that have a digest.

@@ -70,7 +70,8 @@ class Verification::Witness final : public Observer {
         marks.push_back({.what = array.name, .digest = digest_of(array.bytes())});
       }
     }
-    // The digest has the arrays above, too: it alone differs where only the memory does.
+    // The digest has the arrays above, too, so it is compared last: it alone differs if only the
+    // optimizer's memory does.
     if (step.digest) marks.push_back({.what = "the optimizer's state", .digest = *step.digest});
     const auto done = static_cast<std::int64_t>(marks_.size());
     if (done == last_step_ || done == pause_after_) training.pause();

@@ -185,8 +185,8 @@ class TypedStepEngine final : public StepEngine {
  private:
   static constexpr std::string_view kLossScale = "loss_scale";
 
-  // Visits what decides, with the parameters and buffers, how a gradient changes them, and not what
-  // is only measured: the digest of a step has no more.
+  // Visits the memory that decides, with the parameters and buffers, how a gradient changes them.
+  // It has nothing that is only measured, because digests must not depend on that.
   void visit_memory(StateVisitor& state, bool new_optimizer = false) {
     if (!new_optimizer) optimizer_->visit_state(state);
     preparation_.visit_state(state);

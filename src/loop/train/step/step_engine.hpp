@@ -41,7 +41,7 @@ struct StepRange {
 struct StepSettings {
   EpochIndex epoch{};
   double base_learning_rate = 0;
-  /// True if StepRecord::digest is computed.
+  /// True if the step has a digest (StepRecord::digest).
   bool digest = false;
   /// Called before the step changes something that cannot be undone; until then an exception leaves
   /// everything as it was before the step.
