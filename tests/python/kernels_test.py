@@ -79,6 +79,7 @@ print(os.environ["OPENBLAS_CORETYPE"], os.environ["RUBATO_STARTED_AGAIN"])
 import os, numpy.linalg
 del os.environ["OPENBLAS_CORETYPE"]
 import rubato
+rubato.train
 """, OPENBLAS_CORETYPE="Prescott")
         self.assertEqual(errors.count("RuntimeWarning"), 1, errors)
         self.assertIn(f"import rubato before numpy and torch, or start Python with OPENBLAS_CORETYPE={wanted}", errors)

@@ -8,7 +8,6 @@ import ctypes
 import os
 import subprocess
 import sys
-import warnings
 
 from . import _machine
 
@@ -54,14 +53,14 @@ def _openblas_of_another_process():
 
 
 def prepare():
-    """Sets the environment variables for the wanted kernels, or warns that it is too late.
+    """Sets the environment variables for the wanted kernels. Returns None or, if it is too late, the text of a warning.
 
     RUBATO_KERNELS=portable in the environment limits all of them to AVX2 and FMA, as --kernels portable does; by
     default only OpenBLAS is corrected, if it would choose kernels of a lesser instruction set than the CPU has.
     """
     kernels = os.environ.get("RUBATO_KERNELS", "native")
     if kernels == "native" and os.environ.get("OPENBLAS_CORETYPE"):
-        return
+        return None
     openblas = _loaded_openblas()
     too_late = openblas is not None or "torch" in sys.modules
     core, config = openblas or (not too_late and _openblas_of_another_process()) or ("", "")
@@ -70,13 +69,12 @@ def prepare():
     except ValueError as error:
         raise ValueError(f"RUBATO_KERNELS={kernels}: {error}") from None
     if not variables:
-        return
+        return None
     if not too_late:
         os.environ.update(variables)
         os.environ[_MARKER] = f"{kernels}:{core}"
-        return
+        return None
     wanted = " ".join(f"{name}={value}" for name, value in variables)
     what = (f"OpenBLAS was loaded before rubato and computes with its {core} kernels, which are slower on this CPU"
             if kernels == "native" else "libtorch was loaded before rubato, without portable kernels")
-    warnings.warn(f"{what}; import rubato before numpy and torch, or start Python with {wanted}", RuntimeWarning,
-                  stacklevel=3)
+    return f"{what}; import rubato before numpy and torch, or start Python with {wanted}"
