@@ -50,9 +50,9 @@ class BuildByCMake(build_py):
 
 setup(
     version=version(),
-    packages=["rubato"],
+    packages=["rubato", "rubato.conformance"],
     package_dir={"": "src/clients/python"},
-    py_modules=["rubato_program"],
+    py_modules=["rubato_program", "rubato_pytest"],
     distclass=Package,
     cmdclass={"build_py": BuildByCMake},
     options={"build": {"build_base": str(SCRATCH)}, "egg_info": {"egg_base": str(SCRATCH)},

@@ -55,7 +55,7 @@ if(TARGET _rubato)
     CONTENTS "the Python package" SECTION python
     DEPENDS "rubato ${this_version}" "python3 (>= 3.${RUBATO_PYTHON_MINOR_VERSION})" "python3 (<< 3.${next})" python3-numpy
       python3-torch
-    RECOMMENDS python3-pandas python3-matplotlib)
+    RECOMMENDS python3-pandas python3-matplotlib python3-hypothesis)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
     "${PROJECT_SOURCE_DIR}/cmake/debian/postinst" "${PROJECT_SOURCE_DIR}/cmake/debian/prerm")
