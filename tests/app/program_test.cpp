@@ -56,7 +56,7 @@ TEST(Program, ExplainsItsCommands) {
 TEST(Program, KeepsItsHelpWithinEightyColumns) {
   for (const char* const arguments :
        {"--help", "plan --help", "train --help", "bench reduce --help", "list --help",
-        "watch --help", "plot --help", "doctor --help", "hosts --help"}) {
+        "watch --help", "plot --help", "doctor --help", "hosts --help", "conform --help"}) {
     std::string out = test::rubato(arguments).out;
     for (std::size_t end = 0; (end = out.find('\n')) != std::string::npos; out.erase(0, end + 1)) {
       EXPECT_LE(end, 80U) << out.substr(0, end);

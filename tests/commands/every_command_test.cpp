@@ -85,6 +85,8 @@ constexpr Use kUses[]{
     {"list", R"("$0" list rules)", "\nadascale\n"},
     {"bench", R"("$0" bench reduce --cores 2 --size 1000 --fused 2>/dev/null)", "\nring "},
     {"doctor", R"("$0" doctor)", "oneTBB"},
+    // Python may not be there, nor Hypothesis.
+    {"conform", R"("$0" conform --help)", "Usage: rubato conform .MODULE:NAME."},
     {"completion", R"(source <("$0" completion bash) && complete -p rubato)",
      "_rubato_complete rubato"},
 };

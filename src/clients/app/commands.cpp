@@ -47,6 +47,7 @@ constexpr std::array kCommands{
     Command{"list", "print the names that options take (rules, models, ...)", list_command},
     Command{"bench", "measure strategies for summing gradients", nullptr, &kBench},
     Command{"doctor", "report what would make training slow or wrong here", doctor_command},
+    Command{"conform", "check elastic training of your own, in Python", conform_command},
     Command{"completion", "print a script that completes commands, options and names",
             completion_command},
 };

@@ -21,6 +21,10 @@ extern const CommandGroup kBench;
 /// user.
 [[nodiscard]] int completion_command(std::span<const std::string> arguments);
 
+/// `rubato conform`: checks elastic training in Python. Becomes Python, and does not return. Throws
+/// Error for a mistake of the user, and if there is no Python.
+[[noreturn]] int conform_command(std::span<const std::string> arguments);
+
 /// `rubato data`: fetches known data sets.
 extern const CommandGroup kData;
 

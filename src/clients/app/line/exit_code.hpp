@@ -34,6 +34,8 @@ enum class ExitCode {
   out_of_devices = 30,
   /// A server did not answer `rubato data get`, or did not send the published files.
   not_fetched = 31,
+  /// `rubato conform` found a check that fails.
+  nonconforming = 32,
   /// The program was ended by a signal, after a checkpoint: 128 plus its number, as in a shell.
   /// These are a lost terminal, Ctrl-C and a request to terminate; exit_code_of_signal() computes
   /// the others.
