@@ -19,6 +19,7 @@
 
 #include "base/core/throw_error.hpp"
 #include "loop/train/record_schemas.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "runs/report/metrics_file.hpp"
 
 namespace rubato {
@@ -154,13 +155,8 @@ constexpr std::string_view kMemory = "optimizer.";
 
 // Whether an optimizer that begins anew is known to remember only zeros.
 bool begins_with_zeros(const RunConfiguration& run) {
-  const std::string name(Spec(run.optimizer).name());
-  const auto& own = run.extensions.optimizers.rows();
-  if (std::ranges::find(own, name, [](const auto& row) { return row.name; }) != own.end()) {
-    return false;
-  }
-  const OptimizerMethod method = optimizer_options(run).method;
-  const auto* const adagrad = std::get_if<AdagradOptions>(&method);
+  if (run.optimizer->own) return false;
+  const auto* const adagrad = std::get_if<AdagradOptions>(&run.optimizer->method);
   return adagrad == nullptr || adagrad->initial_accumulator == 0;
 }
 
@@ -180,7 +176,7 @@ std::vector<Change> changes_of(const RunConfiguration& run, const State& state) 
   const double half = run.learning_rate / 2;
   changes.push_back({.name = fmt::format("half the rate, {}", half),
                      .configuration = [half](auto& fork) { fork.learning_rate = half; }});
-  if (!run.rule.starts_with("root")) {
+  if (!run.rule.text().starts_with("root")) {
     changes.push_back(
         {.name = "rule root", .configuration = [](auto& fork) { fork.rule = "root"; }});
   }

@@ -38,10 +38,6 @@ constexpr CommandTexts kDoomTexts{
     "--seed N, with a seed that --json lists. Exit codes: 2 for a mistake in the options\n"
     "or files, 24 if output could not be written."};
 
-std::string counted(std::int64_t count, const char* one) {
-  return fmt::format("{} {}{}", grouped(count), one, count == 1 ? "" : "s");
-}
-
 std::string end_of(const DoomFacts& facts) {
   if (facts.diverged) return fmt::format("diverged after {}", counted(facts.steps, "step"));
   return facts.end

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/core/throw_error.hpp"
+#include "clients/app/line/number_text.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/train/terminal_run.hpp"
 #include "runs/config/run_option.hpp"
@@ -32,6 +33,10 @@ RunConfiguration run_with(const std::filesystem::path& folder, const RunConfigur
     if (const auto text = option.text(typed)) option.set(run, *text);
   }
   return run;
+}
+
+std::string counted(std::int64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", grouped(count), one, count == 1 ? "" : "s");
 }
 
 std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text) {

@@ -60,6 +60,9 @@ struct PastCommandRow {
 [[nodiscard]] RunConfiguration run_with(const std::filesystem::path& folder,
                                         const RunConfiguration& typed, const GivenOptions& given);
 
+/// Returns "1 step" or "1,200 steps".
+[[nodiscard]] std::string counted(std::int64_t count, std::string_view one);
+
 /// Parses "A..B", two steps counted from 1. Throws Error.
 [[nodiscard]] std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text);
 

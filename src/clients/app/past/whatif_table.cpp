@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/core/text/text_table.hpp"
+#include "past_commands.hpp"
 
 namespace rubato::app {
 
@@ -18,10 +19,6 @@ namespace {
 constexpr double kPercent = 100;
 constexpr double kSecondsOfMinute = 60;
 constexpr double kSecondsOfHour = 3600;
-
-std::string counted(std::int64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
 
 std::string duration(double seconds) {
   if (seconds < 2 * kSecondsOfMinute) return fmt::format("{:.0f} s", std::ceil(seconds));
