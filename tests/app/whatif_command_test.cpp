@@ -1,4 +1,4 @@
-// What elasticity has cost a run, as users ask for it.
+// `rubato whatif` as users type it.
 
 #include <filesystem>
 #include <string>
@@ -56,6 +56,7 @@ TEST_F(WhatIfCommand, SaysWhatItWillTakeAndThenWhatWouldHaveBeen) {
             ContainsRegex("\nevent 2 +13 +47 "),
             ContainsRegex("\nall changes +13 +8 minibatches +47 "),
             ContainsRegex("\naccuracy, points: [-+0-9.]+ one by one, [-+0-9.]+ together\n")));
+  EXPECT_THAT(printed, HasSubstr("--seeds N says"));
   // The numbers of the run are those of its summary.
   EXPECT_EQ(json_in("run/whatif/whatif.json")["run"]["samples"], summary("run")["samples"]);
   const std::string again = succeeds("whatif run");

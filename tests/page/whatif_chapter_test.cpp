@@ -1,4 +1,4 @@
-// What a page shows of an answer of `rubato whatif`.
+// The chapter and the charts that a page has of an answer of `rubato whatif`.
 
 #include "runs/page/whatif_chapter.hpp"
 

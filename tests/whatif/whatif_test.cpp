@@ -1,4 +1,4 @@
-// What a run would have been without its events, beside the runs that a user would make by hand.
+// Runs without their events, beside the runs that a user would make by hand.
 
 #include "runs/whatif/whatif.hpp"
 
@@ -127,7 +127,7 @@ TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAFault) {
   EXPECT_EQ(result.events[0].fault->minibatches, 2);
   EXPECT_EQ(result.events[2].steps, 11);
   EXPECT_EQ(result.events[2].fault->minibatches, 1);
-  // That without the one change is that without all.
+  // The training without the one change is the one without all.
   EXPECT_EQ(result.plan.forks, 1);
 }
 

@@ -52,7 +52,7 @@ std::optional<ForeseenSteps> foreseen_steps(const RunConfiguration& run, const R
   return foreseen;
 }
 
-// Whether all steps that the run has taken have the same batches.
+// True if all steps that the run has taken have the same batches.
 bool has_batches_of(const RecordedTraining& training, const ForeseenSteps& foreseen) {
   const auto count = std::ssize(training.steps);
   const bool ended_itself =

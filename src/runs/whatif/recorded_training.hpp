@@ -16,11 +16,11 @@ namespace rubato {
 /// The loss or the accuracy that a training is to reach; one of them is set.
 struct LearningTarget {
   std::optional<double> loss{};
-  /// From 0 to 1.
+  /// A share, 0 to 1.
   std::optional<double> accuracy{};
 };
 
-/// What became of a training, with its state after each epoch.
+/// The outcome of a training, with the results of each epoch.
 struct TrainingOutcome {
   struct Epoch {
     /// Steps and samples of the whole training until its end.
@@ -74,7 +74,7 @@ struct RecordedTraining {
   std::vector<Step> steps{};
   std::vector<Fault> faults{};
   TrainingOutcome outcome{};
-  /// Whether its losses are those of a test set.
+  /// True if its losses are those of a test set.
   bool has_test = false;
   std::string weights_sha256{};
   /// Seconds of this machine for a sample, and for the evaluation of an epoch.

@@ -166,7 +166,7 @@ class WhatIf {
   // Loaded once for all trainings of the same data and model.
   mutable std::map<std::string, std::shared_ptr<const Workload>> workloads_;
   WhatIfResult result_;
-  // By their files: the same fork may be needed twice.
+  // The keys are their files, because the same fork may be needed twice.
   std::map<fs::path, Fork> forks_;
   // For each counterfactual its fork, then with each seed its own and that of the run.
   std::vector<std::vector<fs::path>> files_;

@@ -17,7 +17,7 @@
 
 namespace rubato {
 
-/// What to find out about a run.
+/// A question about a run.
 struct WhatIfRequest {
   std::filesystem::path run{};
   /// The configuration of the run, and the threads to use.
@@ -26,8 +26,8 @@ struct WhatIfRequest {
   std::optional<RunConfiguration> changed{};
   /// The names of these options, for people: "rule root, lr 0.1".
   std::string changes{};
-  /// What --without names: "3,7", "@41", "preemptions" or "all-changes". Empty for each event alone
-  /// and all together.
+  /// The value of --without: "3,7", "@41", "preemptions" or "all-changes". Empty for each event
+  /// alone and all together.
   std::string without{};
   LearningTarget target{};
   /// The number of other orders of the samples with which each fork is trained again.
@@ -47,7 +47,7 @@ struct Counterfactual {
   std::string name{};
   /// The steps that it shares with the run.
   std::int64_t steps = 0;
-  /// Whether it has the batches of the run, and therefore the same bits: it need not be trained.
+  /// True if it has the batches of the run, and therefore the same bits: it need not be trained.
   bool same_bits = false;
   TrainingOutcome outcome{};
   /// With --seeds: its outcome with another order of samples, and that of the run with the same
@@ -60,10 +60,10 @@ struct Counterfactual {
   std::vector<OtherOrder> others{};
 };
 
-/// What a WhatIfRequest will take.
+/// The cost of answering a WhatIfRequest.
 struct WhatIfPlan {
   std::int64_t counterfactuals = 0;
-  /// Those of them whose bits are those of the run.
+  /// The number of them whose bits are those of the run.
   std::int64_t same_bits = 0;
   /// Forks to train, and those that an interrupted command has trained already.
   std::int64_t forks = 0;
@@ -76,9 +76,9 @@ struct WhatIfPlan {
   std::int64_t events_skipped = 0;
 };
 
-/// Where an execution of the plan is.
+/// The progress of a plan.
 struct WhatIfProgress {
-  /// Of WhatIfPlan::forks, from 1; 0 while steps of the run are repeated.
+  /// The fork in training, 1 to WhatIfPlan::forks; 0 while steps of the run are repeated.
   std::int64_t fork = 0;
   std::string name{};
   std::int64_t step = 0;
@@ -101,7 +101,7 @@ struct WhatIfResult {
   [[nodiscard]] const Counterfactual* together() const;
 };
 
-/// What the run has to offer, without anything being trained.
+/// The events of the run. Trains nothing. Throws Error as what_if() does.
 [[nodiscard]] std::vector<RunEvent> events_of_run(const WhatIfRequest& request);
 
 struct WhatIfParts {

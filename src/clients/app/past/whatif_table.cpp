@@ -173,7 +173,12 @@ std::string order_effects(const WhatIfResult& result) {
 std::string variation(const WhatIfResult& result, LineWidth width) {
   const bool has_others = std::ranges::any_of(
       result.counterfactuals, [](const Counterfactual& one) { return !one.others.empty(); });
-  if (!has_others) return {};
+  if (!has_others) {
+    const bool trained = std::ranges::any_of(
+        result.counterfactuals, [](const Counterfactual& one) { return !one.same_bits; });
+    return trained ? "\n--seeds N says how much of it another order of the samples would change\n"
+                   : "";
+  }
   std::vector<std::vector<std::string>> rows{{""}};
   for (const EffectNumber& number : effect_numbers()) rows[0].emplace_back(number.name);
   std::size_t orders = 0;
