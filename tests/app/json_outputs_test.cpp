@@ -67,6 +67,26 @@ TEST_F(JsonOutputs, OfWhatIf) {
   EXPECT_THAT(whatif.unseen(), IsEmpty());
 }
 
+TEST_F(JsonOutputs, OfDiff) {
+  const JsonSchema diff = schema("diff");
+  const auto expect_different = [&](const test::Words& arguments) {
+    const test::ProgramResult result = rubato(arguments);
+    EXPECT_EQ(result.code, 1) << result.err;
+    expect_valid(diff, result.out);
+  };
+  succeeds("train --model softmax --trace 1024 --epochs 1 --quiet --out a");
+  succeeds("train --model softmax --trace 1024 --epochs 1 --kernels portable --quiet --out b");
+  succeeds("train --from a@7 --seed 3 --quiet --out c");
+  expect_valid(diff, succeeds("diff a b --json"));
+  expect_different("diff a c --json --seeds");
+  expect_different(
+      {"diff", "--json", "--good", "--model softmax", "--bad", "--model softmax --lr 0.1"});
+  expect_different({"diff", "--json", "--good", "--model softmax", "--bad", "--model mlp"});
+  expect_different(
+      {"diff", "--json", "--good", "--model softmax", "--bad", "--model softmax --clip-norm 0.1"});
+  EXPECT_THAT(diff.unseen(), IsEmpty());
+}
+
 TEST_F(JsonOutputs, OfBenchReduce) {
   const JsonSchema bench = schema("bench-reduce");
   expect_valid(bench, succeeds("bench reduce --cores 4 --size 1000 --strategy tree,ring --json "

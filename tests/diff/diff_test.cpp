@@ -26,6 +26,7 @@
 #include "run/runs.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/diff/explanation.hpp"
+#include "runs/diff/stepped_training.hpp"
 #include "runs/lab/contestants.hpp"
 #include "runs/run/fork.hpp"
 #include "support/temp_folder.hpp"
@@ -398,6 +399,27 @@ TEST_F(DiffTest, MeasuresHowTheDistanceGrows) {
     EXPECT_GT(*point.seeds, point.between) << point.steps;
   }
   EXPECT_TRUE(found.doubling);
+}
+
+// A step of one minibatch has its gradient, and its loss.
+TEST(SteppedTraining, ComputesMinibatchesAsTheirStepsDo) {
+  RunConfiguration run = of_two_epochs();
+  run.trace = "32";
+  const auto workload = dense_workload(run);
+  SteppedTraining taken(run, workload, nullptr);
+  SteppedTraining next(run, workload, nullptr);
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_TRUE(taken.advance());
+    int computed = 0;
+    next.compute(taken.step(), 0, 1, [&](const MinibatchResult& result) {
+      ++computed;
+      EXPECT_EQ(result.loss, taken.step().loss);
+      EXPECT_FALSE(first_difference(views_of(result.gradient), views_of(taken.gradients())));
+    });
+    EXPECT_EQ(computed, 1);
+    ASSERT_TRUE(next.advance());
+    EXPECT_EQ(next.step().digest, taken.step().digest);
+  }
 }
 
 TEST(DoublingSteps, AreThoseOfAnExponential) {

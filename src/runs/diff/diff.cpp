@@ -104,7 +104,7 @@ class Comparison {
 
   RunsDifference find() {
     const auto& [a, b] = request_.sides;
-    configurations_ = {with_threads(a.configuration), with_threads(b.configuration)};
+    configurations_ = {a.configuration, b.configuration};
     found_.options = differing_options(a.configuration, b.configuration);
     if (of_runs_) found_.facts = differing_facts(a.run, b.run);
     std::int64_t last = request_.steps;
@@ -178,6 +178,7 @@ class Comparison {
 
   // Repeats the steps after the equal ones in both, until they differ.
   void repeat() {
+    found_.equal_steps = equal_;
     for (const std::size_t side : kSides) take_options(side, equal_ + 1);
     found_.options = differing_options(configurations_[0], configurations_[1]);
     for (const std::size_t side : kSides) {
@@ -186,7 +187,6 @@ class Comparison {
       trainings_[side] = make_before(side);
     }
     if (!of_runs_) before_ = {trainings_[0]->state(), trainings_[1]->state()};
-    found_.equal_steps = equal_;
     if (parts_.on_begin) {
       const auto& [a, b] = request_.sides;
       parts_.on_begin(a.name + " and " + b.name, equal_ + 1, end_of_steps());
@@ -208,8 +208,11 @@ class Comparison {
 
   [[nodiscard]] std::int64_t end_of_steps() const { return of_runs_ ? end_ : request_.steps; }
 
-  [[nodiscard]] RunConfiguration with_threads(RunConfiguration run) const {
+  // The options of a side as steps are repeated with them.
+  [[nodiscard]] RunConfiguration repeated(std::size_t side) const {
+    RunConfiguration run = configurations_[side];
     run.threads = request_.threads;
+    run.kernels = request_.kernels;
     return run;
   }
 
@@ -219,7 +222,7 @@ class Comparison {
     bool begins = false;
     for (const Segment& segment : segments_[side]) {
       if (segment.begin >= step && &segment != &segments_[side].front()) break;
-      configurations_[side] = with_threads(segment.configuration);
+      configurations_[side] = segment.configuration;
       begins = segment.begin == step - 1;
     }
     return begins;
@@ -228,9 +231,9 @@ class Comparison {
   bool advance(std::size_t side, std::int64_t step) {
     if (take_options(side, step) && step > equal_ + 1) {
       const State state = trainings_[side]->state();
-      workloads_[side] = parts_.load(configurations_[side]);
+      workloads_[side] = parts_.load(repeated(side));
       trainings_[side] =
-          std::make_unique<SteppedTraining>(configurations_[side], workloads_[side], &state);
+          std::make_unique<SteppedTraining>(repeated(side), workloads_[side], &state);
     }
     return trainings_[side]->advance();
   }
@@ -240,19 +243,19 @@ class Comparison {
     const bool same = side == 1 && options_at(DiffStage::gradient, found_.options).empty() &&
                       options_at(DiffStage::start, found_.options).empty() &&
                       options_at(DiffStage::trace, found_.options).empty();
-    return same ? workloads_[0] : parts_.load(configurations_[side]);
+    return same ? workloads_[0] : parts_.load(repeated(side));
   }
 
   std::optional<State> state_at_begin(std::size_t side) {
     const DiffSide& of = request_.sides[side];
-    const RunConfiguration& run = configurations_[side];
+    const RunConfiguration run = repeated(side);
     if (of_runs_) return state_after({.run = of.run, .step = equal_}, run, {}, parts_).state;
     if (run.from.empty()) return std::nullopt;
     return state_after(*run.from, run, {}, parts_).state;
   }
 
   std::unique_ptr<SteppedTraining> make_before(std::size_t side) {
-    return std::make_unique<SteppedTraining>(configurations_[side], workloads_[side],
+    return std::make_unique<SteppedTraining>(repeated(side), workloads_[side],
                                              before_[side] ? &*before_[side] : nullptr);
   }
 
@@ -312,13 +315,21 @@ class Comparison {
     }
   }
 
-  // Compares a checkpoint of a run with the state that its repeated steps have.
+  // Compares a checkpoint of a run with the state that its repeated steps have, unless these cannot
+  // have the bits of the run.
   void find_damage(std::size_t side, std::int64_t step) {
     const DiffSide& of = request_.sides[side];
     const fs::path file =
         of.run / RunFolder::kCheckpoints / fmt::format("step-{}.safetensors", step);
-    if (damaged_ || !is_there(file)) return;
-    const State saved = read_state(file);
+    if (damaged_ || !is_there(file) || unrepeatable() != DiffStage::unexplained) return;
+    State saved;
+    try {
+      saved = read_state(file);
+    } catch (const Error& error) {
+      // The run did not continue from a file that cannot be read.
+      parts_.tell(error.what());
+      return;
+    }
     const State repeated = trainings_[side]->state();
     auto element = first_difference(digested_views_of(repeated), digested_views_of(saved));
     if (!element) return;
@@ -445,7 +456,7 @@ class Comparison {
 
   // The first training from before the step on, with the order of the samples of another seed.
   std::unique_ptr<SteppedTraining> with_other_seed() {
-    RunConfiguration run = configurations_[0];
+    RunConfiguration run = repeated(0);
     ++run.seed;
     return std::make_unique<SteppedTraining>(run, workloads_[0],
                                              before_[0] ? &*before_[0] : nullptr);

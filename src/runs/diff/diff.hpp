@@ -36,8 +36,9 @@ struct DiffRequest {
   std::int64_t distance = 100;
   /// Whether the distance of two seeds is measured, too.
   bool seeds = false;
-  /// The threads that repeat steps.
+  /// The threads that repeat steps, and the kernels, which are those of this process.
   std::int64_t threads = hardware_threads();
+  Kernels kernels = Kernels::native;
 };
 
 /// The parts of a training in which two can differ first, in the order in which they are compared.

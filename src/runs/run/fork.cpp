@@ -164,6 +164,7 @@ Handover state_after(const ForkPoint& point, const RunConfiguration& around,
   }
 
   run.threads = around.threads;
+  run.kernels = around.kernels;
   run.checkpoint_every = "never";
   run.timeline = "";
   const Scratch removed(scratch);

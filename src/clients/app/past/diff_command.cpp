@@ -68,14 +68,14 @@ std::vector<std::string> shell_words(const std::string& text) {
   return words;
 }
 
-// The arguments with OPTIONS in the word of the option that has them: as a word of their own, those
-// that begin with a dash would be taken for an option.
+// The arguments with OPTIONS in the word of the option that has them, behind a blank: otherwise
+// those that begin with dashes would be taken for an option of this command.
 std::vector<std::string> with_joined_options(std::span<const std::string> arguments) {
   std::vector<std::string> joined;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     joined.push_back(arguments[i]);
     const bool takes_options = arguments[i] == "--good" || arguments[i] == "--bad";
-    if (takes_options && i + 1 < arguments.size()) joined.back() += "=" + arguments[++i];
+    if (takes_options && i + 1 < arguments.size()) joined.back() += "= " + arguments[++i];
   }
   return joined;
 }
@@ -135,7 +135,9 @@ void print_growth(const RunsDifference& found, const DiffRequest& request) {
 class DiffCommand final : public PastCommand {
  public:
   DiffCommand(DiffRequest request, bool as_json, bool quiet)
-      : request_(std::move(request)), as_json_(as_json), quiet_(quiet) {}
+      : request_(std::move(request)), as_json_(as_json), quiet_(quiet) {
+    request_.kernels = run().kernels;
+  }
 
   // If one of them needs libtorch, so does the comparison.
   [[nodiscard]] const RunConfiguration& run() const override {
