@@ -145,6 +145,7 @@ constexpr const char* kFooter =
     "  rubato compare --rule linear,root,adascale --seed 1..5 --model softmax\n"
     "  rubato compare --trace a.csv,b.csv --rule constant,linear --seed 1..5 \\\n"
     "    --tune lr=0.01,0.02,0.05 --budget epochs=4 --target 90 --out experiment\n"
+    "  rubato compare --from runs/first@40,runs/first@80 --rule linear,root --seed 1..5\n"
     "  rubato compare --resume experiment --seed 1..10\n"
     "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
     "written, 27 if the answer lacks runs that were killed, 130 or 143 after a\n"
@@ -172,6 +173,7 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
       throw_error("--{}: {}", option, error.what());
     }
   }
+  begin_with_runs(design);
   bound_epochs(design, given.file.says_epochs || line.given().contains("epochs"));
   require_tuning_seeds(line, design);
   require_consistent(design);

@@ -11,8 +11,11 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
+#include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/config/values/fork_point.hpp"
+#include "runs/run/fork.hpp"
 #include "value_list.hpp"
 
 namespace rubato {
@@ -97,6 +100,7 @@ RunConfiguration Design::default_base() {
 void set_values(Design& design, std::string_view option, std::vector<std::string> values) {
   const RunOption& row = run_option(option);
   require_different(values);
+  design.given.add(option);
   std::erase_if(design.axes, [&](const Axis& axis) { return axis.option == option; });
   row.set(design.base, values.front());
   if (values.size() == 1) return;
@@ -111,6 +115,71 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
     return place_in_table(axis.option) > place_in_table(option);
   });
   design.axes.insert(behind, {.option = std::string(option), .values = std::move(values)});
+}
+
+namespace {
+
+// Whether a design that does not mention the option takes it from the run that its forks come from.
+bool is_of_run(const Design& design, const RunOption& option) {
+  return option.in_experiment.empty() && option.name != kFromOption &&
+         !design.given.contains(option.name);
+}
+
+// Throws Error for an option that differs between the forks and is fixed in one.
+void require_no_fixed_choice(std::string_view name) {
+  const RunOption& option = run_option(name);
+  if (option.fixed_in_fork.empty()) return;
+  throw_error("--{}: a fork has that of its run, because {}; accepted: without --{}", name,
+              option.fixed_in_fork, name);
+}
+
+// Throws Error if the two runs differ in an option that the design takes from them.
+void require_alike(const Design& design, const ForkPoint& one, const RunConfiguration& first,
+                   const ForkPoint& other, const RunConfiguration& second) {
+  for (const RunOption& option : run_options()) {
+    if (!is_of_run(design, option) || option.affects != Affects::bits) continue;
+    const auto a = option.text(first);
+    const auto b = option.text(second);
+    const bool are_files = a && b && names_file(option, *a) && names_file(option, *b);
+    // Traces are copied into the folders of their runs; a fork compares other files by content.
+    const bool is_same = are_files && option.name == kTraceOption
+                             ? read_file(*first.trace->file) == read_file(*second.trace->file)
+                             : are_files || a == b;
+    if (is_same) continue;
+    throw_error("--from: --{} is {} in {}, and {} in {}; accepted: --{} for all forks", option.name,
+                a.value_or("not set"), one.run.string(), b.value_or("not set"), other.run.string(),
+                option.name);
+  }
+}
+
+}  // namespace
+
+void begin_with_runs(Design& design) {
+  std::vector<ForkPoint> points;
+  for (const std::string& text : values_of(design, kFromOption)) {
+    if (!text.empty()) points.push_back(*Parsed<ForkPoint>(text));
+  }
+  if (points.empty()) return;
+  for (const Axis& axis : design.axes) require_no_fixed_choice(axis.option);
+  for (const Assigned& assigned : design.baseline) require_no_fixed_choice(assigned.name);
+  if (design.tuning) require_no_fixed_choice(design.tuning->option);
+
+  const RunConfiguration first = configuration_of_run(points.front().run, design.base);
+  RunConfiguration base = first;
+  for (const RunOption& option : run_options()) {
+    if (is_of_run(design, option)) continue;
+    option.reset(base);
+    if (const auto text = option.text(design.base)) option.set(base, *text);
+  }
+  for (const ForkPoint& point : points) {
+    const RunConfiguration run = configuration_of_run(point.run, design.base);
+    require_alike(design, points.front(), first, point, run);
+    require_forkable(with_paths_from(point.run, run), with_paths_from(point.run, base));
+    const std::int64_t steps = recorded_steps(point.run).count;
+    if (point.step <= steps) continue;
+    throw_error("--from: {} has {} steps; accepted: 0 to {}", point.run.string(), steps, steps);
+  }
+  design.base = std::move(base);
 }
 
 std::vector<RunBudget> limits_of(const Design& design) {

@@ -9,6 +9,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "runs/config/run_option.hpp"
 #include "value_list.hpp"
 
 namespace rubato {
@@ -75,6 +76,8 @@ struct Design {
   /// The options that no axis sets. The defaults differ from a run's where RunOption::in_experiment
   /// says so.
   RunConfiguration base = default_base();
+  /// The options that were set for this design, axes or not.
+  GivenOptions given{};
   /// Axes in the order of the table of options, with the seed last.
   std::vector<Axis> axes{};
   RunBudget budget{};
@@ -96,6 +99,7 @@ struct Design {
 inline constexpr std::string_view kTraceOption = "trace";
 inline constexpr std::string_view kRuleOption = "rule";
 inline constexpr std::string_view kSeedOption = "seed";
+inline constexpr std::string_view kFromOption = "from";
 
 /// The limits that end the runs: the budget, and the options of the same kinds that are not axes.
 [[nodiscard]] std::vector<RunBudget> limits_of(const Design& design);
@@ -123,6 +127,13 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
 /// above 0.
 [[nodiscard]] double parse_target(const std::string& text);
 inline constexpr std::int64_t kMostTuningSeeds = 1000;
+
+/// If the runs of the design are forks (--from), gives the base the options of the run from which
+/// they come, except those that were given, and those that have a default of their own in
+/// experiments. Does nothing for other designs. Throws Error if there is no such run, or no such
+/// step of it; for an option that a fork cannot have; and if there are several runs that differ in
+/// an option that was not given.
+void begin_with_runs(Design& design);
 
 /// Throws Error for parts of the design that contradict each other.
 void require_consistent(const Design& design);

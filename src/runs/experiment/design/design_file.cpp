@@ -71,6 +71,7 @@ void read_line(DesignFile& file, std::string_view table, const TomlTable::Line& 
   const TomlEntry& entry = line.values.front();
   if (entry.key == "epochs") file.says_epochs = true;
   set_option(file.design.base, entry);
+  file.design.given.add(entry.key);
 }
 
 // Applies `map` to all paths of a design.

@@ -103,6 +103,9 @@ std::string label_of(const RunOption& option, const std::string& value) {
   }));
   if (path.empty()) return value;
   if (!path.has_filename()) path = path.parent_path();
+  if (option.name == kFromOption) {
+    return path.filename().string() + value.substr(value.rfind('@'));
+  }
   const bool file = option.name == kTraceOption;
   const std::string name = file ? path.stem().string() : path.filename().string();
   return name.empty() ? value : name;

@@ -29,7 +29,8 @@ struct Assigned {
 [[nodiscard]] std::vector<Assigned> list_assigned(std::string_view text);
 
 /// Short names of an option's values for people: a file has its name without folder and extension
-/// ("a100" for "data/a100.csv"), a folder of data has its name, and any other value its text.
+/// ("a100" for "data/a100.csv"), a folder of data has its name, a run has it with the step
+/// ("first@120"), and any other value its text.
 /// Values whose names would be equal keep their whole text.
 [[nodiscard]] std::vector<std::string> labels_of(std::string_view option,
                                                  const std::vector<std::string>& values);
