@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy
 from elastic_loop import ElasticLoop, RankLoop, order
+from hypothesis import HealthCheck, given, settings
 from known_mistakes import MISTAKES, EpochZeroAfterReset, LoaderAhead, RanksWeightedAlike, WindowCutAtEpochEnd, WorldSizeForgotten, padded
-from rubato.conformance import Case, NonConforming, check_loop, check_resume, check_sampler, on_threads, read_trace
+from rubato.conformance import Case, NonConforming, check_loop, check_resume, check_sampler, on_threads, read_trace, strategies
 from rubato.conformance._cases import SIZES, UNIT
 from rubato.conformance._checks import checks_of
 from support import SOURCE, TestCase
@@ -154,27 +155,31 @@ class SamplerOf(ElasticSampler):
 
     mistake = None
 
+    def __init__(self, samples, world_size, rank, epoch, batch, minibatch, state=None):
+        super().__init__(samples, world_size, rank, epoch, batch, minibatch, state)
+        self.resumed, self.begun = state is not None, self.place
+        if self.mistake == "runs" and rank == 2:
+            raise RuntimeError("no third rank")
+
     def order(self):
         if self.mistake == "epoch-number" and self.resumed:
             return order(self.samples, 0, 1)
-        return order(self.samples, self.epoch + (self.world_size if self.mistake == "same-order" else 0), 1)
-
-    def __init__(self, samples, world_size, rank, epoch, batch, minibatch, state=None):
-        super().__init__(samples, world_size, rank, epoch, batch, minibatch, state)
-        self.resumed = state is not None
-        if self.mistake == "runs" and rank == 2:
-            raise RuntimeError("no third rank")
-        if self.mistake == "resume-equal" and state:
-            self.place = 0
+        indices = order(self.samples, self.epoch + (self.world_size if self.mistake == "same-order" else 0), 1)
+        if self.mistake == "resume-equal" and self.resumed:
+            # Another order of what is left.
+            indices[self.begun:] = reversed(indices[self.begun:])
+        return indices
 
     def __iter__(self):
-        for index, share in enumerate(super().__iter__()):
+        for share in super().__iter__():
             if self.mistake == "equal-steps" and not share:
                 return
             yield share + share[:1] if self.mistake == "every-sample-once" else share[:1] if self.mistake == "batch-kept" else share
 
 
-class Wrong(TestCase):
+class Finding(TestCase):
+    """A test of what is found."""
+
     def found(self, check, target, **options):
         with self.assertRaises(NonConforming) as raised:
             check(target, **options)
@@ -184,6 +189,8 @@ class Wrong(TestCase):
             self.assertLessEqual(len(violation.case.phases), 4)
         return {violation.check: violation.case for violation in report.violations}, str(report)
 
+
+class Wrong(Finding):
     def test_each_check_of_loops_finds_its_mistake(self):
         self.assertEqual(set(PLANTED), set(checks_of("loop")) - {"repeatable"})
         for check, loop in PLANTED.items():
@@ -199,7 +206,7 @@ class Wrong(TestCase):
         self.assertIn("repeatable", self.found(check_loop, mistaken(ElasticLoop, rate=by_chance))[0])
 
     def test_each_check_of_samplers_finds_its_mistake(self):
-        for check in set(checks_of("sampler")) - {"repeatable", "resume-equal"}:
+        for check in set(checks_of("sampler")) - {"repeatable"}:
             with self.subTest(check):
                 self.assertIn(check, self.found(check_sampler, type("Mistaken", (SamplerOf,), {"mistake": check}))[0])
 
@@ -222,7 +229,69 @@ class Wrong(TestCase):
             "  why      A mean of the ranks' means weights the samples of a small share more."])
 
 
+# A program with a checkpoint, whose ranks are emulated; {mistake} is a line before the checkpoint is written.
+CODE = """
+import json, sys
+from elastic_loop import ElasticLoop
+from rubato.conformance import Phase, current_job
+
+job = current_job()
+record, file = job.record, job.folder / "checkpoint.json"
+job.record = lambda weights: None
+state = json.loads(file.read_text()) if file.exists() else None
+for step in range(state["step"] if state else 0, job.steps):
+    state = ElasticLoop()(job, Phase(int(sys.argv[1]), 1, job.batch), state)
+    saved = dict(state)
+    {mistake}
+    file.write_text(json.dumps(saved))
+    record(state["weights"], step=step)
+"""
+
+
+class Programs(Finding):
+    def program(self, mistake="pass"):
+        file = self.folder() / "program.py"
+        file.write_text(CODE.format(mistake=mistake))
+        return [sys.executable, str(file), "{processes}"]
+
+    def setUp(self):
+        path = os.environ["PYTHONPATH"]
+        self.addCleanup(os.environ.update, PYTHONPATH=path)
+        os.environ["PYTHONPATH"] = f"{path}:{SOURCE / 'tests' / 'python'}"
+
+    def test_a_right_one(self):
+        report = check_resume(self.program(), cases=3, seed=4)
+        self.assertLessEqual({"loader-in-step", "every-sample-once", "same-order"}, set(report.passed))
+
+    def test_wrong_ones(self):
+        for mistake, check in (("saved['weights'] = [0.0] * job.samples", "resume-equal"), ("saved['place'] += job.batch", "loader-in-step"),
+                               ("raise SystemExit('disk full')", "runs")):
+            with self.subTest(check):
+                found, text = self.found(check_resume, self.program(mistake), case="8:1x1@2,1x2@2")
+                self.assertEqual(list(found), [check], text)
+                self.assertIn("check_resume(['", text)
+        self.assertIn("disk full", text)
+
+    def test_one_that_hangs(self):
+        found, text = self.found(check_resume, self.program("import time; time.sleep(60)"), case="4:1x1@2", timeout=1)
+        self.assertEqual(list(found), ["runs"])
+        self.assertIn("has not ended after 1 s", text)
+
+
 class Use(TestCase):
+    def test_strategies(self):
+        @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(strategies.cases(divisible=True, batch="fixed", ranks=3, interrupted=True), strategies.kills(), strategies.world_sizes(2),
+               strategies.dataset_sizes(5))
+        def holds(case, kill, ranks, samples):
+            self.assertEqual(len({phase.batch for phase in case.phases}), 1)
+            self.assertGreater(len(case.phases), 1)
+            self.assertTrue(all(phase.world_size <= 3 and phase.batch % phase.world_size == 0 for phase in case.phases))
+            self.assertTrue(case.is_readable())
+            self.assertEqual((len(kill), 1 <= ranks <= 2, 1 <= samples <= 5), (3, True, True))
+
+        holds()
+
     def test_cases_are_texts(self):
         for text in ("10:2x3@6,1x1@6", "3:1x1@2:1.3.1"):
             self.assertEqual(str(Case.parse(text)), text)

@@ -94,19 +94,17 @@ class SamplerSearch(Search):
         # A sampler of single samples knows nothing of batches, which a loader then makes of equal minibatches.
         if self.yields_single and any(phase.batch % phase.world_size for phase in case.phases):
             return
-        counted, plan = self.run(case), case.plan()
-        single = None
+        counted, single, plan = self.run(case), None, case.plan()
         if "same-order" not in self.waive and case.on_one_rank() != case:
             single = self.run(case.on_one_rank())
             self.tried.add("same-order")
-        if self.resumes:
-            self.tried |= {"epoch-number", "resume-equal"} if len(case.phases) > 1 else set()
+        if self.resumes and len(case.phases) > 1:
+            self.tried |= {"epoch-number", "resume-equal"}
         _judge.judge_samples(case, plan, counted, single, self.tried)
+        if self.resumes and case.unbroken() != case:
+            for step, (samples, other) in enumerate(zip(counted, self.run(case.unbroken()))):
+                if samples != other:
+                    fail("resume-equal", case, _judge.place_of(case, plan, step),
+                         f"the samples without an interruption: {_judge.shown(other)}", _judge.shown(samples))
         if single is not None:
             _judge.judge_order(case, counted, single)
-        if self.resumes and case.unbroken() != case:
-            other = self.run(case.unbroken())
-            if counted != other:
-                step = next(step for step, (one, two) in enumerate(zip(counted, other)) if one != two)
-                fail("resume-equal", case, _judge.place_of(case, plan, step),
-                     f"the samples without an interruption: {_judge.shown(other[step])}", _judge.shown(counted[step]))

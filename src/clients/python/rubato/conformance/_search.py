@@ -232,9 +232,10 @@ def _check(search, cases, seed, case, trace, flat=False, **drawn):
         pass
     from . import strategies
 
-    strategy = strategies.cases(**drawn, flat=flat, trace=trace or DEFAULTS["trace"])
+    drawn |= {"flat": flat, "trace": trace or DEFAULTS["trace"]}
+    strategy = strategies.cases(**drawn)
     if search.level == "loop" and search.reads_tokens:
-        strategy = strategy | strategies.cases(**drawn, flat=flat, tokens=True)
+        strategy = strategy | strategies.cases(**drawn, tokens=True)
     return search.check(strategy, DEFAULTS["cases"] or cases, seed, None)
 
 
