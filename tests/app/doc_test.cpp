@@ -177,11 +177,26 @@ TEST(Docs, NameOptionsThatExist) {
   const std::string option = "(?:^|[^a-z-])(--[a-z][a-z-]*[a-z])(?![a-z_-])";
   // Options of other programs.
   std::set<std::string> known;
-  for (const char* const of_others :
-       {"--all" /*bootstrap*/, "--build", "--preset" /*cmake*/, "--bits", "--networks", "--quick",
-        "--rounds" /*bench*/, "--redirects", "--tee" /*torchrun*/, "--from-literal" /*kubectl*/,
-        "--signal" /*sbatch*/, "--no-build-isolation" /*pip*/, "--system-site-packages",
-        "--without-pip" /*venv*/, "--collector" /*node_exporter*/, "--logdir" /*tensorboard*/}) {
+  for (const char* const of_others : {"--all" /*bootstrap*/,
+                                      "--build",
+                                      "--preset" /*cmake*/,
+                                      "--bits",
+                                      "--networks",
+                                      "--quick",
+                                      "--rounds" /*bench*/,
+                                      "--redirects",
+                                      "--tee",
+                                      "--standalone",
+                                      "--nproc-per-node" /*torchrun*/,
+                                      "--rubato-traces",
+                                      "--rubato-cases" /*pytest*/,
+                                      "--from-literal" /*kubectl*/,
+                                      "--signal" /*sbatch*/,
+                                      "--no-build-isolation" /*pip*/,
+                                      "--system-site-packages",
+                                      "--without-pip" /*venv*/,
+                                      "--collector" /*node_exporter*/,
+                                      "--logdir" /*tensorboard*/}) {
     known.insert(of_others);
   }
   const auto help = [&](const std::string& command) {
