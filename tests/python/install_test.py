@@ -37,6 +37,12 @@ print(rubato.__file__, rubato.__version__, result.sha256, rubato.compare(model="
         self.assertEqual(rubato_program("--version")[1].split()[1], version)
         self.assertTrue(Path(file).with_name("__init__.pyi").exists())
         self.assertTrue(Path(file).with_name("py.typed").exists())
+        # With the command's checks and pytest's plug-in.
+        for arguments in (["bin/rubato", "conform", "--list"], ["bin/python", "-m", "rubato.conformance", "--list"]):
+            listed = subprocess.run([folder / "env" / arguments[0], *arguments[1:]], capture_output=True, text=True, env=bare, cwd=folder)
+            self.assertIn("every-sample-once ", listed.stdout, listed.stderr)
+        helped = subprocess.run([folder / "env" / "bin" / "python", "-m", "pytest", "--help"], capture_output=True, text=True, env=bare, cwd=folder)
+        self.assertIn("--rubato-traces", helped.stdout, helped.stderr)
 
 
 if __name__ == "__main__":
