@@ -115,8 +115,43 @@ TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
   }
 }
 
+// The options are those of the run, and so are the samples' order and all bits.
+TEST_F(CompareCommand, TrainsForksAsTrainDoes) {
+  succeeds("train --model softmax --trace 256 --lr 0.05 --epochs 2 --quiet --out run");
+  succeeds("train --from run@50 --rule root --quiet --out fork");
+  ASSERT_EQ(compare("--from run@50,run@20 --rule linear,root --quiet --out forks").code, 0);
+  EXPECT_EQ(hash("forks/runs/256_root_run-50_seed-42"), hash("fork"));
+  EXPECT_EQ(hash("forks/runs/256_linear_run-20_seed-42"), hash("run"));
+  // Again, which has nothing to do.
+  EXPECT_EQ(compare("--resume forks --quiet").code, 0);
+}
+
 // All of the answer that does not depend on the machine.
 constexpr std::array<const char*, 3> kAnswers{"answer.md", "answer.csv", "answer.json"};
+
+// The first 60 of 71 steps of two runs are those of a third one.
+TEST_F(CompareCommand, TrainsEqualStepsOnce) {
+  std::string trace = "step,batchsize\n";
+  for (int step = 0; step < 100; ++step) {
+    trace += fmt::format("{},{}\n", step, step < 60 ? 128 : 384);
+  }
+  folder_.write("t.csv", trace);
+  const std::string design =
+      "--model softmax --trace t.csv --rule linear,root,constant --baseline trace=t.csv,rule="
+      "constant --epochs 1 --quiet --out ";
+  ASSERT_EQ(compare(design + "shared --jobs 3").code, 0);
+  ASSERT_EQ(compare(design + "alone --checkpoint-every 1000steps").code, 0);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(content(std::string("shared/") + name), content(std::string("alone/") + name));
+  }
+  EXPECT_THAT(content("shared/runs/t_root_seed-42/config.toml"),
+              AllOf(HasSubstr("# A fork: "), HasSubstr("t_linear_seed-42 after step 60")));
+  EXPECT_THAT(content("alone/runs/t_root_seed-42/config.toml"), Not(HasSubstr("# A fork")));
+  for (const char* rule : {"linear", "root", "constant"}) {
+    const std::string run = fmt::format("runs/t_{}_seed-42", rule);
+    EXPECT_EQ(hash("shared/" + run), hash("alone/" + run)) << rule;
+  }
+}
 
 TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
   const int epochs = epochs_to_be_caught([this](int tried) {

@@ -107,6 +107,20 @@ TEST_F(RunPools, RunSeveralAtATime) {
   EXPECT_EQ(notes_.ended.size(), 3U);
 }
 
+// c goes on from a's steps, as soon as they are there, and b from steps that never come.
+TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
+  tasks_[1].prefix = {.run = tasks_[0].files.folder, .steps = 9, .config = "b.fork.toml"};
+  tasks_[2].prefix = {.run = tasks_[0].files.folder, .steps = 5, .config = "c.fork.toml"};
+  run("case $name in a) mkdir -p $out/checkpoints; touch $out/checkpoints/step-5.safetensors;\n"
+      "for ((i = 0; i < 3000; ++i)); do [[ -e ${out%/*}/c ]] && break; sleep 0.01; done;; esac\n"
+      "finish",
+      3);
+  EXPECT_THAT(notes_.started, ElementsAre("a", "c", "b"));
+  EXPECT_EQ(notes_.ended.size(), 3U);
+  EXPECT_THAT(file("calls"), testing::AllOf(HasSubstr("--config c.fork.toml"), HasSubstr("/b.toml"),
+                                            testing::Not(HasSubstr("b.fork.toml"))));
+}
+
 TEST_F(RunPools, KeepTheWordsOfWhatFailed) {
   run("if [[ $name == b ]]; then echo 'no such thing' >&2; exit 2; fi; finish");
   EXPECT_EQ(notes_.ended.size(), 3U);

@@ -25,6 +25,7 @@
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "runs/run/run_description.hpp"
 #include "runs/tensorboard/event_folder.hpp"
+#include "shared_prefix.hpp"
 
 namespace rubato {
 
@@ -66,6 +67,10 @@ class Stage final : public PoolObserver {
   Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> runs, DataFacts& facts,
         ExperimentView& view)
       : folder_(folder), runs_(std::move(runs)), view_(view) {
+    const auto shared = shared_prefixes(runs_, facts);
+    for (const auto& prefix : shared) {
+      if (prefix) keep_prefix(runs_[prefix->trained_by].configuration, prefix->steps);
+    }
     for (const PlannedRun& run : runs_) {
       measures_.push_back(facts.measure_of(run.configuration));
       tasks_.push_back({.name = run.name,
@@ -73,7 +78,15 @@ class Stage final : public PoolObserver {
                         .threads = run.configuration.threads,
                         .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()});
     }
-    for (std::size_t i = 0; i < runs_.size(); ++i) folder.prepare(runs_[i], tasks_[i].files);
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      folder.prepare(runs_[i], tasks_[i].files);
+      if (!shared[i]) continue;
+      const RunFiles& of = tasks_[shared[i]->trained_by].files;
+      tasks_[i].prefix = {
+          .run = of.folder,
+          .steps = shared[i]->steps,
+          .config = folder.prepare_fork(runs_[i], tasks_[i].files, of, shared[i]->steps)};
+    }
   }
 
   void work(const std::string& name, const PoolOptions& options) {

@@ -226,6 +226,15 @@ void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) con
       path_.string(), run.name, fmt::join(differences, ", "));
 }
 
+fs::path ExperimentFolder::prepare_fork(PlannedRun run, const RunFiles& files, const RunFiles& of,
+                                        std::int64_t steps) const {
+  run.configuration.from = fmt::format("{}@{}", of.folder.string(), steps);
+  fs::path file = files.config;
+  file.replace_extension(".fork.toml");
+  write_file(file, config_text(run));
+  return file;
+}
+
 fs::path ExperimentFolder::set_aside(const RunFiles& files) const {
   const fs::path folder = path_ / kDamaged;
   make_folder(folder);

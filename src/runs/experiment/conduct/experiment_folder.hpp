@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -39,7 +40,8 @@ enum class RunState {
 ///
 ///     design.toml   reproduces the experiment: rubato compare --config DIR/design.toml
 ///     traces/       copies of the files that --trace named
-///     runs/         for each run NAME its folder, NAME.toml, and NAME.log or NAME.failed;
+///     runs/         for each run NAME its folder, NAME.toml, and NAME.log or NAME.failed; if it
+///                   shares its first steps with another run, NAME.fork.toml as well;
 ///                   with --tensorboard also an event file with the columns of HPARAMS
 ///     tune/         the same for the runs that tune the option of --tune
 ///     damaged/      run folders that were changed after they had ended; these runs are repeated
@@ -74,6 +76,11 @@ class ExperimentFolder {
   /// Writes the run's configuration, or checks that the existing one differs at most in options
   /// that do not affect results. Throws Error, naming the options that differ, and OutputError.
   void prepare(const PlannedRun& run, const RunFiles& files) const;
+
+  /// Writes the configuration of the run as a fork of another one of the experiment after `steps`
+  /// steps, and returns its file. Throws OutputError.
+  [[nodiscard]] std::filesystem::path prepare_fork(PlannedRun run, const RunFiles& files,
+                                                   const RunFiles& of, std::int64_t steps) const;
 
   /// Moves the folder of a run into damaged/, so that the run starts anew; returns its new path.
   /// Throws OutputError.

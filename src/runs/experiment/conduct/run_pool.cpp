@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/seconds.hpp"
@@ -120,13 +122,22 @@ constexpr std::array<int, 3> kNotItsOwn{24, 25, kCannotStart};
 // Signals by which a faulty program ends itself; all others are sent from outside.
 constexpr std::array<int, 6> kCrashes{SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS};
 
+bool has_prefix(const PrefixOfTask& prefix) {
+  const CheckpointFolder checkpoints(prefix.run / RunFolder::kCheckpoints, 1);
+  return std::ranges::any_of(checkpoints.files(), [&](const fs::path& file) {
+    return CheckpointFolder::steps_of(file) == prefix.steps;
+  });
+}
+
 std::vector<std::string> command_for(const RunTask& task, RunState state) {
   std::vector<std::string> command{"rubato", "train"};
   if (state == RunState::begun) {
     command.insert(command.end(), {"--resume", task.files.folder.string()});
   } else {
+    const fs::path& config =
+        task.prefix && has_prefix(*task.prefix) ? task.prefix->config : task.files.config;
     command.insert(command.end(),
-                   {"--config", task.files.config.string(), "--out", task.files.folder.string()});
+                   {"--config", config.string(), "--out", task.files.folder.string()});
   }
   command.insert(command.end(), {"--threads", fmt::to_string(task.threads), "--quiet"});
   return command;
@@ -157,16 +168,23 @@ std::string in_words(const ChildEnd& end) {
 class RunPool {
  public:
   RunPool(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer)
-      : tasks_(tasks), options_(options), observer_(observer) {}
+      : options_(options), observer_(observer) {
+    for (const RunTask& task : tasks) waiting_.push_back(&task);
+  }
 
   void work() {
     while (true) {
       const bool stopping = options_.stopping && options_.stopping();
       if (stopping) stop();
-      while (!stopping && std::ssize(running_) < options_.jobs && next_ < tasks_.size()) {
-        start(tasks_[next_++]);
+      while (!stopping && std::ssize(running_) < options_.jobs) {
+        const auto next =
+            std::ranges::find_if(waiting_, [&](const RunTask* task) { return is_ready(*task); });
+        if (next == waiting_.end()) break;
+        const RunTask& task = **next;
+        waiting_.erase(next);
+        start(task);
       }
-      if (running_.empty() && (stopping || next_ == tasks_.size())) return;
+      if (running_.empty() && (stopping || waiting_.empty())) return;
       watch_.wait(kTick);
       collect();
       observer_.on_tick();
@@ -179,6 +197,18 @@ class RunPool {
     ChildProcess process;
     Stopwatch since;
   };
+
+  // A task that waits for another one is behind it, so that one of those that wait is always ready
+  // if none is running.
+  [[nodiscard]] bool is_ready(const RunTask& task) const {
+    if (!task.prefix || state_of(task.files) != RunState::absent) return true;
+    const auto trains_it = [&](const RunTask* other) {
+      return other->files.folder == task.prefix->run;
+    };
+    const bool may_come = std::ranges::any_of(waiting_, trains_it) ||
+                          std::ranges::any_of(running_, trains_it, &Running::task);
+    return !may_come || has_prefix(*task.prefix);
+  }
 
   void start(const RunTask& task) {
     const RunState state = state_of(task.files);
@@ -259,11 +289,11 @@ class RunPool {
     observer_.on_end(task, TaskEnd::ended, seconds, {});
   }
 
-  std::span<const RunTask> tasks_;
   const PoolOptions& options_;
   PoolObserver& observer_;
   ChildWatch watch_;
-  std::size_t next_ = 0;
+  // Those that have not been started.
+  std::vector<const RunTask*> waiting_;
   std::vector<Running> running_;
   bool stopped_ = false;
 };

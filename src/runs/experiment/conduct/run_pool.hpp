@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,11 +63,23 @@ class ChildWatch {
   void wait(int milliseconds) const;
 };
 
+/// The first steps of a task, if another one trains them.
+struct PrefixOfTask {
+  /// The folder of the run that trains them, and their number, after which it has a checkpoint.
+  std::filesystem::path run;
+  std::int64_t steps = 0;
+  /// The configuration of the task as a fork of that run.
+  std::filesystem::path config;
+};
+
 /// A run to be executed until it ends.
 struct RunTask {
   std::string name;
   RunFiles files;
   std::int64_t threads = 1;
+  /// The task waits until the other one has trained these steps, and goes on from there; if that
+  /// one ends without the checkpoint, the task trains all steps itself.
+  std::optional<PrefixOfTask> prefix{};
   /// The run's rule is a Python function, so rubato.compare() trains it in its own process.
   bool is_pythons = false;
 };
@@ -108,11 +121,11 @@ struct PoolOptions {
   std::function<bool()> stopping;
 };
 
-/// Executes all tasks in their order, each by a process of its own: `rubato train` starts or
-/// resumes the run. Skips tasks that have ended already; a task of Python's is missing until Python
-/// has trained it. A run that failed leaves its message in its `failed` file, and so does one whose
-/// process has crashed twice; after the first crash it is missing. Throws Error if a process cannot
-/// be started; no child is left then.
+/// Executes all tasks in their order, except that one with a prefix waits for it, each by a process
+/// of its own: `rubato train` starts or resumes the run. Skips tasks that have ended already; a
+/// task of Python's is missing until Python has trained it. A run that failed leaves its message in
+/// its `failed` file, and so does one whose process has crashed twice; after the first crash it is
+/// missing. Throws Error if a process cannot be started; no child is left then.
 void execute(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer);
 
 }  // namespace rubato

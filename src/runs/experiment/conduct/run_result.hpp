@@ -150,6 +150,10 @@ class DataFacts {
  public:
   /// The measure of a run's results. Throws Error if its data cannot be read.
   [[nodiscard]] const Measure& measure_of(const RunConfiguration& configuration);
+  /// The number of samples in its training set. Throws Error as measure_of() does.
+  [[nodiscard]] std::int64_t samples_of(const RunConfiguration& configuration) {
+    return facts_of(configuration).samples;
+  }
   /// Checks before the first run begins that all runs can be done: that their data can be read,
   /// that their traces are valid and long enough, and that either all or none of their models have
   /// an accuracy. Throws Error, naming the run.
