@@ -74,6 +74,7 @@ class _CommandSearch(TrainingSearch):
                     steps += phase.steps
                     last = phase is case.phases[-1]
                     _start(self.target, case, phase.world_size, None if last else steps, folder, self.timeout)
+                self.tried.add("equal-steps")
                 entries = [json.loads(line) for file in folder.glob("records-*.jsonl") for line in file.read_text().splitlines()]
                 return _judge.Run(case, entries)
 

@@ -83,4 +83,5 @@ def on_threads(train_rank):
             raise error
         return states[0]
 
+    train.has_ranks = True
     return train

@@ -127,6 +127,7 @@ def on_processes(train_rank, timeout=60):
             job.reads_tokens |= reads_tokens
         return answers[0][2]
 
+    train.has_ranks = True
     return functools.wraps(train_rank)(train)
 
 
