@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/spec.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/steps/plan.hpp>
@@ -24,12 +23,12 @@ namespace {
 
 constexpr std::int64_t kLeastShare = 10;
 
-// Whether the rule is a function of the batch size that multiplies the base rate by 1 at the
-// reference batch, and treats momentum as the optimizer does.
+// Returns whether the rule is a function of the batch size that multiplies the base rate by 1 at
+// the reference batch, and treats momentum as the optimizer does.
 bool is_plain_at_reference(const RunConfiguration& run) {
   const std::vector<std::string_view> built_in = rule_names();
-  if (std::ranges::find(built_in, Spec(run.rule).name()) == built_in.end()) return false;
-  const std::unique_ptr<Rule> rule = run.extensions.rules.make(run.rule);
+  if (std::ranges::find(built_in, run.rule->names().front()) == built_in.end()) return false;
+  const std::unique_ptr<Rule> rule = run.rule->make();
   const RuleNeeds needs = rule->needs();
   if (needs.group_norms || needs.parameter_norms || rule->momentum_form() ||
       rule->reduction() != GradientReduction::mean || !numbers_of(*rule).empty()) {
@@ -46,10 +45,10 @@ bool is_plain_at_reference(const RunConfiguration& run) {
 }
 
 bool may_share(const RunConfiguration& run) {
-  return run.from.empty() && run.clock == Clock::real && run.batch == "fixed" && !run.tensorboard &&
-         run.checkpoint_every == RunConfiguration().checkpoint_every && !run.iterations &&
-         !run.samples && !run.hours && !run.money && run.patience == 0 &&
-         own_rule_name(run.rule).empty() && is_plain_at_reference(run);
+  return run.from.empty() && run.clock == Clock::real && run.batch.text() == "fixed" &&
+         !run.tensorboard && run.checkpoint_every == RunConfiguration().checkpoint_every &&
+         !run.iterations && !run.samples && !run.hours && !run.money && run.patience == 0 &&
+         own_rule_name(run.rule.text()).empty() && is_plain_at_reference(run);
 }
 
 // The number of steps before the first one of another batch than the reference; 0 if it is less
