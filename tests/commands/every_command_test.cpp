@@ -63,6 +63,8 @@ constexpr Use kUses[]{
     {"whatif",
      R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" whatif run --without 1)",
      "\nevent 1 "},
+    {"doom", R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" doom run)",
+     "this run is\nfine"},
     {"compare",
      R"("$0" compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out answer 2>/dev/null)",
      "answer.md, answer.csv"},

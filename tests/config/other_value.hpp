@@ -41,6 +41,7 @@ inline std::string other_value(const RunOption& option) {
                                       "noise-scale:max=1024",
                                       "flip",
                                       "in-order",
+                                      "run@3",
                                       "noise:deviation=0.5",
                                       "perplexity",
                                       "train-loss",
