@@ -211,12 +211,12 @@ class Wrong(Finding):
                 self.assertIn(check, self.found(check_sampler, type("Mistaken", (SamplerOf,), {"mistake": check}))[0])
 
     def test_the_known_mistakes(self):
-        begin = time.monotonic()
+        begin = time.process_time()
         for mistake in MISTAKES:
             with self.subTest(mistake.name):
                 found, _ = self.found(check_sampler if mistake.code is padded else check_loop, mistake.code, **mistake.claims)
                 self.assertIn(mistake.check, found)
-        self.assertLess(time.monotonic() - begin, 60)
+        self.assertLess(time.process_time() - begin, 60)
 
     def test_says_it_on_a_screen(self):
         _, text = self.found(check_loop, RanksWeightedAlike())
