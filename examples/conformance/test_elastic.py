@@ -1,6 +1,5 @@
 """The loop and its sampler conform: pytest, or pytest --rubato-traces=spot.csv."""
 
-import os
 import sys
 
 import torch
@@ -27,7 +26,6 @@ def test_loop():
 
 
 def test_program():
-    # Debian's torchrun: that of Debian 12 needs --redirects and --tee with Python 3.11, and that of Debian 13 is without libuv.
-    os.environ["USE_LIBUV"] = "0"
+    # Debian 12's torchrun needs --redirects and --tee with Python 3.11.
     check_resume([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node={processes}",
                   "--redirects=1", "--tee=1", "train.py"], cases=2)
