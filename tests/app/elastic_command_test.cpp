@@ -767,6 +767,8 @@ TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
 TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
   train_on(2);
   const std::size_t first = writer();
+  // A checkpoint would make the folder again.
+  hosts_[first]->signal(SIGSTOP);
   fs::rename(file("run"), file("elsewhere"));
   kill_host(first);
   wait_for_lines(20);
