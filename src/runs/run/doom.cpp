@@ -193,12 +193,11 @@ class Search {
  public:
   Search(const DoomRequest& request, const DoomParts& parts)
       : request_(request), parts_(parts), run_(recorded_course(request.run)) {
-    RunConfiguration& fork = fork_;
-    fork = request.configuration;
-    fork.checkpoint_every = "never";
-    fork.timeline = "";
-    fork.digest = "never";
-    workload_ = parts_.replay.load(fork);
+    fork_ = request.configuration;
+    fork_.checkpoint_every = "never";
+    fork_.timeline = "";
+    fork_.digest = "never";
+    workload_ = parts_.replay.load(fork_);
     state_facts();
   }
 
