@@ -37,6 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::outcome_of;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -48,7 +49,7 @@ RunConfiguration of_two_epochs() {
           .trace = "1024",
           .cores = 3,
           .epochs = 2,
-          .threads = 2,
+          .threads = 1,
           .checkpoint_every = "5steps",
           .keep = 10};
 }
@@ -67,7 +68,7 @@ class DiffTest : public testing::Test {
   }
   // The difference of the runs "a" and "b"; their names are read with the extensions of `around`.
   [[nodiscard]] RunsDifference difference(const RunConfiguration& around = {}) const {
-    DiffRequest request{.distance = 0, .threads = 2};
+    DiffRequest request{.distance = 0, .threads = 1};
     for (const std::size_t side : {0U, 1U}) {
       const std::string name(1, side == 0 ? 'a' : 'b');
       request.sides.at(side) = {.name = name,
@@ -81,13 +82,13 @@ class DiffTest : public testing::Test {
                                           DiffRequest request = {.steps = 5, .distance = 0}) const {
     request.sides = {DiffSide{.name = "good", .configuration = a},
                      DiffSide{.name = "bad", .configuration = b}};
-    request.threads = 2;
+    request.threads = 1;
     return find_difference(request, parts_);
   }
-  // Flips a bit of an element in a checkpoint of a run, and continues the run from there.
-  void damage(const std::string& name, const RunConfiguration& run, std::int64_t step,
-              const std::string& array, std::size_t element, unsigned bit) const {
-    const fs::path file = folder(name) / "checkpoints" / fmt::format("step-{}.safetensors", step);
+  // Flips a bit of an element in a checkpoint of a run, and returns its file.
+  fs::path flip(const std::string& name, std::int64_t step, const std::string& array,
+                std::size_t element, unsigned bit) const {
+    fs::path file = folder(name) / "checkpoints" / fmt::format("step-{}.safetensors", step);
     const State found = read_state(file);
     State changed;
     for (auto [entry, values] : found.arrays()) {
@@ -102,7 +103,22 @@ class DiffTest : public testing::Test {
       if (!entry.starts_with("rubato.")) changed.put_text(entry, text);
     }
     write_state(file, changed);
+    return file;
+  }
+  // Continues a run from a checkpoint with such a bit.
+  void damage(const std::string& name, const RunConfiguration& run, std::int64_t step,
+              const std::string& array, std::size_t element, unsigned bit) const {
+    const fs::path file = flip(name, step, array, element, bit);
     static_cast<void>(outcome_of(run, RunLocation::resume(folder(name), run, file)));
+  }
+  // The file of a trace of 1024 samples a step, of which step 16 has another number.
+  [[nodiscard]] std::string rows(const std::string& name, int sixteenth) const {
+    std::string text = "step,batchsize\n";
+    for (int step = 0; step < 30; ++step) {
+      text += fmt::format("{},{}\n", step, step == 15 ? sixteenth : 1024);
+    }
+    write_file(folder(name), text);
+    return folder(name).string();
   }
 
   const test::TempFolder temp_;
@@ -219,14 +235,6 @@ TEST_F(DiffTest, NamesTheRateOfOneStep) {
 }
 
 TEST_F(DiffTest, NamesAnotherRowOfTheTrace) {
-  const auto rows = [&](const char* name, int sixteenth) {
-    std::string text = "step,batchsize\n";
-    for (int step = 0; step < 30; ++step) {
-      text += fmt::format("{},{}\n", step, step == 15 ? sixteenth : 1024);
-    }
-    write_file(folder(name), text);
-    return folder(name).string();
-  };
   RunConfiguration run = of_two_epochs();
   run.trace = rows("a.csv", 1024);
   train("a", run);
@@ -288,6 +296,24 @@ TEST_F(DiffTest, NamesTheDamagedEntryOfAnOptimizer) {
   EXPECT_EQ(found.first->element->ulps, 1U << 20U);
 }
 
+// The steps before the first different digest have to be repeated from a file that has changed.
+TEST_F(DiffTest, TellsOfADigestThatTheRunItselfDoesNotHaveAgain) {
+  RunConfiguration run = of_two_epochs();
+  run.trace = rows("a.csv", 1024);
+  train("a", run);
+  run.trace = rows("b.csv", 512);
+  train("b", run);
+  flip("a", 5, "parameter.linear.weight", 300, 20);
+  fs::remove(folder("a") / "checkpoints" / "step-10.safetensors");
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.equal_steps, 10);
+  EXPECT_EQ(found.first->stage, DiffStage::unexplained);
+  EXPECT_EQ(found.first->step, 20);
+  EXPECT_THAT(found.first->what,
+              AllOf(HasSubstr("cannot be found"), HasSubstr("a: step 10 has the digest")));
+}
+
 // The rate is set by an observer, of whom the run's options know nothing.
 TEST_F(DiffTest, TellsWhatTheRecordsTellOfStepsThatCannotBeRepeated) {
   class Faster final : public Observer {
@@ -328,6 +354,19 @@ TEST_F(DiffTest, NamesTheGradientOfAMinibatch) {
   EXPECT_NE((*found.first->numbers)[0], (*found.first->numbers)[1]);
   ASSERT_TRUE(found.first->element);
   EXPECT_THAT(found.first->options, ElementsAre("seed"));
+}
+
+TEST_F(DiffTest, OfForksBeginsWhereTheyDo) {
+  train("a", of_two_epochs());
+  RunConfiguration fork = of_two_epochs();
+  fork.from = fmt::format("{}@4", folder("a").string());
+  RunConfiguration faster = fork;
+  faster.learning_rate = 0.02;
+  const RunsDifference found = difference(fork, faster);
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.equal_steps, 4);
+  EXPECT_EQ(found.first->stage, DiffStage::rule);
+  EXPECT_EQ(found.first->step, 5);
 }
 
 TEST_F(DiffTest, NamesTheUpdate) {
@@ -382,18 +421,24 @@ TEST_F(DiffTest, MeasuresHowTheDistanceGrows) {
   ASSERT_EQ(found.distances.size(), 12);
   EXPECT_EQ(found.distances.front().steps, 1);
   EXPECT_EQ(found.distances.back().steps, 12);
-  const auto distance_after = [](const RunConfiguration& a, const RunConfiguration& b,
-                                 std::int64_t steps) {
-    std::vector<std::unique_ptr<rubato::Run>> runs;
-    for (const RunConfiguration* run : {&a, &b}) {
-      runs.push_back(std::make_unique<rubato::Run>(*run, dense_workload(*run)));
-      runs.back()->trainer().add_observer<test::PauseAfter>(steps);
-      static_cast<void>(runs.back()->execute());
-    }
-    return distance_of(runs[0]->trainer().parameters(), runs[1]->trainer().parameters());
+  const auto parameters_of = [](const RunConfiguration& run) {
+    class Keeper final : public Observer {
+     public:
+      void on_step(Training& training, const StepRecord& /*step*/) override {
+        kept.emplace_back(training.parameters());
+      }
+      std::vector<ArrayCopies> kept;
+    };
+    rubato::Run trained(run, dense_workload(run));
+    const auto keeper = trained.trainer().add_observer<Keeper>();
+    static_cast<void>(trained.execute());
+    return std::move(keeper->kept);
   };
+  const auto of_a = parameters_of(of_two_epochs());
+  const auto of_b = parameters_of(other);
   for (const DistancePoint& point : found.distances) {
-    EXPECT_EQ(point.between, distance_after(of_two_epochs(), other, point.steps)) << point.steps;
+    const auto step = static_cast<std::size_t>(point.steps - 1);
+    EXPECT_EQ(point.between, distance_of(of_a[step].arrays(), of_b[step].arrays()));
     ASSERT_TRUE(point.seeds);
     // Another order leads further than a rate that is a tenth higher.
     EXPECT_GT(*point.seeds, point.between) << point.steps;

@@ -123,10 +123,10 @@ class Comparison {
     try {
       repeat();
     } catch (const DigestDiffers& differs) {
-      found_.first =
-          FirstDifference{.stage = unrepeatable(),
-                          .step = end_,
-                          .what = std::string("the step cannot be found: ") + differs.what()};
+      found_.first = FirstDifference{
+          .stage = unrepeatable(),
+          .step = end_,
+          .what = std::string("the first different step cannot be found: ") + differs.what()};
       found_.first->options = options_at(found_.first->stage, found_.options);
     }
     if (!found_.first && of_runs_) compare_lengths();
@@ -186,13 +186,18 @@ class Comparison {
       before_[side] = state_at_begin(side);
       trainings_[side] = make_before(side);
     }
-    if (!of_runs_) before_ = {trainings_[0]->state(), trainings_[1]->state()};
+    if (!of_runs_) {
+      before_ = {trainings_[0]->state(), trainings_[1]->state()};
+      // They may begin with the state of a run.
+      found_.equal_steps = equal_ = trainings_[0]->steps();
+      end_ = equal_ + request_.steps;
+    }
     if (parts_.on_begin) {
       const auto& [a, b] = request_.sides;
-      parts_.on_begin(a.name + " and " + b.name, equal_ + 1, end_of_steps());
+      parts_.on_begin(a.name + " and " + b.name, equal_ + 1, end_);
     }
     if (differ_at_begin()) return;
-    for (std::int64_t step = equal_ + 1; step <= end_of_steps(); ++step) {
+    for (std::int64_t step = equal_ + 1; step <= end_; ++step) {
       const std::array advanced{advance(0, step), advance(1, step)};
       if (!advanced[0] && !advanced[1]) break;
       if (advanced[0] != advanced[1]) return ends_before(step, advanced);
@@ -205,8 +210,6 @@ class Comparison {
     }
     if (unrepeated_) explain_unrepeated();
   }
-
-  [[nodiscard]] std::int64_t end_of_steps() const { return of_runs_ ? end_ : request_.steps; }
 
   // The options of a side as steps are repeated with them.
   [[nodiscard]] RunConfiguration repeated(std::size_t side) const {
@@ -263,16 +266,16 @@ class Comparison {
     auto element = first_difference(digested_views_of(*before_[0]), digested_views_of(*before_[1]));
     if (!element) return false;
     name_by_parameter(*element, trainings_[0]->trained(), *before_[0]);
-    const bool at_start = equal_ == 0;
+    const bool at_start = equal_ == 0 || !of_runs_;
     const DiffStage stage = at_start ? DiffStage::start : DiffStage::state;
     found_.first = FirstDifference{
         .stage = stage,
         .step = equal_,
-        .what = at_start ? "they begin with different states: " + to_text(*element)
-                         : fmt::format("their digests after step {} are equal, but the states "
-                                       "that they have saved there are not, so that one of the "
-                                       "files has changed: {}",
-                                       equal_, to_text(*element)),
+        .what = at_start
+                    ? "they begin with different states: " + to_text(*element)
+                    : fmt::format("both had the same state after step {}, but what is saved of it "
+                                  "differs, so that one of the files has changed: {}",
+                                  equal_, to_text(*element)),
         .element = element,
         .options = options_at(stage, found_.options)};
     if (element->incomparable.empty()) measure_distances(0);
@@ -416,7 +419,7 @@ class Comparison {
 
   // Measures the distance after the first different step and later; both have taken `step`.
   void measure_distances(std::int64_t step) {
-    std::int64_t end = of_runs_ ? std::min(recorded_[0].count, recorded_[1].count) : request_.steps;
+    std::int64_t end = of_runs_ ? std::min(recorded_[0].count, recorded_[1].count) : end_;
     const std::int64_t first = std::max(step, equal_ + 1);
     end = std::min(end, first + request_.distance - 1);
     const std::vector<std::int64_t> wanted = measured_steps(end - first + 1);
