@@ -93,17 +93,30 @@ TEST(WhatIfChapter, ShowsTheEffectsOfOtherOrdersOfTheSamples) {
 TEST(WhatIfChapter, HasTheLargestOfManyEffects) {
   WhatIfResult result = two_events();
   result.counterfactuals.clear();
-  for (int i = 0; i < 40; ++i) {
+  const auto add = [&](double accuracy) {
     result.counterfactuals.push_back({.events = {0},
                                       .name = "without event 1",
                                       .steps = 3,
-                                      .outcome = outcome(0.5 + 0.01 * i, 0.5, 40)});
-  }
+                                      .outcome = outcome(accuracy, 0.5, 40)});
+  };
+  for (int i = 0; i < 40; ++i) add(0.875);
+  add(0.9);
+  add(0.75);
   const ThinnedRun run = read(to_json(result).dump());
   const Json& figure = run.whatif_section["figures"][0];
-  EXPECT_EQ(figure["rows"].size(), 30);
-  EXPECT_EQ(figure["rows"][0]["text"], "+40.00");
+  ASSERT_EQ(figure["rows"].size(), 30);
+  EXPECT_EQ(figure["rows"].front()["text"], "+2.50");
+  EXPECT_EQ(figure["rows"].back()["text"], "+15.00");
   EXPECT_THAT(figure["help"].get<std::string>(), HasSubstr("the 30 largest"));
+}
+
+TEST(WhatIfChapter, ShowsNoEffectThatIsNone) {
+  WhatIfResult result = two_events();
+  result.counterfactuals[0].outcome = result.run;
+  const ThinnedRun run = read(to_json(result).dump());
+  const Json& rows = run.whatif_section["figures"][0]["rows"];
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows[0]["label"], "without all changes");
 }
 
 TEST(WhatIfChapter, IsOnThePageOfItsRunAlone) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,9 +39,9 @@ struct EffectFigure {
 constexpr std::array<EffectFigure, 5> kEffects{
     {{"accuracy", "What each event changed: accuracy", "points", kSharesToPercent, "{:+.2f}"},
      {"loss", "What each event changed: loss", "", 1, "{:+.4f}"},
-     {"hours", "What each event changed: modelled hours", "hours", 1, "{:+.3f}"},
+     {"hours", "What each event changed: modelled hours", "", 1, "{:+.3f}"},
      {"money", "What each event changed: money", "", 1, "{:+.3f}"},
-     {"substeps", "What each event changed: substeps", "substeps", 1, "{:+.0f}"}}};
+     {"substeps", "What each event changed: substeps", "", 1, "{:+.0f}"}}};
 
 std::string label_of(const nlohmann::json& whatif, const nlohmann::json& one) {
   const auto& events = one.at("events");
@@ -68,46 +69,59 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-Json figure_of(const nlohmann::json& whatif, const EffectFigure& figure) {
-  std::vector<std::pair<double, Json>> rows;
-  bool any = false;
-  for (const auto& one : whatif.at("counterfactuals")) {
-    const std::vector<double> values = effects_of(one, figure);
-    if (values.empty()) continue;
-    const double mean = mean_of(values);
-    any = any || mean != 0;
-    Json row{{"label", label_of(whatif, one)},
-             {"text", fmt::format(fmt::runtime(figure.format), mean)},
-             {"verdict", "-"},
-             {"mean", chart_number(mean)}};
-    if (values.size() > 1) {
-      row["points"] = Json::array();
-      row["seeds"] = Json::array();
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        row["points"].push_back(chart_number(values[i]));
-        row["seeds"].push_back(i + 1);
-      }
-    }
-    rows.emplace_back(std::abs(mean), std::move(row));
+// The positions of the largest numbers, in their order. Those that are 0 are left out.
+std::vector<std::size_t> largest(const std::vector<double>& numbers, std::size_t most) {
+  std::vector<std::size_t> positions(numbers.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  std::erase_if(positions, [&](std::size_t i) { return numbers[i] == 0; });
+  std::ranges::stable_sort(positions, std::greater<>(),
+                           [&](std::size_t i) { return std::abs(numbers[i]); });
+  positions.resize(std::min(positions.size(), most));
+  std::ranges::sort(positions);
+  return positions;
+}
+
+Json row_of(std::string label, const EffectFigure& figure, const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  Json row{{"label", std::move(label)},
+           {"text", fmt::format(fmt::runtime(figure.format), mean)},
+           {"verdict", "-"},
+           {"mean", chart_number(mean)}};
+  if (values.size() == 1) return row;
+  row["points"] = Json::array();
+  row["seeds"] = Json::array();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    row["points"].push_back(chart_number(values[i]));
+    row["seeds"].push_back(i + 1);
   }
-  if (!any) return {};
-  // The largest are shown, in the order of the events.
-  std::vector<double> sizes;
-  for (const auto& [size, row] : rows) sizes.push_back(size);
-  std::ranges::sort(sizes, std::greater<>());
-  const double least = sizes.size() > kMostEffects ? sizes[kMostEffects - 1] : 0;
+  return row;
+}
+
+// Null if no event has changed the number.
+Json figure_of(const nlohmann::json& whatif, const EffectFigure& figure) {
+  std::vector<std::pair<std::string, std::vector<double>>> effects;
+  std::vector<double> means;
+  for (const auto& one : whatif.at("counterfactuals")) {
+    std::vector<double> values = effects_of(one, figure);
+    if (values.empty()) continue;
+    means.push_back(mean_of(values));
+    effects.emplace_back(label_of(whatif, one), std::move(values));
+  }
+  const std::vector<std::size_t> shown = largest(means, kMostEffects);
+  if (shown.empty()) return {};
   Json json{{"type", "intervals"},
             {"title", figure.title},
+            {"value", figure.key},
             {"unit", figure.unit},
             {"help", fmt::format("of the run, less that of a run without the event{}",
-                                 sizes.size() > kMostEffects
+                                 shown.size() == kMostEffects
                                      ? fmt::format("; the {} largest, the table below has all",
                                                    kMostEffects)
                                      : "")},
             {"zero", true},
             {"rows", Json::array()}};
-  for (auto& [size, row] : rows) {
-    if (size >= least && json["rows"].size() < kMostEffects) json["rows"].push_back(std::move(row));
+  for (const std::size_t i : shown) {
+    json["rows"].push_back(row_of(std::move(effects[i].first), figure, effects[i].second));
   }
   return json;
 }
