@@ -33,7 +33,9 @@ inline std::vector<std::string> rubato_commands(const std::string& text) {
 /// Runs a command in `folder`, which must succeed without a warning, and returns what it prints.
 inline std::string run_command(const std::string& command, const TempFolder& folder) {
   const ProgramResult result = rubato(command, folder.path());
-  EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+  // Differences are the result of `rubato diff`, and not a failure.
+  const int differs = command.starts_with("diff") ? 1 : 0;
+  EXPECT_TRUE(result.code == 0 || result.code == differs) << command << "\n" << result.err;
   // The calibration says there how exact it is.
   if (!command.starts_with("calibrate")) {
     EXPECT_EQ(result.err, "") << command;
@@ -41,12 +43,16 @@ inline std::string run_command(const std::string& command, const TempFolder& fol
   return result.out;
 }
 
-/// Runs the commands of a page in `folder`, where the files that it shows as "`NAME`:" are written
-/// first, and returns what they print.
+/// Runs the commands of a page in `folder`, where the files that it shows as "`NAME`:" or makes
+/// with "$ { COMMANDS } > NAME" are written first, and returns what they print.
 inline std::string run_commands_of(const std::string& page, const TempFolder& folder) {
   const std::regex file("`([a-z]+\\.[a-z]+)`:\n```[a-z]*\n([^`]*)```");
   for (std::sregex_iterator it(page.begin(), page.end(), file), end; it != end; ++it) {
     folder.write((*it)[1].str(), (*it)[2].str());
+  }
+  const std::regex made("\n\\$ (\\{ [^\n]*\\} > [^\n]*)");
+  for (std::sregex_iterator it(page.begin(), page.end(), made), end; it != end; ++it) {
+    EXPECT_EQ(shell((*it)[1].str(), folder.path()).code, 0);
   }
   const std::vector<std::string> commands = rubato_commands(page);
   EXPECT_FALSE(commands.empty());

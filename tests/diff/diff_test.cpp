@@ -182,7 +182,7 @@ TEST_F(DiffTest, NamesTheSamplesOfAMinibatch) {
                      return order;
                    }};
   });
-  run.sampler = "swapped";
+  run.sampler = {"swapped", run.extensions};
   train("b", run);
   const RunsDifference found = difference(run);
   ASSERT_TRUE(found.first);
@@ -204,7 +204,7 @@ TEST_F(DiffTest, NamesASumInTheOrderOfArrival) {
                         return lab::make_baseline("mutex", size, workers);
                       }};
   });
-  run.reduce = "mutex";
+  run.reduce = {"mutex", run.extensions};
   run.exact = false;
   train("b", run);
   const RunsDifference found = difference(run);

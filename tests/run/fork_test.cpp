@@ -189,7 +189,7 @@ TEST_F(ForkTest, HasAnotherRuleFromThatStepOn) {
   switched.extensions.rules.add("switched", [&steps](const RuleInput& step) {
     return steps++ < kStep ? 1.0 : std::sqrt(step.scale());
   });
-  switched.rule = "switched";
+  switched.rule = {"switched", switched.extensions};
   const std::string weights = train("switched", switched);
   run.rule = "root";
   EXPECT_EQ(fork("fork", run, "run", kStep), weights);
@@ -251,7 +251,7 @@ TEST_F(ForkTest, BeginsAnotherOptimizerAnew) {
                                       kStep);
   }};
   switched.extensions.optimizers.add("switched", [own](Spec& /*spec*/) { return own; });
-  switched.optimizer = "switched";
+  switched.optimizer = {"switched", switched.extensions};
   const std::string weights = train("switched", switched);
   run.optimizer = "adam";
   run.momentum.reset();
