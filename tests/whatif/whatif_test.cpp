@@ -118,7 +118,7 @@ TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAFault) {
   const WhatIfResult result = whatif("run");
   ASSERT_THAT(result.events, SizeIs(3));
   ASSERT_THAT(result.counterfactuals, SizeIs(4));
-  for (const std::size_t fault : {0, 2}) {
+  for (const std::size_t fault : {0U, 2U}) {
     EXPECT_EQ(result.events[fault].kind, RunEvent::Kind::fault);
     EXPECT_EQ(text_of(result.counterfactuals[fault].outcome), sound);
     EXPECT_TRUE(result.counterfactuals[fault].same_bits);

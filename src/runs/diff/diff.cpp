@@ -395,7 +395,9 @@ class Comparison {
   [[nodiscard]] std::string recorded_difference(std::int64_t last) const {
     const auto of_a = records_between(request_.sides[0].run, equal_ + 1, last);
     const auto of_b = records_between(request_.sides[1].run, equal_ + 1, last);
-    for (const auto& [step, a] : of_a) {
+    for (const auto& entry : of_a) {
+      const std::int64_t step = entry.first;
+      const StepRecord& a = entry.second;
       const auto found = of_b.find(step);
       if (found == of_b.end()) continue;
       const StepRecord& b = found->second;

@@ -230,7 +230,8 @@ class Search {
         std::max<std::int64_t>(run_.steps, facts.diverged ? std::llround(all / mean_batch) : 0);
     const std::int64_t each = std::min(to_end, request_.steps.value_or(to_end));
     const std::int64_t reach = std::max(suspect(), last_ - suspect());
-    facts.most_tried = 2 * std::bit_width(static_cast<std::uint64_t>(reach)) + 1;
+    const auto bits = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(reach)));
+    facts.most_tried = 2 * bits + 1;
     constexpr std::int64_t kChanges = 3;
     facts.most_steps = (facts.most_tried + kChanges) * request_.orders * each;
     facts.most_seconds =
