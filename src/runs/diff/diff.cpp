@@ -153,7 +153,7 @@ class Comparison {
     return equal_ < last && !have_equal_weights();
   }
 
-  // Whether both have ended with the same weights, after the same number of steps.
+  // True if both have ended with the same weights, after the same number of steps.
   [[nodiscard]] bool have_equal_weights() const {
     std::array<std::string, 2> weights;
     for (const std::size_t side : kSides) {

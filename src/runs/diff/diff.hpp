@@ -34,7 +34,7 @@ struct DiffRequest {
   /// The number of steps after the first different one in which the distance is measured; 0 for
   /// none.
   std::int64_t distance = 100;
-  /// Whether the distance of two seeds is measured, too.
+  /// True if the distance of two seeds is measured, too.
   bool seeds = false;
   /// The threads that repeat steps, and the kernels, which are those of this process.
   std::int64_t threads = hardware_threads();

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where the stage is in a step, after "differs".
+// The words for a stage in a step, after "differs".
 std::string_view words_of(DiffStage stage) {
   switch (stage) {
     case DiffStage::start:

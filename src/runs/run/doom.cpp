@@ -153,7 +153,7 @@ struct Change {
 
 constexpr std::string_view kMemory = "optimizer.";
 
-// Whether an optimizer that begins anew is known to remember only zeros.
+// Returns whether an optimizer that begins anew is known to remember only zeros.
 bool begins_with_zeros(const RunConfiguration& run) {
   if (run.optimizer->own) return false;
   const auto* const adagrad = std::get_if<AdagradOptions>(&run.optimizer->method);

@@ -101,7 +101,7 @@ struct TriedChange {
   [[nodiscard]] Share saved() const;
 };
 
-/// What is known about the run before anything is trained.
+/// The facts about the run that are known before anything is trained.
 struct DoomFacts {
   /// The steps that it took, without the one in which it diverged.
   std::int64_t steps = 0;
@@ -111,7 +111,7 @@ struct DoomFacts {
   /// Empty if it is not finite.
   std::optional<double> end{};
   double lost_above = 0;
-  /// Whether the run is lost itself. If not, nothing is trained.
+  /// True if the run is lost itself. If it is not, nothing is trained.
   bool lost = false;
   /// The most steps from which forks may have to be trained, the most steps of training that they
   /// and the changes take together, and how long that takes at the run's own speed.
@@ -131,7 +131,7 @@ struct DoomResult {
   std::vector<TriedChange> changes{};
 };
 
-/// What a search needs from whoever wants it.
+/// The parts of a search that whoever wants it provides.
 struct DoomParts {
   ReplayParts replay;
   /// Called once, before anything is trained.

@@ -11,8 +11,8 @@ namespace rubato::app {
 /// `fits_terminal`, it is that for a file.
 [[nodiscard]] PlotForm terminal_form(bool fits_terminal = true);
 
-/// What gnuplot draws by a script. Its messages go to stderr. Throws Error if gnuplot is not
-/// installed, and OutputError if it fails.
+/// The text that gnuplot draws by a script. Its messages go to stderr. Throws Error if gnuplot is
+/// not installed, and OutputError if it fails.
 [[nodiscard]] std::string drawn_by_gnuplot(const std::string& script);
 
 /// Prints a drawing of characters to stdout.

@@ -46,7 +46,7 @@ std::string end_of(const DoomFacts& facts) {
              : fmt::format("ended with an infinite loss after {}", counted(facts.steps, "step"));
 }
 
-// What is known before anything is trained.
+// The facts that are known before anything is trained.
 std::string opening(const DoomRequest& request, const DoomFacts& facts) {
   const std::string run = request.run.string();
   std::vector<std::string> lines{

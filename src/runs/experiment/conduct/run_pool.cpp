@@ -292,7 +292,7 @@ class RunPool {
   const PoolOptions& options_;
   PoolObserver& observer_;
   ChildWatch watch_;
-  // Those that have not been started.
+  // The runs that have not been started.
   std::vector<const RunTask*> waiting_;
   std::vector<Running> running_;
   bool stopped_ = false;

@@ -119,7 +119,8 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
 
 namespace {
 
-// Whether a design that does not mention the option takes it from the run that its forks come from.
+// Returns whether a design that does not mention the option takes it from the run that its forks
+// come from.
 bool is_of_run(const Design& design, const RunOption& option) {
   return option.in_experiment.empty() && option.name != kFromOption &&
          !design.given.contains(option.name);
