@@ -37,8 +37,9 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
     throw Error("--config: --resume has a configuration of its own; accepted: one of them");
   }
   if (!from.empty() && (config || resume)) {
-    throw Error("from_run: a fork begins with the options of its run; accepted: without config and "
-                "resume");
+    throw Error(
+        "from_run: a fork begins with the options of its run; accepted: without config and "
+        "resume");
   }
   auto request = std::make_shared<Request>();
   Extensions extensions;
