@@ -13,7 +13,6 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 
 class DoomCommand : public test::CommandTest {

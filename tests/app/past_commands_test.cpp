@@ -22,7 +22,6 @@ using nlohmann::json;
 using test::Words;
 using testing::AllOf;
 using testing::ContainsRegex;
-using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;

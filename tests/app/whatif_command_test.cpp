@@ -13,7 +13,6 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::MatchesRegex;
 using testing::Not;
 
 class WhatIfCommand : public test::CommandTest {
