@@ -149,6 +149,7 @@ std::map<std::string, Change> changes_of(const std::string& saved, const std::st
 
 std::string text_of(const std::map<std::string, Change>& changes) {
   std::vector<std::string> texts;
+  texts.reserve(changes.size());
   for (const auto& [name, change] : changes) {
     texts.push_back(fmt::format("{} was {}, is {}", name, change.was, change.is));
   }
@@ -166,7 +167,8 @@ std::string memory_of(const std::string& optimizer) {
   std::string value;
   for (std::string name; words >> name >> value;) {
     if (name == "momentum") memory += value == "0" ? " without momentum" : " with momentum";
-    if (name == "amsgrad" || name == "centered" || name == "form") memory += ' ' + name + value;
+    if (name == "amsgrad" || name == "centered" || name == "form")
+      memory += fmt::format(" {}{}", name, value);
     // There are two of them.
     if (name == "betas") words >> value;
   }

@@ -280,6 +280,7 @@ ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own
   }
   const auto make = [parts, own](const std::optional<WatchedMetric>& watched) -> Schedule {
     std::vector<Schedule> chain;
+    chain.reserve(parts.size());
     for (const Spec& part : parts) chain.push_back(make_one(part, watched, own));
     if (chain.size() == 1) return std::move(chain.front());
     return std::make_unique<ChainedSchedule>(std::move(chain));

@@ -45,8 +45,7 @@ constexpr std::array<EffectFigure, 5> kEffects{
 
 std::string label_of(const nlohmann::json& whatif, const nlohmann::json& one) {
   const auto& events = one.at("events");
-  const auto name = one.at("name").get<std::string>();
-  if (events.size() != 1) return name;
+  if (events.size() != 1) return one.at("name").get<std::string>();
   const auto& event = whatif.at("events").at(events.at(0).get<std::size_t>() - 1);
   return fmt::format("step {}: {}", event.at("step").get<std::int64_t>(),
                      event.at("words").get<std::string>());

@@ -168,6 +168,7 @@ std::string numbers_of(const std::vector<std::size_t>& events) {
                        events.size());
   }
   std::vector<std::size_t> numbers;
+  numbers.reserve(events.size());
   for (const std::size_t event : events) numbers.push_back(event + 1);
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
