@@ -32,7 +32,9 @@ inline std::vector<std::string> rubato_commands(const std::string& text) {
 
 /// Runs a command in `folder`, which must succeed without a warning, and returns what it prints.
 inline std::string run_command(const std::string& command, const TempFolder& folder) {
-  const ProgramResult result = rubato(command, folder.path());
+  const bool has_quotes = command.find('\'') != std::string::npos;
+  const ProgramResult result =
+      has_quotes ? shell("\"$0\" " + command, folder.path()) : rubato(command, folder.path());
   // Differences are the result of `rubato diff`, and not a failure.
   const int differs = command.starts_with("diff") ? 1 : 0;
   EXPECT_TRUE(result.code == 0 || result.code == differs) << command << "\n" << result.err;

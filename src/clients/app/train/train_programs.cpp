@@ -38,8 +38,9 @@ RunRequest with_folder(RunRequest request) {
 }
 
 RunLocation location_of_alone(const TrainArguments& arguments, const LoadWorkload& load) {
+  const RunRequest& request = arguments;
   ReplayLine line(arguments.quiet);
-  return location_to_train(with_folder(arguments), line.parts(load));
+  return location_to_train(with_folder(request), line.parts(load));
 }
 
 RunLocation location_of_host(const TrainArguments& arguments, const LoadWorkload& load) {
@@ -65,7 +66,8 @@ std::shared_ptr<Hosts> connected(const TrainArguments& arguments, const Workload
 }  // namespace
 
 RunLocation location_of_first(const TrainArguments& arguments) {
-  return location_of(with_folder(arguments), warn);
+  const RunRequest& request = arguments;
+  return location_of(with_folder(request), warn);
 }
 
 ExitCode tell_of_complete(const TrainArguments& arguments) {
