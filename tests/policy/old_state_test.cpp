@@ -31,11 +31,11 @@ class Keep final : public GradientTransform<double> {
   std::vector<double> last_;
 };
 
-TrainOptions options_of(OptimizerOptions optimizer, std::string rule) {
+TrainOptions options_of(OptimizerOptions optimizer, const std::string& rule) {
   TrainOptions options = test::adaptive_options(32);
   options.epochs = 9;
   options.optimizer = optimizer;
-  options.rule = std::move(rule);
+  options.rule = rule;
   options.log_noise = true;
   options.gradient_transforms = {
       {.name = "keep", .of_float = {}, .of_double = [](const auto& parts) {

@@ -250,7 +250,8 @@ TEST_F(ForkTest, BeginsAnotherOptimizerAnew) {
                                       make_optimizer<float>(adam, parts.layout, parts.groups),
                                       kStep);
   }};
-  switched.extensions.optimizers.add("switched", [own](Spec& /*spec*/) { return own; });
+  switched.extensions.optimizers.add("switched",
+                                     [own](Spec& /*spec*/) { return OwnOptimizer(own); });
   switched.optimizer = {"switched", switched.extensions};
   const std::string weights = train("switched", switched);
   run.optimizer = "adam";

@@ -116,8 +116,10 @@ class LrSchedule {
 /// watched, for which it is made; without one it is given in the text, or min. make() throws Error
 /// for a mode that contradicts the metric.
 using ScheduleChoice = Chosen<LrSchedule, std::optional<WatchedMetric>>;
+/// @cond Doxygen does not know specialisations of members.
 template <>
 ScheduleChoice ScheduleChoice::built_in(std::string_view text);
+/// @endcond
 
 /// Schedules that users add, by name.
 using OwnSchedules = Additions<std::unique_ptr<LrSchedule>>;

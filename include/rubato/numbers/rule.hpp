@@ -178,8 +178,10 @@ class FunctionRule final : public Rule {
 
 /// A rule by its text (base/spec.hpp), such as "linear" or "adascale:smoothing=0.9".
 using RuleChoice = Chosen<Rule>;
+/// @cond Doxygen does not know specialisations of members.
 template <>
 RuleChoice RuleChoice::built_in(std::string_view text);
+/// @endcond
 
 /// The rules that can be asked for by name: the built-in ones (constant, linear, root,
 /// linear-momentum and adascale in rules.hpp, lbsgd in lbsgd_rule.hpp), and a user's own.

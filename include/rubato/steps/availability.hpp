@@ -191,8 +191,10 @@ struct AvailabilitySteps {
 /// "weak". They are made for the samples of a minibatch, which is also the default of a device's
 /// samples. Throws Error for text that is not accepted.
 using AvailabilityChoice = Chosen<AvailabilitySteps, std::int64_t>;
+/// @cond Doxygen does not know specialisations of members.
 template <>
 AvailabilityChoice AvailabilityChoice::built_in(std::string_view text);
+/// @endcond
 /// The policies with their arguments.
 [[nodiscard]] std::vector<Strategy> scaling_policies();
 

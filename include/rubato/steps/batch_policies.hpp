@@ -25,8 +25,10 @@ struct BatchPolicySetting {
 /// Error for an unknown name or argument. make() throws Error for bounds without a multiple of the
 /// minibatch between them, and for a setting out of range.
 using BatchPolicyChoice = Chosen<BatchPolicy, BatchPolicySetting>;
+/// @cond Doxygen does not know specialisations of members.
 template <>
 BatchPolicyChoice BatchPolicyChoice::built_in(std::string_view text);
+/// @endcond
 
 /// Batch policies that users add, by name.
 using OwnBatchPolicies = Additions<std::unique_ptr<BatchPolicy>, BatchPolicySetting>;
