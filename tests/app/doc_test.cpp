@@ -82,10 +82,10 @@ TEST_P(DocCommands, Run) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pages, DocCommands,
-                         testing::Values(Page{"cluster"}, Page{"coming-from"}, Page{"compare"},
-                                         Page{"going-back", true}, Page{"models", true},
-                                         Page{"policies"}, Page{"runs", true}, Page{"traces"},
-                                         Page{"watching"}),
+                         testing::Values(Page{"cluster"}, Page{"coming-from"},
+                                         Page{"compare", true}, Page{"going-back", true},
+                                         Page{"models", true}, Page{"policies"}, Page{"runs", true},
+                                         Page{"traces"}, Page{"watching"}),
                          [](const auto& page) {
                            return std::regex_replace(page.param.name, std::regex("-"), "_");
                          });
