@@ -231,7 +231,8 @@ Document document_of_runs(std::span<const ThinnedRun> runs) {
   }
   document.answer += list(warnings);
   document.charts = charts_of(runs);
-  document.end = events_of(runs) + (one ? runs.front().whatif_chapter : "") + "<h2>How to reproduce it</h2>\n";
+  document.end =
+      events_of(runs) + (one ? runs.front().whatif_chapter : "") + "<h2>How to reproduce it</h2>\n";
   std::string how;
   for (const ThinnedRun& run : runs) {
     how += one ? reproduction_of(run) : folded_html(run.name, reproduction_of(run));
