@@ -85,6 +85,24 @@ TEST_F(PastCommands, AForkBeginsAgainWhereItsProcessWasKilled) {
               HasSubstr("fork: the run is complete"));
 }
 
+TEST_F(PastCommands, AForkRemovesNoFolderThatIsNotItsOwn) {
+  train("run");
+  folder_.write("fork.replay/mine.txt", "mine");
+  succeeds("train --from run@20 --out fork --quiet");
+  EXPECT_EQ(content("fork.replay/mine.txt"), "mine");
+  // One with a configuration of its own, one that is no configuration, and that of another fork.
+  folder_.write("a/config.toml", "epochs = 3\n");
+  folder_.write("b/config.toml", "[mine]\n");
+  fs::copy(file("fork"), file("c"), fs::copy_options::recursive);
+  for (const char* name : {"checkpoints", "summary.json", "weights.safetensors"}) {
+    fs::remove_all(file("c") / name);
+  }
+  for (const std::string name : {"a", "b", "c"}) {
+    EXPECT_EQ(rubato("train --from run@21 --continue --out " + name).code, 2) << name;
+    EXPECT_TRUE(fs::exists(file(name) / "config.toml")) << name;
+  }
+}
+
 TEST_F(PastCommands, AReplayWritesWhatWasNotWritten) {
   train("run");
   EXPECT_EQ(printed("replay run --steps 20..30 --log-minibatches --log-noise --weights 5"),

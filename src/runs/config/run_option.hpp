@@ -126,7 +126,7 @@ struct RunOption {
   /// The heading of its group.
   std::string group{};
   OptionKind kind = OptionKind::text;
-  /// Whether its text is parsed when it is set, so that it needs no check later.
+  /// True if its text is parsed when it is set, so that it needs no check later.
   bool is_parsed = false;
   /// The values that set() accepts, if a few words suffice: "a whole number from 1 to 8".
   std::string accepted{};

@@ -1,6 +1,7 @@
 #include "fork.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,17 +103,15 @@ State without_records(const State& state) {
 // Removes a folder when it is not needed any more.
 class Scratch {
  public:
-  explicit Scratch(fs::path path) : path_(std::move(path)) { remove(); }
-  ~Scratch() { remove(); }
+  explicit Scratch(fs::path path) : path_(std::move(path)) {}
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
  private:
-  void remove() const noexcept {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-
   fs::path path_;
 };
 
@@ -191,6 +190,28 @@ Handover state_after(const ForkPoint& point, const RunConfiguration& around,
   return {.state = replay.trainer().state(), .records = {}};
 }
 
+namespace {
+
+// Removes the folder of this fork if its process was killed before the first checkpoint. Any other
+// folder stays, and is refused as one that exists.
+void remove_unmade_fork(const fs::path& folder, const RunConfiguration& run) {
+  constexpr std::chrono::seconds kEnding{10};
+  const bool has_results = std::ranges::any_of(
+      RunFolder::kResults, [&](std::string_view name) { return is_there(folder / name); });
+  if (has_results || !is_there(folder / RunFolder::kConfiguration)) return;
+  try {
+    const RunConfiguration there = configuration_of_run(folder, run);
+    if (with_paths_from(folder, there).from != with_paths_from(folder, run).from) return;
+  } catch (const Error&) {
+    // It is no configuration of a run.
+    return;
+  }
+  const RunFolder locked = RunFolder::existing(folder, kEnding);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+
 RunLocation location_to_train(const RunRequest& request, const ReplayParts& parts) {
   if (request.run.from.empty() || request.resume) return location_of(request, parts.tell);
   require_one_folder(request);
@@ -198,12 +219,7 @@ RunLocation location_to_train(const RunRequest& request, const ReplayParts& part
     if (!CheckpointFolder(*request.out / RunFolder::kCheckpoints, 1).files().empty()) {
       return location_of(request, parts.tell);
     }
-    // The process was killed before it had made the fork.
-    const bool has_results = std::ranges::any_of(
-        RunFolder::kResults, [&](std::string_view name) { return is_there(*request.out / name); });
-    if (!has_results && is_there(*request.out / RunFolder::kConfiguration)) {
-      fs::remove_all(*request.out);
-    }
+    remove_unmade_fork(*request.out, request.run);
   }
   if (request.out) check_run_folder(*request.out);
   return location_of_fork(request.out.value_or(""), request.run, parts);
@@ -215,7 +231,7 @@ RunLocation location_of_fork(fs::path folder, const RunConfiguration& run,
   require_forkable(with_paths_from(point.run, configuration_of_run(point.run, run)),
                    with_paths_from(point.run, run));
   fs::path scratch = folder;
-  if (!folder.empty()) scratch += ".replay";
+  if (!folder.empty()) scratch = unused_path(folder.string() + ".replay");
   Handover state = state_after(point, run, scratch, parts);
   return RunLocation::fork(std::move(folder), std::move(state), fork_words(run));
 }

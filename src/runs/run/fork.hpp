@@ -92,11 +92,11 @@ struct StateOfStep {
 /// with the options of the run, and compared with its digests.
 ///
 /// If `scratch` is not empty, the handover has the records of all steps up to there, and `scratch`
-/// is a folder that may be used for them meanwhile; else it has none. `around` has the extensions
-/// with which the run's names are read, and the threads and kernels to use. `known` may be null, or
-/// is a state of the run without records that serves as another checkpoint. Changes nothing in the
-/// folder of the run. Throws Error if there is no such run, if it has no such step, if it is
-/// damaged, or if a repeated step has another digest.
+/// is a folder that does not exist and is used for them meanwhile; else it has none. `around` has
+/// the extensions with which the run's names are read, and the threads and kernels to use. `known`
+/// may be null, or is a state of the run without records that serves as another checkpoint. Changes
+/// nothing in the folder of the run. Throws Error if there is no such run, if it has no such step,
+/// if it is damaged, or if a repeated step has another digest.
 [[nodiscard]] Handover state_after(const ForkPoint& point, const RunConfiguration& around,
                                    const std::filesystem::path& scratch, const ReplayParts& parts,
                                    const StateOfStep* known = nullptr);
