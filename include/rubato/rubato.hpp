@@ -26,6 +26,7 @@
 #include <rubato/loop/verify.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/numbers/adascale_estimator.hpp>
+#include <rubato/numbers/adjustments.hpp>
 #include <rubato/numbers/loss_scaler.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>

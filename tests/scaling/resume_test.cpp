@@ -67,6 +67,7 @@ std::vector<std::string> all_rules() {
           "linear:ramp=3",
           "root",
           "root:ramp=2",
+          "root-adam",
           "linear-momentum",
           "linear-momentum:ramp=4",
           "adascale",

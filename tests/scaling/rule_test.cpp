@@ -56,7 +56,7 @@ TEST(Rules, LinearMomentumCountsAShortMinibatchForWhatItHas) {
 }
 
 TEST(Rules, EveryNameMakesARuleOfThatName) {
-  ASSERT_EQ(rule_names().size(), 6U);
+  ASSERT_EQ(rule_names().size(), 7U);
   for (const auto name : rule_names()) EXPECT_EQ(RuleChoice(name).make()->name(), name);
 }
 

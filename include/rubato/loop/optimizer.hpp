@@ -250,6 +250,8 @@ struct Update {
   /// The bound of every element of that gradient: [-clip, clip]; above 0.
   T clip = std::numeric_limits<T>::infinity();
   Rates rates;
+  std::int64_t batch_size = 1;
+  std::int64_t reference_batch_size = 1;
   /// The norms of each tensor and of its gradient with its factor; empty unless the optimizer needs
   /// them.
   std::span<const ParameterNorms> layers{};
@@ -287,6 +289,9 @@ class FlatOptimizer {
   /// Returns whether a rule that sums gradients (GradientReduction::sum) has its intended effect:
   /// the step grows with the gradient, and the weight decay with Rates::weight_decay_factor.
   [[nodiscard]] virtual bool follows_sums() const { return true; }
+  /// Returns the numbers that a rule may answer. step() follows the answers to those that are not
+  /// empty (Rates::optimizer); others are never given.
+  [[nodiscard]] virtual OptimizerNumbers numbers() const { return {}; }
 };
 
 /// A parameter tensor in training.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <rubato/base/digest.hpp>
+#include <rubato/numbers/rule.hpp>
 #include <rubato/steps/step_plan.hpp>
 #include <rubato/steps/step_source.hpp>
 
@@ -68,6 +69,10 @@ struct StepRecord {
   double learning_rate = 0;
   /// The number of steps of the reference batch size that the step is worth.
   double gain = 1;
+  /// What the rule has answered, or --memory and --on-batch-change for it, besides the rate.
+  OptimizerAnswer optimizer{};
+  /// The weight decay of the step, if it is not that of the options.
+  std::optional<double> weight_decay{};
   /// Scale-invariant iterations with this step: the sum of the gains of the steps that were
   /// applied.
   double iterations = 0;

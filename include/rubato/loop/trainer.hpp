@@ -25,6 +25,7 @@
 #include <rubato/loop/records.hpp>
 #include <rubato/loop/training_options.hpp>
 #include <rubato/loop/workers.hpp>
+#include <rubato/numbers/adjustments.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/steps/random.hpp>
@@ -155,6 +156,8 @@ struct TrainOptions {
   /// How the learning rate follows the batch size: the text of a built-in rule, or what
   /// RuleRegistry::choose() returns for a user's own.
   RuleChoice rule = "linear";
+  /// What else changes with the batch size: decay, and memories of the optimizer.
+  RuleAdjustments adjustments{};
   /// How the learning rate changes during training, before the rule.
   ScheduleChoice schedule = "constant";
   ScheduleUnit schedule_unit = ScheduleUnit::epochs;

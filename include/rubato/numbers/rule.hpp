@@ -63,12 +63,50 @@ enum class MomentumForm {
   mxnet,    ///< v = m v + rate g, w = w - v: to the new gradient only; also Caffe's
 };
 
-/// The norms that a rule needs; measuring them costs time.
+/// What a rule needs. Measuring norms costs time.
 struct RuleNeeds {
   /// RuleInput::groups.
   bool group_norms = false;
   /// RuleInput::layers.
   bool parameter_norms = false;
+  /// An optimizer with the betas and the epsilon of Adam, which the rule answers.
+  bool adam = false;
+};
+
+/// The numbers of an optimizer that a rule may answer, as the options give them; empty where the
+/// optimizer has no such number. The numbers of a parameter group of its own are not among them.
+struct OptimizerNumbers {
+  /// The momentum of SGD, LARS and RMSprop.
+  std::optional<double> momentum{};
+  /// The betas and the epsilon of Adam.
+  std::optional<double> beta1{};
+  std::optional<double> beta2{};
+  std::optional<double> epsilon{};
+  MomentumForm momentum_form = MomentumForm::pytorch;
+  /// True if the optimizer remembers a velocity or a mean of gradients, and Adam's mean squares.
+  bool has_mean = false;
+  bool has_squares = false;
+};
+
+/// The part of a rule's answer that replaces numbers of the optimizer in one step, or changes what
+/// it remembers before that step. Empty numbers stay as they are.
+struct OptimizerAnswer {
+  /// From 0 to below 1. A parameter group with a momentum of its own keeps that.
+  std::optional<double> momentum{};
+  std::optional<double> beta1{};
+  std::optional<double> beta2{};
+  /// At least 0.
+  std::optional<double> epsilon{};
+  /// Multiplies the velocity, or Adam's mean, at least 0; 0 forgets it, and the correction of its
+  /// bias begins anew.
+  std::optional<double> mean_factor{};
+  /// Multiplies the variance in Adam's mean squares, at least 0: with m and v after the correction
+  /// of their bias, v' = m^2 + max(v - m^2, 0) x factor.
+  std::optional<double> variance_factor{};
+  /// Sets Adam's mean squares to 0; the correction of their bias begins anew.
+  bool forget_squares = false;
+
+  friend bool operator==(const OptimizerAnswer&, const OptimizerAnswer&) = default;
 };
 
 /// The properties of a step that a rule may use.
@@ -90,6 +128,7 @@ struct RuleInput {
   bool from_pair = false;
   /// Norms of each parameter tensor, if the rule needs them.
   std::span<const ParameterNorms> layers{};
+  OptimizerNumbers optimizer{};
   /// The numbers of parameter groups and tensors: a rule returns as many factors, or none.
   std::size_t group_count = 1;
   std::size_t layer_count = 1;
@@ -124,6 +163,7 @@ struct Rates {
   /// are 1.
   std::span<const double> group_factors{};
   std::span<const double> layer_factors{};
+  OptimizerAnswer optimizer{};
 };
 
 /// Computes the learning rate from the batch size; independent of tensors, cores and threads.
@@ -148,32 +188,36 @@ class Rule {
   /// The state that rates() depends on besides its input; none by default.
   virtual void visit_state(NumberVisitor& numbers) { static_cast<void>(numbers); }
 
- protected:
-  /// The rates of a rule that only multiplies the base rate.
+  /// The rates of a rule that multiplies the base rate.
   [[nodiscard]] static Rates scaled(const RuleInput& input, double factor) {
     const double rate = input.base_learning_rate * factor;
     return {.learning_rate = rate, .update_rate = rate, .gain = factor};
   }
 };
 
-/// A rule lr(B) = lr_ref x factor(step) without a class of its own.
+/// A rule that is a function of the step: lr(B) = lr_ref x factor(step), or the whole answer.
 ///
 ///     rubato::FunctionRule log2("log2", [](const rubato::RuleInput& step) {
 ///       return 1 + std::log2(step.scale());
 ///     });
 class FunctionRule final : public Rule {
  public:
-  FunctionRule(std::string name, std::function<double(const RuleInput& input)> factor)
-      : name_(std::move(name)), factor_(std::move(factor)) {}
+  using Factor = std::function<double(const RuleInput& input)>;
+  using Answer = std::function<Rates(const RuleInput& input)>;
+
+  FunctionRule(std::string name, Factor factor)
+      : name_(std::move(name)), answer_([factor = std::move(factor)](const RuleInput& input) {
+          return scaled(input, factor(input));
+        }) {}
+  FunctionRule(std::string name, Answer answer)
+      : name_(std::move(name)), answer_(std::move(answer)) {}
 
   [[nodiscard]] std::string_view name() const override { return name_; }
-  [[nodiscard]] Rates rates(const RuleInput& input) override {
-    return scaled(input, factor_(input));
-  }
+  [[nodiscard]] Rates rates(const RuleInput& input) override { return answer_(input); }
 
  private:
   std::string name_;
-  std::function<double(const RuleInput& input)> factor_;
+  Answer answer_;
 };
 
 /// A rule by its text (base/spec.hpp), such as "linear" or "adascale:smoothing=0.9".
@@ -184,7 +228,8 @@ RuleChoice RuleChoice::built_in(std::string_view text);
 /// @endcond
 
 /// The rules that can be asked for by name: the built-in ones (constant, linear, root,
-/// linear-momentum and adascale in rules.hpp, lbsgd in lbsgd_rule.hpp), and a user's own.
+/// root-adam, linear-momentum and adascale in rules.hpp, lbsgd in lbsgd_rule.hpp), and a user's
+/// own.
 ///
 /// strategies() lists their arguments. All rules whose rate depends on the batch size take ramp=N,
 /// too: RampRule over N steps. Arguments that have no effect with the others (epochs=3 with
@@ -193,8 +238,9 @@ class RuleRegistry {
  public:
   /// Reads all arguments that the rule takes, given or not: reading them describes them.
   using Maker = std::function<std::unique_ptr<Rule>(Spec& arguments)>;
-  /// The factor on the base learning rate.
-  using Factor = std::function<double(const RuleInput& input)>;
+  /// The factor on the base learning rate, and the whole answer.
+  using Factor = FunctionRule::Factor;
+  using Answer = FunctionRule::Answer;
 
   /// Creates a registry of the built-in rules.
   RuleRegistry();
@@ -203,6 +249,7 @@ class RuleRegistry {
   void add(std::string name, Maker maker, std::string help = {});
   /// Adds a rule that is a function (FunctionRule).
   void add(const std::string& name, Factor factor, std::string help = {});
+  void add(const std::string& name, Answer answer, std::string help = {});
 
   [[nodiscard]] std::vector<std::string_view> names() const;
   /// The rules with their arguments. Throws what a maker throws without arguments.

@@ -17,6 +17,7 @@
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/training_options.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
+#include <rubato/numbers/adjustments.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policies.hpp>
@@ -171,6 +172,7 @@ class Parsed {
   std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \
                                                                 const Extensions& own);
 RUBATO_PARSED(AvailabilityChoice)
+RUBATO_PARSED(BatchChange)
 RUBATO_PARSED(BatchPolicyChoice)
 RUBATO_PARSED(ClusterModel)
 RUBATO_PARSED(DataSource)
@@ -179,6 +181,7 @@ RUBATO_PARSED(FaultOptions)
 RUBATO_PARSED(ForkPoint)
 RUBATO_PARSED(InitializerOptions)
 RUBATO_PARSED(LossChoice)
+RUBATO_PARSED(MemoriesInSamples)
 RUBATO_PARSED(MetricChoice)
 RUBATO_PARSED(ModelChoice)
 RUBATO_PARSED(OptimizerChoice)

@@ -100,6 +100,13 @@ py::dict statistics_of(const RuleInput& input) {
                       "ref_batch"_a = input.reference_batch_size,
                       "minibatch"_a = input.minibatch_size, "minibatches"_a = input.minibatches(),
                       "epoch_size"_a = input.epoch_size);
+  const auto put = [&](const char* name, const std::optional<double>& number) {
+    if (number) statistics[name] = *number;
+  };
+  put("momentum", input.optimizer.momentum);
+  put("beta1", input.optimizer.beta1);
+  put("beta2", input.optimizer.beta2);
+  put("epsilon", input.optimizer.epsilon);
   if (input.groups.empty()) return statistics;
   py::list groups;
   for (const GradientNorms& norms : input.groups) {
@@ -115,7 +122,7 @@ py::dict statistics_of(const RuleInput& input) {
 
 std::shared_ptr<RuleCalls> rule_calls(const py::dict& dict) {
   auto calls = std::make_shared<RuleCalls>(RuleCalls{
-      .factor = dict["factor"], .state = dict["state"], .load_state = dict["load_state"]});
+      .answer = dict["answer"], .state = dict["state"], .load_state = dict["load_state"]});
   if (!calls->state.is_none()) calls->at_first = calls->state().cast<std::vector<double>>();
   return calls;
 }
@@ -125,17 +132,31 @@ std::string_view PythonRule::name() const {
 }
 
 Rates PythonRule::rates(const RuleInput& input) {
-  double factor = 0;
+  std::map<std::string, double> answer;
   CallingThread& calling = *calls_->calling;
   const bool answered = calling.run([&] {
     if (is_loaded_) static_cast<void>(calls_->load_state(state_));
     is_loaded_ = false;
-    factor = calls_->factor(input.batch_size, statistics_of(input)).cast<double>();
+    answer = calls_->answer(input.batch_size, statistics_of(input))
+                 .cast<std::map<std::string, double>>();
     if (remembers()) state_ = calls_->state().cast<std::vector<double>>();
   });
   calling.require_not_abandoned();
   if (!answered) throw Interrupted("Python's rule has no answer");
-  return scaled(input, factor);
+  const auto find = [&](const char* name) -> std::optional<double> {
+    const auto found = answer.find(name);
+    return found == answer.end() ? std::nullopt : std::optional(found->second);
+  };
+  Rates rates = scaled(input, find("factor").value_or(1));
+  rates.weight_decay_factor = find("weight_decay_factor").value_or(1);
+  rates.optimizer = {.momentum = find("momentum"),
+                     .beta1 = find("beta1"),
+                     .beta2 = find("beta2"),
+                     .epsilon = find("epsilon"),
+                     .mean_factor = find("mean_factor"),
+                     .variance_factor = find("variance_factor"),
+                     .forget_squares = find("forget_squares").value_or(0) != 0};
+  return rates;
 }
 
 void PythonRule::visit_state(NumberVisitor& numbers) {

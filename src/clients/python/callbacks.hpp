@@ -92,8 +92,8 @@ class Listener final : public Observer {
 
 /// A user's rule in Python (rubato/_callbacks.py). Must be made and destroyed with the GIL.
 struct RuleCalls {
-  /// (batch size, {name: statistic}) -> the factor on the rate.
-  pybind11::object factor;
+  /// (batch size, {name: statistic}) -> {name: number}, the factor on the rate among them.
+  pybind11::object answer;
   /// () -> list of numbers, and (that list) -> None; both None for a rule that remembers nothing.
   pybind11::object state;
   pybind11::object load_state;
@@ -107,11 +107,11 @@ struct RuleCalls {
   /// The norms of the gradients are measured for the rule.
   bool sees_norms = false;
 };
-/// Reads a dictionary of factor, state and load_state.
+/// Reads a dictionary of answer, state and load_state.
 [[nodiscard]] std::shared_ptr<RuleCalls> rule_calls(const pybind11::dict& dict);
 
-/// The rule as training sees it: lr(B) = lr_ref x factor(step), as in FunctionRule. Python is
-/// called only once in a step: its state is read together with the factor, and a loaded state is
+/// The rule as training sees it, as in FunctionRule. Python is called only once in a step: its state
+/// is read together with the answer, and a loaded state is
 /// passed to it in the next step.
 class PythonRule final : public Rule {
  public:

@@ -1,5 +1,5 @@
-// Adam, AdamW, RMSprop and Adagrad: one pass over memory, divided among all threads. Each method is
-// a kernel, which says what it remembers of each parameter and how it updates one range.
+// RMSprop and Adagrad: one pass over memory, divided among all threads. Each method is a kernel,
+// which says what it remembers of each parameter and how it updates one range.
 
 #include <algorithm>
 #include <array>
@@ -43,94 +43,11 @@ struct Piece {
   std::size_t size = 0;
 };
 
-// Computes base^exponent by multiplications alone.
-double whole_power(double base, std::int64_t exponent) {
-  double power = 1;
-  for (; exponent > 0; exponent /= 2) {
-    if (exponent % 2 == 1) power *= base;
-    base *= base;
-  }
-  return power;
-}
-
-template <class T>
-struct Adam {
-  using Options = AdamOptions;
-  static constexpr std::string_view kSteps = "optimizer.adam.steps";
-
-  static std::array<Kept, 3> kept(const Options& options, bool /*any_momentum*/) {
-    return {{{.name = "optimizer.adam.mean"},
-             {.name = "optimizer.adam.square"},
-             {.name = "optimizer.adam.largest_square", .is_kept = options.amsgrad}}};
-  }
-
-  struct Coefficients {
-    GradientCoefficients<T> gradient;
-    T beta1 = 0;
-    // 1 - beta1, and 1 - beta2.
-    T rest1 = 1;
-    T beta2 = 0;
-    T rest2 = 1;
-    T root_of_correction2 = 1;
-    T epsilon = 0;
-    T step_size = 0;
-    // The share of a parameter that decoupled weight decay leaves.
-    T left = 1;
-
-    friend bool operator==(const Coefficients&, const Coefficients&) = default;
-  };
-
-  static Coefficients coefficients(const Options& options, std::int64_t step,
-                                   const LayerRates& layer, GradientCoefficients<T> gradient) {
-    const double correction1 = 1 - whole_power(options.beta1, step);
-    const double correction2 = 1 - whole_power(options.beta2, step);
-    const double shortening = options.decoupled ? layer.rate * layer.weight_decay : 0;
-    if (options.decoupled) gradient.weight_decay = 0;
-    return {.gradient = gradient,
-            .beta1 = static_cast<T>(options.beta1),
-            .rest1 = static_cast<T>(1 - options.beta1),
-            .beta2 = static_cast<T>(options.beta2),
-            .rest2 = static_cast<T>(1 - options.beta2),
-            .root_of_correction2 = static_cast<T>(std::sqrt(correction2)),
-            .epsilon = static_cast<T>(options.epsilon),
-            .step_size = static_cast<T>(layer.rate / correction1),
-            .left = static_cast<T>(1 - shortening)};
-  }
-
-  template <bool Amsgrad>
-  [[gnu::always_inline]] static void loop(T* __restrict parameters, T* __restrict mean,
-                                          T* __restrict square, T* __restrict largest,
-                                          const T* __restrict gradient_sum, std::size_t n,
-                                          Coefficients c) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const T g = applied_gradient(gradient_sum[i], parameters[i], c.gradient);
-      const T m = c.beta1 * mean[i] + c.rest1 * g;
-      const T v = c.beta2 * square[i] + c.rest2 * g * g;
-      mean[i] = m;
-      square[i] = v;
-      T u = v;
-      if constexpr (Amsgrad) {
-        u = v > largest[i] ? v : largest[i];
-        largest[i] = u;
-      }
-      const T divisor = std::sqrt(u) / c.root_of_correction2 + c.epsilon;
-      parameters[i] = c.left * parameters[i] - quotient(c.step_size * m, divisor);
-    }
-  }
-
-  [[gnu::always_inline]] static void update(const Piece<T>& at, const Coefficients& c) {
-    const auto [mean, square, largest] = at.kept;
-    if (largest == nullptr) {
-      loop<false>(at.parameters, mean, square, largest, at.gradient_sum, at.size, c);
-    } else {
-      loop<true>(at.parameters, mean, square, largest, at.gradient_sum, at.size, c);
-    }
-  }
-};
-
 template <class T>
 struct Rmsprop {
   using Options = RmspropOptions;
+  // It is the last of the kept arrays.
+  static constexpr bool kHasVelocity = true;
   // It does not count its steps.
   static constexpr std::string_view kSteps{};
 
@@ -213,6 +130,7 @@ struct Rmsprop {
 template <class T>
 struct Adagrad {
   using Options = AdagradOptions;
+  static constexpr bool kHasVelocity = false;
   static constexpr std::string_view kSteps = "optimizer.adagrad.steps";
 
   static std::array<Kept, 1> kept(const Options& options, bool /*any_momentum*/) {
@@ -268,6 +186,8 @@ class Adaptive final : public FlatOptimizer<T> {
   }
 
   void step(const Update<T>& update, Workers& workers) override {
+    const auto& factor = update.rates.optimizer.mean_factor;
+    if (factor) multiply(std::span<T>(kept_.back()), static_cast<T>(*factor), workers);
     const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
       return Kernel::coefficients(options_, steps_.of(layer.index), layer,
                                   {.factor = update.gradient_factor,
@@ -297,6 +217,9 @@ class Adaptive final : public FlatOptimizer<T> {
   }
 
   [[nodiscard]] bool follows_sums() const override { return false; }
+  [[nodiscard]] OptimizerNumbers numbers() const override {
+    return Kernel::kHasVelocity ? ranges_.numbers() : OptimizerNumbers();
+  }
 
  private:
   typename Kernel::Options options_;
@@ -309,7 +232,6 @@ class Adaptive final : public FlatOptimizer<T> {
 // Calls use.operator()<Method>() for the adaptive method that is asked for.
 template <class Use>
 auto with_kernel(const OptimizerMethod& method, const Use& use) {
-  if (std::holds_alternative<AdamOptions>(method)) return use.template operator()<Adam>();
   if (std::holds_alternative<RmspropOptions>(method)) return use.template operator()<Rmsprop>();
   return use.template operator()<Adagrad>();
 }
@@ -320,6 +242,9 @@ template <class T>
 std::unique_ptr<FlatOptimizer<T>> make_adaptive(const OptimizerOptions& options,
                                                 const ParameterLayout& layout,
                                                 std::vector<GroupOptions> groups) {
+  if (std::holds_alternative<AdamOptions>(options.method)) {
+    return make_adam<T>(options, layout, std::move(groups));
+  }
   return with_kernel(options.method, [&]<template <class> class Method>() {
     return std::unique_ptr<FlatOptimizer<T>>(
         std::make_unique<Adaptive<T, Method>>(options, layout, std::move(groups)));
@@ -327,6 +252,9 @@ std::unique_ptr<FlatOptimizer<T>> make_adaptive(const OptimizerOptions& options,
 }
 
 int adaptive_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
+  if (const auto* const adam = std::get_if<AdamOptions>(&options.method)) {
+    return adam->amsgrad ? 3 : 2;
+  }
   // The number is the same for float and double.
   return with_kernel(options.method, [&]<template <class> class Method>() {
     using Kernel = Method<float>;

@@ -18,8 +18,11 @@ namespace rubato {
 
 template <class T>
 Lookahead<T>::Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options,
-                        ParameterLayout layout)
-    : fast_(std::move(fast)), options_(options), layout_(std::move(layout)) {
+                        ParameterLayout layout, bool in_samples)
+    : fast_(std::move(fast)),
+      options_(options),
+      layout_(std::move(layout)),
+      in_samples_(in_samples) {
   if (options.k < 1) throw_error("Lookahead's k {}: at least 1 is needed", options.k);
   if (!(options.alpha > 0 && options.alpha <= 1)) {
     throw_error("Lookahead's alpha {}: accepted are values above 0 and up to 1", options.alpha);
@@ -40,7 +43,18 @@ void Lookahead<T>::step(const Update<T>& update, Workers& workers) {
     slow_.assign(update.parameters.begin(), update.parameters.end());
     return;
   }
-  if (++updates_ % options_.k == 0) meet(update, workers);
+  if (is_due(update)) meet(update, workers);
+}
+
+template <class T>
+bool Lookahead<T>::is_due(const Update<T>& update) {
+  ++updates_;
+  if (!in_samples_) return updates_ % options_.k == 0;
+  samples_ += update.batch_size;
+  // Batches of many samples cannot make the division inexact, as a product could overflow.
+  if (samples_ / update.reference_batch_size < options_.k) return false;
+  samples_ = 0;
+  return true;
 }
 
 template <class T>
@@ -67,6 +81,9 @@ void Lookahead<T>::visit_state(StateVisitor& state) {
   if (state.forks() && !state.has("lookahead.slow", true)) return;
   state.list("lookahead.slow", slow_);
   state.count("lookahead.updates", updates_);
+  if (in_samples_ && state.has("lookahead.samples", true)) {
+    state.count("lookahead.samples", samples_);
+  }
 }
 
 template class Lookahead<float>;
@@ -131,6 +148,9 @@ class Sgd final : public FlatOptimizer<T> {
     const auto ranges =
         ranges_.of_step(update, [&](LayerRates layer) { return coefficients(update, layer); });
     const std::span<T> velocity(velocity_);
+    if (const auto& factor = update.rates.optimizer.mean_factor) {
+      multiply(velocity, static_cast<T>(*factor), workers);
+    }
     workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
       const T* const gradient = update.gradient_sum.data();
       tree_sum_sgd({&gradient, 1}, begin, update.parameters.subspan(begin, end - begin),
@@ -143,21 +163,28 @@ class Sgd final : public FlatOptimizer<T> {
     state.values("optimizer.velocity", std::span<T>(velocity_));
   }
   [[nodiscard]] bool needs_parameter_norms() const override { return lars_.has_value(); }
+  [[nodiscard]] OptimizerNumbers numbers() const override {
+    OptimizerNumbers numbers = ranges_.numbers();
+    numbers.momentum_form = form();
+    return numbers;
+  }
 
  private:
+  [[nodiscard]] MomentumForm form() const {
+    if (lars_) return lars_->momentum_form.value_or(MomentumForm::mxnet);
+    return sgd_.momentum_form.value_or(MomentumForm::pytorch);
+  }
   SgdCoefficients<T> coefficients(const Update<T>& update, LayerRates layer) const {
     if (!lars_) {
       // Without momentum both forms are the same.
-      const MomentumForm form = sgd_.momentum_form.value_or(MomentumForm::pytorch);
-      return coefficients_of(layer, update, layer.momentum == 0 ? MomentumForm::pytorch : form,
+      return coefficients_of(layer, update, layer.momentum == 0 ? MomentumForm::pytorch : form(),
                              sgd_.nesterov);
     }
     if (layer.layer_wise) {
       layer.rate *=
           local_rate(update.layers[layer.index], layer.weight_decay, lars_->trust, update.summed);
     }
-    return coefficients_of(layer, update, lars_->momentum_form.value_or(MomentumForm::mxnet),
-                           /*nesterov=*/false);
+    return coefficients_of(layer, update, form(), /*nesterov=*/false);
   }
 
   SgdOptions sgd_;

@@ -23,10 +23,11 @@ class Lookahead final : public FlatOptimizer<T> {
   /// The number of values that it remembers for each parameter besides the inner optimizer's.
   static constexpr int kRemembered = 1;
 
-  /// The layout is that of the inner optimizer; updates that do not reach all tensors need it.
-  /// Throws Error for an option out of range.
+  /// The layout is that of the inner optimizer; updates that do not reach all tensors need it. With
+  /// `in_samples`, k counts reference batches: weights meet once the steps since their last meeting
+  /// have as many samples. Throws Error for an option out of range.
   Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options,
-            ParameterLayout layout = {});
+            ParameterLayout layout = {}, bool in_samples = false);
 
   void step(const Update<T>& update, Workers& workers) override;
   void visit_state(StateVisitor& state) override;
@@ -38,8 +39,11 @@ class Lookahead final : public FlatOptimizer<T> {
     return fast_->needs_parameter_norms();
   }
   [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
+  [[nodiscard]] OptimizerNumbers numbers() const override { return fast_->numbers(); }
 
  private:
+  // Returns whether the weights meet after the update.
+  [[nodiscard]] bool is_due(const Update<T>& update);
   void meet(const Update<T>& update, Workers& workers);
 
   std::unique_ptr<FlatOptimizer<T>> fast_;
@@ -47,8 +51,11 @@ class Lookahead final : public FlatOptimizer<T> {
   ParameterLayout layout_;
   // Empty before the first update.
   std::vector<T> slow_;
-  // The number of updates since the slow weights were first set.
+  bool in_samples_;
+  // The number of updates since the slow weights were first set, and the samples of those since the
+  // last meeting, if they are counted.
   std::int64_t updates_ = 0;
+  std::int64_t samples_ = 0;
 };
 
 extern template class Lookahead<float>;
@@ -76,5 +83,11 @@ template <class T>
                                                               std::vector<GroupOptions> groups);
 [[nodiscard]] int adaptive_values(const OptimizerOptions& options,
                                   const std::vector<GroupOptions>& groups);
+
+/// Adam and AdamW.
+template <class T>
+[[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_adam(const OptimizerOptions& options,
+                                                          const ParameterLayout& layout,
+                                                          std::vector<GroupOptions> groups);
 
 }  // namespace rubato

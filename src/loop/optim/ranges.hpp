@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,6 +81,14 @@ struct LayerRates {
          });
 }
 
+/// Returns the momentum that a rule has answered for parameters with this one. It stays above 0
+/// where there is a velocity, which the kernels would otherwise leave as it is.
+[[nodiscard]] inline double answered_momentum(const std::optional<double>& answer,
+                                              double momentum) {
+  if (!answer || momentum == 0) return momentum;
+  return std::max(*answer, double{std::numeric_limits<float>::min()});
+}
+
 /// Combines an optimizer's weight decay and momentum with the group's options and the rates, for a
 /// tensor of that group.
 [[nodiscard]] inline LayerRates rates_of_layer(std::size_t layer, const Rates& rates,
@@ -92,7 +101,8 @@ struct LayerRates {
   return {.index = layer,
           .rate = rate,
           .weight_decay = group.weight_decay.value_or(weight_decay) * rates.weight_decay_factor,
-          .momentum = group.momentum.value_or(momentum),
+          .momentum = group.momentum ? *group.momentum
+                                     : answered_momentum(rates.optimizer.momentum, momentum),
           .layer_wise = group.layer_wise};
 }
 
@@ -117,6 +127,17 @@ void for_each_layer(std::size_t layers, std::span<const std::size_t> unreached, 
     if (!reached) ++next;
     task(layer, reached);
   }
+}
+
+/// Multiplies what an optimizer remembers, divided among the threads. A factor of 0 forgets
+/// infinities, too.
+template <class T>
+void multiply(std::span<T> remembered, T factor, Workers& workers) {
+  workers.for_each_range(remembered.size(), [&](std::size_t begin, std::size_t end) {
+    for (T& value : remembered.subspan(begin, end - begin)) {
+      value = factor == T{0} ? T{0} : value * factor;
+    }
+  });
 }
 
 /// Throws Error unless the update has that number of parameters, and a gradient for each.
@@ -150,6 +171,11 @@ class LayerRanges {
   [[nodiscard]] std::size_t layers() const { return layout_.layers(); }
   /// Returns whether any parameter has a velocity.
   [[nodiscard]] bool any_momentum() const { return rubato::any_momentum(momentum_, groups_); }
+  /// Returns the numbers of an optimizer with a velocity.
+  [[nodiscard]] OptimizerNumbers numbers() const {
+    return {.momentum = momentum_ == 0 ? std::nullopt : std::optional(momentum_),
+            .has_mean = any_momentum()};
+  }
 
   /// Returns the ranges of a step, which cover all parameters, valid until the next call;
   /// `coefficients_of(LayerRates)` returns the coefficients of one tensor. Tensors without a
@@ -212,6 +238,56 @@ class LayerSteps {
   std::int64_t all_ = 0;
   // The missed updates of each tensor; empty while every update has reached every tensor.
   std::vector<std::int64_t> missed_;
+};
+
+/// The products of a beta of Adam over the updates of each tensor, by which it corrects the bias of
+/// a moment. While the betas are those of the options they are powers, of which nothing is kept.
+class BetaProducts {
+ public:
+  /// Returns the product with that of the update in progress, which is update number `step` of the
+  /// tensor.
+  [[nodiscard]] double of(std::size_t layer, double beta, std::int64_t step) const {
+    return products_.empty() ? power(beta, step) : products_[layer] * beta;
+  }
+  /// Returns the product of the updates before that.
+  [[nodiscard]] double before(std::size_t layer, double beta, std::int64_t step) const {
+    return products_.empty() ? power(beta, step - 1) : products_[layer];
+  }
+  /// Keeps products from the update in progress on, because its beta is not `beta`, that of all
+  /// updates so far, or because they begin anew with it.
+  void keep(double beta, const LayerSteps& steps, std::size_t layers) {
+    if (!products_.empty()) return;
+    products_.resize(layers);
+    for (std::size_t i = 0; i < layers; ++i) products_[i] = power(beta, steps.of(i) - 1);
+  }
+  void forget() { std::ranges::fill(products_, 1.0); }
+  /// Multiplies by the beta of the update that is done.
+  void count(double beta, std::span<const std::size_t> unreached) {
+    for_each_layer(products_.size(), unreached, [&](std::size_t layer, bool reached) {
+      if (reached) products_[layer] *= beta;
+    });
+  }
+  void visit_state(StateVisitor& state, const std::string& name, std::size_t layers) {
+    const bool there = state.has(name, !products_.empty());
+    if (state.loading()) products_.assign(there ? layers : 0, 1.0);
+    if (!there) return;
+    state.values(name, std::span<double>(products_));
+    state.require(std::ranges::all_of(products_, [](double of) { return of >= 0 && of <= 1; }),
+                  "a product of betas is not between 0 and 1");
+  }
+
+ private:
+  // Computes base^exponent by multiplications alone.
+  [[nodiscard]] static double power(double base, std::int64_t exponent) {
+    double power = 1;
+    for (; exponent > 0; exponent /= 2) {
+      if (exponent % 2 == 1) power *= base;
+      base *= base;
+    }
+    return power;
+  }
+
+  std::vector<double> products_;
 };
 
 /// Calls kernel(begin, end, coefficients) for pieces that cover all parameters except those to be

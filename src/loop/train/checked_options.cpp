@@ -113,6 +113,37 @@ void require_factors(std::span<const double> factors, std::size_t count, std::st
   }
 }
 
+void require_below_one(const std::optional<double>& answer, std::string_view what,
+                       const RatesContext& context) {
+  if (!answer || (*answer >= 0 && *answer < 1)) return;
+  throw_error("rule {} gave the {} {} at {}; accepted: from 0 to below 1", context.rule, what,
+              in_words(*answer), context.place);
+}
+
+void require_answerable(const OptimizerAnswer& answer, const RatesContext& context) {
+  const OptimizerNumbers& optimizer = context.optimizer;
+  const auto require_there = [&](bool answered, bool there, std::string_view what) {
+    if (!answered || there) return;
+    throw_error("rule {} gave {} at {}, which the optimizer does not have; accepted: none",
+                context.rule, what, context.place);
+  };
+  require_there(answer.momentum.has_value(), optimizer.momentum.has_value(), "a momentum");
+  require_there(answer.beta1.has_value(), optimizer.beta1.has_value(), "a beta1");
+  require_there(answer.beta2.has_value(), optimizer.beta2.has_value(), "a beta2");
+  require_there(answer.epsilon.has_value(), optimizer.epsilon.has_value(), "an epsilon");
+  require_there(answer.mean_factor.has_value(), optimizer.has_mean, "a factor of the mean");
+  require_there(answer.variance_factor || answer.forget_squares, optimizer.has_squares,
+                "a change of the mean squares");
+  require_below_one(answer.momentum, "momentum", context);
+  require_below_one(answer.beta1, "beta1", context);
+  require_below_one(answer.beta2, "beta2", context);
+  if (answer.epsilon) require_number(*answer.epsilon, "epsilon", context);
+  if (answer.mean_factor) require_number(*answer.mean_factor, "factor of the mean", context);
+  if (answer.variance_factor) {
+    require_number(*answer.variance_factor, "factor of the variance", context);
+  }
+}
+
 }  // namespace
 
 void require_applicable(const Rates& rates, const RatesContext& context) {
@@ -122,6 +153,7 @@ void require_applicable(const Rates& rates, const RatesContext& context) {
   require_number(rates.gain, "gain", context);
   require_factors(rates.group_factors, context.groups, "parameter group", context);
   require_factors(rates.layer_factors, context.layers, "parameter tensor", context);
+  require_answerable(rates.optimizer, context);
 }
 
 void require_applicable_rate(double rate) {
@@ -237,6 +269,9 @@ TrainOptions checked_options(TrainOptions options) {
   if (options.digest_every < 0) {
     throw_error("{} steps between two digests: at least 1 is needed (0 is never)",
                 options.digest_every);
+  }
+  if (options.adjustments.memories.lookahead && !options.lookahead) {
+    throw Error("Lookahead counts samples, and there is no Lookahead; accepted: with one");
   }
   if (options.own_optimizer) require_nothing_ignored(options);
   require_reduction(options);

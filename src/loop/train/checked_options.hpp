@@ -57,10 +57,12 @@ struct RatesContext {
   std::string place;
   std::size_t groups = 1;
   std::size_t layers = 1;
+  OptimizerNumbers optimizer{};
 };
 
 /// Throws Error, naming the rule, the place and the number, if the rates cannot be applied: one is
-/// negative or not finite, or the number of factors is not that of groups or tensors.
+/// negative, not finite or out of its range, the number of factors is not that of groups or
+/// tensors, or the optimizer does not have what is answered.
 void require_applicable(const Rates& rates, const RatesContext& context);
 
 /// Throws Error if a rate that an observer sets (Training::set_learning_rate()) is negative or not

@@ -62,6 +62,16 @@ std::string text_of(const LookaheadOptions& o) {
                      o.weights == LookaheadWeights::slow ? "" : " weights fast");
 }
 
+std::string text_of(const RuleAdjustments& adjustments) {
+  const MemoriesInSamples& in_samples = adjustments.memories;
+  const BatchChange& change = adjustments.on_batch_change;
+  return fmt::format("momentum {} beta1 {} beta2 {} lookahead {} decay {} mean {} squares {}",
+                     in_samples.momentum, in_samples.beta1, in_samples.beta2, in_samples.lookahead,
+                     choice_name(kDecayRules, adjustments.decay),
+                     choice_name(kTreatments, change.of_mean()),
+                     choice_name(kTreatments, change.of_squares()));
+}
+
 std::string trained_by(const Objective& objective, const std::vector<ParameterGroup>& groups) {
   std::string text;
   for (const TrainedArray& trained : objective.trained()) {
@@ -105,6 +115,9 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   put("optimizer", options.own_optimizer ? "the user's own" : text_of(options.optimizer));
   put("groups", fmt::format("{}", fmt::join(groups, ", ")));
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
+  const RuleAdjustments& adjustments = options.adjustments;
+  // Written only where batches change more than the rate, as in the states of older versions.
+  if (adjustments != RuleAdjustments()) put("adjustments", text_of(adjustments));
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
   put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
   // Written only if there are transforms, so that states without them do not depend on the line.
@@ -187,14 +200,28 @@ void require_same_configuration(const std::string& saved, const std::string& own
 }
 
 NewParts new_parts(const std::string& saved, const std::string& own) {
-  constexpr std::array<std::string_view, 21> kMayDiffer{
-      "augment",       "buffers",       "budget",
-      "clip_norm",     "clip_value",    "gradient_transforms",
-      "iterations",    "learning_rate", "log_noise",
-      "lookahead",     "operators",     "optimizer",
-      "precision",     "reducer",       "reference_batch_size",
-      "rule",          "sampler",       "schedule",
-      "schedule_unit", "seed",          "watch"};
+  constexpr std::array<std::string_view, 22> kMayDiffer{"adjustments",
+                                                        "augment",
+                                                        "buffers",
+                                                        "budget",
+                                                        "clip_norm",
+                                                        "clip_value",
+                                                        "gradient_transforms",
+                                                        "iterations",
+                                                        "learning_rate",
+                                                        "log_noise",
+                                                        "lookahead",
+                                                        "operators",
+                                                        "optimizer",
+                                                        "precision",
+                                                        "reducer",
+                                                        "reference_batch_size",
+                                                        "rule",
+                                                        "sampler",
+                                                        "schedule",
+                                                        "schedule_unit",
+                                                        "seed",
+                                                        "watch"};
   auto changes = changes_of(saved, own);
   const auto differs = [&](const char* name) { return changes.contains(name); };
   const auto optimizer = changes.find("optimizer");

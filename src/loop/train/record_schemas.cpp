@@ -46,6 +46,15 @@ std::vector<std::int64_t> substeps_of(const StepRecord& step) {
   return substeps;
 }
 
+// A number of the optimizer that rules may answer.
+RecordColumn<StepRecord> answer_column(std::string name,
+                                       std::optional<double> OptimizerAnswer::*member,
+                                       std::string help) {
+  const std::string tag = "train/" + name;
+  return {{.name = std::move(name), .help = std::move(help), .tag = tag},
+          of_part(&StepRecord::optimizer, member)};
+}
+
 // The number of samples is left out: it is that of the test set, the same each time.
 void add_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
   add_part(columns, evaluation_schema().columns, member, [&](ColumnInfo& info) {
@@ -83,6 +92,28 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .help = "how many steps of the reference batch size the step counts for",
         .tag = "train/gain"},
        &StepRecord::gain},
+      answer_column("momentum", &OptimizerAnswer::momentum, "momentum, if the rule answers it"),
+      answer_column("beta1", &OptimizerAnswer::beta1, "the same for beta1"),
+      answer_column("beta2", &OptimizerAnswer::beta2, "the same for beta2"),
+      answer_column("epsilon", &OptimizerAnswer::epsilon, "the same for epsilon"),
+      answer_column("mean_factor", &OptimizerAnswer::mean_factor,
+                    "factor of momentum or Adam's mean before the step; 0 forgets it"),
+      answer_column("variance_factor", &OptimizerAnswer::variance_factor,
+                    "factor of the variance in Adam's mean squares before the step"),
+      {{.name = "forgets_squares",
+        .help = "true where Adam's mean squares begin anew with the step",
+        .tag = "train/forgets_squares"},
+       [](const StepRecord& step) {
+         return step.optimizer.forget_squares ? std::optional(true) : std::nullopt;
+       },
+       [](StepRecord& step, const Cell& cell) {
+         step.optimizer.forget_squares = std::get<bool>(cell);
+         return true;
+       }},
+      {{.name = "weight_decay",
+        .help = "weight decay, if it is not that of the options",
+        .tag = "train/weight_decay"},
+       &StepRecord::weight_decay},
       {{.name = "iterations",
         .help = "scale-invariant iterations: the sum of the gains so far",
         .tag = "train/iterations"},

@@ -55,16 +55,24 @@ std::unique_ptr<Rule> make_lbsgd(Spec& spec) {
   return std::make_unique<LbsgdRule>(options);
 }
 
+std::unique_ptr<Rule> make_root_adam(Spec& spec) {
+  return std::make_unique<RootAdamRule>(spec.choice("betas", ScaledBetas::powers, kScaledBetas));
+}
+
 struct BuiltinRule {
   std::string_view name;
   std::string_view help;
   std::unique_ptr<Rule> (*make)(Spec& arguments);
 };
 
-constexpr std::array<BuiltinRule, 6> kRules{
+constexpr std::array<BuiltinRule, 7> kRules{
     {{"constant", "lr, whatever the batch size", make_plain<ConstantRule>},
      {"linear", "S lr (Goyal et al. 2017)", make_plain<LinearRule>},
      {"root", "sqrt(S) lr (Krizhevsky 2014)", make_plain<RootRule>},
+     {"root-adam",
+      "sqrt(S) lr with beta1^S, beta2^S and eps / sqrt(S), for adam and adamw (Malladi et al. "
+      "2022); betas=published has 1 - S (1 - beta) instead, and 0 where that is negative",
+      make_root_adam},
      {"linear-momentum",
       "S lr by a sum of gradients instead of their mean, so that momentum needs no correction "
       "when the batch changes (Lin et al. 2019)",
@@ -98,6 +106,13 @@ void RuleRegistry::add(std::string name, Maker maker, std::string help) {
 void RuleRegistry::add(const std::string& name, Factor factor, std::string help) {
   add(name, Maker([name, factor = std::move(factor)](Spec& /*arguments*/) {
         return std::make_unique<FunctionRule>(name, factor);
+      }),
+      std::move(help));
+}
+
+void RuleRegistry::add(const std::string& name, Answer answer, std::string help) {
+  add(name, Maker([name, answer = std::move(answer)](Spec& /*arguments*/) {
+        return std::make_unique<FunctionRule>(name, answer);
       }),
       std::move(help));
 }

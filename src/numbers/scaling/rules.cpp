@@ -1,9 +1,12 @@
 #include "rules.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/core/check.hpp"
+#include "base/core/portable_math.hpp"
 #include "base/core/throw_error.hpp"
 
 namespace rubato {
@@ -18,6 +21,21 @@ Rates LinearRule::rates(const RuleInput& input) {
 
 Rates RootRule::rates(const RuleInput& input) {
   return scaled(input, std::sqrt(input.scale()));
+}
+
+Rates RootAdamRule::rates(const RuleInput& input) {
+  const double scale = input.scale();
+  const auto scaled_beta = [&](const std::optional<double>& beta) -> std::optional<double> {
+    if (!beta) return std::nullopt;
+    if (betas_ == ScaledBetas::published) return std::max(0.0, 1 - scale * (1 - *beta));
+    return exact::pow(*beta, scale);
+  };
+  const double root = std::sqrt(scale);
+  Rates rates = scaled(input, root);
+  rates.optimizer.beta1 = scaled_beta(input.optimizer.beta1);
+  rates.optimizer.beta2 = scaled_beta(input.optimizer.beta2);
+  if (input.optimizer.epsilon) rates.optimizer.epsilon = *input.optimizer.epsilon / root;
+  return rates;
 }
 
 Rates LinearMomentumRule::rates(const RuleInput& input) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,6 +40,36 @@ class RootRule final : public Rule {
  public:
   [[nodiscard]] std::string_view name() const override { return "root"; }
   [[nodiscard]] Rates rates(const RuleInput& input) override;
+};
+
+/// The betas of Adam at scale S.
+enum class ScaledBetas {
+  /// beta^S: a half-life has the same number of samples at every batch size. Always in (0, 1).
+  powers,
+  /// 1 - S (1 - beta), its first-order expansion, which the paper gives; 0 where it is negative.
+  published,
+};
+
+inline constexpr std::array<Choice<ScaledBetas>, 2> kScaledBetas{
+    {{ScaledBetas::powers, "powers"}, {ScaledBetas::published, "published"}}};
+
+/// The root rule with Adam's other numbers:
+///
+///     lr(B) = lr_ref x sqrt(S),    beta_i(B) = beta_i^S,    epsilon(B) = epsilon / sqrt(S)
+///
+/// Malladi et al. 2022, "On the SDEs and scaling rules for adaptive gradient algorithms",
+/// definition 5.1: Adam follows the same stochastic differential equation at every batch size, as
+/// long as noise dominates the gradient.
+class RootAdamRule final : public Rule {
+ public:
+  explicit RootAdamRule(ScaledBetas betas = ScaledBetas::powers) : betas_(betas) {}
+
+  [[nodiscard]] std::string_view name() const override { return "root-adam"; }
+  [[nodiscard]] RuleNeeds needs() const override { return {.adam = true}; }
+  [[nodiscard]] Rates rates(const RuleInput& input) override;
+
+ private:
+  ScaledBetas betas_;
 };
 
 /// The linear rule with the batch size in the gradient instead of in the rate: gradients are summed
@@ -89,7 +120,8 @@ class AdaScaleRule final : public Rule {
 ///     factor = before + (k / T) (rule's - before),     k = 1 .. T
 ///
 /// where `factor` is the rate relative to the base rate, and `before` its value when the batch size
-/// changed. A change during a ramp starts a new one from the current factor.
+/// changed. A change during a ramp starts a new one from the current factor. Momentum, betas and
+/// the like are those of the rule at once.
 class RampRule final : public Rule {
  public:
   /// Throws Error if `steps` is below 1.

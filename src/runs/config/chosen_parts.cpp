@@ -27,7 +27,9 @@ std::vector<std::string_view> parts_of(const std::string& text) {
 RuleChoice rule_of(const std::string& text, const RuleRegistry& rules) {
   const bool elsewhere = Spec(text).name() == kOwn && std::ranges::count(rules.names(), kOwn) == 0;
   if (!elsewhere) return rules.choose(text);
-  return {text, {}, [] { return std::make_unique<FunctionRule>(std::string(kOwn), nullptr); }};
+  return {text, {}, [] {
+            return std::make_unique<FunctionRule>(std::string(kOwn), FunctionRule::Factor());
+          }};
 }
 
 OptimizerChoice optimizer_of(const std::string& text, const Extensions& own) {

@@ -98,6 +98,9 @@ bool has_no_groups(const RunConfiguration& run) {
 bool has_no_lookahead(const RunConfiguration& run) {
   return run.lookahead == 0;
 }
+bool has_no_decay(const RunConfiguration& run) {
+  return run.weight_decay == 0;
+}
 bool watches_nothing(const RunConfiguration& run) {
   return run.patience == 0 && !run.keep_best && !(*run.schedule)->watches();
 }

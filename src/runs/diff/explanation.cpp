@@ -40,7 +40,7 @@ constexpr std::array kStageOptions{
     StageOptions{DiffStage::update,
                  "rule optimizer momentum nesterov weight-decay no-decay "
                  "lookahead lookahead-alpha lookahead-start lookahead-weights "
-                 "buffers"},
+                 "memory decay-rule on-batch-change buffers"},
     StageOptions{DiffStage::kernels, "engine"},
     StageOptions{DiffStage::length,
                  "epochs iterations samples hours money patience min-delta watch "

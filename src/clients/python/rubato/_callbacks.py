@@ -62,25 +62,42 @@ class NamedRule:
         return getattr(self._rule, name)
 
 
+# The keys of a dictionary that a rule may return (OptimizerAnswer in rubato/numbers/rule.hpp).
+_ANSWERS = ("factor", "weight_decay_factor", "momentum", "beta1", "beta2", "epsilon", "mean_factor", "variance_factor",
+            "forget_squares")
+
+
+def _answered(name, value, batch):
+    """The number that a rule has answered; C++ checks the ranges of all but the factor."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        accepted = "a number, or a dictionary with a factor and other numbers" if name == "factor" else "a number"
+        of = "" if name == "factor" else f" as {name}"
+        raise TypeError(f"rule: it returned an object of type {type(value).__name__}{of}; accepted: {accepted}") from None
+    if name == "factor" and (not math.isfinite(number) or number < 0):
+        raise Error(f"rule: it returned {number} for a step of batch {batch}; accepted: finite numbers of at least 0")
+    return number
+
+
 def rule_for_cpp(rule):
     """The calls of a rule for C++ (src/clients/python/callbacks.hpp); None if it is not a function."""
     if not callable(rule):
         return None
 
-    def factor(batch, statistics):
+    def answer(batch, statistics):
         found = rule(batch, statistics)
-        try:
-            number = float(found)
-        except (TypeError, ValueError):
-            raise TypeError(f"rule: it returned an object of type {type(found).__name__}; accepted: a number") from None
-        if not math.isfinite(number) or number < 0:
-            raise Error(f"rule: it returned {number} for a step of batch {batch}; accepted: finite numbers of at least 0")
-        return number
+        if not isinstance(found, dict):
+            found = {"factor": found}
+        for name in found:
+            if name not in _ANSWERS:
+                raise Error(f"rule: it returned a '{name}'; accepted: {', '.join(_ANSWERS)}")
+        return {name: _answered(name, value, batch) for name, value in found.items()}
 
     state, load_state = getattr(rule, "state", None), getattr(rule, "load_state", None)
     if (state is None) != (load_state is None):
         raise TypeError("rule: it has one of state() and load_state(); accepted: both, or neither")
-    return {"factor": factor, "state": state and (lambda: [float(number) for number in state()]), "load_state": load_state}
+    return {"answer": answer, "state": state and (lambda: [float(number) for number in state()]), "load_state": load_state}
 
 
 class _Shown:

@@ -201,7 +201,10 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         minibatch, minibatches and epoch_size (in samples), and with log_noise=True groups, for each parameter group the
         mean of the minibatches' squared gradient norms (minibatch_square) and the squared norm of their mean
         (mean_square); of steps of one minibatch they are of the step and the one before (from_pair). It is called once in
-        a step. An object that remembers something has state(), a list of numbers, and load_state(). [linear]
+        a step. An object that remembers something has state(), a list of numbers, and load_state(). Instead of the factor
+        it may return a dictionary with it and with numbers that replace the optimizer's in that step: momentum, beta1,
+        beta2, epsilon (those that the optimizer has are statistics, too), weight_decay_factor, and mean_factor,
+        variance_factor and forget_squares, which change what the optimizer remembers (docs/extending.md). [linear]
     out:
         the run folder, which must not exist; by default nothing is written.
     resume:

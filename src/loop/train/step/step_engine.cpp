@@ -23,6 +23,7 @@
 #include "loop/runtime/step_executor.hpp"
 #include "loop/train/checked_options.hpp"
 #include "loop/train/trainer_stage.hpp"
+#include "numbers/scaling/rate_adjuster.hpp"
 #include "state_digest.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
@@ -73,7 +74,8 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
                                                         .groups = group_options(options.groups)})
           : make_optimizer<T>(options.optimizer, layout, group_options(options.groups));
   if (!options.lookahead) return optimizer;
-  return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead, layout);
+  return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead, layout,
+                                        options.adjustments.memories.lookahead);
 }
 
 template <class T>
@@ -117,6 +119,7 @@ class TypedStepEngine final : public StepEngine {
         parameters_(objective.flat_parameters().size()),
         layout_(layout_of(objective.trained(), options.groups)),
         optimizer_(optimizer_of<T>(objective, options, layout_)),
+        adjuster_(options.adjustments),
         meter_(layout_,
                {.groups = takes_norms(rule_, options),
                 .layers = rule_.needs().parameter_norms || optimizer_->needs_parameter_norms(),
@@ -148,11 +151,13 @@ class TypedStepEngine final : public StepEngine {
           "or lars",
           rule_.name());
     }
+    adjuster_.require_effect(optimizer_->numbers(), rule_);
   }
 
   StepOutcome run(const StepPlan& step, const SampleOrder& samples,
                   const StepSettings& settings) override {
-    const Before before{.rule = numbers_of(rule_), .loss_scaler = loss_scaler_};
+    const Before before{
+        .rule = numbers_of(rule_), .adjuster = adjuster_, .loss_scaler = loss_scaler_};
     changing_ = false;
     try {
       StepOutcome outcome = run_step(step, samples, settings);
@@ -180,10 +185,13 @@ class TypedStepEngine final : public StepEngine {
   void visit_state(StateVisitor& state, bool new_optimizer) override {
     visit_memory(state, new_optimizer);
     meter_.visit_state(state);
+    // The states of older versions do not have it.
+    if (state.has(kBatchChange, true)) state.numbers(kBatchChange, adjuster_, "the last batch");
   }
 
  private:
   static constexpr std::string_view kLossScale = "loss_scale";
+  static constexpr std::string_view kBatchChange = "last_batch";
 
   // Visits the memory that decides, with the parameters and buffers, how a gradient changes them.
   // It has nothing that is only measured, because digests must not depend on that.
@@ -210,6 +218,7 @@ class TypedStepEngine final : public StepEngine {
   // The state that a step changes before its update.
   struct Before {
     std::vector<double> rule;
+    RateAdjuster adjuster;
     std::optional<LossScaler> loss_scaler;
   };
 
@@ -217,6 +226,7 @@ class TypedStepEngine final : public StepEngine {
     try {
       meter_.drop();
       loss_scaler_ = before.loss_scaler;
+      adjuster_ = before.adjuster;
       load_numbers(rule_, before.rule, "the rule");
     } catch (...) {
       // The rule does not accept its own state, so the old one is lost.
@@ -382,27 +392,37 @@ class TypedStepEngine final : public StepEngine {
                       StepOutcome& outcome) {
     const RuleNeeds needs = rule_.needs();
     enter("rule", settings);
-    const Rates rates = rule_.rates(
-        {.batch_size = step.batch_size,
-         .minibatch_size = options_.minibatch_size,
-         .reference_batch_size = options_.reference_batch_size,
-         .base_learning_rate = settings.base_learning_rate,
-         .epoch_size = objective_.samples(),
-         .groups = needs.group_norms ? meter_.groups() : std::span<const GradientNorms>(),
-         .from_pair = outcome.from_pair,
-         .layers = needs.parameter_norms ? meter_.layers() : std::span<const ParameterNorms>(),
-         .group_count = options_.groups.size() + 1,
-         .layer_count = layout_.layers()});
+    const RuleInput input{
+        .batch_size = step.batch_size,
+        .minibatch_size = options_.minibatch_size,
+        .reference_batch_size = options_.reference_batch_size,
+        .base_learning_rate = settings.base_learning_rate,
+        .epoch_size = objective_.samples(),
+        .groups = needs.group_norms ? meter_.groups() : std::span<const GradientNorms>(),
+        .from_pair = outcome.from_pair,
+        .layers = needs.parameter_norms ? meter_.layers() : std::span<const ParameterNorms>(),
+        .optimizer = optimizer_->numbers(),
+        .group_count = options_.groups.size() + 1,
+        .layer_count = layout_.layers()};
+    const Rates answer = rule_.rates(input);
     enter({}, settings);
-    outcome.record.learning_rate = rates.learning_rate;
-    outcome.record.gain = rates.gain;
-    if (!outcome.record.applied) return;
-    require_applicable(rates, {.rule = options_.rule.text(),
-                               .place = place_of(settings.epoch, step.index),
-                               .groups = options_.groups.size() + 1,
-                               .layers = layout_.layers()});
+    StepRecord& record = outcome.record;
+    record.learning_rate = answer.learning_rate;
+    record.gain = answer.gain;
+    if (!record.applied) return;
+    require_applicable(answer, {.rule = options_.rule.text(),
+                                .place = place_of(settings.epoch, step.index),
+                                .groups = options_.groups.size() + 1,
+                                .layers = layout_.layers(),
+                                .optimizer = input.optimizer});
+    const Rates rates = adjuster_.adjust(answer, input, rule_);
+    record.optimizer = rates.optimizer;
+    const double decay = options_.optimizer.weight_decay;
+    if (decay != 0 && rates.weight_decay_factor != 1) {
+      record.weight_decay = decay * rates.weight_decay_factor;
+    }
     if (settings.inspect) show_gradients(sum, step, settings.inspect);
-    apply(sum, step, rates, settings, outcome.record.gradient_norm);
+    apply(sum, step, rates, settings, record.gradient_norm);
   }
 
   // Shows the mean gradients, in a copy.
@@ -445,6 +465,8 @@ class TypedStepEngine final : public StepEngine {
                       .gradient_factor = applied.factor,
                       .clip = applied.clip,
                       .rates = rates,
+                      .batch_size = step.batch_size,
+                      .reference_batch_size = options_.reference_batch_size,
                       .layers = meter_.layers(),
                       .summed = of_mean ? 1 : step.size_in_minibatches(options_.minibatch_size),
                       .unreached = unreached},
@@ -471,6 +493,7 @@ class TypedStepEngine final : public StepEngine {
   std::size_t parameters_;
   ParameterLayout layout_;
   std::unique_ptr<FlatOptimizer<T>> optimizer_;
+  RateAdjuster adjuster_;
   StepMeter<T> meter_;
   GradientPreparation<T> preparation_;
   // The place in training, for the spans of the step.
