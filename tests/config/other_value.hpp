@@ -30,6 +30,8 @@ inline std::string other_value(const RunOption& option) {
                                       "root:ramp=3",
                                       "cosine:total=5",
                                       "adam:beta1=0.8",
+                                      "beta2=samples",
+                                      "rescale",
                                       "sharded",
                                       "7epochs",
                                       "core=1,step=2",

@@ -72,8 +72,8 @@ struct BatchChange {
   friend bool operator==(const BatchChange&, const BatchChange&) = default;
 };
 
-/// Parses "keep", "rescale", "reset", "m=rescale,v=reset" and the like. Throws Error for other
-/// text.
+/// Parses "keep", "rescale", "reset", "m=rescale,v=reset" and the like; empty text is "keep".
+/// Throws Error for other text.
 [[nodiscard]] BatchChange parse_batch_change(const std::string& text);
 
 /// What happens, besides the rule, when batches change.

@@ -52,6 +52,7 @@ MemoriesInSamples parse_memories(const std::string& text) {
 }
 
 BatchChange parse_batch_change(const std::string& text) {
+  if (text.empty()) return {};
   if (text.find('=') == std::string::npos) {
     return {.all = parse_choice("treatment", text, kTreatments)};
   }
