@@ -84,7 +84,12 @@ TEST(Memories, CountSamples) {
   Adjusted sgd("linear", {.memories = {.momentum = true}});
   EXPECT_DOUBLE_EQ(*sgd.step(256, kSgd).optimizer.momentum, 0.81);
   EXPECT_DOUBLE_EQ(*sgd.step(64, kSgd).optimizer.momentum, std::sqrt(0.9));
+  // Ten velocities' worth of a gradient stay ten: the linear rule's rate is S lr.
+  const Rates rates = sgd.step(256, kSgd);
+  EXPECT_DOUBLE_EQ(rates.update_rate / (1 - *rates.optimizer.momentum), 0.02 / (1 - 0.9));
+  EXPECT_DOUBLE_EQ(rates.learning_rate, 0.02);
   // It is the same bits at the reference batch.
+  EXPECT_EQ(sgd.step(128, kSgd).update_rate, 0.01);
   EXPECT_EQ(*sgd.step(128, kSgd).optimizer.momentum, 0.9);
   Adjusted adam("root", {.memories = {.beta2 = true}});
   const OptimizerAnswer answer = adam.step(256, kAdam).optimizer;
@@ -159,6 +164,12 @@ TEST(BatchChange, RescalesTheMeanByTheRatioOfRates) {
   Adjusted mxnet("linear", {.on_batch_change = {.all = Treatment::rescale}});
   static_cast<void>(mxnet.step(128, numbers));
   EXPECT_DOUBLE_EQ(*mxnet.step(512, numbers).optimizer.mean_factor, 4);
+
+  // Old gradients move the parameters as far as they did: the new rate is 0.02 x 0.1 / 0.19.
+  Adjusted both("linear",
+                {.memories = {.momentum = true}, .on_batch_change = {.mean = Treatment::rescale}});
+  static_cast<void>(both.step(128, kSgd));
+  EXPECT_DOUBLE_EQ(*both.step(256, kSgd).optimizer.mean_factor, 0.1 / (2 * 0.19));
 
   // Sums of gradients need no correction.
   Adjusted sum("linear-momentum", {.on_batch_change = {.mean = Treatment::rescale}});

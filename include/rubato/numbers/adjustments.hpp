@@ -15,6 +15,11 @@ namespace rubato {
 ///
 /// and Lookahead's weights meet after k reference batches instead of k steps. For beta2, Marek et
 /// al. 2025, arXiv 2507.07101. Each is chosen alone, because a momentum of 0.9^32 is none.
+///
+/// A velocity is a sum of gradients, so with momentum m a gradient moves the parameters by rate /
+/// (1
+/// - m) in the long run. To leave that to the rule, the rate is multiplied by (1 - m^S) / (1 - m).
+/// Adam's mean is an average and needs no such factor.
 struct MemoriesInSamples {
   bool momentum = false;
   bool beta1 = false;

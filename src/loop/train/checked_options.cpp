@@ -273,6 +273,13 @@ TrainOptions checked_options(TrainOptions options) {
   if (options.adjustments.memories.lookahead && !options.lookahead) {
     throw Error("Lookahead counts samples, and there is no Lookahead; accepted: with one");
   }
+  for (const ParameterGroup& group : options.groups) {
+    if (!options.adjustments.memories.momentum || !group.options.momentum) continue;
+    throw_error(
+        "parameter group '{}' has a momentum of its own; accepted: none, as momentum counts "
+        "samples",
+        group.name);
+  }
   if (options.own_optimizer) require_nothing_ignored(options);
   require_reduction(options);
   require_transforms(options.gradient_transforms);

@@ -90,8 +90,11 @@ Rates RateAdjuster::adjust(Rates rates, const RuleInput& input, const Rule& rule
   const double scale = input.scale();
   OptimizerAnswer& answer = rates.optimizer;
   const MemoriesInSamples& memories = adjustments_.memories;
+  double shortening = 1;
   if (memories.momentum) {
     answer_power(answer.momentum, input.optimizer.momentum, scale, "momentum", rule);
+    shortening = (1 - *answer.momentum) / (1 - *input.optimizer.momentum);
+    rates.update_rate *= shortening;
   }
   if (memories.beta1) answer_power(answer.beta1, input.optimizer.beta1, scale, "beta1", rule);
   if (memories.beta2) answer_power(answer.beta2, input.optimizer.beta2, scale, "beta2", rule);
@@ -100,9 +103,11 @@ Rates RateAdjuster::adjust(Rates rates, const RuleInput& input, const Rule& rule
     rates.weight_decay_factor *= scale * (input.base_learning_rate / rates.learning_rate);
   }
   // The rate of a sum of gradients has no batch size in it.
-  const double rate =
-      rule.reduction() == GradientReduction::sum ? rates.update_rate : rates.learning_rate;
-  const double factor = input.base_learning_rate > 0 ? rate / input.base_learning_rate : factor_;
+  const bool sums = rule.reduction() == GradientReduction::sum;
+  const double rate = sums ? rates.update_rate : rates.learning_rate;
+  const double factor = input.base_learning_rate > 0
+                            ? rate / input.base_learning_rate * (sums ? 1 : shortening)
+                            : factor_;
   if (batch_size_ != 0 && batch_size_ != input.batch_size) change_memory(answer, input, factor);
   batch_size_ = input.batch_size;
   factor_ = factor;
