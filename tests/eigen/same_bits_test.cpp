@@ -93,7 +93,8 @@ TEST_P(SameBits, WhoeverComputes) {
 
 // They remember something from step to step, and share out their update.
 TEST_P(SameBits, WithAdaptiveOptimizers) {
-  for (const char* const spec : {"adam:amsgrad=true", "rmsprop:centered=true"}) {
+  for (const char* const spec :
+       {"adam:amsgrad=true", "adam:second-moment=minibatch", "rmsprop:centered=true"}) {
     const auto make = [spec](const std::function<void(TrainOptions&)>& change) {
       return trainer_of([&](TrainOptions& options) {
         options.optimizer = parse_optimizer(spec, {.weight_decay = 1e-4});

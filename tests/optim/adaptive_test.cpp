@@ -50,7 +50,8 @@ struct ByFormula {
         largest(parameters.size()),
         velocity(parameters.size()) {}
 
-  void step(const std::vector<T>& sum, T factor, T clip, const std::vector<double>& rates) {
+  void step(const std::vector<T>& sum, const std::vector<T>& squares, T factor, T clip,
+            const std::vector<double>& rates) {
     ++steps;
     const auto adam = method_options<AdamOptions>(options.method);
     power1 *= adam.beta1;
@@ -62,6 +63,8 @@ struct ByFormula {
       } else {
         g += static_cast<T>(options.weight_decay) * parameters[i];
       }
+      const T undecayed = factor * sum[i];
+      variance = std::max(factor * squares[i] - undecayed * undecayed, T{0});
       move(i, g, rates[i]);
     }
   }
@@ -87,6 +90,9 @@ struct ByFormula {
       const auto adam = std::get<AdamOptions>(options.method);
       average(mean[i], adam.beta1, g, T{1});
       average(square[i], adam.beta2, g, g);
+      if (adam.second_moment == SecondMoment::minibatch) {
+        square[i] += static_cast<T>(1 - adam.beta2) * variance;
+      }
       largest[i] = std::max(largest[i], square[i]);
       const T of = adam.amsgrad ? largest[i] : square[i];
       const T divisor =
@@ -103,6 +109,8 @@ struct ByFormula {
   int steps = 0;
   double power1 = 1;
   double power2 = 1;
+  // The variance of the minibatches' gradients.
+  T variance = 0;
   std::vector<T> parameters;
   std::vector<T> mean;
   std::vector<T> square;
@@ -123,10 +131,13 @@ TYPED_TEST(AdaptiveOf, HasTheBitsOfItsFormulaWhereverItIsCut) {
          {std::vector<std::size_t>{0}, {1}, {15, 1, 2, 33}, {kTask - 7, 20, 0, kTask + 3, 1}}) {
       const ParameterLayout layout = layout_of_tensors(sizes);
       ByFormula<T> expected(of.options, random_values<T>(layout.size(), 1));
+      // Some are smaller than the square of the mean, as rounding makes them.
+      auto squares = random_values<T>(layout.size(), 20);
+      for (T& value : squares) value *= value;
       std::vector<std::vector<T>> sums;
       for (std::uint32_t step = 0; step < 3; ++step) {
         sums.push_back(random_values<T>(layout.size(), 10 + step));
-        expected.step(sums.back(), factor, clip, rates_of_elements(sizes, kRate));
+        expected.step(sums.back(), squares, factor, clip, rates_of_elements(sizes, kRate));
       }
       for (const int threads : {1, 2, 4}) {
         Workers workers(threads);
@@ -137,7 +148,9 @@ TYPED_TEST(AdaptiveOf, HasTheBitsOfItsFormulaWhereverItIsCut) {
                            .gradient_sum = sum,
                            .gradient_factor = factor,
                            .clip = clip,
-                           .rates = {.update_rate = kRate}},
+                           .rates = {.update_rate = kRate},
+                           .square_sum = squares,
+                           .square_factor = factor},
                           workers);
         }
         EXPECT_TRUE(parameters == expected.parameters)

@@ -337,6 +337,8 @@ TEST(Lookahead, MeetsEveryKUpdates) {
   };
   EXPECT_TRUE(of({.method = LarsOptions{}}).needs_parameter_norms());
   EXPECT_FALSE(of({}).needs_parameter_norms());
+  EXPECT_TRUE(of(parse_optimizer("adam:second-moment=minibatch", {})).needs_minibatch_squares());
+  EXPECT_FALSE(of({.method = AdamOptions{}}).needs_minibatch_squares());
   EXPECT_TRUE(of({}).follows_sums());
   EXPECT_TRUE(of({.method = LarsOptions{}}).follows_sums());
   for (const char* const name : {"adam", "adamw", "rmsprop", "adagrad"}) {

@@ -39,6 +39,9 @@ namespace rubato::test {
       {"adamw",
        {.method = AdamOptions{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-6, .decoupled = true},
         .weight_decay = 0.01}},
+      {"adam of minibatches",
+       {.method = AdamOptions{.beta2 = 0.5, .second_moment = SecondMoment::minibatch},
+        .weight_decay = 0.01}},
       {"rmsprop",
        {.method = RmspropOptions{.alpha = 0.8, .epsilon = 1e-6},
         .momentum = 0.9,
@@ -116,6 +119,9 @@ struct GroupedProblem : FlatProblem {
       norms.push_back(
           {.weight_square = square_sum(values(i)), .gradient_square = square_sum(gradient(i))});
     }
+    // As if half of the minibatches had twice the mean gradient.
+    std::vector<double> squares(sum.size());
+    std::ranges::transform(sum, squares.begin(), [](double value) { return 2 * value * value; });
     optimizer.step({.parameters = parameters,
                     .gradient_sum = sum,
                     .gradient_factor = kGradientFactor,
@@ -126,7 +132,9 @@ struct GroupedProblem : FlatProblem {
                               .group_factors = kGroupFactors,
                               .layer_factors = kLayerFactors},
                     .layers = norms,
-                    .unreached = unreached},
+                    .unreached = unreached,
+                    .square_sum = squares,
+                    .square_factor = kGradientFactor * kGradientFactor},
                    workers);
   }
 

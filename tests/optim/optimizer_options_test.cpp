@@ -30,6 +30,11 @@ TEST(Optimizers, AreReadWithTheirArguments) {
                                                             .epsilon = 1e-6,
                                                             .decoupled = name == "adamw"}}));
   }
+  const OptimizerOptions of_minibatches = parse_optimizer("adam:second-moment=minibatch", {});
+  EXPECT_EQ(of_minibatches,
+            (OptimizerOptions{.method = AdamOptions{.second_moment = SecondMoment::minibatch}}));
+  EXPECT_TRUE(needs_minibatch_squares(of_minibatches.method));
+  EXPECT_FALSE(needs_minibatch_squares(parse_optimizer("adam", {}).method));
   EXPECT_EQ(parse_optimizer("rmsprop:alpha=0.9,eps=1e-4,centered=true", {}),
             (OptimizerOptions{
                 .method = RmspropOptions{.alpha = 0.9, .centered = true, .epsilon = 1e-4}}));

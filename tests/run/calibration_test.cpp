@@ -202,6 +202,10 @@ TEST(Calibration, LeavesNothingBehind) {
   const Calibration calibration = calibrate(*workload, configuration, kBrief);
   EXPECT_EQ(calibration.gradient_bytes, 5 * 4);
   EXPECT_EQ(weights(workload), before);
+  // Cores send the squares of their gradients, too, if they are asked for.
+  RunConfiguration squaring = configuration;
+  squaring.optimizer = "adamw:second-moment=minibatch";
+  EXPECT_EQ(calibrate(*workload, squaring, kBrief).gradient_bytes, 2 * 5 * 4);
 }
 
 TEST(Calibration, RefusesWhatIsOutOfRange) {

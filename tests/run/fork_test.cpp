@@ -122,6 +122,11 @@ INSTANTIATE_TEST_SUITE_P(
                            run.lookahead = 3;
                            run.schedule = "cosine:total=3";
                          }},
+                    Case{"minibatches",
+                         [](RunConfiguration& run) {
+                           run.optimizer = "adamw:second-moment=minibatch";
+                           run.clip_norm = 1;
+                         }},
                     Case{"plateau",
                          [](RunConfiguration& run) {
                            run.schedule = "plateau:patience=1";
@@ -218,21 +223,24 @@ TEST_F(ForkTest, TakesTheRowsOfAnotherTraceThatFollow) {
   EXPECT_EQ(fork("other", run, "run", 9), weights);
 }
 
-// Takes steps with one optimizer, and then with another one.
+// Takes steps with one optimizer, and then with another one, which may go on with its state.
 class Switched final : public FlatOptimizer<float> {
  public:
   Switched(std::unique_ptr<FlatOptimizer<float>> first, std::unique_ptr<FlatOptimizer<float>> then,
-           int steps)
-      : first_(std::move(first)), then_(std::move(then)), left_(steps) {}
+           int steps, bool goes_on = false)
+      : first_(std::move(first)), then_(std::move(then)), left_(steps), goes_on_(goes_on) {}
   void step(const Update<float>& update, Workers& workers) override {
+    if (left_ == 0 && goes_on_) load_state(*then_, state_of(*first_));
     (left_-- > 0 ? first_ : then_)->step(update, workers);
   }
   void visit_state(StateVisitor& /*state*/) override {}
+  bool needs_minibatch_squares() const override { return then_->needs_minibatch_squares(); }
 
  private:
   std::unique_ptr<FlatOptimizer<float>> first_;
   std::unique_ptr<FlatOptimizer<float>> then_;
   int left_;
+  bool goes_on_;
 };
 
 TEST_F(ForkTest, BeginsAnotherOptimizerAnew) {
@@ -257,6 +265,31 @@ TEST_F(ForkTest, BeginsAnotherOptimizerAnew) {
   run.optimizer = "adam";
   run.momentum.reset();
   EXPECT_EQ(fork("fork", run, "run", kStep), weights);
+}
+
+// The mean squares go on as they are, and get those of minibatches from that step on.
+TEST_F(ForkTest, GoesOnWithAnotherSecondMoment) {
+  static constexpr int kStep = 6;
+  RunConfiguration run = forked();
+  run.optimizer = "adam";
+  train("run", run);
+  RunConfiguration switched = run;
+  const OwnOptimizer own{.of_float = [](const OptimizerParts& parts) {
+    const OptimizerOptions adam{.method = AdamOptions()};
+    const OptimizerOptions of_minibatches{
+        .method = AdamOptions{.second_moment = SecondMoment::minibatch}};
+    return std::make_unique<Switched>(
+        make_optimizer<float>(adam, parts.layout, parts.groups),
+        make_optimizer<float>(of_minibatches, parts.layout, parts.groups), kStep,
+        /*goes_on=*/true);
+  }};
+  switched.extensions.optimizers.add("switched",
+                                     [own](Spec& /*spec*/) { return OwnOptimizer(own); });
+  switched.optimizer = {"switched", switched.extensions};
+  const std::string weights = train("switched", switched);
+  run.optimizer = "adam:second-moment=minibatch";
+  EXPECT_EQ(fork("fork", run, "run", kStep), weights);
+  EXPECT_NE(train("of minibatches", run), weights);
 }
 
 TEST_F(ForkTest, MayBeForkedAndMovedAndResumed) {

@@ -99,6 +99,15 @@ TEST_F(ModelledTime, IsThatOfTheSimulation) {
   }
 }
 
+TEST_F(ModelledTime, CountsSquaresOfMinibatchesAsBytes) {
+  configuration_.cluster = "substep=10";
+  EXPECT_EQ(cluster_of(configuration_, 100).gradient_bytes, 100);
+  configuration_.optimizer = "adam:second-moment=minibatch";
+  EXPECT_EQ(cluster_of(configuration_, 100).gradient_bytes, 200);
+  configuration_.cluster = "substep=10,bytes=70";
+  EXPECT_EQ(cluster_of(configuration_, 100).gradient_bytes, 70);
+}
+
 TEST_F(ModelledTime, ChangesWhatIsTrained) {
   const RunOutcome slow = outcome_of(configuration_);
   configuration_.cluster = "substep=100";

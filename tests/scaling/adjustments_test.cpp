@@ -185,6 +185,21 @@ TEST(BatchChange, RescalesTheVarianceByTheRatioOfBatches) {
   EXPECT_FALSE(answer.mean_factor || answer.forget_squares);
 }
 
+TEST(BatchChange, RescalesNoMeanSquaresOfMinibatches) {
+  OptimizerNumbers numbers = kAdam;
+  numbers.of_minibatches = true;
+  EXPECT_EQ(Adjusted("root", {.on_batch_change = {.squares = Treatment::rescale}}).refusal(numbers),
+            "a batch change rescales the mean squares (v) of minibatches, which do not depend on "
+            "the batch; accepted: v=keep, v=reset, or second-moment=mean");
+  // "all" is then said of m.
+  Adjusted all("root", {.on_batch_change = {.all = Treatment::rescale}});
+  EXPECT_EQ(all.refusal(numbers), "no error");
+  static_cast<void>(all.step(1024, numbers));
+  const OptimizerAnswer answer = all.step(64, numbers).optimizer;
+  EXPECT_EQ(*answer.mean_factor, 4);
+  EXPECT_FALSE(answer.variance_factor);
+}
+
 TEST(BatchChange, Forgets) {
   Adjusted adam("root", {.on_batch_change = {.all = Treatment::reset}});
   static_cast<void>(adam.step(1024, kAdam));

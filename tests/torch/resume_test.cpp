@@ -132,6 +132,8 @@ TEST(Resume, IsBoundToEachPartOfAnOption) {
            {{.method = AdamOptions{}}, {.method = AdamOptions{.beta2 = 0.9}}},
            {{.method = AdamOptions{}}, {.method = AdamOptions{.amsgrad = true}}},
            {{.method = AdamOptions{}}, {.method = AdamOptions{.epsilon = 1e-6}}},
+           {{.method = AdamOptions{}},
+            {.method = AdamOptions{.second_moment = SecondMoment::minibatch}}},
            {{.method = RmspropOptions{}}, {.method = RmspropOptions{.alpha = 0.9}}},
            {{.method = RmspropOptions{}}, {.method = RmspropOptions{.centered = true}}},
            {{.method = AdagradOptions{}}, {.method = AdagradOptions{.lr_decay = 0.1}}},

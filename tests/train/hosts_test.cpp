@@ -87,6 +87,17 @@ TEST(Hosts, ComeToTheBitsOfOne) {
   }
 }
 
+// The squares of minibatches travel with their gradients.
+TEST(Hosts, ComeToTheBitsOfOneWithSquaresOfMinibatches) {
+  TrainOptions options = hosted_options();
+  options.optimizer = parse_optimizer("adamw:second-moment=minibatch", {.weight_decay = 0.1});
+  const auto alone = tiny_on(options)(nullptr);
+  alone->fit();
+  for (const std::vector<double>& weights : {std::vector<double>{1, 5}, {2, 1, 1}}) {
+    expect_bits(train_on(weights, tiny_on(options)), *alone);
+  }
+}
+
 // Of enough parameters for parts that begin within the array, in both types.
 template <class T>
 MakeHosted quadratic_on(std::int64_t dim) {

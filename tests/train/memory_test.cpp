@@ -53,6 +53,14 @@ TEST(MemoryOfATraining, HasWhatTheOptimizerRemembers) {
               HasSubstr("16 MB for the optimizer"));
   EXPECT_THAT(error_with({.optimizer = adam, .lookahead = LookaheadOptions{}, .threads = 1}, {16}),
               HasSubstr("24 MB for the optimizer"));
+  // The buffers have squares beside gradients.
+  const OptimizerOptions squaring{.method = AdamOptions{.second_moment = SecondMoment::minibatch}};
+  const auto buffers_with = [](const OptimizerOptions& optimizer) {
+    const std::string error = error_with({.optimizer = optimizer, .threads = 1}, {16});
+    return error.substr(0, error.find(" (8 minibatches"));
+  };
+  EXPECT_THAT(buffers_with(adam), testing::EndsWith("gradient buffers of 8 MB"));
+  EXPECT_THAT(buffers_with(squaring), testing::EndsWith("gradient buffers of 16 MB"));
   OwnOptimizer own{.remembered = 5};
   own.of_double = [](const auto&) { return std::unique_ptr<FlatOptimizer<double>>(); };
   EXPECT_THAT(error_with({.own_optimizer = own, .threads = 1}, {16}),

@@ -87,6 +87,17 @@ TEST(TrainingMemory, CountsWhatOnlySomeTrainingsKeep) {
                                  "hosts and 6.59 kB for 2 threads"));
 }
 
+TEST(TrainingMemory, HasSquaresInTheBuffersOnly) {
+  TrainingSizes sizes = kSizes;
+  sizes.copies_state = true;
+  const TrainingMemory without = memory_of(sizes);
+  sizes.squares = sizes.parameters;
+  const TrainingMemory memory = memory_of(sizes);
+  EXPECT_EQ(memory.gradient_buffer_bytes, 4 * 2024);
+  EXPECT_EQ(memory.bytes() - without.bytes(),
+            static_cast<double>(memory.gradient_buffers) * 4 * 1000);
+}
+
 TEST(TrainingMemory, ThatCannotFitIsRefusedWithTheNumbers) {
   const MemoryLimit limit{.bytes = 40e3, .what = "physical memory"};
   EXPECT_EQ(test::error_of([&] { require_training_memory(kSizes, {.bytes = 50e3, .what = ""}); }),

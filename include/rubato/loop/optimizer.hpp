@@ -60,6 +60,18 @@ struct LarsOptions {
   friend bool operator==(const LarsOptions&, const LarsOptions&) = default;
 };
 
+/// The squares that Adam's second moment averages.
+enum class SecondMoment {
+  /// The square of the mean gradient of the step: its noise, and with it v, falls with the batch.
+  mean,
+  /// The mean of the squares of the minibatches' gradients, which does not depend on how many they
+  /// are (Wang and Aitchison 2024, "Batch size invariant Adam", arXiv 2402.18824).
+  minibatch,
+};
+
+inline constexpr std::array<Choice<SecondMoment>, 2> kSecondMoments{
+    {{SecondMoment::mean, "mean"}, {SecondMoment::minibatch, "minibatch"}}};
+
 /// Adam (Kingma and Ba 2015, "Adam: a method for stochastic optimization", algorithm 1), with
 /// AMSGrad (Reddi, Kale and Kumar 2018, "On the convergence of Adam and beyond", algorithm 2) and
 /// AdamW's decoupled weight decay (Loshchilov and Hutter 2019, "Decoupled weight decay
@@ -72,6 +84,12 @@ struct LarsOptions {
 ///     v = beta2 v + (1 - beta2) g g
 ///     u = amsgrad ? max(u, v) : v
 ///     w = w - rate / (1 - beta1^t) m / (sqrt(u) / sqrt(1 - beta2^t) + epsilon)
+///
+/// With SecondMoment::minibatch, the mean over the minibatches' gradients g_i of g_i g_i takes the
+/// place of g g, with g_i + weight_decay w for g_i where the decay is not decoupled:
+///
+///     v = beta2 v + (1 - beta2) (g g + variance),    variance = max(mean(g_i g_i) - mean(g_i)^2,
+///     0)
 ///
 /// Each operation of Adam, RMSprop and Adagrad is the same as in libtorch 1.13.1, and rounded once.
 /// A quotient is 0 if its divisor is 0, which can happen only if epsilon is 0. Powers are computed
@@ -86,6 +104,7 @@ struct AdamOptions {
   /// True if the weight decay shortens the parameter itself, which is AdamW; false if it is added
   /// to the gradient.
   bool decoupled = false;
+  SecondMoment second_moment = SecondMoment::mean;
 
   friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
 };
@@ -177,6 +196,11 @@ template <class Options>
   return is_sgd_or_lars(method) || std::holds_alternative<RmspropOptions>(method);
 }
 
+/// Returns whether the method needs the squares of minibatches' gradients (Update::square_sum).
+[[nodiscard]] inline bool needs_minibatch_squares(const OptimizerMethod& method) {
+  return method_options<AdamOptions>(method).second_moment == SecondMoment::minibatch;
+}
+
 /// Throws Error for an option that is out of range, or that cannot be combined with the others.
 void require_valid(const OptimizerOptions& options);
 
@@ -262,6 +286,11 @@ struct Update {
   /// Tensors without a gradient, in ascending order: their parameters and the optimizer's state for
   /// them stay unchanged, as in PyTorch when a gradient is None.
   std::span<const std::size_t> unreached{};
+  /// The sum of the squares of the minibatches' gradients, each weighted like its gradient; empty
+  /// unless the optimizer needs it. Their mean is `square_factor` times the sum, which contains the
+  /// square of the factor by which the gradient was clipped.
+  std::span<const T> square_sum{};
+  T square_factor = 1;
 };
 
 /// An optimizer on the one flat buffer of parameters that all replicas share. It is called once for
@@ -286,6 +315,10 @@ class FlatOptimizer {
   [[nodiscard]] virtual std::span<T> shown() { return {}; }
   /// Returns whether Update::layers must be filled.
   [[nodiscard]] virtual bool needs_parameter_norms() const { return false; }
+  /// Returns whether Update::square_sum must be filled. Each leaf of the sum is then larger by as
+  /// many values as there are parameters, which the estimate of memory before training knows of
+  /// rubato's own optimizers only.
+  [[nodiscard]] virtual bool needs_minibatch_squares() const { return false; }
   /// Returns whether a rule that sums gradients (GradientReduction::sum) has its intended effect:
   /// the step grows with the gradient, and the weight decay with Rates::weight_decay_factor.
   [[nodiscard]] virtual bool follows_sums() const { return true; }

@@ -86,6 +86,8 @@ struct OptimizerNumbers {
   /// True if the optimizer remembers a velocity or a mean of gradients, and Adam's mean squares.
   bool has_mean = false;
   bool has_squares = false;
+  /// True if these are mean squares of minibatches' gradients, which do not depend on the batch.
+  bool of_minibatches = false;
 };
 
 /// The part of a rule's answer that replaces numbers of the optimizer in one step, or changes what

@@ -37,7 +37,7 @@ struct Calibration {
   /// Seconds of all else in a step: its plan, the rule, the optimizer, buffers, observers, starting
   /// the threads and waiting for the last.
   double update_seconds = 0;
-  /// Size of the gradient as cores would send it.
+  /// Size of the gradient, and of its squares if the optimizer needs them, as cores would send it.
   std::int64_t gradient_bytes = 0;
   /// The value of Trainer::minibatches_at_once().
   std::int64_t minibatches_at_once = 1;

@@ -34,19 +34,30 @@ struct AdamCoefficients {
   T step_size = 0;
   // The share of a parameter that decoupled weight decay leaves.
   T left = 1;
+  // Makes the mean of the minibatches' squares of their sum.
+  T square_factor = 1;
 
   friend bool operator==(const AdamCoefficients&, const AdamCoefficients&) = default;
 };
 
-template <bool Amsgrad, class T>
+// `square_sum` is read only if `Minibatches`.
+template <bool Amsgrad, bool Minibatches, class T>
 [[gnu::always_inline]] inline void update_piece(T* __restrict parameters, T* __restrict mean,
                                                 T* __restrict square, T* __restrict largest,
-                                                const T* __restrict gradient_sum, std::size_t n,
+                                                const T* __restrict gradient_sum,
+                                                const T* __restrict square_sum, std::size_t n,
                                                 AdamCoefficients<T> c) {
   for (std::size_t i = 0; i < n; ++i) {
     const T g = applied_gradient(gradient_sum[i], parameters[i], c.gradient);
     const T m = c.beta1 * mean[i] + c.rest1 * g;
-    const T v = c.beta2 * square[i] + c.rest2 * g * g;
+    T v = c.beta2 * square[i] + c.rest2 * g * g;
+    if constexpr (Minibatches) {
+      // The weight decay is the same in all minibatches, so their variance does not contain it. A
+      // step of one minibatch has none, and is the same bits as without it.
+      const T undecayed = c.gradient.factor * gradient_sum[i];
+      const T variance = c.square_factor * square_sum[i] - undecayed * undecayed;
+      v += c.rest2 * (variance > T{0} ? variance : T{0});
+    }
     mean[i] = m;
     square[i] = v;
     T u = v;
@@ -85,6 +96,12 @@ class Adam final : public FlatOptimizer<T> {
 
   void step(const Update<T>& update, Workers& workers) override {
     require_size(update, ranges_.size());
+    if (needs_minibatch_squares() && update.square_sum.size() != ranges_.size()) {
+      throw_error(
+          "the second moment of minibatches needs the squares of {} values and has those of {}; "
+          "accepted: one in Update::square_sum for each",
+          ranges_.size(), update.square_sum.size());
+    }
     const OptimizerAnswer& answer = update.rates.optimizer;
     const AdamOptions now = answered(answer);
     begin_products(now, answer);
@@ -97,7 +114,11 @@ class Adam final : public FlatOptimizer<T> {
     for_each_piece(update, ranges, workers,
                    [&](std::size_t begin, std::size_t end, const AdamCoefficients<T>& c) {
                      with_vectors([&]() __attribute__((always_inline)) {
-                       update_range(update, begin, end, c);
+                       if (needs_minibatch_squares()) {
+                         update_range<true>(update, begin, end, c);
+                       } else {
+                         update_range<false>(update, begin, end, c);
+                       }
                      });
                    });
   }
@@ -111,13 +132,17 @@ class Adam final : public FlatOptimizer<T> {
     state.values("optimizer.adam.largest_square", std::span<T>(largest_));
   }
 
+  [[nodiscard]] bool needs_minibatch_squares() const override {
+    return options_.second_moment == SecondMoment::minibatch;
+  }
   [[nodiscard]] bool follows_sums() const override { return false; }
   [[nodiscard]] OptimizerNumbers numbers() const override {
     return {.beta1 = options_.beta1,
             .beta2 = options_.beta2,
             .epsilon = options_.epsilon,
             .has_mean = true,
-            .has_squares = true};
+            .has_squares = true,
+            .of_minibatches = needs_minibatch_squares()};
   }
 
  private:
@@ -192,20 +217,24 @@ class Adam final : public FlatOptimizer<T> {
             .root_of_correction2 = static_cast<T>(std::sqrt(correction2)),
             .epsilon = static_cast<T>(now.epsilon),
             .step_size = static_cast<T>(layer.rate / correction1),
-            .left = static_cast<T>(1 - shortening)};
+            .left = static_cast<T>(1 - shortening),
+            .square_factor = update.square_factor};
   }
 
+  template <bool Minibatches>
   [[gnu::always_inline]] void update_range(const Update<T>& update, std::size_t begin,
                                            std::size_t end, const AdamCoefficients<T>& c) {
     T* const parameters = update.parameters.data() + begin;
     const T* const gradient = update.gradient_sum.data() + begin;
+    const T* const squares = Minibatches ? update.square_sum.data() + begin : nullptr;
     T* const mean = mean_.data() + begin;
     T* const square = square_.data() + begin;
     if (largest_.empty()) {
-      update_piece<false, T>(parameters, mean, square, nullptr, gradient, end - begin, c);
+      update_piece<false, Minibatches, T>(parameters, mean, square, nullptr, gradient, squares,
+                                          end - begin, c);
     } else {
-      update_piece<true>(parameters, mean, square, largest_.data() + begin, gradient, end - begin,
-                         c);
+      update_piece<true, Minibatches>(parameters, mean, square, largest_.data() + begin, gradient,
+                                      squares, end - begin, c);
     }
   }
 

@@ -38,6 +38,9 @@ class Lookahead final : public FlatOptimizer<T> {
   [[nodiscard]] bool needs_parameter_norms() const override {
     return fast_->needs_parameter_norms();
   }
+  [[nodiscard]] bool needs_minibatch_squares() const override {
+    return fast_->needs_minibatch_squares();
+  }
   [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
   [[nodiscard]] OptimizerNumbers numbers() const override { return fast_->numbers(); }
 

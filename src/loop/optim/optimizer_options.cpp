@@ -66,6 +66,7 @@ OptimizerMethod read_method(Spec& spec, const OptimizerMethod& defaults) {
   }
   if constexpr (requires { options.amsgrad; }) {
     options.amsgrad = spec.flag("amsgrad", options.amsgrad);
+    options.second_moment = spec.choice("second-moment", options.second_moment, kSecondMoments);
     options.decoupled = Decoupled;
   }
   if constexpr (requires { options.centered; }) {
@@ -88,7 +89,8 @@ constexpr std::array<OptimizerRow, kOptimizerNames.size()> kOptimizers{
       "a rate for each layer, with --momentum (You et al. 2017); form as for sgd",
       read_method<LarsOptions>},
      {kOptimizerNames[2],
-      "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018",
+      "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018, second "
+      "moments of minibatches by Wang and Aitchison 2024",
       read_method<AdamOptions>},
      {kOptimizerNames[3], "adam with decoupled weight decay (Loshchilov and Hutter 2019)",
       read_method<AdamOptions, true>},

@@ -38,11 +38,14 @@ std::string text_of(const OptimizerOptions& o) {
   const auto form = sgd.momentum_form ? sgd.momentum_form : lars.momentum_form;
   return fmt::format(
       "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
-      "centered {} lr_decay {} initial {} epsilon {}{}",
+      "centered {} lr_decay {} initial {} epsilon {}{}{}",
       optimizer_name(o.method), o.momentum, o.weight_decay, sgd.nesterov, lars.trust, adam.beta1,
       adam.beta2, adam.amsgrad, rmsprop.alpha, rmsprop.centered, adagrad.lr_decay,
       adagrad.initial_accumulator, epsilon,
-      form ? fmt::format(" form {}", choice_name(kMomentumForms, *form)) : "");
+      form ? fmt::format(" form {}", choice_name(kMomentumForms, *form)) : "",
+      adam.second_moment == SecondMoment::mean
+          ? ""
+          : fmt::format(" second_moment {}", choice_name(kSecondMoments, adam.second_moment)));
 }
 
 std::string text_of(const ParameterGroup& group) {

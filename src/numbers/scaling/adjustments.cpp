@@ -77,6 +77,11 @@ void RateAdjuster::require_effect(const OptimizerNumbers& optimizer, const Rule&
                  "with a momentum above 0, or optimizer adam or adamw");
   require_memory(change.squares.value_or(Treatment::keep) != Treatment::keep, optimizer.has_squares,
                  "a batch change treats the mean squares (v) of gradients", kAdam);
+  if (change.squares == Treatment::rescale && optimizer.of_minibatches) {
+    throw Error(
+        "a batch change rescales the mean squares (v) of minibatches, which do not depend on the "
+        "batch; accepted: v=keep, v=reset, or second-moment=mean");
+  }
   if (!rule.needs().adam) return;
   require_memory(true, optimizer.beta1.has_value(),
                  fmt::format("rule {} answers the betas of Adam", rule.name()), kAdam);
@@ -124,7 +129,8 @@ void RateAdjuster::change_memory(OptimizerAnswer& answer, const RuleInput& input
   }
   if (!input.optimizer.has_squares) return;
   if (change.of_squares() == Treatment::reset) answer.forget_squares = true;
-  if (change.of_squares() == Treatment::rescale) {
+  // The variance of a minibatch is that of every batch.
+  if (change.of_squares() == Treatment::rescale && !input.optimizer.of_minibatches) {
     answer.variance_factor =
         static_cast<double>(batch_size_) / static_cast<double>(input.batch_size);
   }

@@ -90,6 +90,15 @@ void check_rule(const RunConfiguration& run, const OptimizerMethod& method) {
          "with sgd or lars");
 }
 
+// The engine refuses the same, for optimizers of the user's own, too.
+void check_second_moment(const RunConfiguration& run, const OptimizerMethod& method) {
+  if (!needs_minibatch_squares(method)) return;
+  constexpr std::string_view kWhy = "the squares of minibatches' gradients are known as a sum";
+  constexpr std::string_view kAccepted = "with --clip-norm or second-moment=mean";
+  if (run.clip_value) refuse("clip-value", kWhy, kAccepted);
+  if (!run.transform->empty()) refuse("transform", kWhy, kAccepted);
+}
+
 void check_clock(const RunConfiguration& run) {
   if (run.clock == Clock::real) {
     constexpr std::string_view kWhy = "there is no modelled time";
@@ -169,6 +178,7 @@ void check_values(const RunConfiguration& run) {
   if (!run.weights.empty() && run.initializer != RunConfiguration().initializer) {
     refuse("init", "the initial weights are those of --weights", "one or the other");
   }
+  check_second_moment(run, optimizer.method);
   check_schedule(run);
   check_clock(run);
   check_batch(run);

@@ -48,7 +48,7 @@ double TrainingMemory::bytes() const {
 }
 
 TrainingMemory memory_of(const TrainingSizes& sizes) {
-  const std::size_t values = sizes.parameters + sizes.buffers;
+  const std::size_t values = sizes.leaf_values();
   const auto bytes = static_cast<double>(sizes.value_bytes);
   const std::int64_t leaves = sizes.leaves_at_once();
   const std::int64_t cores = sizes.busy_cores();
@@ -72,8 +72,8 @@ TrainingMemory memory_of(const TrainingSizes& sizes) {
                               static_cast<double>(sizes.sample_bytes) +
                           sizes.threads * static_cast<double>(sizes.buffers) * bytes,
           .pair_bytes = sizes.gradient_pair ? 2 * parameter_bytes : 0,
-          .copy_bytes = sizes.copies_state ? static_cast<double>(values) * bytes +
-                                                 parameter_bytes * sizes.optimizer_values
+          .copy_bytes = sizes.copies_state ? static_cast<double>(sizes.buffers) * bytes +
+                                                 parameter_bytes * (1 + sizes.optimizer_values)
                                            : 0,
           .objective_bytes = static_cast<double>(sizes.objective_bytes),
           .host_bytes = sizes.host ? sizes.host->bytes : 0,
@@ -108,8 +108,8 @@ std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSiz
   if (!own) return std::nullopt;
   const std::int64_t leaves = sizes.leaves_at_once();
   if (!own.buffers) return leaves;
-  return own.buffers({.values = sizes.parameters + sizes.buffers, .max_leaves = leaves},
-                     sizes.busy_cores(), sizes.threads);
+  return own.buffers({.values = sizes.leaf_values(), .max_leaves = leaves}, sizes.busy_cores(),
+                     sizes.threads);
 }
 
 // The elementwise maximum of the loads of all steps that may come.
@@ -143,9 +143,9 @@ bool takes_norms(const Rule& rule, const TrainOptions& options) {
   return rule.needs().group_norms || options.log_noise;
 }
 
-std::int64_t most_at_once(const Objective& objective, const Rule& rule,
-                          const TrainOptions& options) {
-  if (takes_norms(rule, options) || options.log_minibatches ||
+std::int64_t most_at_once(const Objective& objective, const Rule& rule, const TrainOptions& options,
+                          bool squares) {
+  if (squares || takes_norms(rule, options) || options.log_minibatches ||
       options.dealing == Dealing::in_turns) {
     return 1;
   }
@@ -160,9 +160,11 @@ std::string_view chosen_reducer(const TrainOptions& options, std::int64_t at_onc
 TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                              const TrainOptions& options, const StepRange& steps) {
   const Objective& objective = parts.objective;
-  const std::int64_t at_once = most_at_once(objective, parts.rule, options);
+  const bool squares = !options.own_optimizer && needs_minibatch_squares(options.optimizer.method);
+  const std::int64_t at_once = most_at_once(objective, parts.rule, options, squares);
   TrainingSizes sizes{.parameters = leaf.parameters,
                       .buffers = leaf.buffers,
+                      .squares = squares ? leaf.parameters : 0,
                       .value_bytes = leaf.value_bytes,
                       .sample_bytes = objective.sample_bytes(),
                       .minibatch = options.minibatch_size,
@@ -180,7 +182,7 @@ TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                       .objective_bytes = objective.step_bytes(),
                       .openblas = objective.uses_blas()};
   if (are_several(options.hosts.get())) {
-    sizes.host = largest_load(options, steps, sizes.parameters + sizes.buffers, sizes.value_bytes);
+    sizes.host = largest_load(options, steps, sizes.leaf_values(), sizes.value_bytes);
   }
   sizes.reducer_buffers = own_buffers(options.own_reducer, sizes);
   return sizes;

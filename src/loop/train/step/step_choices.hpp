@@ -20,6 +20,8 @@ struct TrainingSizes {
   /// Values of the model: its parameters, and the averaged values after their gradients.
   std::size_t parameters = 0;
   std::size_t buffers = 0;
+  /// The squares of minibatches' gradients, if the optimizer needs them: as many as parameters.
+  std::size_t squares = 0;
   std::size_t value_bytes = sizeof(float);
   /// The bytes of a sample, as it is passed to the model.
   std::size_t sample_bytes = 0;
@@ -48,6 +50,9 @@ struct TrainingSizes {
   std::optional<HostLoad> host{};
   /// True if an OpenBLAS multiplies matrices.
   bool openblas = false;
+
+  /// The number of values in a leaf of the sum.
+  [[nodiscard]] std::size_t leaf_values() const { return parameters + buffers + squares; }
 
   // The following are numbers of this host, which sums its subtrees one after the other.
 
@@ -89,9 +94,9 @@ void require_training_memory(const TrainingSizes& sizes, const MemoryLimit& limi
 [[nodiscard]] bool takes_norms(const Rule& rule, const TrainOptions& options);
 
 /// Returns the largest number of minibatches that an evaluator computes in one pass: 1 if each
-/// result is needed separately.
+/// result is needed separately, as it is where their gradients are squared.
 [[nodiscard]] std::int64_t most_at_once(const Objective& objective, const Rule& rule,
-                                        const TrainOptions& options);
+                                        const TrainOptions& options, bool squares);
 
 /// Returns the name of a reducer, or "auto". If an evaluator sums several minibatches itself, the
 /// tree has little left to do, and other reducers would need each minibatch separately.

@@ -106,7 +106,8 @@ class MinibatchScope {
 };
 
 // A leaf is the gradient of a minibatch, laid out like the parameters, followed by the values that
-// the objective averages: the tree sums both.
+// the objective averages and, if the optimizer needs them, by the squares of the gradient: the tree
+// sums all of them.
 template <class T>
 class TypedStepEngine final : public StepEngine {
  public:
@@ -117,8 +118,10 @@ class TypedStepEngine final : public StepEngine {
         rule_(parts.rule),
         options_(options),
         parameters_(objective.flat_parameters().size()),
+        averaged_(objective.averaged()),
         layout_(layout_of(objective.trained(), options.groups)),
         optimizer_(optimizer_of<T>(objective, options, layout_)),
+        squares_(optimizer_->needs_minibatch_squares() ? parameters_ : 0),
         adjuster_(options.adjustments),
         meter_(layout_,
                {.groups = takes_norms(rule_, options),
@@ -126,10 +129,10 @@ class TypedStepEngine final : public StepEngine {
                 .norm = options.clip_norm.has_value()},
                weight_decays_of(options)),
         preparation_(options, {.layout = layout_, .trained = objective.trained()}),
-        sum_size_({.values = parameters_ + objective.averaged(),
+        sum_size_({.values = parameters_ + averaged_ + squares_,
                    .max_leaves = max_minibatches,
                    .norms = meter_.blocks_of_sum()}),
-        at_once_(most_at_once(objective, rule_, options)),
+        at_once_(most_at_once(objective, rule_, options, squares_ > 0)),
         executor_(workers_, listened_reducer(), on_merge()),
         faulty_executor_(executor_, options.faults, options.stragglers),
         host_executor_(
@@ -142,7 +145,7 @@ class TypedStepEngine final : public StepEngine {
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
               tell_whole(Activity::exchange, begin);
             }),
-        substeps_(objective, options, workers_, at_once_),
+        substeps_(objective, options, workers_, {.at_once = at_once_, .squares = squares_ > 0}),
         digest_(workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
@@ -151,6 +154,7 @@ class TypedStepEngine final : public StepEngine {
           "or lars",
           rule_.name());
     }
+    if (squares_ > 0) require_squares_of_applied();
     adjuster_.require_effect(optimizer_->numbers(), rule_);
   }
 
@@ -213,6 +217,23 @@ class TypedStepEngine final : public StepEngine {
     visit_memory(memory);
     enter({}, settings);
     return digest_.finish();
+  }
+
+  // Clipping by norm multiplies the gradients of all minibatches alike. Nothing else that changes
+  // their mean can be done to their squares, which are known as a sum.
+  void require_squares_of_applied() const {
+    constexpr std::string_view kInstead = "accepted: clipping by norm, or second-moment=mean";
+    if (options_.clip_value) {
+      throw_error(
+          "the second moment of minibatches is a sum of squares, which bounds no element of a "
+          "single gradient (clipping to value {}); {}",
+          *options_.clip_value, kInstead);
+    }
+    if (options_.gradient_transforms.empty()) return;
+    throw_error(
+        "gradient transform {} changes the mean gradient, not those of the minibatches, whose "
+        "squares the optimizer averages; {}",
+        options_.gradient_transforms.front().name, kInstead);
   }
 
   // The state that a step changes before its update.
@@ -309,10 +330,11 @@ class TypedStepEngine final : public StepEngine {
   // later code can divide by the size of the step.
   void divide_by_weight(const StepSum<T>& sum, double factor) {
     const auto of_values = static_cast<T>(factor);
-    const std::span<T> gradient = sum.values().first(parameters_);
-    workers_.for_each_range(gradient.size(), [&](std::size_t begin, std::size_t end) {
-      for (T& value : gradient.subspan(begin, end - begin)) value *= of_values;
-    });
+    for (const std::span<T> part : {sum.values().first(parameters_), sum.values().last(squares_)}) {
+      workers_.for_each_range(part.size(), [&](std::size_t begin, std::size_t end) {
+        for (T& value : part.subspan(begin, end - begin)) value *= of_values;
+      });
+    }
     sum.scale(factor, static_cast<double>(of_values) * static_cast<double>(of_values));
   }
 
@@ -456,9 +478,12 @@ class TypedStepEngine final : public StepEngine {
          .norms_wanted = optimizer_->needs_parameter_norms()},
         [&] { begin_change(settings); }, workers_);
     meter_.set_applied(static_cast<double>(applied.factor), applied.changed, workers_);
-    const std::span<const T> averaged = sum.subspan(parameters_);
+    const std::span<const T> averaged = sum.subspan(parameters_, averaged_);
     const std::vector<std::size_t> unreached = objective_.unreached(averaged);
     begin_change(settings);
+    const double size = step.size_in_minibatches(options_.minibatch_size);
+    // The factor by which clipping has shortened the gradient.
+    const double shortening = static_cast<double>(applied.factor) * (of_mean ? size : 1);
     enter("optimizer", settings);
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
@@ -468,8 +493,10 @@ class TypedStepEngine final : public StepEngine {
                       .batch_size = step.batch_size,
                       .reference_batch_size = options_.reference_batch_size,
                       .layers = meter_.layers(),
-                      .summed = of_mean ? 1 : step.size_in_minibatches(options_.minibatch_size),
-                      .unreached = unreached},
+                      .summed = of_mean ? 1 : size,
+                      .unreached = unreached,
+                      .square_sum = sum.last(squares_),
+                      .square_factor = static_cast<T>(shortening * shortening / size)},
                      workers_);
     enter({}, settings);
     objective_.move_averages(averaged, step.minibatches);
@@ -490,9 +517,12 @@ class TypedStepEngine final : public StepEngine {
   Workers& workers_;
   Rule& rule_;
   const TrainOptions& options_;
+  // The numbers of values in the parts of a leaf: parameters_, averaged_ and squares_.
   std::size_t parameters_;
+  std::size_t averaged_;
   ParameterLayout layout_;
   std::unique_ptr<FlatOptimizer<T>> optimizer_;
+  std::size_t squares_;
   RateAdjuster adjuster_;
   StepMeter<T> meter_;
   GradientPreparation<T> preparation_;

@@ -48,15 +48,17 @@ Activity activity_of(Phase phase) {
 
 template <class T>
 Substeps<T>::Substeps(ObjectiveOf<T>& objective, const TrainOptions& options,
-                      const Workers& workers, std::int64_t at_once)
+                      const Workers& workers, const Leaves& leaves)
     : options_(options),
       parameters_(objective.flat_parameters().size()),
+      averaged_(objective.averaged()),
+      squares_(leaves.squares),
       evaluators_(evaluators_of(objective, options.threads)),
       data_seconds_(static_cast<std::size_t>(workers.threads())),
-      at_once_(at_once > 1 ? data_seconds_.size() : 0) {
+      at_once_(leaves.at_once > 1 ? data_seconds_.size() : 0) {
   for (AtOnce& of_thread : at_once_) {
-    of_thread.minibatches.reserve(static_cast<std::size_t>(at_once));
-    of_thread.losses.reserve(static_cast<std::size_t>(at_once));
+    of_thread.minibatches.reserve(static_cast<std::size_t>(leaves.at_once));
+    of_thread.losses.reserve(static_cast<std::size_t>(leaves.at_once));
   }
 }
 
@@ -93,7 +95,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
   try {
     std::optional<double> weight;
     const Leaf<T> leaf{.gradient = out.values.first(parameters_),
-                       .averaged = out.values.subspan(parameters_),
+                       .averaged = out.values.subspan(parameters_, averaged_),
                        .buffer = buffer,
                        .weight = &weight};
     const Minibatch minibatch = minibatch_of(step, task, 0);
@@ -116,10 +118,10 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
     if (weight) {
       out.scalars.weight = *weight;
       out.scalars.weighted = task.count;
-    } else {
-      // Minibatches computed together are all full-sized.
-      weigh(std::ssize(minibatch.samples), out);
     }
+    // Minibatches computed together are all full-sized.
+    const double share = weight ? *weight : weigh(std::ssize(minibatch.samples), out);
+    if (squares_) square(share, out);
   } catch (...) {
     rethrow_with_place(progress.phase(),
                        fmt::format("minibatch {} of {} at {}", of_step + 1, plan.minibatches,
@@ -162,11 +164,27 @@ double Substeps<T>::evaluate_several(const StepOfMinibatches& step, const Subste
 }
 
 template <class T>
-void Substeps<T>::weigh(std::int64_t samples, PartialSum<T>& out) const {
-  if (samples == options_.minibatch_size) return;
+double Substeps<T>::weigh(std::int64_t samples, PartialSum<T>& out) const {
+  if (samples == options_.minibatch_size) return 1;
   const double weight = static_cast<double>(samples) / static_cast<double>(options_.minibatch_size);
   for (T& value : out.values.first(parameters_)) value *= static_cast<T>(weight);
   out.scalars.loss *= weight;
+  return weight;
+}
+
+template <class T>
+void Substeps<T>::square(double weight, PartialSum<T>& out) const {
+  const T* const gradient = out.values.data();
+  T* const squares = out.values.last(parameters_).data();
+  // A minibatch without weight has no gradient. Most minibatches need no division.
+  const auto divisor = static_cast<T>(weight == 0 ? 1 : weight);
+  if (divisor == T{1}) {
+    for (std::size_t i = 0; i < parameters_; ++i) squares[i] = gradient[i] * gradient[i];
+  } else {
+    for (std::size_t i = 0; i < parameters_; ++i) {
+      squares[i] = gradient[i] * (gradient[i] / divisor);
+    }
+  }
 }
 
 template <class T>

@@ -65,20 +65,27 @@ struct StepOfMinibatches {
 template <class T>
 class Substeps {
  public:
-  /// All arguments must outlive it. At most `at_once` minibatches are computed in one pass. Throws
-  /// Error if the objective makes no evaluator.
+  struct Leaves {
+    /// The largest number of minibatches that are computed in one pass.
+    std::int64_t at_once = 1;
+    /// True if the squares of the gradient follow the averaged values; `at_once` is then 1.
+    bool squares = false;
+  };
+
+  /// The objective, options and workers must outlive it. Throws Error if the objective makes no
+  /// evaluator.
   Substeps(ObjectiveOf<T>& objective, const TrainOptions& options, const Workers& workers,
-           std::int64_t at_once);
+           const Leaves& leaves);
 
   /// Called before the step begins.
   void begin_step(const StepPlan& step);
   /// Called before each attempt at the step.
   void begin_attempt();
   /// Writes the gradient, the averaged values after it, and the loss of the task's minibatch, or
-  /// the sums over its minibatches, to `out`, the buffer with number `buffer`. Gradient and loss
-  /// are parts of a sum over the step, which is divided by StepPlan::size_in_minibatches() or, if
-  /// the loss has weights, by their sum. May be called by several threads at once. Throws
-  /// TrainingError for exceptions of the evaluator.
+  /// the sums over its minibatches, to `out`, the buffer with number `buffer`. Gradient,
+  /// squares and loss are parts of a sum over the step, which is divided by
+  /// StepPlan::size_in_minibatches() or, if the loss has weights, by their sum. May be called by
+  /// several threads at once. Throws TrainingError for exceptions of the evaluator.
   void compute(const StepOfMinibatches& step, const SubstepTask& task, std::int64_t buffer,
                PartialSum<T>& out);
 
@@ -104,13 +111,17 @@ class Substeps {
   [[nodiscard]] double evaluate_several(const StepOfMinibatches& step, const SubstepTask& task,
                                         const Leaf<T>& leaf, EvaluatorProgress& progress);
 
-  // Weights a minibatch with fewer samples than the others accordingly.
-  void weigh(std::int64_t samples, PartialSum<T>& out) const;
+  // Weights a minibatch with fewer samples than the others accordingly, and returns its weight.
+  double weigh(std::int64_t samples, PartialSum<T>& out) const;
+  // Writes the squares of a gradient that has been multiplied by `weight`, times that weight.
+  void square(double weight, PartialSum<T>& out) const;
   // Returns the evaluator for turn number `turn` of those on that thread.
   [[nodiscard]] Evaluator<T>& pick(int thread, std::int64_t turn);
 
   const TrainOptions& options_;
   std::size_t parameters_;
+  std::size_t averaged_;
+  bool squares_;
   // The evaluators, one for each thread; with Dealing::in_turns, one for each thread that there
   // would be.
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators_;

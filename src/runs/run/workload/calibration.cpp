@@ -12,6 +12,7 @@
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
 #include "numbers/collective/host_runs.hpp"
+#include "run_steps.hpp"
 #include "step_samples.hpp"
 
 namespace rubato {
@@ -108,7 +109,7 @@ Calibration calibrate(const Workload& workload, const RunConfiguration& configur
   const StepSamples& samples = sampler->samples();
   return {.substep_seconds = samples.substep_seconds(),
           .update_seconds = samples.update_seconds(),
-          .gradient_bytes = workload.gradient_bytes(),
+          .gradient_bytes = bytes_exchanged(configuration, workload.gradient_bytes()),
           .minibatches_at_once = trainer.minibatches_at_once(),
           .minibatch_size = configuration.minibatch,
           .threads = options.threads,

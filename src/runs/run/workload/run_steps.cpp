@@ -59,9 +59,16 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availab
 
 }  // namespace
 
+std::int64_t bytes_exchanged(const RunConfiguration& run, std::int64_t gradient_bytes) {
+  // Squares are as many values as gradients.
+  return (needs_minibatch_squares(run.optimizer->method) ? 2 : 1) * gradient_bytes;
+}
+
 ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes) {
   ClusterModel cluster = *run.cluster;
-  if (cluster.gradient_bytes == kBytesOfModel) cluster.gradient_bytes = gradient_bytes;
+  if (cluster.gradient_bytes == kBytesOfModel) {
+    cluster.gradient_bytes = bytes_exchanged(run, gradient_bytes);
+  }
   cluster.price = run.price;
   for (const Straggler& slow : *run.straggler) {
     cluster.slow_cores.push_back({.core = slow.core, .factor = slow.factor});

@@ -17,6 +17,11 @@
 
 namespace rubato {
 
+/// The bytes that cores exchange in a step of a run whose model's gradient has `gradient_bytes`:
+/// that gradient, and its squares if the optimizer needs them.
+[[nodiscard]] std::int64_t bytes_exchanged(const RunConfiguration& run,
+                                           std::int64_t gradient_bytes);
+
 /// The imagined cluster of a run whose model's gradient has `gradient_bytes`: that of --cluster,
 /// completed by other options. Throws Error.
 [[nodiscard]] ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes);
