@@ -53,7 +53,7 @@ template <bool Amsgrad, bool Minibatches, class T>
     T v = c.beta2 * square[i] + c.rest2 * g * g;
     if constexpr (Minibatches) {
       // The weight decay is the same in all minibatches, so their variance does not contain it. A
-      // step of one minibatch has none, and is the same bits as without it.
+      // step of one minibatch has none.
       const T undecayed = c.gradient.factor * gradient_sum[i];
       const T variance = c.square_factor * square_sum[i] - undecayed * undecayed;
       v += c.rest2 * (variance > T{0} ? variance : T{0});
