@@ -78,17 +78,26 @@ TYPED_TEST(Kernels, SquaredNormHasItsOrder) {
   using T = TypeParam;
   for (const std::size_t n : {0U, 1U, 15U, 16U, 17U, 1003U}) {
     const auto values = random_values<T>(n, 5);
-    std::array<double, 16> lanes{};
-    for (std::size_t i = 0; i < n; ++i) {
-      volatile double square = static_cast<double>(values[i]) * static_cast<double>(values[i]);
-      lanes[i % 16] += square;
-    }
-    std::vector<double> row(lanes.begin(), lanes.end());
-    while (row.size() > 1) {
-      for (std::size_t i = 0; i < row.size() / 2; ++i) row[i] = row[2 * i] + row[2 * i + 1];
-      row.resize(row.size() / 2);
-    }
-    EXPECT_EQ(squared_norm(std::span<const T>(values)), row.front()) << n << " values";
+    const auto weights = random_values<T>(n, 6);
+    const auto in_order = [&](const auto& value_of) {
+      std::array<double, 16> lanes{};
+      for (std::size_t i = 0; i < n; ++i) {
+        volatile double value = value_of(i);
+        volatile double square = value * value;
+        lanes[i % 16] += square;
+      }
+      std::vector<double> row(lanes.begin(), lanes.end());
+      while (row.size() > 1) {
+        for (std::size_t i = 0; i < row.size() / 2; ++i) row[i] = row[2 * i] + row[2 * i + 1];
+        row.resize(row.size() / 2);
+      }
+      return row.front();
+    };
+    const std::span<const T> of(values);
+    EXPECT_EQ(squared_norm(of), in_order([&](std::size_t i) { return double{values[i]}; })) << n;
+    EXPECT_EQ(squared_norm(of, std::span<const T>(weights)),
+              in_order([&](std::size_t i) { return double{values[i]} * double{weights[i]}; }))
+        << n;
   }
 }
 

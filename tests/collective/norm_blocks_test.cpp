@@ -66,5 +66,24 @@ TEST(NormBlocks, SumToLayers) {
   EXPECT_THAT(layers, ElementsAre(3, 0, 4));
 }
 
+TEST(NormBlocks, HaveASecondNormWithWeights) {
+  NormBlocks blocks(std::array<std::size_t, 2>{2, 4});
+  EXPECT_EQ(blocks.squares(), 2U);
+  const std::array<double, 4> weights{1, 2, 3, 0};
+  blocks.weigh_by(std::span<const double>(weights));
+  EXPECT_EQ(blocks.squares(), 4U);
+  std::array<double, 4> squares{};
+  const std::array<double, 4> values{1, 2, 3, 4};
+  for (std::size_t block = 0; block < 2; ++block) {
+    blocks.measure(block, std::span<const double>(values).subspan(2 * block, 2),
+                   blocks.of_block(block, std::span<double>(squares)));
+  }
+  EXPECT_THAT(squares, ElementsAre(5, 17, 25, 81));
+  std::array<double, 2> layers{};
+  sum_squares(
+      blocks, squares, [&](std::size_t layer) -> double& { return layers.at(layer); }, 1);
+  EXPECT_THAT(layers, ElementsAre(17, 81));
+}
+
 }  // namespace
 }  // namespace rubato

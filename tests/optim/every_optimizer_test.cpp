@@ -255,6 +255,74 @@ TEST(EveryOptimizer, GoesOnFromItsState) {
   }
 }
 
+// The metric of elements is what Adam divides by, once it remembers five gradients.
+TEST(Adam, HasTheMetricByWhichItDivides) {
+  for (const auto& [name, options] : every_kind()) {
+    SCOPED_TRACE(name);
+    GroupedProblem flat;
+    const auto optimizer = flat.make(options);
+    const auto* const adam = std::get_if<AdamOptions>(&options.method);
+    ASSERT_EQ(optimizer->numbers().has_metric, adam != nullptr);
+    if (adam == nullptr) continue;
+    std::vector<double> metric(flat.parameters.size());
+    for (int update = 1; update <= 7; ++update) {
+      EXPECT_EQ(optimizer->fill_metric(metric, flat.workers), update > 5) << update;
+      flat.draw();
+      flat.step(*optimizer, 0.01);
+    }
+    ASSERT_TRUE(optimizer->fill_metric(metric, flat.workers));
+    const State state = state_of(*optimizer);
+    const double left = 1 - std::pow(adam->beta2, 7);
+    const auto squares = state.values<double>(adam->amsgrad ? "optimizer.adam.largest_square"
+                                                            : "optimizer.adam.square");
+    std::vector<double> expected;
+    for (const double v : squares) {
+      expected.push_back(v == 0 ? 0 : 1 / (std::sqrt(v / left) + adam->epsilon));
+    }
+    EXPECT_TRUE(all_close(metric, expected, 1e-12, 0));
+
+    // The same bits on another number of threads, after a resume and within Lookahead.
+    auto resumed = flat.make(options);
+    load_state(*resumed, state);
+    const Lookahead<double> lookahead(std::move(resumed), {});
+    std::vector<double> after(metric.size());
+    Workers alone(1);
+    ASSERT_TRUE(lookahead.fill_metric(after, alone));
+    EXPECT_EQ(after, metric);
+  }
+}
+
+// Tensors that few updates have reached count for nothing, and so do elements without a gradient
+// until now, as units that are dead.
+TEST(Adam, HasNoMetricForWhatItDoesNotRemember) {
+  Workers workers(1);
+  const auto adam = make_optimizer<double>({.method = AdamOptions{}}, {{2, 3}, {0, 0}}, {});
+  std::vector<double> parameters{1, 1, 1};
+  const std::vector<double> gradient{0.5, 0, 0.5};
+  const std::vector<std::size_t> second{1};
+  std::vector<double> metric(3);
+  const auto update = [&](const OptimizerAnswer& answer, bool reaches_second) {
+    adam->step({.parameters = parameters,
+                .gradient_sum = gradient,
+                .rates = {.optimizer = answer},
+                .unreached = reaches_second ? std::span<const std::size_t>() : second},
+               workers);
+  };
+  for (int i = 0; i < 8; ++i) update({}, i < 4);
+  ASSERT_TRUE(adam->fill_metric(metric, workers));
+  EXPECT_NEAR(metric[0], 2, 1e-6);
+  EXPECT_EQ(metric[1], 0);
+  EXPECT_EQ(metric[2], 0);
+  // It begins anew with the mean squares.
+  update({.forget_squares = true}, true);
+  for (int i = 1; i < 5; ++i) {
+    EXPECT_FALSE(adam->fill_metric(metric, workers)) << i;
+    update({}, true);
+  }
+  EXPECT_TRUE(adam->fill_metric(metric, workers));
+  EXPECT_NEAR(metric[2], 2, 1e-6);
+}
+
 // What it says before it is made is what it then has.
 TEST(EveryOptimizer, RemembersAsManyValuesAsItSays) {
   for (const auto& [name, options] : every_kind()) {

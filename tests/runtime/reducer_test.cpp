@@ -151,21 +151,27 @@ NormBlocks blocks_of(std::size_t length) {
   return NormBlocks(ends);
 }
 
-// The squared norms of each leaf's blocks, added in the order of the tree.
+// The squared norms of each leaf's blocks, with and without the weights, if there are any, added in
+// the order of the tree.
 template <class T>
-std::vector<double> tree_order_squares(const Leaves<T>& leaves, const NormBlocks& blocks) {
+std::vector<double> tree_order_squares(const Leaves<T>& leaves, const NormBlocks& blocks,
+                                       std::span<const T> weights) {
   std::vector<std::vector<double>> squares;
   std::vector<const double*> pointers;
   for (std::int64_t i = 0; i < leaves.count(); ++i) {
     std::vector<double> leaf;
     for (std::size_t block = 0; block < blocks.size(); ++block) {
       const auto [begin, end, layer] = blocks[block];
-      leaf.push_back(squared_norm(leaves[i].subspan(begin, end - begin)));
+      const std::span<const T> values = leaves[i].subspan(begin, end - begin);
+      leaf.push_back(squared_norm(values));
+      if (!weights.empty()) {
+        leaf.push_back(squared_norm(values, weights.subspan(begin, end - begin)));
+      }
     }
     squares.push_back(std::move(leaf));
     pointers.push_back(squares.back().data());
   }
-  std::vector<double> sum(blocks.size());
+  std::vector<double> sum(blocks.squares());
   tree_sum(std::span<const double* const>(pointers), 0, std::span(sum));
   return sum;
 }
@@ -173,13 +179,17 @@ std::vector<double> tree_order_squares(const Leaves<T>& leaves, const NormBlocks
 TYPED_TEST(ReducerOf, SquaredNormsOfTheLeavesComeAlong) {
   using T = TypeParam;
   for (const std::size_t length : {std::size_t{9}, std::size_t{64}, std::size_t{100'003}}) {
-    const NormBlocks blocks = blocks_of(length);
+    NormBlocks blocks = blocks_of(length);
     ASSERT_FALSE(blocks.empty());
+    std::vector<T> factors(length == 9 ? 0 : length);
+    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = T{1} / static_cast<T>(1 + i % 7);
+    const std::span<const T> weights(factors);
+    if (!weights.empty()) blocks.weigh_by(weights);
     for (const std::int64_t cores : {1, 3, 8, 24}) {
       for (const std::int64_t count : uneven_leaf_counts(cores, length)) {
         const auto leaves = random_leaves<T>(count, length);
         const std::vector<T> expected_sum = leaves.tree_order_sum();
-        const std::vector<double> expected = tree_order_squares(leaves, blocks);
+        const std::vector<double> expected = tree_order_squares(leaves, blocks, weights);
         for (const int threads : kThreadCounts) {
           Workers workers(threads);
           for (const std::string_view name : reducer_names()) {

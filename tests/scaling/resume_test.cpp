@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,12 @@ struct Step {
   std::int64_t minibatches;
   std::array<GradientNorms, 2> groups;
   std::array<ParameterNorms, 3> layers;
+  bool has_metric = true;
+
+  // Some norms, which differ from the others.
+  [[nodiscard]] std::span<const GradientNorms> metric_groups() const {
+    return has_metric ? std::span(groups).first(2) : std::span<const GradientNorms>();
+  }
 };
 
 // An elastic training: batches that grow and shrink, steps of one minibatch, gradients that
@@ -47,6 +54,7 @@ std::vector<Step> training() {
                                  {.weight_square = 1e-9, .gradient_square = x},
                                  {.weight_square = 1e9, .gradient_square = x}}}});
   }
+  steps[0].has_metric = false;
   steps[4].groups[0].minibatch_square = kInfinity;
   steps[10].groups[1].mean_square = kInfinity;
   return steps;
@@ -75,6 +83,7 @@ std::vector<std::string> all_rules() {
           "adascale:smoothing=0.8,averaging=mean-first",
           "adascale:rescale-variance=true",
           "adascale:ramp=3,smoothing=0.7",
+          "adascale:metric=optimizer,power=0.5",
           "lbsgd:epochs=0.1",
           "lbsgd:warmup=power2,epochs=0.1,begin-epoch=0.01",
           "lbsgd:warmup=sqrt,epochs=2,updates-per-epoch=6",
@@ -95,6 +104,7 @@ TEST(Resume, RulesAfterEveryStep) {
                                         .base_learning_rate = 0.1,
                                         .epoch_size = 12'000,
                                         .groups = steps[i].groups,
+                                        .metric_groups = steps[i].metric_groups(),
                                         .layers = steps[i].layers}));
         });
   }

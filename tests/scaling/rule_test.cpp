@@ -1,5 +1,8 @@
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,6 +80,8 @@ TEST(Rules, RejectWhatTheyDoNotKnow) {
   EXPECT_EQ(error("adascale:smoothing=1"),
             "adascale: smoothing: '1' is out of range; accepted: a number from 0 to below 1");
   EXPECT_THAT(error("adascale:averaging=x"), HasSubstr("adascale: averaging: unknown value 'x'"));
+  EXPECT_THAT(error("adascale:metric=x"), HasSubstr("adascale: metric: unknown value 'x'"));
+  EXPECT_THAT(error("adascale:power=0"), HasSubstr("adascale: power: '0' is out of range"));
   EXPECT_THAT(error("lbsgd:warmup=cubic"), HasSubstr("lbsgd: warmup: unknown value 'cubic'"));
   EXPECT_EQ(error("linear:ramp=0"),
             "linear: ramp: '0' is out of range; accepted: a whole number from 1 to 1000000000");
@@ -109,6 +114,60 @@ TEST(Rules, RefuseArgumentsThatDoNothing) {
   EXPECT_EQ(error("adascale:smoothing=0"), "no error");
   EXPECT_THAT(error("adascale:smoothing=0,averaging=mean-first"),
               HasSubstr("averaging: does nothing with smoothing=0"));
+}
+
+TEST(AdaScaleRule, MeasuresInTheMetricThatItIsToldTo) {
+  const auto gain_of = [](const char* spec, bool has_metric) {
+    const std::array<GradientNorms, 1> groups{{{.minibatch_square = 2, .mean_square = 1}}};
+    const std::array<GradientNorms, 1> in_metric{{{.minibatch_square = 5, .mean_square = 4}}};
+    const auto rule = RuleChoice(spec).make();
+    EXPECT_TRUE(rule->needs().group_norms);
+    return rule
+        ->rates({.batch_size = 64,
+                 .minibatch_size = 32,
+                 .reference_batch_size = 32,
+                 .base_learning_rate = 0.1,
+                 .groups = groups,
+                 .metric_groups = has_metric ? std::span<const GradientNorms>(in_metric)
+                                             : std::span<const GradientNorms>()})
+        .gain;
+  };
+  // The variance of a minibatch is 2 in both; |g|^2 is 0 and 3.
+  EXPECT_DOUBLE_EQ(gain_of("adascale", true), 2);
+  EXPECT_DOUBLE_EQ(gain_of("adascale:metric=optimizer", true), (2.0 + 3) / (1 + 3));
+  EXPECT_DOUBLE_EQ(gain_of("adascale:metric=optimizer", false), 1) << "nothing is measured yet";
+  EXPECT_FALSE(RuleChoice("adascale").make()->needs().metric_norms);
+  EXPECT_TRUE(RuleChoice("adascale:metric=optimizer,ramp=2").make()->needs().metric_norms);
+}
+
+TEST(AdaScaleRule, TakesAPowerOfTheGainForTheRate) {
+  const std::array<GradientNorms, 1> groups{{{.minibatch_square = 3, .mean_square = 1}}};
+  RuleInput step{.batch_size = 128,
+                 .minibatch_size = 32,
+                 .reference_batch_size = 32,
+                 .base_learning_rate = 0.1,
+                 .groups = groups};
+  const auto plain = RuleChoice("adascale:smoothing=0").make();
+  const auto root = RuleChoice("adascale:smoothing=0,power=0.5").make();
+  const auto ramped = RuleChoice("adascale:smoothing=0,power=0.5,ramp=2").make();
+  for (const std::int64_t batch : {64, 128, 128}) {
+    step.batch_size = batch;
+    const double gain = plain->rates(step).gain;
+    const Rates rates = root->rates(step);
+    EXPECT_EQ(rates.gain, gain);
+    EXPECT_NEAR(rates.learning_rate, 0.1 * std::sqrt(gain), 1e-15);
+    EXPECT_NEAR(rates.group_factors[0], std::sqrt(gain), 1e-14);
+    EXPECT_EQ(rates.update_rate, 0.1);
+  }
+  // The ramp is one of the rate: from the root of the first gain half of the way to the second's.
+  std::vector<double> factors;
+  for (const std::int64_t batch : {64, 128, 128}) {
+    step.batch_size = batch;
+    factors.push_back(ramped->rates(step).learning_rate / 0.1);
+  }
+  EXPECT_NEAR(factors[1], (factors[0] + factors[2]) / 2, 1e-14);
+  EXPECT_NEAR(factors[2], std::sqrt(plain->rates(step).gain), 1e-14);
+  EXPECT_GT(factors[2], factors[0]);
 }
 
 TEST(Lbsgd, WarmsUpToItsEndAndNoFurther) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -49,6 +51,66 @@ TEST(StepMeter, NormsAreOfTheMeanOfTheMinibatches) {
   EXPECT_DOUBLE_EQ(meter.layers()[1].weight_square, 20);
   EXPECT_EQ(meter.layers()[0].weight_decay, 0.5);
   EXPECT_EQ(meter.layers()[1].weight_decay, 0);
+}
+
+// A metric of (1, 2, 3, 4), of which the optimizer has none before its first update.
+class Measured final : public FlatOptimizer<double> {
+ public:
+  void step(const Update<double>& /*update*/, Workers& /*workers*/) override { ++steps_; }
+  void visit_state(StateVisitor& /*state*/) override {}
+  [[nodiscard]] bool fill_metric(std::span<double> diagonal, Workers& /*workers*/) const override {
+    std::iota(diagonal.begin(), diagonal.end(), 1);
+    return steps_ > 0;
+  }
+
+ private:
+  int steps_ = 0;
+};
+
+TEST(StepMeter, MeasuresInTheMetricOfTheOptimizerToo) {
+  Workers workers(2);
+  StepMeter<double> meter(two_groups(), {.groups = true, .metric = true}, {0, 0});
+  EXPECT_EQ(meter.blocks_of_sum().squares(), 4U);
+  Measured optimizer;
+  std::array<double, 4> values{3, 6, 9, 12};
+  std::array<double, 4> squares{30, 60, 90, 900};
+  PartialSum<double> partial{.values = values, .scalars = {}, .squares = squares};
+  meter.begin_step(optimizer, workers);
+  EXPECT_TRUE(meter.measure({partial, {}}, 3, kWeights, workers));
+  EXPECT_TRUE(meter.metric_groups().empty());
+  optimizer.step({}, workers);
+  meter.begin_step(optimizer, workers);
+  EXPECT_TRUE(meter.measure({partial, {}}, 3, kWeights, workers));
+  EXPECT_DOUBLE_EQ(meter.groups()[1].minibatch_square, 30);
+  EXPECT_DOUBLE_EQ(meter.groups()[1].mean_square, 25);
+  ASSERT_EQ(meter.metric_groups().size(), 2U);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[0].minibatch_square, 20);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[0].mean_square, 1 + 16);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[1].minibatch_square, 300);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[1].mean_square, 81 + 256);
+}
+
+// Both gradients of a pair are measured in the metric of the later step.
+TEST(StepMeter, MeasuresPairsInTheMetricToo) {
+  Workers workers(1);
+  StepMeter<double> meter(two_groups(), {.groups = true, .metric = true}, {0, 0});
+  Measured optimizer;
+  for (const std::array<double, 4>& gradient :
+       {std::array<double, 4>{1, 1, 1, 1}, std::array<double, 4>{3, 1, 1, -1}}) {
+    meter.begin_step(optimizer, workers);
+    std::array<double, 4> values = gradient;
+    std::array<double, 4> squares{};
+    PartialSum<double> partial{.values = values, .scalars = {}, .squares = squares};
+    EXPECT_TRUE(meter.measure({partial, {}}, 1, kWeights, workers));
+    meter.keep();
+    optimizer.step({}, workers);
+  }
+  ASSERT_TRUE(meter.from_pair());
+  EXPECT_DOUBLE_EQ(meter.groups()[0].minibatch_square, (2.0 + 10) / 2);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[0].minibatch_square, (5.0 + 13) / 2);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[0].mean_square, 4 + 4);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[1].minibatch_square, 25);
+  EXPECT_DOUBLE_EQ(meter.metric_groups()[1].mean_square, 9);
 }
 
 // Clipping makes the factor less than one over the minibatches; a transform changes the sum.

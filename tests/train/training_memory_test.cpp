@@ -70,21 +70,24 @@ TEST(TrainingMemory, OfAHostKnowsWhatAutoStandsFor) {
 TEST(TrainingMemory, CountsWhatOnlySomeTrainingsKeep) {
   TrainingSizes sizes = kSizes;
   sizes.gradient_pair = true;
+  sizes.metric = true;
   sizes.objective_bytes = 4000;
   sizes.copies_state = true;
   const TrainingMemory memory = memory_of(sizes);
+  EXPECT_EQ(memory.metric_bytes, 4000);
   EXPECT_EQ(memory.pair_bytes, 2 * 4000);
   EXPECT_EQ(memory.objective_bytes, 4000);
   EXPECT_EQ(memory.copy_bytes, 4 * (1000 + 24) + 2 * 4000);
-  EXPECT_EQ(memory.bytes(), memory_of(kSizes).bytes() + 12000 + 12096);
+  EXPECT_EQ(memory.bytes(), memory_of(kSizes).bytes() + 16000 + 12096);
   sizes.host = HostLoad{.most_leaves = 16, .cores = 8, .bytes = 30e3};
-  EXPECT_THAT(test::error_of([&] {
-                require_training_memory(sizes, {.bytes = 40e3, .what = "physical memory"});
-              }),
-              testing::HasSubstr("8 kB for the optimizer, 8 kB for the gradients of two steps, "
-                                 "12.1 kB for a copy of the state during tests, "
-                                 "4 kB for the objective's own copies, 30 kB for messages between "
-                                 "hosts and 6.59 kB for 2 threads"));
+  EXPECT_THAT(
+      test::error_of(
+          [&] { require_training_memory(sizes, {.bytes = 40e3, .what = "physical memory"}); }),
+      testing::HasSubstr("8 kB for the optimizer, 4 kB for the optimizer's metric, 8 kB for the "
+                         "gradients of two steps, "
+                         "12.1 kB for a copy of the state during tests, "
+                         "4 kB for the objective's own copies, 30 kB for messages between "
+                         "hosts and 6.59 kB for 2 threads"));
 }
 
 TEST(TrainingMemory, HasSquaresInTheBuffersOnly) {

@@ -325,6 +325,16 @@ class FlatOptimizer {
   /// Returns the numbers that a rule may answer. step() follows the answers to those that are not
   /// empty (Rates::optimizer); others are never given.
   [[nodiscard]] virtual OptimizerNumbers numbers() const { return {}; }
+  /// Fills the diagonal of the optimizer's metric, as many values as there are parameters: the
+  /// numbers by which it multiplies gradients besides the rate, such as Adam's 1 / (sqrt(v) +
+  /// epsilon) with v before the next update and without bias; 0 for parameters of which it
+  /// remembers too little. Returns false if these are all, as before the first update. Called only
+  /// if numbers() has a metric.
+  [[nodiscard]] virtual bool fill_metric(std::span<T> diagonal, Workers& workers) const {
+    static_cast<void>(diagonal);
+    static_cast<void>(workers);
+    return false;
+  }
 };
 
 /// A parameter tensor in training.

@@ -158,7 +158,7 @@ class Reducer {
   explicit Reducer(const ReducerSize& size) : Reducer(size, size.max_leaves) {}
   Reducer(const ReducerSize& size, std::int64_t max_buffers)
       : norms_(size.norms),
-        pool_(size.values, static_cast<std::size_t>(max_buffers), size.norms.size()) {}
+        pool_(size.values, static_cast<std::size_t>(max_buffers), size.norms.squares()) {}
 
   [[nodiscard]] BufferPool<T>& buffers() { return pool_; }
   [[nodiscard]] const NormBlocks& norms() const { return norms_; }

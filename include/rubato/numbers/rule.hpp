@@ -67,6 +67,8 @@ enum class MomentumForm {
 struct RuleNeeds {
   /// RuleInput::groups.
   bool group_norms = false;
+  /// RuleInput::metric_groups; needs group_norms, too.
+  bool metric_norms = false;
   /// RuleInput::layers.
   bool parameter_norms = false;
   /// An optimizer with the betas and the epsilon of Adam, which the rule answers.
@@ -88,6 +90,9 @@ struct OptimizerNumbers {
   bool has_squares = false;
   /// True if these are mean squares of minibatches' gradients, which do not depend on the batch.
   bool of_minibatches = false;
+  /// True if the optimizer divides gradients by what it remembers: a metric of its own
+  /// (FlatOptimizer::fill_metric()).
+  bool has_metric = false;
 };
 
 /// The part of a rule's answer that replaces numbers of the optimizer in one step, or changes what
@@ -103,7 +108,7 @@ struct OptimizerAnswer {
   /// bias begins anew.
   std::optional<double> mean_factor{};
   /// Multiplies the variance in Adam's mean squares, at least 0: with m and v after the correction
-  /// of their bias, v' = m^2 + max(v - m^2, 0) x factor.
+  /// of their bias, v' = m^2 + (v - m^2) x factor where v is above m^2.
   std::optional<double> variance_factor{};
   /// Sets Adam's mean squares to 0; the correction of their bias begins anew.
   bool forget_squares = false;
@@ -125,8 +130,12 @@ struct RuleInput {
   std::int64_t epoch_size = 0;
   /// Norms of each parameter group, if the rule needs them.
   std::span<const GradientNorms> groups{};
-  /// True if this step and the one before it had one minibatch each; `groups` are then the norms of
-  /// the two as if they were the minibatches of one step (AdaScaleEstimator::update_from_pair()).
+  /// The same norms of gradients in the optimizer's metric, if the rule needs them; empty in first
+  /// steps, when the optimizer has none yet.
+  std::span<const GradientNorms> metric_groups{};
+  /// True if this step and the one before it had one minibatch each; `groups` and
+  /// `metric_groups` are then the norms of the two as if they were the minibatches of one step
+  /// (AdaScaleEstimator::update_from_pair()).
   bool from_pair = false;
   /// Norms of each parameter tensor, if the rule needs them.
   std::span<const ParameterNorms> layers{};

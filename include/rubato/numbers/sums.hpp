@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,9 @@ void add(std::span<double> into, std::span<const double> from);
 /// mod 16, and the lanes added pairwise.
 [[nodiscard]] double squared_norm(std::span<const float> values);
 [[nodiscard]] double squared_norm(std::span<const double> values);
+/// The same of the products values[i] x weights[i]. The spans have the same size.
+[[nodiscard]] double squared_norm(std::span<const float> values, std::span<const float> weights);
+[[nodiscard]] double squared_norm(std::span<const double> values, std::span<const double> weights);
 
 /// The coefficients of one SGD step.
 template <class T>
@@ -130,9 +134,10 @@ void sgd_step(std::span<double> parameters, std::span<double> velocity,
 /// The first values of a buffer in blocks that fit the first-level cache and do not cross the
 /// border of a layer: the units in which squared norms are computed.
 ///
-/// The squared norm of a block is squared_norm() of its values; that of a layer is the sum over its
-/// blocks in ascending order. The distribution of values over threads therefore changes no bit of a
-/// norm, as long as blocks stay whole: align() says where a buffer may be cut.
+/// The squared norm of a block is squared_norm() of its values, and with weights each block has a
+/// second one, that of its weighted values; the norm of a layer is the sum over its blocks in
+/// ascending order. The distribution of values over threads therefore changes no bit of a norm, as
+/// long as blocks stay whole: align() says where a buffer may be cut.
 class NormBlocks {
  public:
   struct Block {
@@ -146,6 +151,31 @@ class NormBlocks {
 
   /// Layer i is [layer_ends[i - 1], layer_ends[i]), and the first begins at 0. The ends ascend.
   explicit NormBlocks(std::span<const std::size_t> layer_ends);
+
+  /// Gives the blocks of values of type T, float or double, a second norm. All copies read these
+  /// covered() weights, which must outlive them and may change between steps.
+  template <class T>
+  void weigh_by(std::span<const T> weights) {
+    std::get<std::span<const T>>(weights_) = weights;
+    norms_ = 2;
+  }
+  /// The number of norms of each block.
+  [[nodiscard]] std::size_t norms() const { return norms_; }
+  /// The number of squares of all blocks.
+  [[nodiscard]] std::size_t squares() const { return size() * norms_; }
+  /// The squares of a block among those of all blocks.
+  template <class Number>
+  [[nodiscard]] std::span<Number> of_block(std::size_t block, std::span<Number> squares) const {
+    return squares.subspan(block * norms_, norms_);
+  }
+  /// Computes the squares of a block, which has these values.
+  template <class T>
+  void measure(std::size_t block, std::span<const T> values, std::span<double> squares) const {
+    squares.front() = squared_norm(values);
+    if (norms_ == 1) return;
+    const std::span<const T> weights = std::get<std::span<const T>>(weights_);
+    squares.back() = squared_norm(values, weights.subspan(blocks_[block].begin, values.size()));
+  }
 
   [[nodiscard]] bool empty() const { return blocks_.empty(); }
   [[nodiscard]] std::size_t size() const { return blocks_.size(); }
@@ -182,15 +212,21 @@ class NormBlocks {
  private:
   std::size_t layers_ = 0;
   std::vector<Block> blocks_;
+  std::size_t norms_ = 1;
+  std::tuple<std::span<const float>, std::span<const double>> weights_{};
 };
 
-/// Adds the squares of each layer's blocks to of_layer(layer), which returns a reference.
+/// Adds the squares of each layer's blocks to of_layer(layer), which returns a reference: those of
+/// norm number `norm`.
 template <class OfLayer>
-void sum_squares(const NormBlocks& blocks, std::span<const double> squares, OfLayer&& of_layer) {
+void sum_squares(const NormBlocks& blocks, std::span<const double> squares, OfLayer&& of_layer,
+                 std::size_t norm = 0) {
   for (std::size_t i = 0; i < blocks.size();) {
     const std::size_t layer = blocks[i].layer;
     double sum = 0;
-    for (; i < blocks.size() && blocks[i].layer == layer; ++i) sum += squares[i];
+    for (; i < blocks.size() && blocks[i].layer == layer; ++i) {
+      sum += blocks.of_block(i, squares)[norm];
+    }
     of_layer(layer) += sum;
   }
 }
@@ -223,20 +259,26 @@ struct PartialSum {
   /// The gradient, followed by other values that are averaged over minibatches.
   std::span<T> values;
   StepScalars scalars;
-  /// For each block, the sum over the leaves of the squared norm of the leaf's values in it, in the
-  /// order of the tree; kNotTaken if the sum is a single leaf whose norm has not been computed.
-  /// Empty if no norms are needed.
+  /// For each block and each of its norms, the sum over the leaves of the squared norm of the
+  /// leaf's values in it, in the order of the tree; kNotTaken if the sum is a single leaf whose
+  /// norm has not been computed. Empty if no norms are needed.
   std::span<double> squares;
   static constexpr double kNotTaken = -1;
 
   /// The squares of a block, computed if they were not yet.
-  double& squares_of(const NormBlocks& blocks, std::size_t block) {
-    double& square = squares[block];
-    if (square == kNotTaken) {
+  std::span<double> squares_of(const NormBlocks& blocks, std::size_t block) {
+    const std::span<double> of = blocks.of_block(block, squares);
+    if (of.front() == kNotTaken) {
       const auto [begin, end, layer] = blocks[block];
-      square = squared_norm(std::span<const T>(values).subspan(begin, end - begin));
+      blocks.measure(block, std::span<const T>(values).subspan(begin, end - begin), of);
     }
-    return square;
+    return of;
+  }
+  /// Adds the squares of a block of `other`, both computed if they were not yet.
+  void add_squares(PartialSum& other, const NormBlocks& blocks, std::size_t block) {
+    const std::span<double> into = squares_of(blocks, block);
+    const std::span<const double> from = other.squares_of(blocks, block);
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
   }
   void take_squares(const NormBlocks& blocks) {
     for (std::size_t i = 0; i < blocks.size(); ++i) squares_of(blocks, i);
@@ -248,7 +290,7 @@ struct PartialSum {
   /// in `other` is that missing squares are computed.
   void add_range(PartialSum& other, const NormBlocks& blocks, std::size_t begin, std::size_t end) {
     blocks.for_each_within(begin, end, [&](std::size_t block, std::size_t from, std::size_t to) {
-      if (block < blocks.size()) squares_of(blocks, block) += other.squares_of(blocks, block);
+      if (block < blocks.size()) add_squares(other, blocks, block);
       add(values.subspan(from, to - from),
           std::span<const T>(other.values).subspan(from, to - from));
     });

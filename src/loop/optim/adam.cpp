@@ -142,10 +142,46 @@ class Adam final : public FlatOptimizer<T> {
             .epsilon = options_.epsilon,
             .has_mean = true,
             .has_squares = true,
-            .of_minibatches = needs_minibatch_squares()};
+            .of_minibatches = needs_minibatch_squares(),
+            .has_metric = true};
+  }
+
+  [[nodiscard]] bool fill_metric(std::span<T> diagonal, Workers& workers) const override {
+    // The square of a gradient over the mean of k others' is F-distributed with 1 and k degrees of
+    // freedom, and has a variance only for k above 4.
+    constexpr std::int64_t kFewest = 5;
+    const double largest_product = BetaProducts::power(options_.beta2, kFewest) * (1 + 1e-12);
+    bool any = false;
+    std::size_t begin = 0;
+    for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+      const std::size_t end = layout_.layer_ends[layer];
+      const double product = square_products_.before(layer, options_.beta2, steps_.of(layer));
+      const bool known = product <= largest_product;
+      fill_quotients(begin, known ? static_cast<T>(std::sqrt(1 - product)) : T{0},
+                     diagonal.subspan(begin, end - begin), workers);
+      any = any || known;
+      begin = end;
+    }
+    return any;
   }
 
  private:
+  // Fills the metric of the tensor that begins at `first`: 0 if `root_of_left` is 0, or where no
+  // gradient has been other than 0.
+  void fill_quotients(std::size_t first, T root_of_left, std::span<T> diagonal,
+                      Workers& workers) const {
+    const T* const squares = (largest_.empty() ? square_ : largest_).data() + first;
+    const auto epsilon = static_cast<T>(options_.epsilon);
+    workers.for_each_range(diagonal.size(), [&](std::size_t begin, std::size_t end) {
+      with_vectors([&]() __attribute__((always_inline)) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const T root = quotient(std::sqrt(squares[i]), root_of_left);
+          diagonal[i] = quotient(root == T{0} ? T{0} : T{1}, root + epsilon);
+        }
+      });
+    });
+  }
+
   // The options with what the rule has answered.
   [[nodiscard]] AdamOptions answered(const OptimizerAnswer& answer) const {
     AdamOptions now = options_;

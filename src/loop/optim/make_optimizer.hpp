@@ -43,6 +43,9 @@ class Lookahead final : public FlatOptimizer<T> {
   }
   [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
   [[nodiscard]] OptimizerNumbers numbers() const override { return fast_->numbers(); }
+  [[nodiscard]] bool fill_metric(std::span<T> diagonal, Workers& workers) const override {
+    return fast_->fill_metric(diagonal, workers);
+  }
 
  private:
   // Returns whether the weights meet after the update.

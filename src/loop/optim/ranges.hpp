@@ -276,8 +276,7 @@ class BetaProducts {
                   "a product of betas is not between 0 and 1");
   }
 
- private:
-  // Computes base^exponent by multiplications alone.
+  /// Computes base^exponent by multiplications alone.
   [[nodiscard]] static double power(double base, std::int64_t exponent) {
     double power = 1;
     for (; exponent > 0; exponent /= 2) {
@@ -287,6 +286,7 @@ class BetaProducts {
     return power;
   }
 
+ private:
   std::vector<double> products_;
 };
 

@@ -68,7 +68,7 @@ HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTall
       norms_(std::move(norms)),
       tally_(std::move(tally)),
       result_values_(values),
-      result_squares_(norms_.size()),
+      result_squares_(norms_.squares()),
       result_{.values = result_values_, .scalars = {}, .squares = result_squares_} {
   lay_out();
 }
@@ -97,8 +97,8 @@ typename HostSum<T>::Part HostSum<T>::part_of(int host) const {
   const auto i = static_cast<std::size_t>(host);
   // Squares are summed separately: their blocks need not lie within the part of the values.
   Part part{.begin = border(i), .end = border(i + 1)};
-  part.first_block = norms_.first_from(part.begin);
-  part.end_block = norms_.first_from(part.end);
+  part.first_square = norms_.first_from(part.begin) * norms_.norms();
+  part.end_square = norms_.first_from(part.end) * norms_.norms();
   return part;
 }
 
@@ -107,7 +107,7 @@ typename HostSum<T>::Layout HostSum<T>::layout_of(const Part& part) {
   const std::size_t doubles = (part.values() * sizeof(T) + sizeof(double) - 1) / sizeof(double);
   const std::size_t value_bytes = doubles * sizeof(double);
   return {.value_bytes = value_bytes,
-          .bytes = value_bytes + (part.blocks() + kScalars) * sizeof(double)};
+          .bytes = value_bytes + (part.squares() + kScalars) * sizeof(double)};
 }
 
 template <class T>
@@ -195,7 +195,8 @@ void HostSum<T>::scatter(std::size_t root, const StepSum<T>& sum) {
         std::span(out_[host]).subspan(root * layout.bytes, layout.bytes);
     const RootView view(bytes.data(), layout, part);
     std::ranges::copy(sum.values().subspan(part.begin, part.values()), view.values.begin());
-    std::ranges::copy(sum.squares().subspan(part.first_block, part.blocks()), view.squares.begin());
+    std::ranges::copy(sum.squares().subspan(part.first_square, part.squares()),
+                      view.squares.begin());
     const StepScalars& scalars = sum.scalars();
     const std::array<double, kScalars> numbers{scalars.loss, scalars.weight,
                                                static_cast<double>(scalars.minibatches),

@@ -87,11 +87,11 @@ class HostSum {
   struct Part {
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::size_t first_block = 0;
-    std::size_t end_block = 0;
+    std::size_t first_square = 0;
+    std::size_t end_square = 0;
 
     [[nodiscard]] std::size_t values() const { return end - begin; }
-    [[nodiscard]] std::size_t blocks() const { return end_block - first_block; }
+    [[nodiscard]] std::size_t squares() const { return end_square - first_square; }
   };
   // A message about a subtree's sum contains its values, squares, and the scalars as numbers. The
   // values come first, padded to a whole number of doubles.
@@ -110,8 +110,9 @@ class HostSum {
 
     RootView(std::byte* at, const Layout& layout, const Part& part)
         : values(static_cast<T*>(static_cast<void*>(at)), part.values()),
-          squares(static_cast<double*>(static_cast<void*>(at + layout.value_bytes)), part.blocks()),
-          scalars(squares.data() + part.blocks(), kScalars) {}
+          squares(static_cast<double*>(static_cast<void*>(at + layout.value_bytes)),
+                  part.squares()),
+          scalars(squares.data() + part.squares(), kScalars) {}
   };
 
   // Divides the values among the hosts of this generation.
@@ -131,7 +132,7 @@ class HostSum {
   [[nodiscard]] bool has_remainder() const { return norms_.size() > 0 || tally_.bytes > 0; }
   // The bytes of a part's squares and a host's tally.
   [[nodiscard]] std::size_t remainder_bytes(const Part& part) const {
-    return part.blocks() * sizeof(double) + tally_.bytes;
+    return part.squares() * sizeof(double) + tally_.bytes;
   }
   void pack_remainder();
   void unpack_remainders();
@@ -139,7 +140,7 @@ class HostSum {
     return std::span(result_values_).subspan(part.begin, part.values());
   }
   [[nodiscard]] std::span<double> squares_of(const Part& part) {
-    return std::span(result_squares_).subspan(part.first_block, part.blocks());
+    return std::span(result_squares_).subspan(part.first_square, part.squares());
   }
 
   Hosts& hosts_;

@@ -243,8 +243,8 @@ class ShardedReducer final : public Reducer<T> {
 
   void sum_squares_of(std::size_t block) {
     for (std::size_t i = 0; i < count_; ++i) leaves_[i]->squares_of(this->norms(), block);
-    for_each_pair([block](PartialSum<T>& left, PartialSum<T>& right) {
-      left.squares[block] += right.squares[block];
+    for_each_pair([&](PartialSum<T>& left, PartialSum<T>& right) {
+      left.add_squares(right, this->norms(), block);
     });
   }
 

@@ -36,18 +36,18 @@ template <class T>
 
 constexpr std::size_t kLanes = 16;
 
-template <class T>
-[[gnu::always_inline]] inline double norm_loop(const T* values, std::size_t n) {
+template <class Value>
+[[gnu::always_inline]] inline double norm_loop(const Value& value_of, std::size_t n) {
   std::array<double, kLanes> lanes{};
   const std::size_t whole = n / kLanes * kLanes;
   for (std::size_t i = 0; i < whole; i += kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double value = values[i + lane];
+      const double value = value_of(i + lane);
       lanes[lane] += value * value;
     }
   }
   for (std::size_t i = whole; i < n; ++i) {
-    const double value = values[i];
+    const double value = value_of(i);
     lanes[i - whole] += value * value;
   }
   for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
@@ -105,8 +105,24 @@ bool finite_in(std::span<const T> values) {
 
 template <class T>
 double norm_in(std::span<const T> values) {
+  const T* const of = values.data();
   return with_vectors([&]() __attribute__((always_inline)) {
-    return norm_loop(values.data(), values.size());
+    return norm_loop(
+        [of](std::size_t i) __attribute__((always_inline)) { return double{of[i]}; },
+        values.size());
+  });
+}
+
+template <class T>
+double weighted_norm_in(std::span<const T> values, std::span<const T> weights) {
+  RUBATO_CHECK(weights.size() == values.size(), "every value has a weight");
+  const T* const of = values.data();
+  const T* const by = weights.data();
+  return with_vectors([&]() __attribute__((always_inline)) {
+    return norm_loop(
+        [ of, by ](std::size_t i)
+            __attribute__((always_inline)) { return double{of[i]} * double{by[i]}; },
+        values.size());
   });
 }
 
@@ -131,6 +147,12 @@ double squared_norm(std::span<const float> values) {
 }
 double squared_norm(std::span<const double> values) {
   return norm_in(values);
+}
+double squared_norm(std::span<const float> values, std::span<const float> weights) {
+  return weighted_norm_in(values, weights);
+}
+double squared_norm(std::span<const double> values, std::span<const double> weights) {
+  return weighted_norm_in(values, weights);
 }
 
 void sgd_step(std::span<float> parameters, std::span<float> velocity,

@@ -82,6 +82,10 @@ void RateAdjuster::require_effect(const OptimizerNumbers& optimizer, const Rule&
         "a batch change rescales the mean squares (v) of minibatches, which do not depend on the "
         "batch; accepted: v=keep, v=reset, or second-moment=mean");
   }
+  require_memory(
+      rule.needs().metric_norms, optimizer.has_metric,
+      fmt::format("rule {} measures gradients in the metric of the optimizer", rule.name()),
+      "with optimizer adam or adamw, or without metric=optimizer");
   if (!rule.needs().adam) return;
   require_memory(true, optimizer.beta1.has_value(),
                  fmt::format("rule {} answers the betas of Adam", rule.name()), kAdam);

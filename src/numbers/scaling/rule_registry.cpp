@@ -31,7 +31,9 @@ std::unique_ptr<Rule> make_adascale(Spec& spec) {
     spec.refuse("averaging", "does nothing with smoothing=0; accepted: a smoothing above 0");
   }
   options.rescale_variance = spec.flag("rescale-variance", options.rescale_variance);
-  return std::make_unique<AdaScaleRule>(options);
+  const GainMetric metric = spec.choice("metric", GainMetric::euclidean, kGainMetrics);
+  const double power = spec.real("power", 1.0, kPositive);
+  return std::make_unique<AdaScaleRule>(options, metric, power);
 }
 
 std::unique_ptr<Rule> make_lbsgd(Spec& spec) {
@@ -79,7 +81,8 @@ constexpr std::array<BuiltinRule, 7> kRules{
       make_plain<LinearMomentumRule>},
      {"adascale",
       "gain(S) lr, 1 <= gain <= S, as the noise of the gradients says (Johnson et al. 2020); N is "
-      "the number of minibatches of a step",
+      "the number of minibatches of a step. metric=optimizer measures it in gradients as adam and "
+      "adamw divide them; power=0.5 takes the root of the gain for the rate",
       make_adascale},
      {"lbsgd",
       "from lr to S lr by a warm-up over reference batches, or lr times a factor of each layer's "

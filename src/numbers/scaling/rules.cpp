@@ -54,19 +54,30 @@ Rates AdaScaleRule::rates(const RuleInput& input) {
   const double scale = input.scale();
   if (scale_ != 0 && scale != scale_) estimator_.change_scale(scale_, scale);
   scale_ = scale;
-  if (input.from_pair) {
-    estimator_.update_from_pair(input.groups, scale);
-  } else if (input.has_whole_minibatches()) {
-    estimator_.update(input.groups, input.minibatches(), scale);
-  }
+  measure(input, metric_ == GainMetric::optimizer ? input.metric_groups : input.groups);
 
-  gains_.resize(input.groups.size());
-  for (std::size_t i = 0; i < gains_.size(); ++i) gains_[i] = estimator_.gain(scale, i);
+  factors_.resize(input.groups.size());
+  for (std::size_t i = 0; i < factors_.size(); ++i) {
+    factors_[i] = factor(estimator_.gain(scale, i));
+  }
   const double gain = estimator_.gain(scale);
-  return {.learning_rate = input.base_learning_rate * gain,
+  return {.learning_rate = input.base_learning_rate * factor(gain),
           .update_rate = input.base_learning_rate,
           .gain = gain,
-          .group_factors = gains_};
+          .group_factors = factors_};
+}
+
+void AdaScaleRule::measure(const RuleInput& input, std::span<const GradientNorms> groups) {
+  if (groups.empty()) return;
+  if (input.from_pair) {
+    estimator_.update_from_pair(groups, scale_);
+  } else if (input.has_whole_minibatches()) {
+    estimator_.update(groups, input.minibatches(), scale_);
+  }
+}
+
+double AdaScaleRule::factor(double gain) const {
+  return power_ == 1 ? gain : exact::pow(gain, power_);
 }
 
 void AdaScaleRule::visit_state(NumberVisitor& numbers) {
@@ -92,15 +103,19 @@ Rates RampRule::rates(const RuleInput& input) {
     taken_ = 0;
   }
   batch_size_ = input.batch_size;
-  factor_ = rates.gain;
+  const double base = input.base_learning_rate;
+  // The factor is the gain itself, not rounded again, unless the rule gives a step another worth.
+  const bool is_gain = base == 0 || rates.learning_rate == base * rates.gain;
+  const double factor = is_gain ? rates.gain : rates.learning_rate / base;
+  factor_ = factor;
   if (taken_ == steps_) return rates;
   ++taken_;
   const double share = static_cast<double>(taken_) / static_cast<double>(steps_);
-  factor_ = before_ + share * (rates.gain - before_);
-  const double ratio = factor_ / rates.gain;
+  factor_ = before_ + share * (factor - before_);
+  const double ratio = factor_ / factor;
   rates.learning_rate *= ratio;
   rates.update_rate *= ratio;
-  rates.gain = factor_;
+  rates.gain = is_gain ? factor_ : rates.gain * ratio;
   return rates;
 }
 

@@ -88,16 +88,33 @@ class LinearMomentumRule final : public Rule {
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 };
 
-/// lr(B) = lr_ref x gain(S), measured for each parameter group separately (AdaScaleEstimator). It
-/// equals the linear rule where gradients are all noise and the constant rule where they are all
-/// signal; in between it depends on the gradients of this step and those before it. The reported
-/// learning rate and gain are those of all groups together.
+/// The norms from which AdaScale measures the gain.
+enum class GainMetric {
+  euclidean,
+  /// Norms of gradients multiplied by the diagonal of the optimizer's metric
+  /// (FlatOptimizer::fill_metric()): the noise of Adam's updates instead of that of its gradients.
+  /// Nothing is measured before the optimizer has one.
+  optimizer,
+};
+
+inline constexpr std::array<Choice<GainMetric>, 2> kGainMetrics{
+    {{GainMetric::euclidean, "euclidean"}, {GainMetric::optimizer, "optimizer"}}};
+
+/// lr(B) = lr_ref x gain(S)^power, measured for each parameter group separately
+/// (AdaScaleEstimator); a step counts for gain(S) steps at any power. With power 1 it equals the
+/// linear rule where gradients are all noise and the constant rule where they are all signal; in
+/// between it depends on the gradients of this step and those before it. The reported learning rate
+/// and gain are those of all groups together.
 class AdaScaleRule final : public Rule {
  public:
-  explicit AdaScaleRule(const AdaScaleOptions& options = {}) : estimator_(options) {}
+  explicit AdaScaleRule(const AdaScaleOptions& options = {},
+                        GainMetric metric = GainMetric::euclidean, double power = 1)
+      : estimator_(options), metric_(metric), power_(power) {}
 
   [[nodiscard]] std::string_view name() const override { return "adascale"; }
-  [[nodiscard]] RuleNeeds needs() const override { return {.group_norms = true}; }
+  [[nodiscard]] RuleNeeds needs() const override {
+    return {.group_norms = true, .metric_norms = metric_ == GainMetric::optimizer};
+  }
   /// Requires `input.groups`.
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
@@ -106,10 +123,16 @@ class AdaScaleRule final : public Rule {
   [[nodiscard]] const AdaScaleEstimator& estimator() const { return estimator_; }
 
  private:
+  void measure(const RuleInput& input, std::span<const GradientNorms> groups);
+  // The factor on the rate.
+  [[nodiscard]] double factor(double gain) const;
+
   AdaScaleEstimator estimator_;
+  GainMetric metric_;
+  double power_;
   // The scale of the step before; 0 before the first.
   double scale_ = 0;
-  std::vector<double> gains_;
+  std::vector<double> factors_;
 };
 
 /// Wraps another rule; when the batch size changes, the rate moves to its new value over several

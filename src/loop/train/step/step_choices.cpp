@@ -24,6 +24,7 @@ std::string further_needs(const TrainingMemory& memory, bool addresses) {
   const auto add = [&text](double bytes, std::string_view what) {
     if (bytes > 0) fmt::format_to(std::back_inserter(text), ", {} {}", bytes_text(bytes), what);
   };
+  add(memory.metric_bytes, "for the optimizer's metric");
   add(memory.pair_bytes, "for the gradients of two steps");
   add(memory.copy_bytes, "for a copy of the state during tests");
   add(memory.objective_bytes, "for the objective's own copies");
@@ -44,7 +45,7 @@ std::int64_t TrainingSizes::busy_cores() const {
 
 double TrainingMemory::bytes() const {
   return static_cast<double>(gradient_buffers) * gradient_buffer_bytes + optimizer_bytes +
-         thread_bytes + pair_bytes + copy_bytes + objective_bytes + host_bytes;
+         metric_bytes + thread_bytes + pair_bytes + copy_bytes + objective_bytes + host_bytes;
 }
 
 TrainingMemory memory_of(const TrainingSizes& sizes) {
@@ -67,6 +68,7 @@ TrainingMemory memory_of(const TrainingSizes& sizes) {
                                                sizes.value_bytes, cores, sizes.threads),
           .gradient_buffer_bytes = static_cast<double>(values) * bytes,
           .optimizer_bytes = parameter_bytes * sizes.optimizer_values,
+          .metric_bytes = sizes.metric ? parameter_bytes : 0,
           .thread_bytes = busy_threads * static_cast<double>(sizes.minibatch) *
                               static_cast<double>(std::min(sizes.at_once, leaves)) *
                               static_cast<double>(sizes.sample_bytes) +
@@ -179,6 +181,7 @@ TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                                       options.lookahead->weights == LookaheadWeights::slow &&
                                       objective.has_test(),
                       .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
+                      .metric = parts.rule.needs().metric_norms,
                       .objective_bytes = objective.step_bytes(),
                       .openblas = objective.uses_blas()};
   if (are_several(options.hosts.get())) {

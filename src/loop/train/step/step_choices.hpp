@@ -44,6 +44,8 @@ struct TrainingSizes {
   bool copies_state = false;
   /// True if the gradients of two steps of one minibatch each are kept, to compare them.
   bool gradient_pair = false;
+  /// True if the optimizer's metric is read in every step, to measure gradients in it.
+  bool metric = false;
   /// The bytes that the objective allocates for itself (Objective::step_bytes()).
   std::size_t objective_bytes = 0;
   /// This host's part of the largest step, if several hosts train.
@@ -67,6 +69,7 @@ struct TrainingMemory {
   std::int64_t gradient_buffers = 0;
   double gradient_buffer_bytes = 0;
   double optimizer_bytes = 0;
+  double metric_bytes = 0;
   /// The minibatches being computed, and the replicas' own buffers.
   double thread_bytes = 0;
   double pair_bytes = 0;

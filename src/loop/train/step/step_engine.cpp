@@ -125,6 +125,7 @@ class TypedStepEngine final : public StepEngine {
         adjuster_(options.adjustments),
         meter_(layout_,
                {.groups = takes_norms(rule_, options),
+                .metric = rule_.needs().metric_norms,
                 .layers = rule_.needs().parameter_norms || optimizer_->needs_parameter_norms(),
                 .norm = options.clip_norm.has_value()},
                weight_decays_of(options)),
@@ -276,6 +277,8 @@ class TypedStepEngine final : public StepEngine {
     record.assignment = options_.assignment;
     record.scale =
         static_cast<double>(step.batch_size) / static_cast<double>(options_.reference_batch_size);
+    enter("optimizer", settings);
+    meter_.begin_step(*optimizer_, workers_);
     enter(options_.own_reducer ? "reduce" : "", settings);
     const StepSum<T> sum = sum_of(record.plan, samples, settings);
     enter({}, settings);
@@ -421,6 +424,7 @@ class TypedStepEngine final : public StepEngine {
         .base_learning_rate = settings.base_learning_rate,
         .epoch_size = objective_.samples(),
         .groups = needs.group_norms ? meter_.groups() : std::span<const GradientNorms>(),
+        .metric_groups = meter_.metric_groups(),
         .from_pair = outcome.from_pair,
         .layers = needs.parameter_norms ? meter_.layers() : std::span<const ParameterNorms>(),
         .optimizer = optimizer_->numbers(),

@@ -6,17 +6,30 @@
 
 namespace rubato {
 
+namespace {
+
+template <class T>
+NormBlocks blocks_of(const ParameterLayout& layout, std::span<const T> weights) {
+  NormBlocks blocks(layout.layer_ends);
+  if (!weights.empty()) blocks.weigh_by(weights);
+  return blocks;
+}
+
+}  // namespace
+
 template <class T>
 StepMeter<T>::StepMeter(const ParameterLayout& layout, const MeterNeeds& needs,
                         std::vector<double> weight_decays)
     : layout_(layout),
       needs_(needs),
       weight_decays_(std::move(weight_decays)),
-      blocks_(layout.layer_ends),
+      diagonal_(needs.metric ? layout.size() : 0),
+      blocks_(blocks_of<T>(layout, diagonal_)),
       gradient_meter_(blocks_),
       pair_(needs.groups ? blocks_ : no_blocks_),
       weight_meter_(blocks_),
       groups_(weight_decays_.size()),
+      metric_groups_(needs.metric ? groups_.size() : 0),
       layers_(layout.layers()) {}
 
 template <class T>
@@ -40,17 +53,28 @@ bool StepMeter<T>::measure(const StepSum<T>& sum, double size, std::span<const T
 template <class T>
 void StepMeter<T>::measure_groups(const StepSum<T>& sum, double size, bool finite,
                                   Workers& workers) {
-  const double of_mean = 1 / (size * size);
-  std::fill(groups_.begin(), groups_.end(), GradientNorms());
-  sum_squares(blocks_, sum.squares(), [&](std::size_t layer) -> double& {
-    return groups_[layout_.layer_groups[layer]].minibatch_square;
-  });
-  for (GradientNorms& group : groups_) group.minibatch_square /= size;
-  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
-    groups_[layout_.layer_groups[layer]].mean_square += gradient_meter_.layers()[layer] * of_mean;
-  }
+  sum_groups(sum, size, 0, groups_);
+  if (has_metric_) sum_groups(sum, size, 1, metric_groups_);
   from_pair_ =
       finite && measure_pair(std::span<const T>(sum.values()).first(layout_.size()), size, workers);
+}
+
+template <class T>
+void StepMeter<T>::sum_groups(const StepSum<T>& sum, double size, std::size_t norm,
+                              std::vector<GradientNorms>& groups) const {
+  const double of_mean = 1 / (size * size);
+  std::fill(groups.begin(), groups.end(), GradientNorms());
+  sum_squares(
+      blocks_, sum.squares(),
+      [&](std::size_t layer) -> double& {
+        return groups[layout_.layer_groups[layer]].minibatch_square;
+      },
+      norm);
+  for (GradientNorms& group : groups) group.minibatch_square /= size;
+  const std::span<const double> layers = gradient_meter_.layers(norm);
+  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+    groups[layout_.layer_groups[layer]].mean_square += layers[layer] * of_mean;
+  }
 }
 
 // A single minibatch does not reveal its noise. Makes the groups' norms those of this step and the
@@ -59,14 +83,20 @@ template <class T>
 bool StepMeter<T>::measure_pair(std::span<const T> gradient, double size, Workers& workers) {
   if (size != 1) pair_.forget();
   if (size != 1 || !pair_.take(gradient, workers)) return false;
-  std::fill(groups_.begin(), groups_.end(), GradientNorms());
-  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
-    GradientNorms& group = groups_[layout_.layer_groups[layer]];
-    group.minibatch_square +=
-        (gradient_meter_.layers()[layer] + pair_.previous_layers()[layer]) / 2;
-    group.mean_square += pair_.mean_layers()[layer];
-  }
+  sum_pair(0, groups_);
+  if (has_metric_) sum_pair(1, metric_groups_);
   return true;
+}
+
+template <class T>
+void StepMeter<T>::sum_pair(std::size_t norm, std::vector<GradientNorms>& groups) const {
+  std::fill(groups.begin(), groups.end(), GradientNorms());
+  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+    GradientNorms& group = groups[layout_.layer_groups[layer]];
+    group.minibatch_square +=
+        (gradient_meter_.layers(norm)[layer] + pair_.previous_layers(norm)[layer]) / 2;
+    group.mean_square += pair_.mean_layers(norm)[layer];
+  }
 }
 
 template <class T>

@@ -34,6 +34,17 @@ template <class T>
   return finite;
 }
 
+/// Sums the squares of blocks to those of layers, one norm after the other.
+inline void sum_layers(const NormBlocks& blocks, std::span<const double> squares,
+                       std::span<double> layers) {
+  std::ranges::fill(layers, 0);
+  for (std::size_t norm = 0; norm < blocks.norms(); ++norm) {
+    const std::span<double> of_norm = layers.subspan(norm * blocks.layers(), blocks.layers());
+    sum_squares(
+        blocks, squares, [&](std::size_t layer) -> double& { return of_norm[layer]; }, norm);
+  }
+}
+
 /// Measures squared norms of flat buffers, tensor by tensor, in one pass divided among the threads,
 /// to the same bits for every number of threads.
 ///
@@ -42,7 +53,7 @@ template <class T>
 class GradientMeter {
  public:
   explicit GradientMeter(const NormBlocks& blocks)
-      : blocks_(blocks), squares_(blocks.size()), layers_(blocks.layers()) {}
+      : blocks_(blocks), squares_(blocks.squares()), layers_(blocks.layers() * blocks.norms()) {}
 
   /// Returns whether all values are finite; if so, layers() has the squared norms of the tensors.
   [[nodiscard]] bool measure(std::span<const T> values, Workers& workers) {
@@ -53,9 +64,11 @@ class GradientMeter {
                                 const std::span<const T> part = values.subspan(from, to - from);
                                 bool good = false;
                                 if (block < blocks_.size()) {
-                                  squares_[block] = squared_norm(part);
+                                  const auto squares =
+                                      blocks_.of_block(block, std::span<double>(squares_));
+                                  blocks_.measure(block, part, squares);
                                   // A square may overflow although no value is infinite.
-                                  good = std::isfinite(squares_[block]) || all_finite(part);
+                                  good = std::isfinite(squares.front()) || all_finite(part);
                                 } else {
                                   good = all_finite(part);
                                 }
@@ -64,12 +77,14 @@ class GradientMeter {
                                 if (!good) finite.store(false, std::memory_order_relaxed);
                               });
     });
-    std::fill(layers_.begin(), layers_.end(), 0);
-    sum_squares(blocks_, squares_, [&](std::size_t layer) -> double& { return layers_[layer]; });
+    sum_layers(blocks_, squares_, layers_);
     return finite;
   }
 
-  [[nodiscard]] std::span<const double> layers() const { return layers_; }
+  /// The squared norms of each tensor, in norm number `norm` of the blocks.
+  [[nodiscard]] std::span<const double> layers(std::size_t norm = 0) const {
+    return std::span(layers_).subspan(norm * blocks_.layers(), blocks_.layers());
+  }
 
  private:
   const NormBlocks& blocks_;
@@ -90,10 +105,10 @@ class GradientPair {
   /// The blocks cover the gradients; they must outlive this object.
   explicit GradientPair(const NormBlocks& blocks)
       : blocks_(blocks),
-        squares_of_previous_(blocks.size()),
-        squares_of_mean_(blocks.size()),
-        previous_layers_(blocks.layers()),
-        mean_layers_(blocks.layers()) {}
+        squares_of_previous_(blocks.squares()),
+        squares_of_mean_(blocks.squares()),
+        previous_layers_(blocks.layers() * blocks.norms()),
+        mean_layers_(blocks.layers() * blocks.norms()) {}
 
   /// Stores the gradient of a step. Returns whether there was one before it: then previous_layers()
   /// has the norms of that one, and mean_layers() those of the mean of both.
@@ -112,8 +127,8 @@ class GradientPair {
                                            std::span<T>(next_).subspan(from, to - from));
                               });
     });
-    sum(squares_of_previous_, previous_layers_);
-    sum(squares_of_mean_, mean_layers_);
+    sum_layers(blocks_, squares_of_previous_, previous_layers_);
+    sum_layers(blocks_, squares_of_mean_, mean_layers_);
     return true;
   }
 
@@ -127,9 +142,13 @@ class GradientPair {
   }
   void drop() { next_is_ = Next::same; }
 
-  /// The squared norms of each tensor.
-  [[nodiscard]] std::span<const double> previous_layers() const { return previous_layers_; }
-  [[nodiscard]] std::span<const double> mean_layers() const { return mean_layers_; }
+  /// The squared norms of each tensor, in norm number `norm` of the blocks.
+  [[nodiscard]] std::span<const double> previous_layers(std::size_t norm = 0) const {
+    return of_norm(previous_layers_, norm);
+  }
+  [[nodiscard]] std::span<const double> mean_layers(std::size_t norm = 0) const {
+    return of_norm(mean_layers_, norm);
+  }
 
   /// Throws Error if the state belongs to another model.
   void visit_state(StateVisitor& state) {
@@ -146,15 +165,18 @@ class GradientPair {
 
   void take_block(std::size_t block, std::span<const T> gradient, std::span<const T> previous,
                   std::span<T> next) {
-    squares_of_previous_[block] = squared_norm(previous);
+    const auto measure = [&](std::span<const T> values, std::vector<double>& squares) {
+      blocks_.measure(block, values, blocks_.of_block(block, std::span<double>(squares)));
+    };
+    measure(previous, squares_of_previous_);
     for (std::size_t i = 0; i < next.size(); ++i) next[i] = (previous[i] + gradient[i]) / T{2};
-    squares_of_mean_[block] = squared_norm(std::span<const T>(next));
+    measure(next, squares_of_mean_);
     std::copy(gradient.begin(), gradient.end(), next.begin());
   }
 
-  void sum(std::span<const double> squares, std::vector<double>& layers) const {
-    std::fill(layers.begin(), layers.end(), 0);
-    sum_squares(blocks_, squares, [&](std::size_t layer) -> double& { return layers[layer]; });
+  [[nodiscard]] std::span<const double> of_norm(const std::vector<double>& layers,
+                                                std::size_t norm) const {
+    return std::span(layers).subspan(norm * blocks_.layers(), blocks_.layers());
   }
 
   const NormBlocks& blocks_;
@@ -174,6 +196,8 @@ class GradientPair {
 struct MeterNeeds {
   /// The norms of each parameter group, with the mean over the minibatches.
   bool groups = false;
+  /// The same in the optimizer's metric, besides; needs `groups`.
+  bool metric = false;
   /// The norms of each tensor, with the weights'.
   bool layers = false;
   /// The norm of the whole gradient.
@@ -193,6 +217,11 @@ class StepMeter {
   StepMeter(const ParameterLayout& layout, const MeterNeeds& needs,
             std::vector<double> weight_decays);
 
+  /// Reads the optimizer's metric, if it is needed; called before the minibatches are computed.
+  void begin_step(const FlatOptimizer<T>& optimizer, Workers& workers) {
+    if (needs_.metric) has_metric_ = optimizer.fill_metric(diagonal_, workers);
+  }
+
   /// The blocks of which the reducer has to sum squared norms; empty if no group norms are needed.
   [[nodiscard]] const NormBlocks& blocks_of_sum() const {
     return needs_.groups ? blocks_ : no_blocks_;
@@ -209,6 +238,11 @@ class StepMeter {
   [[nodiscard]] std::span<const GradientNorms> groups() const {
     return needs_.groups ? std::span<const GradientNorms>(groups_)
                          : std::span<const GradientNorms>();
+  }
+  /// The same in the optimizer's metric; empty if that is not needed, or there is none yet.
+  [[nodiscard]] std::span<const GradientNorms> metric_groups() const {
+    return has_metric_ ? std::span<const GradientNorms>(metric_groups_)
+                       : std::span<const GradientNorms>();
   }
   /// True if groups() compares this step with the one before, of one minibatch each.
   [[nodiscard]] bool from_pair() const { return from_pair_; }
@@ -230,12 +264,18 @@ class StepMeter {
 
  private:
   void measure_groups(const StepSum<T>& sum, double size, bool finite, Workers& workers);
+  void sum_groups(const StepSum<T>& sum, double size, std::size_t norm,
+                  std::vector<GradientNorms>& groups) const;
+  void sum_pair(std::size_t norm, std::vector<GradientNorms>& groups) const;
   [[nodiscard]] bool measure_pair(std::span<const T> gradient, double size, Workers& workers);
   void measure_layers(double of_mean, std::span<const T> parameters, Workers& workers);
 
   const ParameterLayout& layout_;
   MeterNeeds needs_;
   std::vector<double> weight_decays_;
+  // The diagonal of the optimizer's metric, the weights of the blocks; empty if not needed.
+  std::vector<T> diagonal_;
+  bool has_metric_ = false;
   NormBlocks blocks_;
   NormBlocks no_blocks_;
   GradientMeter<T> gradient_meter_;
@@ -244,6 +284,7 @@ class StepMeter {
   GradientMeter<T> weight_meter_;
   std::optional<double> gradient_norm_;
   std::vector<GradientNorms> groups_;
+  std::vector<GradientNorms> metric_groups_;
   bool from_pair_ = false;
   std::vector<ParameterNorms> layers_;
 };
