@@ -15,6 +15,7 @@
 #include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
+#include "support/rule_options.hpp"
 
 namespace rubato {
 namespace {
@@ -116,6 +117,25 @@ TEST_P(SameBits, ButNotForAnotherRate) {
 
 INSTANTIATE_TEST_SUITE_P(Objectives, SameBits, testing::ValuesIn(objectives()),
                          [](const auto& test) { return test.param.name; });
+
+// Batches change with every step, so that the resumes among the ways are in the middle of a jump.
+TEST(SameBitsOfRules, ThatAnswerMoreThanARate) {
+  for (const test::RuleOptions& of : test::kRuleOptions) {
+    const auto make = [&of](const std::function<void(TrainOptions&)>& change) {
+      TrainOptions options{.epochs = 2,
+                           .minibatch_size = 8,
+                           .learning_rate = 0.02,
+                           .reference_batch_size = 32,
+                           .log_noise = true};
+      of.set(options);
+      change(options);
+      return Trainer(least_squares(test::random_targets<float>(350, 9, 2)),
+                     test::trace_of({8, 104, 24, 192, 16}), options);
+    };
+    EXPECT_EQ(test::difference_in_bits(make, kStepsInAll), std::nullopt)
+        << of.rule << " " << of.optimizer << " " << of.memory << " " << of.on_batch_change;
+  }
+}
 
 TEST(StateOfADenseNetwork, IsRefusedForOtherDataAndAnotherActivation) {
   const auto trainer_of = [](Activation activation, std::uint32_t seed) {

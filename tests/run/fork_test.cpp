@@ -18,6 +18,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/portable_math.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "run/runs.hpp"
 #include "support/error_of.hpp"
@@ -89,6 +90,12 @@ struct Case {
   std::function<void(RunConfiguration&)> set;
 };
 
+// Other batch sizes every few steps.
+void with_jumps(RunConfiguration& run) {
+  run.model = "quadratic:dim=5,samples=2048";
+  run.trace = "elastic";
+}
+
 class UnchangedForks : public ForkTest, public testing::WithParamInterface<Case> {};
 
 TEST_P(UnchangedForks, AreTheRunItself) {
@@ -114,6 +121,30 @@ INSTANTIATE_TEST_SUITE_P(
                          [](RunConfiguration& run) {
                            run.rule = "adascale";
                            run.clip_norm = 1;
+                           run.log_noise = true;
+                         }},
+                    Case{"root_adam",
+                         [](RunConfiguration& run) {
+                           with_jumps(run);
+                           run.optimizer = "adamw";
+                           run.rule = "root-adam";
+                           run.on_batch_change = "rescale";
+                         }},
+                    Case{"memories_in_samples",
+                         [](RunConfiguration& run) {
+                           with_jumps(run);
+                           run.momentum = 0.9;
+                           run.weight_decay = 0.1;
+                           run.lookahead = 2;
+                           run.memory = "momentum=samples,lookahead=samples";
+                           run.decay_rule = DecayRule::timescale;
+                           run.on_batch_change = "reset";
+                         }},
+                    Case{"adascale_in_a_metric",
+                         [](RunConfiguration& run) {
+                           with_jumps(run);
+                           run.optimizer = "adamw";
+                           run.rule = "adascale:metric=optimizer";
                            run.log_noise = true;
                          }},
                     Case{"adamw",
@@ -202,6 +233,147 @@ TEST_F(ForkTest, HasAnotherRuleFromThatStepOn) {
               AllOf(StartsWith(fmt::format("# A fork: {} after step 7", folder("run").string())),
                     HasSubstr(", with another rule\n"), HasSubstr("rule = \"root\"")));
 }
+
+// A rule that is another one from a step on, which begins with it, and whose answers of that other
+// one are changed by a function of the batch sizes of this step and the one before.
+class SwitchedRule final : public Rule {
+ public:
+  using Change = std::function<void(Rates&, const RuleInput&, std::int64_t before)>;
+
+  SwitchedRule(std::unique_ptr<Rule> first, std::unique_ptr<Rule> then, std::int64_t steps,
+               Change change)
+      : first_(std::move(first)),
+        then_(std::move(then)),
+        left_(steps),
+        change_(std::move(change)) {}
+  [[nodiscard]] std::string_view name() const override { return "switched"; }
+  [[nodiscard]] RuleNeeds needs() const override { return then_->needs(); }
+  [[nodiscard]] Rates rates(const RuleInput& input) override {
+    const bool is_first = left_-- > 0;
+    Rates rates = (is_first ? first_ : then_)->rates(input);
+    if (!is_first && change_) change_(rates, input, batch_size_);
+    batch_size_ = input.batch_size;
+    return rates;
+  }
+
+ private:
+  std::unique_ptr<Rule> first_;
+  std::unique_ptr<Rule> then_;
+  std::int64_t left_;
+  Change change_;
+  std::int64_t batch_size_ = 0;
+};
+
+struct JumpCase {
+  std::string name;
+  // The run, and what the fork has besides.
+  std::function<void(RunConfiguration&)> set;
+  std::function<void(RunConfiguration&)> change;
+  // The same changes as a rule makes them.
+  SwitchedRule::Change of_rule{};
+};
+
+class ForksAtAJump : public ForkTest, public testing::WithParamInterface<JumpCase> {};
+
+// The first step of the fork is the first of another batch size: a fork has to know the last batch
+// of the run, which had no use for it.
+TEST_P(ForksAtAJump, AreARunWhoseRuleSwitchesThere) {
+  constexpr std::int64_t kStep = 7;
+  std::string text = "step,batchsize\n";
+  for (const int batch : {64, 64, 32, 64, 64, 64, 64, 256, 256, 32, 128, 64}) {
+    text += fmt::format("{},{}\n", std::ranges::count(text, '\n') - 1, batch);
+  }
+  write_file(folder("jumps.csv"), text);
+  RunConfiguration run = forked();
+  run.epochs = 2;
+  run.trace = folder("jumps.csv").string();
+  run.on_trace_end = TraceEnd::cycle;
+  run.reference_batch = 64;
+  run.rule = "root";
+  GetParam().set(run);
+  const std::string weights_of_run = train("run", run);
+  RunConfiguration changed = run;
+  GetParam().change(changed);
+
+  RunConfiguration switched = run;
+  switched.extensions.rules.add("switched", RuleRegistry::Maker([&](Spec& /*arguments*/) {
+                                  return std::make_unique<SwitchedRule>(run.rule->make(),
+                                                                        changed.rule->make(), kStep,
+                                                                        GetParam().of_rule);
+                                }));
+  switched.rule = {"switched", switched.extensions};
+  const std::string weights = train("switched", switched);
+  EXPECT_EQ(fork("fork", changed, "run", kStep), weights);
+  EXPECT_NE(weights, weights_of_run);
+}
+
+void with_adamw(RunConfiguration& run) {
+  run.optimizer = "adamw:beta2=0.9";
+  run.weight_decay = 0.1;
+}
+void with_momentum(RunConfiguration& run) {
+  run.momentum = 0.9;
+  run.weight_decay = 0.1;
+}
+bool has_changed(const RuleInput& input, std::int64_t before) {
+  return input.batch_size != before;
+}
+double ratio_of_rates(const RuleInput& input, std::int64_t before) {
+  const auto factor = [&](std::int64_t batch) {
+    return input.base_learning_rate *
+           std::sqrt(static_cast<double>(batch) / static_cast<double>(input.reference_batch_size)) /
+           input.base_learning_rate;
+  };
+  return factor(before) / factor(input.batch_size);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfRuns, ForksAtAJump,
+    testing::Values(
+        JumpCase{"root_adam", with_adamw, [](RunConfiguration& run) { run.rule = "root-adam"; }},
+        JumpCase{"adascale_in_a_metric", with_adamw,
+                 [](RunConfiguration& run) { run.rule = "adascale:metric=optimizer"; }},
+        JumpCase{"memory_of_beta2", with_adamw,
+                 [](RunConfiguration& run) { run.memory = "beta2=samples"; },
+                 [](Rates& rates, const RuleInput& input, std::int64_t) {
+                   rates.optimizer.beta2 = exact::pow(*input.optimizer.beta2, input.scale());
+                 }},
+        JumpCase{"memory_of_momentum", with_momentum,
+                 [](RunConfiguration& run) { run.memory = "momentum=samples"; },
+                 [](Rates& rates, const RuleInput& input, std::int64_t) {
+                   const double momentum = *input.optimizer.momentum;
+                   rates.optimizer.momentum = exact::pow(momentum, input.scale());
+                   rates.update_rate *= (1 - *rates.optimizer.momentum) / (1 - momentum);
+                 }},
+        JumpCase{"timescale", with_adamw,
+                 [](RunConfiguration& run) { run.decay_rule = DecayRule::timescale; },
+                 [](Rates& rates, const RuleInput& input, std::int64_t) {
+                   rates.weight_decay_factor =
+                       input.scale() * (input.base_learning_rate / rates.learning_rate);
+                 }},
+        JumpCase{"rescale_momentum", with_momentum,
+                 [](RunConfiguration& run) { run.on_batch_change = "rescale"; },
+                 [](Rates& rates, const RuleInput& input, std::int64_t before) {
+                   if (has_changed(input, before)) {
+                     rates.optimizer.mean_factor = ratio_of_rates(input, before);
+                   }
+                 }},
+        JumpCase{"rescale_moments", with_adamw,
+                 [](RunConfiguration& run) { run.on_batch_change = "rescale"; },
+                 [](Rates& rates, const RuleInput& input, std::int64_t before) {
+                   if (!has_changed(input, before)) return;
+                   rates.optimizer.mean_factor = ratio_of_rates(input, before);
+                   rates.optimizer.variance_factor =
+                       static_cast<double>(before) / static_cast<double>(input.batch_size);
+                 }},
+        JumpCase{"reset_moments", with_adamw,
+                 [](RunConfiguration& run) { run.on_batch_change = "reset"; },
+                 [](Rates& rates, const RuleInput& input, std::int64_t before) {
+                   if (!has_changed(input, before)) return;
+                   rates.optimizer.mean_factor = 0;
+                   rates.optimizer.forget_squares = true;
+                 }}),
+    [](const auto& one) { return one.param.name; });
 
 TEST_F(ForkTest, TakesTheRowsOfAnotherTraceThatFollow) {
   const auto rows = [&](const char* name, int first, int then) {

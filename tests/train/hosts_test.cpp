@@ -23,6 +23,7 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/rule_options.hpp"
 #include "train/around.hpp"
 #include "train/hosted.hpp"
 
@@ -95,6 +96,18 @@ TEST(Hosts, ComeToTheBitsOfOneWithSquaresOfMinibatches) {
   alone->fit();
   for (const std::vector<double>& weights : {std::vector<double>{1, 5}, {2, 1, 1}}) {
     expect_bits(train_on(weights, tiny_on(options)), *alone);
+  }
+}
+
+TEST(Hosts, FollowRulesThatAnswerMoreThanARate) {
+  for (const test::RuleOptions& of : test::kRuleOptions) {
+    SCOPED_TRACE(testing::Message() << of.rule << " " << of.optimizer << " " << of.memory << " "
+                                    << of.on_batch_change);
+    TrainOptions options = hosted_options();
+    of.set(options);
+    const auto alone = tiny_on(options)(nullptr);
+    alone->fit();
+    expect_bits(train_on({2, 1, 1}, tiny_on(options)), *alone);
   }
 }
 
