@@ -691,6 +691,23 @@ TEST(Extending, ByRuleScheduleAndOptimizer) {
   }
 }
 
+TEST(Extending, ByARuleThatAnswersMoreThanARate) {
+  for (const char* const optimizer : {"adamw", "sgd"}) {
+    TrainOptions options = extended_options();
+    options.reference_batch_size = 8;
+    options.optimizer = parse_optimizer(optimizer, {.weight_decay = 0.1});
+    test::use_short_memory(options);
+    Trainer trainer(tiny_objective(), Trace::constant(32), options);
+    const auto recorder = trainer.add_observer<test::Recorder>();
+    trainer.fit();
+    const StepRecord& step = recorder->steps.front();
+    EXPECT_DOUBLE_EQ(step.learning_rate, 2 * options.learning_rate);
+    EXPECT_DOUBLE_EQ(step.weight_decay.value(), 0.2);
+    EXPECT_EQ(step.optimizer.beta2.has_value(), optimizer == std::string_view("adamw"));
+    EXPECT_NEAR(step.optimizer.beta2.value_or(0.996), 0.996, 1e-15);
+  }
+}
+
 TEST(Extending, BySpans) {
   test::TimeOfActivities times;
   trained([&](TrainOptions& options) { options.on_span = std::ref(times); });

@@ -30,6 +30,19 @@ inline void use_log_rule(TrainOptions& options) {
   options.rule = rules.choose("log2");
 }
 
+// A rule that answers more than the rate.
+inline void use_short_memory(TrainOptions& options) {
+  RuleRegistry rules;
+  rules.add("root-short", [](const RuleInput& step) {
+    const double factor = std::sqrt(step.scale());
+    Rates rates = Rule::scaled(step, factor);
+    rates.weight_decay_factor = factor;
+    if (step.optimizer.beta2) rates.optimizer.beta2 = 1 - std::min(1.0, step.scale() * 0.001);
+    return rates;
+  });
+  options.rule = rules.choose("root-short");
+}
+
 // A schedule.
 class InverseTime final : public LrSchedule {
  public:
