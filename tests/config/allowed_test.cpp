@@ -99,7 +99,7 @@ TEST(Allowed, AsksPoliciesForRoomAlone) {
   EXPECT_TRUE(asked) << "which may refuse the steps";
   EXPECT_THAT(error_of_steps(run, steps, 96),
               StartsWith("--batch noise-scale:max=128: a batch of 128 samples is larger than an "
-                         "epoch (96); accepted: max of at most 96"));
+                         "epoch (96); accepted: batches of at most 96"));
 }
 
 }  // namespace

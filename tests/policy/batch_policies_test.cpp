@@ -4,11 +4,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include <rubato/steps/batch_policies.hpp>
 #include <rubato/steps/batch_policy.hpp>
+#include <rubato/steps/modelled_time.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
@@ -32,7 +34,8 @@ TEST(BatchPolicies, AreMadeByName) {
   for (const Strategy& strategy : batch_policies()) {
     std::string text = strategy.name;
     for (const Argument& argument : strategy.arguments) {
-      if (!argument.example.empty()) text += ":" + argument.name + "=" + argument.example;
+      if (argument.example.empty()) continue;
+      text += (text == strategy.name ? ":" : ",") + argument.name + "=" + argument.example;
     }
     EXPECT_EQ(error_of_policy(text), "no error");
     EXPECT_EQ(is_fixed_batch_policy(text), strategy.name == "fixed");
@@ -40,8 +43,8 @@ TEST(BatchPolicies, AreMadeByName) {
   EXPECT_THAT(error_of_policy("noise"), HasSubstr("unknown batch policy 'noise'"));
   EXPECT_EQ(error_of_policy("goodput"), "goodput needs a 'max'; accepted: goodput:max=1024");
   EXPECT_EQ(error_of_policy("noise-scale:min=9,max=11"),
-            "no multiple of the minibatch size, 4, is from min=9 to max=11; accepted: bounds that "
-            "have one between them");
+            "no multiple of the minibatch size, 4, lies between min=9 and max=11; accepted: bounds "
+            "that have one between them");
   EXPECT_EQ(error_of_policy("noise-scale:min=9,max=12"), "no error");
   // Bounds the wrong way round have no batch between them, whatever the minibatch.
   for (const std::int64_t minibatch : {1, 4}) {
@@ -61,6 +64,26 @@ TEST(BatchPolicies, AreMadeByName) {
             "to 1099511627776");
 }
 
+TEST(BatchPolicies, RefuseARampThatIsNone) {
+  EXPECT_EQ(error_of_policy("ramp:from=64,to=32,samples=10"),
+            "ramp: from: 64 is above to=32; accepted: 1 to 32");
+  EXPECT_EQ(error_of_policy("ramp:from=5,to=7,samples=10"),
+            "no multiple of the minibatch size, 4, lies between from=5 and to=7; accepted: "
+            "bounds that have one between them");
+  EXPECT_EQ(error_of_policy("ramp:from=8,to=24,samples=10,stages=doublings"),
+            "ramp: stages: 24 is not 8 doubled several times; accepted: a number of jumps, or "
+            "another to");
+  EXPECT_THAT(error_of_policy("ramp:from=8,to=8,samples=10,stages=doublings"),
+              HasSubstr("8 is not 8 doubled several times"));
+  for (const char* const stages : {"0", "half", "1001"}) {
+    EXPECT_EQ(error_of_policy(std::string("ramp:from=8,to=32,samples=10,stages=") + stages),
+              std::string("ramp: stages: '") + stages +
+                  "'; accepted: a number of jumps from 1 to 1000, or doublings");
+  }
+  EXPECT_EQ(error_of_policy("ramp:from=8,to=32"),
+            "ramp needs a 'samples'; accepted: ramp:samples=100000");
+}
+
 TEST(BatchPolicies, HaveNamesThatTellThemApart) {
   const auto name = [](const std::string& text, const BatchPolicySetting& setting = kSetting) {
     return BatchPolicyChoice(text).make(setting)->name();
@@ -70,6 +93,65 @@ TEST(BatchPolicies, HaveNamesThatTellThemApart) {
   EXPECT_NE(name("goodput:max=64"), name("goodput:max=64,threshold=0.1"));
   EXPECT_NE(name("goodput:max=64"),
             name("goodput:max=64", {.minibatch_size = 4, .reference_batch_size = 12}));
+  const std::string ramp = "ramp:from=8,to=32,samples=100";
+  EXPECT_EQ(name(ramp + ",stages=2"), name(ramp + ",stages=doublings"));
+  EXPECT_NE(name(ramp + ",stages=2"), name(ramp));
+  EXPECT_NE(name(ramp), name("ramp:from=8,to=32,samples=101"));
+}
+
+std::unique_ptr<StepSource> by_policy(Trace trace, const std::string& text) {
+  return std::make_unique<PolicySource>(std::make_unique<TraceSource>(std::move(trace)),
+                                        BatchPolicyChoice(text).make(kSetting));
+}
+
+// The batches of an epoch of 480 samples, as they are simulated.
+std::vector<std::int64_t> batches_of(const std::string& ramp) {
+  const auto source = by_policy(Trace::constant(12), ramp);
+  std::vector<std::int64_t> batches;
+  static_cast<void>(
+      simulate(*source,
+               {.dataset_size = 480,
+                .minibatch_size = 4,
+                .cores = 3,
+                .remainder = Remainder::carry,
+                .epochs = 1},
+               [&](const SimulatedStep& step) { batches.push_back(step.plan.batch_size); }));
+  return batches;
+}
+
+// 8 + s / 10 after s samples, rounded to fours: 8 after 0, 8.8 after 8, 9.6 after 16, 10.4 after
+// 24, which is nearer to 12, and so on.
+TEST(Ramp, GrowsLinearlyInSamples) {
+  EXPECT_THAT(batches_of("ramp:from=8,to=32,samples=240"),
+              ElementsAre(8, 8, 8, 12, 12, 12, 16, 16, 16, 20, 20, 24, 24, 28, 32, 32, 32, 32, 32,
+                          32, 32, 32));
+}
+
+// Jumps after 100, 200 and 300 samples by 2, as soon as a step begins there: five steps of 8 make
+// 40, and so on.
+TEST(Ramp, JumpsByEqualFactors) {
+  const std::vector<std::int64_t> by_number = batches_of("ramp:from=8,to=64,samples=300,stages=3");
+  // 13 steps of 8 reach 104, 6 of 16 reach 200, and 4 of 32 reach 328.
+  std::vector<std::int64_t> expected(13, 8);
+  expected.insert(expected.end(), 6, 16);
+  expected.insert(expected.end(), 4, 32);
+  expected.insert(expected.end(), {64, 64, 24});
+  EXPECT_THAT(by_number, testing::ElementsAreArray(expected));
+  EXPECT_EQ(batches_of("ramp:from=8,to=64,samples=300,stages=doublings"), by_number);
+  // By sqrt 2: 11.3, which is nearer to 12, and 16.
+  EXPECT_THAT(batches_of("ramp:from=8,to=16,samples=32,stages=2"), testing::Contains(12).Times(2));
+}
+
+TEST(Ramp, SaysItsTargetAndUsesTheCoresThatHaveAMinibatch) {
+  const auto policy = BatchPolicyChoice("ramp:from=8,to=32,samples=240").make(kSetting);
+  EXPECT_EQ(policy->max_batch(1000), 32);
+  EXPECT_FALSE(policy->needs_noise_scale());
+  const BatchDecision decision =
+      policy->decide({.batch_size = 4, .cores = 5}, {.step = {}, .epoch = {}, .samples = 30});
+  EXPECT_EQ(decision.step, (TraceStep{.batch_size = 12, .cores = 3}));
+  EXPECT_THAT(decision.inputs, ElementsAre(NamedNumber{.name = "target", .value = 11}));
+  EXPECT_EQ(policy->decide({.batch_size = 4}, {.step = {}, .epoch = {}, .samples = 1000}).step,
+            (TraceStep{.batch_size = 32}));
 }
 
 TrainOptions policy_options() {
@@ -80,11 +162,6 @@ TrainOptions policy_options() {
           .rule = "adascale",
           .cores = 3,
           .threads = 2};
-}
-
-std::unique_ptr<StepSource> by_policy(Trace trace, const std::string& text) {
-  return std::make_unique<PolicySource>(std::make_unique<TraceSource>(std::move(trace)),
-                                        BatchPolicyChoice(text).make(kSetting));
 }
 
 TEST(PolicySource, TakesATraceAsItIsByTheFixedPolicy) {

@@ -92,10 +92,13 @@ TEST_P(BatchPolicyOfRun, GoesOnToTheSameBits) {
   EXPECT_EQ(second.execute().summary.value().weights_sha256, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BatchPolicyOfRun,
-                         testing::Values(AdaptiveRun{"noise-scale:max=512,wait=3", Clock::real},
-                                         AdaptiveRun{"noise-scale:max=512,wait=3", Clock::modelled},
-                                         AdaptiveRun{"goodput:max=512", Clock::modelled}));
+INSTANTIATE_TEST_SUITE_P(
+    All, BatchPolicyOfRun,
+    testing::Values(AdaptiveRun{"noise-scale:max=512,wait=3", Clock::real},
+                    AdaptiveRun{"noise-scale:max=512,wait=3", Clock::modelled},
+                    AdaptiveRun{"goodput:max=512", Clock::modelled},
+                    AdaptiveRun{"ramp:from=8,to=512,samples=2000", Clock::real},
+                    AdaptiveRun{"ramp:from=8,to=512,samples=2000,stages=3", Clock::modelled}));
 
 TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
   const auto error = [](const RunConfiguration& configuration) {
@@ -110,8 +113,8 @@ TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
   EXPECT_THAT(error(adaptive_run("goodput:max=24", Clock::modelled)),
               HasSubstr("max: 24 is below the min that is not given, 32 (--ref-batch)"));
   EXPECT_THAT(error(adaptive_run("noise-scale:max=4096", Clock::real)),
-              HasSubstr("a batch of 4096 samples is larger than an epoch (2048); accepted: max of "
-                        "at most 2048, or more with --remainder carry"));
+              HasSubstr("a batch of 4096 samples is larger than an epoch (2048); accepted: batches "
+                        "of at most 2048, or more with --remainder carry"));
   RunConfiguration carried = adaptive_run("noise-scale:max=4096", Clock::real);
   carried.remainder = Remainder::carry;
   EXPECT_EQ(error(carried), "no error");

@@ -171,6 +171,11 @@ INSTANTIATE_TEST_SUITE_P(
                            run.trace = "96";
                            run.batch = "noise-scale:max=128";
                          }},
+                    Case{"ramp",
+                         [](RunConfiguration& run) {
+                           run.rule = "root";
+                           run.batch = "ramp:from=32,to=96,samples=300";
+                         }},
                     Case{"clock",
                          [](RunConfiguration& run) {
                            run.clock = Clock::modelled;

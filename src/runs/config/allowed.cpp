@@ -126,7 +126,7 @@ void require_room(const RunConfiguration& run, std::int64_t samples) {
   if (largest <= epoch) return;
   refuse("batch " + run.batch.text(),
          fmt::format("a batch of {} samples is larger than an epoch ({})", largest, samples),
-         fmt::format("max of at most {}, or more with --remainder carry", epoch));
+         fmt::format("batches of at most {}, or more with --remainder carry", epoch));
 }
 
 // Checks that a trace has all steps that the epochs need.

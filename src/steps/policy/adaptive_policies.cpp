@@ -14,15 +14,16 @@
 
 namespace rubato {
 
-BatchBounds::BatchBounds(std::int64_t least, std::int64_t most, std::int64_t minibatch_size)
+BatchBounds::BatchBounds(std::int64_t least, std::int64_t most, std::int64_t minibatch_size,
+                         std::array<std::string_view, 2> names)
     : least_((least + minibatch_size - 1) / minibatch_size),
       most_(most / minibatch_size),
       minibatch_size_(minibatch_size) {
   if (least_ <= most_) return;
   throw_error(
-      "no multiple of the minibatch size, {}, is from min={} to max={}; accepted: bounds that have "
-      "one between them",
-      minibatch_size, least, most);
+      "no multiple of the minibatch size, {}, lies between {}={} and {}={}; accepted: bounds that "
+      "have one between them",
+      minibatch_size, names[0], least, names[1], most);
 }
 
 std::int64_t BatchBounds::nearest(double samples) const {

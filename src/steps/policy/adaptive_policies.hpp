@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <rubato/numbers/adascale_estimator.hpp>
 #include <rubato/steps/batch_policy.hpp>
@@ -17,8 +19,9 @@ namespace rubato {
 class BatchBounds {
  public:
   /// Creates bounds from samples: the multiples of the minibatch from `least` to `most`. Throws
-  /// Error if there are none.
-  BatchBounds(std::int64_t least, std::int64_t most, std::int64_t minibatch_size);
+  /// Error if there are none; the message gives the bounds these names.
+  BatchBounds(std::int64_t least, std::int64_t most, std::int64_t minibatch_size,
+              std::array<std::string_view, 2> names = {"min", "max"});
 
   [[nodiscard]] std::int64_t least() const { return least_; }
   [[nodiscard]] std::int64_t most() const { return most_; }

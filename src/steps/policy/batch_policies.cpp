@@ -1,12 +1,17 @@
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/batch_policies.hpp>
 
 #include "adaptive_policies.hpp"
+#include "base/core/portable_math.hpp"
 #include "base/core/throw_error.hpp"
 
 namespace rubato {
@@ -29,6 +34,97 @@ class FixedPolicy final : public BatchPolicy {
 
 std::unique_ptr<BatchPolicy> make_fixed(Spec& /*spec*/, const BatchPolicySetting& /*setting*/) {
   return std::make_unique<FixedPolicy>();
+}
+
+struct RampOptions {
+  /// Samples of the first and of the last batch, and of the ramp between them.
+  std::int64_t from = 1;
+  std::int64_t to = 1;
+  std::int64_t samples = 1;
+  /// Jumps by equal factors; 0 for a linear ramp.
+  std::int64_t stages = 0;
+};
+
+// The batch after s samples of training is, rounded to the nearest minibatch,
+//
+//     from + (to - from) min(1, s / samples)                         without stages
+//     from (to / from)^(k / stages), k = floor(stages min(1, s / samples))  with
+//
+// The second is half of "Seesaw" (Meterez et al. 2025): where a schedule would halve the rate,
+// divide it by sqrt 2 and double the batch. It depends on nothing but s, so it has no state.
+class RampPolicy final : public BatchPolicy {
+ public:
+  RampPolicy(const BatchBounds& bounds, const RampOptions& options)
+      : bounds_(bounds), options_(options) {}
+
+  [[nodiscard]] std::string name() const override {
+    return fmt::format("ramp from {} to {} in minibatches of {} over {} samples, {}", options_.from,
+                       options_.to, bounds_.minibatch_size(), options_.samples,
+                       options_.stages == 0 ? "linear" : fmt::format("stages {}", options_.stages));
+  }
+  [[nodiscard]] BatchDecision decide(const TraceStep& offered,
+                                     const SourceProgress& progress) const override {
+    const double target = target_after(std::min(progress.samples, options_.samples));
+    return {.step = bounds_.step_of(bounds_.nearest(target), offered.cores),
+            .inputs = {{.name = "target", .value = target}}};
+  }
+  [[nodiscard]] std::int64_t max_batch(std::int64_t /*offered*/) const override {
+    return bounds_.max_batch();
+  }
+
+ private:
+  [[nodiscard]] double target_after(std::int64_t samples) const {
+    const auto from = static_cast<double>(options_.from);
+    const auto to = static_cast<double>(options_.to);
+    const auto all = static_cast<double>(options_.samples);
+    if (options_.stages == 0) return from + (to - from) * (static_cast<double>(samples) / all);
+    const std::int64_t stage = samples * options_.stages / options_.samples;
+    if (stage == options_.stages) return to;
+    return from *
+           exact::pow(to / from, static_cast<double>(stage) / static_cast<double>(options_.stages));
+  }
+
+  BatchBounds bounds_;
+  RampOptions options_;
+};
+
+// Reads the number of stages, "8" or "doublings"; 0 if they are not given.
+std::int64_t read_stages(Spec& spec, std::int64_t from, std::int64_t to) {
+  constexpr std::string_view kDoublings = "doublings";
+  constexpr std::int64_t kMost = 1000;
+  constexpr std::string_view kAccepted = "a number of jumps from 1 to 1000, or doublings";
+  const auto text = spec.text("stages", Unset{"none, it grows linearly"}, kAccepted);
+  if (!text) return 0;
+  if (*text != kDoublings) {
+    try {
+      return parse_whole(*text, 1, kMost);
+    } catch (const Error&) {
+      spec.reject("stages", fmt::format("'{}'; accepted: {}", *text, kAccepted));
+    }
+  }
+  std::int64_t stages = 0;
+  std::int64_t batch = from;
+  for (; batch < to; ++stages) batch *= 2;
+  if (batch != to || stages == 0) {
+    spec.reject("stages", fmt::format("{} is not {} doubled several times; accepted: a number of "
+                                      "jumps, or another to",
+                                      to, from));
+  }
+  return stages;
+}
+
+std::unique_ptr<BatchPolicy> make_ramp(Spec& spec, const BatchPolicySetting& setting) {
+  RampOptions options;
+  options.from = spec.whole("from", Required{"64"}, 1, kMaxBatchSize);
+  options.to = spec.whole("to", Required{"1024"}, 1, kMaxBatchSize);
+  options.samples = spec.whole("samples", Required{"100000"}, 1, kMaxBatchSize);
+  if (options.from > options.to) {
+    spec.reject("from", fmt::format("{} is above to={}; accepted: 1 to {}", options.from,
+                                    options.to, options.to));
+  }
+  options.stages = read_stages(spec, options.from, options.to);
+  return std::make_unique<RampPolicy>(
+      BatchBounds(options.from, options.to, setting.minibatch_size, {"from", "to"}), options);
 }
 
 BatchBounds read_bounds(Spec& spec, std::int64_t least, std::string_view least_is,
@@ -76,8 +172,10 @@ struct BatchPolicyRow {
   std::unique_ptr<BatchPolicy> (*make)(Spec& spec, const BatchPolicySetting& setting);
 };
 
-constexpr std::array<BatchPolicyRow, 3> kBatchPolicies{
+constexpr std::array<BatchPolicyRow, 4> kBatchPolicies{
     {{kFixed, "as the trace or the availability says", make_fixed},
+     {"ramp", "the batch grows with the samples trained, linearly or in jumps by equal factors",
+      make_ramp},
      {"noise-scale",
       "the batch follows the gradient noise scale times a factor, between bounds (McCandlish et "
       "al. 2018)",
