@@ -1,6 +1,7 @@
 // What a run keeps of its data, and other data that are read by it.
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ using test::npy_of;
 using test::zip_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<float> row_of(const SampleRows& rows, std::int64_t i) {
   std::vector<float> values(static_cast<std::size_t>(rows.elements()));
@@ -166,9 +168,10 @@ TEST_F(DataRecords, ReadATextByItsAlphabet) {
   const DataRecord record = kept(read_text_samples(folder_.write("old",
                                                                  "abca\xC3\xA9"
                                                                  "bcab"),
-                                                   2),
+                                                   {.length = 2}),
                                  "text");
-  EXPECT_EQ(record.alphabet, "abc\xC3\xA9");
+  EXPECT_EQ(record.text->alphabet, "abc\xC3\xA9");
+  EXPECT_THAT(to_json(record), Not(HasSubstr("\"tokens\":"))) << "as earlier versions wrote it";
   const SampleSet set = read_new_text_samples(folder_.write("new",
                                                             "\xC3\xA9"
                                                             "cbabca"),
@@ -179,6 +182,41 @@ TEST_F(DataRecords, ReadATextByItsAlphabet) {
                 static_cast<void>(read_new_text_samples(folder_.write("other", "abxa"), record));
               }),
               HasSubstr("other: character 3 is 'x'; accepted: characters of the text"));
+}
+
+TEST_F(DataRecords, ReadATextByItsPairsAndByItsBytes) {
+  const auto record_as = [&](TextTokens tokens) {
+    return kept(read_text_samples(folder_.write("old", "abc abd abc"),
+                                  {.length = 2, .tokens = tokens, .vocabulary = 258}),
+                "text");
+  };
+  const DataRecord record = record_as(TextTokens::pairs);
+  EXPECT_THAT(record.text->pairs, ElementsAre(TokenPair{'a', 'b'}, TokenPair{' ', 256}));
+  // In this text "cd" would be the most frequent pair.
+  const auto file = folder_.write("new", "ab cdcdcd");
+  const SampleSet set = read_new_text_samples(file, record);
+  EXPECT_THAT(row_of(set.inputs, 0), ElementsAre(256, ' '));
+  EXPECT_THAT(row_of(set.targets, 0), ElementsAre(' ', 'c'));
+  const SampleSet bytes = read_new_text_samples(file, record_as(TextTokens::bytes));
+  EXPECT_THAT(row_of(bytes.inputs, 0), ElementsAre('a', 'b'));
+
+  const std::string good = to_json(record);
+  const auto error = [&](const std::string& from, const std::string& to) {
+    std::string json = good;
+    json.replace(json.find(from), from.size(), to);
+    return error_of([&] { static_cast<void>(parse_data_record(json, "data.json")); });
+  };
+  EXPECT_THAT(error("256", "257"), HasSubstr("a pair of tokens that do not precede it"));
+  DataRecord longer = record;
+  longer.text = std::make_shared<const TextEncoding>(TextEncoding{
+      .tokens = TextTokens::pairs,
+      .pairs = {{97, 97}, {256, 256}, {257, 257}, {258, 258}, {259, 259}, {260, 260}, {261, 97}}});
+  longer.vocabulary = 263;
+  EXPECT_THAT(error_of([&] { static_cast<void>(parse_data_record(to_json(longer), "data.json")); }),
+              HasSubstr("a pair that is larger than a word"));
+  EXPECT_THAT(error("\"vocabulary\": 258", "\"vocabulary\": 259"),
+              HasSubstr("a text of other samples"));
+  EXPECT_THAT(error("\"pairs\",", "\"syllables\","), HasSubstr("'syllables'"));
 }
 
 TEST_F(DataRecords, AreRefusedWhereTheyAreDamaged) {

@@ -20,6 +20,13 @@ inline std::vector<float> input_of(const DataSets& data, const SampleSet& set, s
   return values;
 }
 
+/// The tokens of row i.
+inline std::vector<std::int64_t> tokens_of(const SampleRows& rows, std::int64_t i) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(rows.elements()));
+  read_numbers(rows.type(), rows.row(i), values.data());
+  return values;
+}
+
 /// A test with a folder of its own for tables.
 class TableFiles : public testing::Test {
  protected:

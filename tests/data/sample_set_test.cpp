@@ -12,6 +12,7 @@
 
 #include "data/archive_files.hpp"
 #include "data/idx_files.hpp"
+#include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -20,6 +21,7 @@ namespace rubato {
 namespace {
 
 using test::error_of;
+using test::tokens_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -27,11 +29,6 @@ std::int64_t class_of(const SampleSet& set, std::int64_t i) {
   std::int64_t value = 0;
   read_numbers(set.targets.type(), set.target(i), &value);
   return value;
-}
-std::vector<std::int64_t> tokens_of(const SampleRows& rows, std::int64_t i) {
-  std::vector<std::int64_t> values(static_cast<std::size_t>(rows.elements()));
-  read_numbers(rows.type(), rows.row(i), values.data());
-  return values;
 }
 
 class Cifar10 : public testing::Test {
@@ -95,7 +92,7 @@ TEST(TextSamples, ForetellTheNextCharacter) {
   const DataSets data = read_text_samples(folder.write("text",
                                                        "abca\xC3\xA9"
                                                        "bcab"),
-                                          3);
+                                          {.length = 3});
   EXPECT_EQ(data.classes, 4) << "a, b, c and e with an acute accent";
   EXPECT_EQ(data.inputs, InputKind::tokens);
   EXPECT_EQ(data.vocabulary, data.classes);
@@ -127,7 +124,7 @@ TEST(TextSamples, LeaveByteOrderMarksOut) {
   const test::TempFolder folder;
   const std::string mark = "\xEF\xBB\xBF";
   const DataSets data =
-      read_text_samples(folder.write("text", mark + mark + "ab" + mark + "ab"), 3);
+      read_text_samples(folder.write("text", mark + mark + "ab" + mark + "ab"), {.length = 3});
   EXPECT_EQ(data.vocabulary, 2);
   EXPECT_THAT(tokens_of(data.train.inputs, 0), ElementsAre(0, 1, 0));
 }
@@ -138,7 +135,7 @@ TEST(TextSamples, AreNotInUtf16) {
   for (const std::string& text : {"\xFF\xFE"s + "a\0b\0,\0"s, "\xFE\xFF\0a\0b"s, "a\0b\0"s}) {
     const auto file = folder.write("text", text);
     const std::string expected = "text: it is in UTF-16; accepted: a text in UTF-8";
-    EXPECT_THAT(error_of([&] { static_cast<void>(read_text_samples(file, 1)); }),
+    EXPECT_THAT(error_of([&] { static_cast<void>(read_text_samples(file, {.length = 1})); }),
                 HasSubstr(expected));
     EXPECT_THAT(error_of([&] { static_cast<void>(read_csv_samples(file, {})); }),
                 HasSubstr(expected));
@@ -153,7 +150,7 @@ TEST(TextSamples, AreNotInUtf16) {
 TEST(TextSamples, SaysWhereATextIsNone) {
   const test::TempFolder folder;
   const auto error = [&](const std::string& text) {
-    return error_of([&] { static_cast<void>(read_text_samples(folder.write("text", text), 2)); });
+    return error_of([&] { static_cast<void>(read_text_samples(folder.write("text", text), {.length = 2})); });
   };
   EXPECT_EQ(error("abc"), "no error");
   EXPECT_THAT(error("ab"), HasSubstr("2 characters make no sample; accepted: at least 3"));

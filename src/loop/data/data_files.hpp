@@ -13,6 +13,8 @@
 #include <rubato/base/parse.hpp>
 
 #include "loop/data/tables/table_encoding.hpp"
+#include "loop/data/texts/sentences.hpp"
+#include "loop/data/texts/text_encoding.hpp"
 #include "sample_set.hpp"
 
 namespace rubato {
@@ -31,8 +33,8 @@ struct DataRecord {
   std::int64_t vocabulary = 0;
   std::vector<PixelStatistics> channels{};
   std::vector<FeatureStatistics> features{};
-  /// The characters of a text in the order of their tokens, in UTF-8.
-  std::string alphabet{};
+  /// The encoding, if the data are a text.
+  std::shared_ptr<const TextEncoding> text{};
   /// The names of the classes of a folder of images.
   std::vector<std::string> class_names{};
   /// The encoding, if the data are a table.
@@ -97,10 +99,17 @@ struct TensorOptions {
 [[nodiscard]] DataSets read_csv_samples(const std::filesystem::path& file,
                                         const CsvOptions& options);
 
-/// Reads a text in UTF-8, cut into pieces of `length` >= 1 characters. Tokens are the indices of
-/// its characters in its alphabet, in the order of their code points, and targets are the tokens of
-/// the characters that follow. An incomplete piece at the end is left out.
-[[nodiscard]] DataSets read_text_samples(const std::filesystem::path& file, std::int64_t length);
+/// Reads a text, cut into pieces of TextOptions::length tokens, and makes its encoding. Targets are
+/// the tokens that follow. An incomplete piece at the end is left out. Characters must be in UTF-8.
+[[nodiscard]] DataSets read_text_samples(const std::filesystem::path& file,
+                                         const TextOptions& options);
+
+/// The same of sentences() and their test text, with the encoding of the training text.
+[[nodiscard]] DataSets make_sentence_samples(const SentenceOptions& sentences,
+                                             const TextOptions& options);
+
+/// The mean size in bytes of the targets of samples of a text.
+[[nodiscard]] double bytes_per_target(const SampleSet& samples, const TextEncoding& encoding);
 
 // The following functions read other data for a model that was trained on the data of a record.
 // With `labels` the samples have their targets; without, targets are 0, and the files need not have
@@ -120,8 +129,12 @@ struct TensorOptions {
 [[nodiscard]] SampleSet read_new_images(const std::filesystem::path& folder,
                                         const DataRecord& record, bool labels);
 
-/// Reads a text with the same characters.
+/// Reads a text by the encoding of the record, whose alphabet must have all of its characters.
 [[nodiscard]] SampleSet read_new_text_samples(const std::filesystem::path& file,
                                               const DataRecord& record);
+
+/// The test text of sentences, by the encoding of the record.
+[[nodiscard]] SampleSet make_new_sentence_samples(const SentenceOptions& sentences,
+                                                  const DataRecord& record);
 
 }  // namespace rubato

@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -70,6 +71,40 @@ TableEncoding table_in(const Json& json) {
   return table;
 }
 
+void put(const TextEncoding& text, Json& json) {
+  if (text.tokens == TextTokens::characters) {
+    json["alphabet"] = text.alphabet;
+    return;
+  }
+  json["tokens"] = choice_name(kTextTokens, text.tokens);
+  if (text.tokens == TextTokens::pairs) json["pairs"] = text.pairs;
+}
+
+TextEncoding text_in(const Json& json) {
+  TextEncoding text;
+  if (json.contains("alphabet")) {
+    json.at("alphabet").get_to(text.alphabet);
+    return text;
+  }
+  text.tokens = choice_in(json.at("tokens"), kTextTokens);
+  if (text.tokens != TextTokens::pairs) return text;
+  json.at("pairs").get_to(text.pairs);
+  // Sizes are bounded one by one, so that no sum is out of range.
+  std::vector<std::int32_t> sizes(kByteTokens, 1);
+  for (const TokenPair& pair : text.pairs) {
+    std::int32_t size = 0;
+    for (const std::int32_t token : pair) {
+      if (token < 0 || token >= std::ssize(sizes)) {
+        throw Error("it has a pair of tokens that do not precede it");
+      }
+      size += sizes[static_cast<std::size_t>(token)];
+    }
+    if (size > kMostWordBytes) throw Error("it has a pair that is larger than a word");
+    sizes.push_back(size);
+  }
+  return text;
+}
+
 double finite(const Json& json) {
   const auto value = json.get<double>();
   if (!std::isfinite(value)) throw Error("it has a number that is not finite");
@@ -108,9 +143,13 @@ DataRecord record_in(const Json& json) {
   const bool fits = record.channels.size() == (record.inputs == InputKind::pixels ? channels : 0) &&
                     (record.features.empty() || record.features.size() == size);
   if (!fits) throw Error("it has statistics of other samples");
-  if (json.contains("alphabet")) {
-    json.at("alphabet").get_to(record.alphabet);
-    if (record.shape.size() != 1 || size == 0) throw Error("it has a text of other samples");
+  // Of a text in characters there is nothing but the alphabet, as earlier versions wrote it.
+  if (json.contains("alphabet") || json.contains("tokens")) {
+    record.text = std::make_shared<const TextEncoding>(text_in(json));
+    if (record.shape.size() != 1 || size == 0 ||
+        std::ssize(token_bytes(*record.text)) != record.vocabulary) {
+      throw Error("it has a text of other samples");
+    }
   }
   if (json.contains("class_names")) {
     json.at("class_names").get_to(record.class_names);
@@ -138,7 +177,7 @@ DataRecord record_of(const DataSets& data, std::string_view kind) {
           .vocabulary = data.vocabulary,
           .channels = data.channels,
           .features = data.features,
-          .alphabet = data.alphabet,
+          .text = data.text,
           .class_names = data.class_names,
           .table = data.table};
 }
@@ -156,7 +195,7 @@ std::string to_json(const DataRecord& record) {
     json["features"].push_back(
         {{"mean", of.mean}, {"deviation", of.deviation}, {"missing", of.missing}});
   }
-  if (!record.alphabet.empty()) json["alphabet"] = record.alphabet;
+  if (record.text) put(*record.text, json);
   if (!record.class_names.empty()) json["class_names"] = record.class_names;
   if (record.table) json["table"] = json_of(*record.table);
   return json_text(json, 1) + "\n";

@@ -17,6 +17,7 @@
 namespace rubato {
 
 struct TableEncoding;  // table_encoding.hpp
+struct TextEncoding;   // text_encoding.hpp
 
 /// Rows of numbers, in a mapped file or in memory. Copies share them. May be read by any number of
 /// threads.
@@ -136,8 +137,8 @@ struct DataSets {
   std::optional<Standardised> standardised{};
   /// True if NaN stands for a missing value, which is replaced by the mean.
   bool means_for_missing = false;
-  /// The characters of a text in the order of their tokens, in UTF-8.
-  std::string alphabet{};
+  /// The encoding, if the data are a text.
+  std::shared_ptr<const TextEncoding> text{};
   /// The encoding, if the data are a table.
   std::shared_ptr<const TableEncoding> table{};
   /// The names of the classes of a folder of images.

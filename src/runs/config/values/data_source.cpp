@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -112,11 +114,29 @@ void read_csv(Spec& spec, DataSource& source) {
 }
 
 void read_text(Spec& spec, DataSource& source) {
-  constexpr std::int64_t kMostCharacters = 1'000'000;
-  source.length = spec.whole("length", 64, 1, kMostCharacters);
+  constexpr std::int64_t kMostLength = 1'000'000;
+  constexpr std::int64_t kMostTokens = 65'536;
+  TextOptions& text = source.text;
+  text.length = spec.whole("length", text.length, 1, kMostLength);
+  text.tokens = spec.choice("tokens", text.tokens, kTextTokens);
+  text.vocabulary = spec.whole("vocabulary", Unset{"512 with pairs"}, kByteTokens + 1, kMostTokens)
+                        .value_or(text.vocabulary);
+  if (text.tokens != TextTokens::pairs) {
+    spec.refuse("vocabulary", "is of pairs; accepted: with tokens=pairs");
+  }
 }
 
-constexpr std::array<DataRow, 7> kData{
+void read_sentences(Spec& spec, DataSource& source) {
+  constexpr std::int64_t kLeastSize = 10'000;
+  constexpr std::int64_t kMostSize = 1'000'000'000;
+  SentenceOptions& sentences = source.sentences;
+  sentences.seed = static_cast<std::uint64_t>(
+      spec.whole("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  sentences.size = spec.whole("size", sentences.size, kLeastSize, kMostSize);
+  read_text(spec, source);
+}
+
+constexpr std::array<DataRow, 8> kData{
     {{"digits", "the built-in digits: 12,000 images of 1 x 28 x 28 that the program draws itself"},
      {"mnist:DIR", "the IDX files of MNIST, Fashion-MNIST or KMNIST in the folder DIR, raw or .gz"},
      {"cifar10:DIR",
@@ -129,7 +149,12 @@ constexpr std::array<DataRow, 7> kData{
       "a folder with a sub-folder of PNG or JPEG files for each class, or with train and test (or "
       "val), which have these"},
      {"csv:FILE", "a table with a header: columns of numbers and of categories", read_csv},
-     {"text:FILE", "a text in UTF-8, whose next character is to be predicted", read_text}}};
+     {"text:FILE",
+      "a text, whose next token is to be predicted: a character, a byte or a token of frequent "
+      "pairs",
+      read_text},
+     {"sentences", "a text of size=N bytes that the program makes itself by a grammar",
+      read_sentences}}};
 
 constexpr std::string_view kMnist = "mnist:";
 
@@ -216,10 +241,17 @@ std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& t
     static_cast<void>(own.make(text));
     return std::make_shared<const DataSource>(DataSource{.kind = std::string(kind)});
   }
-  const bool has_path = text.size() > kind.size();
-  if (has_path == (row->name == kind)) fail_unknown(text, own.names());
+  const bool has_path = row->name != kind;
+  const bool has_more = text.size() > kind.size();
+  if (has_path ? !has_more : has_more && row->read == nullptr) fail_unknown(text, own.names());
   DataSource source{.kind = std::string(kind)};
-  if (!has_path) return std::make_shared<const DataSource>(std::move(source));
+  if (!has_path) {
+    if (row->read == nullptr) return std::make_shared<const DataSource>(std::move(source));
+    Spec spec(text);
+    row->read(spec, source);
+    spec.finish();
+    return std::make_shared<const DataSource>(std::move(source));
+  }
   const std::string_view rest = std::string_view(text).substr(kind.size() + 1);
   const std::size_t end = row->read == nullptr ? rest.size() : arguments_begin(rest, kLists);
   if (end == 0) fail_unknown(text, own.names());

@@ -29,8 +29,8 @@ using OwnDataSources = Additions<OwnDataSource>;
 /// "digits" (built in), "mnist" and the like in the user's cache, and "mnist:DIR" and the like,
 /// which arguments may follow, as in "csv:FILE,label=NAME". It uses the file system only for hints.
 struct DataSource {
-  /// One of "digits", "mnist", "cifar10", "tensors", "images", "csv" and "text"; kOwn, of which
-  /// nothing is read; or the name of one of the user's own, which has no path.
+  /// One of "digits", "mnist", "cifar10", "tensors", "images", "csv", "text" and "sentences"; kOwn,
+  /// of which nothing is read; or the name of one of the user's own, which has no path.
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
   std::filesystem::path path{};
@@ -39,8 +39,9 @@ struct DataSource {
   /// Options of a table; `standardise` applies to tensors, too.
   CsvOptions csv{};
   TensorOptions tensors{};
-  /// Characters in a sample of a text.
-  std::int64_t length = 0;
+  /// Options of a text and of sentences.
+  TextOptions text{};
+  SentenceOptions sentences{};
 };
 
 /// The text with each of its files and folders mapped by `map`; data of the user's own have none.

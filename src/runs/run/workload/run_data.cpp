@@ -44,7 +44,7 @@ struct DataReader {
   DataSets (*read)(const DataSource& source);
 };
 
-constexpr std::array<DataReader, 7> kDataReaders{
+constexpr std::array<DataReader, 8> kDataReaders{
     {{"digits", read_digits},
      {"mnist", [](const DataSource& source) { return read_idx_samples(source.path); }},
      {"cifar10", [](const DataSource& source) { return read_cifar10(source.path); }},
@@ -56,8 +56,10 @@ constexpr std::array<DataReader, 7> kDataReaders{
       }},
      {"images", [](const DataSource& source) { return read_image_folder(source.path); }},
      {"csv", [](const DataSource& source) { return read_csv_samples(source.path, source.csv); }},
-     {"text",
-      [](const DataSource& source) { return read_text_samples(source.path, source.length); }}}};
+     {"text", [](const DataSource& source) { return read_text_samples(source.path, source.text); }},
+     {"sentences", [](const DataSource& source) {
+        return make_sentence_samples(source.sentences, source.text);
+      }}}};
 
 template <class T>
 SampleRows rows_of(std::vector<T> numbers, ElementType type, std::vector<std::int64_t> shape) {
@@ -243,15 +245,18 @@ SampleSet tested(const RunConfiguration& configuration) {
 
 SampleSet read(const DataRecord& record, const RunConfiguration& configuration, bool labels) {
   const DataSource& source = *configuration.data;
-  const bool of_one_kind = record.table != nullptr || !record.alphabet.empty();
-  if ((of_one_kind || source.kind == "csv" || source.kind == "text") &&
-      source.kind != record.kind) {
+  const bool is_sentences = source.kind == "sentences";
+  const bool is_text = source.kind == "text" || is_sentences;
+  const bool of_table = record.table != nullptr;
+  const bool of_text = record.text != nullptr;
+  if (of_table != (source.kind == "csv") || of_text != is_text) {
     refuse(option_of(configuration), fmt::format("the model was trained on {} data", record.kind),
-           record.kind + ":FILE");
+           of_text ? "text:FILE" : record.kind + ":FILE");
   }
   if (source.kind == "csv") return read_new_csv_samples(source.path, record, labels);
   if (source.kind == "images") return read_new_images(source.path, record, labels);
-  if (source.kind == "text") return read_new_text_samples(source.path, record);
+  if (is_sentences) return make_new_sentence_samples(source.sentences, record);
+  if (is_text) return read_new_text_samples(source.path, record);
   if (source.kind == "tensors") {
     return read_new_tensor_samples(source.path, record, labels, source.tensors);
   }
@@ -288,7 +293,7 @@ DataSets load_recorded_data(const std::filesystem::path& run_folder,
                 .inputs = known.inputs,
                 .classes = known.classes,
                 .vocabulary = known.vocabulary,
-                .alphabet = known.alphabet,
+                .text = known.text,
                 .table = known.table,
                 .class_names = known.class_names,
                 .channels = known.channels,
