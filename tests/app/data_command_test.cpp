@@ -343,6 +343,148 @@ TEST_F(DataCommand, TrainsTheTransformerOnAText) {
   EXPECT_THAT(refusal("eval run-3"), HasSubstr("there is no test set in text:"));
 }
 
+// The vocabulary as the definition says, in Python, which counts all pairs anew for each token and
+// joins them one after the other.
+constexpr const char* kPairsInPython =
+    "import json, re\n"
+    "from collections import Counter\n"
+    "def words_of(text):\n"
+    "    found = re.findall(rb'\\s*[^\\s]+|\\s+$', text)\n"
+    "    return [word[i:i + 64] for word in found for i in range(0, len(word), 64)]\n"
+    "def joined(tokens, pair, token):\n"
+    "    result = []\n"
+    "    for next in tokens:\n"
+    "        if result and (result[-1], next) == pair:\n"
+    "            result[-1] = token\n"
+    "        else:\n"
+    "            result.append(next)\n"
+    "    return result\n"
+    "def learnt(text, vocabulary):\n"
+    "    words = [[list(word), count] for word, count in Counter(words_of(text)).items()]\n"
+    "    pairs = []\n"
+    "    while 256 + len(pairs) < vocabulary:\n"
+    "        counts = Counter()\n"
+    "        for word, count in words:\n"
+    "            for pair in zip(word, word[1:]):\n"
+    "                counts[pair] += count\n"
+    "        pair = min(counts, key=lambda pair: (-counts[pair], pair))\n"
+    "        if counts[pair] < 2:\n"
+    "            break\n"
+    "        for word in words:\n"
+    "            word[0] = joined(word[0], pair, 256 + len(pairs))\n"
+    "        pairs.append(pair)\n"
+    "    return pairs\n"
+    "def encoded(text, pairs):\n"
+    "    tokens = []\n"
+    "    for word in words_of(text):\n"
+    "        word = list(word)\n"
+    "        for i, pair in enumerate(pairs):\n"
+    "            word = joined(word, pair, 256 + i)\n"
+    "        tokens += word\n"
+    "    return tokens\n"
+    "sizes = lambda pairs: [len(bytes_of(token, pairs)) for token in range(256 + len(pairs))]\n"
+    "def bytes_of(token, pairs):\n"
+    "    if token < 256:\n"
+    "        return bytes([token])\n"
+    "    return b''.join(bytes_of(part, pairs) for part in pairs[token - 256])\n"
+    "random = numpy.random.default_rng(3)\n"
+    "stems = ['to', 'be', 'not', 'question', 'nobler', 'mind', 'suffer', 'caf\\u00e9', 'aaa']\n"
+    "ends = [' ', ' ', ', ', '.\\n', '\\n\\n', 'er ', 's ', 'aa ']\n"
+    "def text_of(count):\n"
+    "    return ''.join(random.choice(stems) + random.choice(ends) for _ in range(count))\n"
+    "text = text_of(2000) + 'ab' * 100 + text_of(500)\n"
+    "other = text_of(500) + ' Zz'\n"
+    "open('book.txt', 'w').write(text)\n"
+    "open('other.txt', 'w').write(other)\n"
+    "pairs = learnt(text.encode(), 340)\n"
+    "length = 12\n"
+    "found = {'pairs': pairs}\n"
+    "for name, text in (('book', text), ('other', other)):\n"
+    "    tokens = encoded(text.encode(), pairs)\n"
+    "    assert b''.join(bytes_of(token, pairs) for token in tokens) == text.encode()\n"
+    "    pieces = (len(tokens) - 1) // length\n"
+    "    targets = tokens[1:pieces * length + 1]\n"
+    "    bytes_each = sum(sizes(pairs)[token] for token in targets) / len(targets)\n"
+    "    found[name] = {'pieces': pieces, 'bytes': bytes_each}\n"
+    "json.dump(found, open('python.json', 'w'))\n";
+
+TEST_F(DataCommand, MakesTheVocabularyThatPythonMakes) {
+  if (!python_has("numpy")) GTEST_SKIP() << "python3-numpy is not there";
+  python(kPairsInPython);
+  const auto theirs = nlohmann::json::parse(content("python.json"));
+  const std::string data = "text:book.txt,tokens=pairs,vocabulary=340,length=12";
+  const std::string options =
+      "--model transformer:layers=1,heads=1,dim=8 --validation 0.2 --metric bits-per-byte "
+      "--trace 32";
+  ASSERT_FALSE(trained(data, options).is_null());
+  const auto ours = nlohmann::json::parse(content("run-1/data.json"));
+  EXPECT_EQ(ours["pairs"], theirs["pairs"]);
+  EXPECT_EQ(ours["vocabulary"], 340);
+  // The same vocabulary reads other texts, whose own one would be another.
+  for (const std::string name : {"book", "other"}) {
+    const auto found =
+        nlohmann::json::parse(printed("eval run-1 --json --data text:" + name + ".txt"));
+    EXPECT_EQ(found["samples"], theirs[name]["pieces"]) << name;
+    const double bytes =
+        found["loss"].get<double>() / std::log(2.0) / found["bits_per_byte"].get<double>();
+    EXPECT_NEAR(bytes, theirs[name]["bytes"], 1e-9) << name;
+  }
+  const std::string classes = printed("predict run-1 --what classes --data text:other.txt");
+  EXPECT_EQ(std::count(classes.begin(), classes.end(), '\n') - 1, theirs["other"]["pieces"]);
+  EXPECT_THAT(refusal("eval run-1 --data mnist:images"),
+              HasSubstr("the model was trained on text data; accepted: text:FILE"));
+}
+
+TEST_F(DataCommand, ResumesATextByItsVocabulary) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "To be, or not to be, that is the question. ";
+  folder_.write("book.txt", text);
+  const std::string data = "text:book.txt,tokens=pairs,vocabulary=280,length=8";
+  const std::string options = "--model transformer:layers=1,heads=1,dim=8 --trace 16 ";
+  const std::string whole = weights(data, options + "--epochs 3");
+  ASSERT_NE(weights(data, options + "--epochs 1 --checkpoint-every 1epoch"), "none");
+  succeeds("train --resume run-2 --epochs 3");
+  EXPECT_EQ(summary("run-2")["weights_sha256"], whole);
+  folder_.write("book.txt", "Or " + text);
+  EXPECT_THAT(refusal("train --resume run-2 --epochs 4"), HasSubstr("data"));
+}
+
+TEST_F(DataCommand, MeasuresBitsPerByteOfTextAlone) {
+  folder_.write("book.txt", "to be or not to be, that is the question");
+  const std::string metric = "--metric bits-per-byte --validation 0.3 --minibatch 1 --trace 1 ";
+  EXPECT_THAT(refused("mnist:images", std::string(kEigen) + " --metric bits-per-byte"),
+              HasSubstr("--metric bits-per-byte: a target of mnist:images stands for no bytes of a "
+                        "text; accepted: perplexity, or with --data text:FILE or sentences"));
+  const std::string transformer = "--model transformer:layers=1,heads=1,dim=4 " + metric;
+  EXPECT_THAT(refused("text:book.txt,length=4", transformer + "--loss nll:ignore=2"),
+              HasSubstr("the loss nll:ignore=2 is not the cross entropy of all tokens"));
+  EXPECT_THAT(refused("text:book.txt,vocabulary=300", transformer),
+              HasSubstr("text: vocabulary: is of pairs; accepted: with tokens=pairs"));
+  const auto found = trained("text:book.txt,length=4", transformer);
+  ASSERT_FALSE(found.is_null());
+  EXPECT_NEAR(found["final_test_bits_per_byte"].get<double>(),
+              found["final_test_loss"].get<double>() / std::log(2.0), 1e-12);
+  EXPECT_EQ(found["final_test_bits_per_byte"],
+            nlohmann::json::parse(printed("eval run-1 --json"))["bits_per_byte"]);
+  EXPECT_THAT(content("run-1/metrics.jsonl"), HasSubstr("\"test_bits_per_byte\":"));
+  EXPECT_THAT(last_out_, HasSubstr("bits per byte"));
+}
+
+// Most of what a model lacks to the entropy is the beginning of each piece, where it does not know
+// what came before.
+TEST_F(DataCommand, LearnsSentencesToNearTheirEntropy) {
+  const auto found = trained(
+      "sentences:size=400000,length=64",
+      "--model transformer:layers=2,heads=2,dim=32,hidden=64,dropout=0 --optimizer adam --lr 0.005 "
+      "--trace 32 --ref-batch 32 --minibatch 32 --epochs 8 --metric bits-per-byte "
+      "--schedule warmup-cosine:warmup=0.3,total=8");
+  ASSERT_FALSE(found.is_null());
+  EXPECT_THAT(last_out_, HasSubstr("0.667 bits per byte at best"));
+  constexpr double kEntropy = 0.667;
+  EXPECT_GT(found["final_test_bits_per_byte"], kEntropy);
+  EXPECT_LT(found["final_test_bits_per_byte"], 1.3 * kEntropy);
+}
+
 // docs/data.md
 
 TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
@@ -367,7 +509,7 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
       "    os.makedirs('shapes/row %d' % y[i], exist_ok=True)\n"
       "    open('shapes/row %d/%d.png' % (y[i], i), 'wb').write(png(x[i][..., None]))\n"
       "with open('book.txt', 'w') as book:\n"
-      "    book.write('To be, or not to be, that is the question. ' * 100)\n"
+      "    book.write('To be, or not to be, that is the question. ' * 400)\n"
       "os.mkdir('cifar')\n"
       "for name in ['data_batch_%d' % i for i in range(1, 6)] + ['test_batch']:\n"
       "    records = random.integers(0, 256, size=(400, 3073), dtype=numpy.uint8)\n"
@@ -382,6 +524,10 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
   }
   EXPECT_GE(commands.size(), 10U);
   EXPECT_THAT(content("shapes.csv"), HasSubstr("row 7"));
+  const auto epochs = records("run-sentences", "epoch");
+  ASSERT_EQ(epochs.size(), 2U);
+  EXPECT_LT(epochs[0]["test_bits_per_byte"], 4.16) << "of bytes drawn one by one";
+  EXPECT_LT(epochs[1]["test_bits_per_byte"], epochs[0]["test_bits_per_byte"]);
 }
 
 TEST(DataDoc, NamesEveryKindAndEveryArgument) {

@@ -39,7 +39,8 @@ RunSummary full_summary() {
                                              .accuracy = 0.75,
                                              .top_k_accuracy = 0.875,
                                              .mse = 0.5,
-                                             .perplexity = 1.25},
+                                             .perplexity = 1.25,
+                                             .bits_per_byte = 1.75},
                     .best_test_accuracy = 0.8125,
                     .iterations = 12.5,
                     .stopped = "not this one"};
@@ -69,7 +70,7 @@ TEST(Summary, HasTheseFields) {
   const std::string expected = R"({
       "final_test_accuracy": 0.75, "best_test_accuracy": 0.8125,
       "final_test_top_k_accuracy": 0.875, "final_test_loss": 0.125,
-      "final_test_mse": 0.5, "final_test_perplexity": 1.25,
+      "final_test_mse": 0.5, "final_test_perplexity": 1.25, "final_test_bits_per_byte": 1.75,
       "epochs": 2, "part_of_epoch": {"steps": 5, "samples": 160, "of_steps": 48},
       "steps": 10, "samples": 1000, "iterations": 12.5, "wall_seconds": 5.0, "train_seconds": 4.0,
       "samples_per_second": 250.0, "weights_sha256": "abc", "metrics_sha256": "def", "model": "mlp", "data": "digits",
@@ -95,7 +96,8 @@ TEST(Summary, HasNullsWhereThereIsNothing) {
   const auto parsed = json::parse(to_json(summary));
   for (const char* name :
        {"final_test_accuracy", "best_test_accuracy", "final_test_top_k_accuracy", "final_test_loss",
-        "final_test_mse", "final_test_perplexity", "part_of_epoch", "stopped", "metrics_sha256"}) {
+        "final_test_mse", "final_test_perplexity", "final_test_bits_per_byte", "part_of_epoch",
+        "stopped", "metrics_sha256"}) {
     EXPECT_TRUE(parsed.at(name).is_null()) << name;
   }
   for (const char* name : {"openblas", "aten", "onednn", "openblas_by_itself"}) {
@@ -152,7 +154,8 @@ TEST(Metrics, HaveTheseFields) {
                                        .accuracy = 0.5,
                                        .top_k_accuracy = 0.625,
                                        .mse = 0.375,
-                                       .perplexity = 1.5},
+                                       .perplexity = 1.5,
+                                       .bits_per_byte = 2.5},
                     .metrics = {{.name = "f1", .value = 0.875}, {.name = "size", .value = 3}},
                     .train_seconds = 2,
                     .test_seconds = 1};
@@ -163,6 +166,7 @@ TEST(Metrics, HaveTheseFields) {
   epoch.test->top_k_accuracy.reset();
   epoch.test->mse.reset();
   epoch.test->perplexity.reset();
+  epoch.test->bits_per_byte.reset();
   metrics.on_epoch(training, epoch);
   StepRecord usual;
   usual.plan = step.plan;
@@ -184,7 +188,7 @@ TEST(Metrics, HaveTheseFields) {
           "seconds": {"data": 1.0, "compute": 2.0, "reduce": 3.0, "update": 4.0, "wall": 5.0}})",
       R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
           "whole": false, "test_loss": 0.25, "test_accuracy": 0.5, "test_top_k_accuracy": 0.625,
-          "test_mse": 0.375, "test_perplexity": 1.5, "metrics": {"f1": 0.875, "size": 3.0}, "seconds": {"train": 2.0, "test": 1.0}})",
+          "test_mse": 0.375, "test_perplexity": 1.5, "test_bits_per_byte": 2.5, "metrics": {"f1": 0.875, "size": 3.0}, "seconds": {"train": 2.0, "test": 1.0}})",
       R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
           "test_loss": 0.25, "seconds": {"train": 2.0, "test": 1.0}})",
       R"({"kind": "step", "step": 7})",
@@ -202,7 +206,7 @@ TEST(Metrics, HaveTheseFields) {
   }
   // What is as usual, or was not measured, is left out.
   for (const char* key : {"whole", "test_accuracy", "test_top_k_accuracy", "test_mse",
-                          "test_perplexity", "metrics", "clock"}) {
+                          "test_perplexity", "test_bits_per_byte", "metrics", "clock"}) {
     EXPECT_FALSE(records[4].contains(key)) << key;
   }
   for (const char* key : {"applied", "gradient_norm", "noise_scale", "measured_gain", "loss_scale",

@@ -203,6 +203,7 @@ void expect_same(const std::optional<Evaluation>& a, const std::optional<Evaluat
   EXPECT_EQ(a->top_k_accuracy, b->top_k_accuracy);
   EXPECT_EQ(a->mse, b->mse);
   EXPECT_EQ(a->perplexity, b->perplexity);
+  EXPECT_EQ(a->bits_per_byte, b->bits_per_byte);
 }
 
 void expect_same(const TrainResult& a, const TrainResult& b) {
@@ -247,6 +248,8 @@ TEST(Resume, GivesBackEveryFieldOfTheResult) {
       {"top 2", test::trace_of({16, 32}, TraceEnd::cycle), [](auto& o) { o.top_k = 2; }},
       {"perplexity", test::trace_of({16, 32}, TraceEnd::cycle),
        [](auto& o) { o.perplexity = true; }},
+      {"bits per byte", test::trace_of({16, 32}, TraceEnd::cycle),
+       [](auto& o) { o.bytes_per_target = 2; }},
       {"stopped", test::trace_of({8, 24}, TraceEnd::cycle),
        [](auto& o) { o.budget.iterations = 7; }},
       {"a trace that ends", test::trace_of({16, 32, 8}, TraceEnd::stop), [](auto&) {}},

@@ -76,18 +76,24 @@ TEST(TestMetrics, HaveTheAccuracyOfOneLogit) {
   EXPECT_FALSE(trained_on(at::randint(3, {kSamples}, at::kLong), of(0)).first.accuracy);
 }
 
-TEST(TestMetrics, HaveThePerplexityOfClasses) {
+TEST(TestMetrics, HaveThePerplexityAndTheBitsOfClasses) {
   at::manual_seed(1);
   const TensorDataset data{.inputs = at::randn({kSamples, 2}),
                            .targets = at::randint(3, {kSamples}, at::kLong)};
   TorchTrainer trainer(model_factory<Line>(3), cross_entropy_loss(), data, Trace::constant(32),
-                       {.minibatch_size = 16, .mse = true, .perplexity = true, .threads = 2});
+                       {.minibatch_size = 16,
+                        .mse = true,
+                        .perplexity = true,
+                        .bytes_per_target = 2.5,
+                        .threads = 2});
   const Evaluation evaluation = trainer.evaluate(data);
   EXPECT_DOUBLE_EQ(evaluation.perplexity.value(), std::exp(evaluation.loss));
+  EXPECT_DOUBLE_EQ(evaluation.bits_per_byte.value(), std::log2(std::exp(evaluation.loss)) / 2.5);
   EXPECT_FALSE(evaluation.mse.has_value());
   TorchTrainer plain(model_factory<Line>(3), cross_entropy_loss(), data, Trace::constant(32),
                      {.minibatch_size = 16, .threads = 2});
   EXPECT_FALSE(plain.evaluate(data).perplexity.has_value());
+  EXPECT_FALSE(plain.evaluate(data).bits_per_byte.has_value());
 }
 
 }  // namespace

@@ -183,6 +183,8 @@ struct EvaluationOptions {
   /// Asks for Evaluation::mse and Evaluation::perplexity.
   bool mse = false;
   bool perplexity = false;
+  /// Asks for Evaluation::bits_per_byte: see TrainOptions.
+  double bytes_per_target = 0;
 };
 
 /// The function to be minimised: the mean of a loss over samples, as a function of parameters,

@@ -27,6 +27,9 @@ struct Evaluation {
   std::optional<double> mse{};
   /// e to the power of the loss, if asked for and if targets are class indices.
   std::optional<double> perplexity{};
+  /// The loss in bits per byte of text, if asked for (TrainOptions::bytes_per_target) and if
+  /// targets are class indices.
+  std::optional<double> bits_per_byte{};
 };
 
 /// The time of a step, by kind of work.

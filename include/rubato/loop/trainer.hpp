@@ -190,6 +190,10 @@ struct TrainOptions {
   /// Ask for Evaluation::mse and Evaluation::perplexity.
   bool mse = false;
   bool perplexity = false;
+  /// The bytes of text for which a target of the test set stands on average. Asks for
+  /// Evaluation::bits_per_byte, the loss / ln 2 / bytes_per_target; 0 leaves it out. The loss must
+  /// be a cross entropy.
+  double bytes_per_target = 0;
   /// Asks for StepRecord::noise_scale and StepRecord::measured_gain.
   bool log_noise = false;
   /// Asks for StepRecord::digest of the steps of the whole training whose number, from 1, is
@@ -232,7 +236,10 @@ struct TrainOptions {
 
 /// Returns the evaluation options contained in `options`.
 [[nodiscard]] inline EvaluationOptions evaluation_options(const TrainOptions& options) {
-  return {.top_k = options.top_k, .mse = options.mse, .perplexity = options.perplexity};
+  return {.top_k = options.top_k,
+          .mse = options.mse,
+          .perplexity = options.perplexity,
+          .bytes_per_target = options.bytes_per_target};
 }
 
 /// Thrown when training reaches a number that is infinite or NaN: the loss or the gradient of a

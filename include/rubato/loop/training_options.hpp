@@ -147,6 +147,7 @@ struct TestMetrics {
   std::int64_t top_k = 0;
   bool mse = false;
   bool perplexity = false;
+  bool bits_per_byte = false;
 
   friend bool operator==(const TestMetrics&, const TestMetrics&) = default;
 };

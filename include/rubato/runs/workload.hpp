@@ -53,6 +53,9 @@ class Workload {
   [[nodiscard]] virtual std::int64_t samples() const = 0;
   /// Whether the targets of the data are real numbers, and not class indices.
   [[nodiscard]] virtual bool has_real_targets() const { return false; }
+  /// The bytes of text for which a target of the test set stands on average; 0 if the data are not
+  /// text, or there is no test set.
+  [[nodiscard]] virtual double bytes_per_target() const { return 0; }
   [[nodiscard]] virtual EngineFacts engine() const = 0;
   /// A warning that says what makes it slower on this machine than it could be, and what to do
   /// about it; empty if nothing does.

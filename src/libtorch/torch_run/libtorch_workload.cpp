@@ -130,6 +130,7 @@ class LibtorchWorkload final : public Workload {
            "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
   }
 
+  double bytes_per_target() const override { return parts_.bytes_per_target; }
   std::int64_t gradient_bytes() const override {
     if (parts_.gradient_bytes) return *parts_.gradient_bytes;
     // The initial values of this instance are drawn for nothing, so the generator is restored.

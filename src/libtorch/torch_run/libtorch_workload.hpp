@@ -99,6 +99,8 @@ struct LibtorchParts {
   std::vector<std::string> transient{};
   /// Number of classes of the targets; 0 if they are not classes, or were not counted.
   std::int64_t classes = 0;
+  /// Result of Workload::bytes_per_target().
+  double bytes_per_target = 0;
   /// Size of the gradient, if known.
   std::optional<std::int64_t> gradient_bytes{};
   std::vector<WorkloadFile> files{};

@@ -25,6 +25,7 @@
 #include "libtorch/torch/guards.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
 #include "libtorch_workload.hpp"
+#include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -133,6 +134,7 @@ class PartsLoader {
     parts_.data_record = data_record(configuration_, data);
     parts_.class_names = class_names(data);
     parts_.classes = data.classes;
+    if (data.text && data.test) parts_.bytes_per_target = bytes_per_target(*data.test, *data.text);
     SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
     load_initial_weights();
     load_loss(data.classes == 0);

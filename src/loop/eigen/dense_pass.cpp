@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <numbers>
 #include <vector>
 
 #include "base/core/portable_math.hpp"
@@ -260,6 +261,9 @@ Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset, 
     evaluation.accuracy = share(sum.correct);
     if (options.top_k > 0) evaluation.top_k_accuracy = share(sum.in_top_k);
     if (options.perplexity) evaluation.perplexity = exact::exp(evaluation.loss);
+    if (options.bytes_per_target > 0) {
+      evaluation.bits_per_byte = evaluation.loss / std::numbers::ln2 / options.bytes_per_target;
+    }
   } else if (options.mse) {
     // The loss of real targets is the mean squared error.
     evaluation.mse = evaluation.loss;

@@ -182,7 +182,7 @@ struct MetricRow {
 
 constexpr std::int64_t kMostK = 1'000'000;
 
-constexpr std::array<MetricRow, 4> kMetricRows{
+constexpr std::array<MetricRow, 5> kMetricRows{
     {{"accuracy", "the share of targets that are the largest output; always measured for classes",
       [](Spec&, TestMetrics& metrics) { metrics.accuracy = true; }},
      {"top-k", "the share of targets that are among the k largest outputs; for classes",
@@ -190,7 +190,10 @@ constexpr std::array<MetricRow, 4> kMetricRows{
      {"mse", "the mean squared error of the outputs; for real targets",
       [](Spec&, TestMetrics& metrics) { metrics.mse = true; }},
      {"perplexity", "e to the power of the test loss, which must be a cross entropy; for classes",
-      [](Spec&, TestMetrics& metrics) { metrics.perplexity = true; }}}};
+      [](Spec&, TestMetrics& metrics) { metrics.perplexity = true; }},
+     {"bits-per-byte",
+      "the test loss, which must be a cross entropy, in bits per byte of text; for text",
+      [](Spec&, TestMetrics& metrics) { metrics.bits_per_byte = true; }}}};
 
 }  // namespace
 

@@ -398,7 +398,12 @@ const RecordSchema<Evaluation>& evaluation_schema() {
             .help = "e to the power of the loss, with `--metric perplexity`",
             .tag = "test/perplexity",
             .progress = {.label = "perplexity"}},
-           &Evaluation::perplexity}}};
+           &Evaluation::perplexity},
+          {{.name = "bits_per_byte",
+            .help = "the loss in bits per byte of text, with `--metric bits-per-byte`",
+            .tag = "test/bits_per_byte",
+            .progress = {.label = "bits per byte"}},
+           &Evaluation::bits_per_byte}}};
   return schema;
 }
 

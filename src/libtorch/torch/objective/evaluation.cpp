@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -247,6 +248,9 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
   evaluation.accuracy = share(all.correct);
   if (options.top_k > 0) evaluation.top_k_accuracy = share(all.in_top_k);
   if (options.perplexity) evaluation.perplexity = std::exp(evaluation.loss);
+  if (options.bytes_per_target > 0) {
+    evaluation.bits_per_byte = evaluation.loss / std::numbers::ln2 / options.bytes_per_target;
+  }
   return evaluation;
 }
 

@@ -135,9 +135,35 @@ TrainOptions train_options(const RunConfiguration& options) {
           .threads = static_cast<int>(options.threads)};
 }
 
+namespace {
+
+// The bytes per target with which --metric asks for bits per byte; 0 if it does not.
+double asked_bytes_per_target(const Workload& workload, const RunConfiguration& configuration) {
+  if (!test_metrics_of(configuration).bits_per_byte) return 0;
+  const auto fail = [](const std::string& why, std::string_view accepted) {
+    refuse("metric bits-per-byte", why, accepted);
+  };
+  const double bytes = workload.bytes_per_target();
+  if (bytes == 0) {
+    fail(fmt::format("a target of {} stands for no bytes of a text", configuration.data.text()),
+         "perplexity, or with --data text:FILE or sentences");
+  }
+  const Parsed<LossChoice> loss = loss_of(configuration);
+  const bool is_cross_entropy = loss->name == "nll" || loss->name == "cross-entropy";
+  if (!is_cross_entropy || loss->ignore || !loss->class_weights.empty()) {
+    fail(fmt::format("the loss {} is not the cross entropy of all tokens", loss.text()),
+         "with --loss cross-entropy, or nll of log-probabilities");
+  }
+  return bytes;
+}
+
+}  // namespace
+
 Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,
                      std::unique_ptr<StepSource> steps, const TrainOptions& options) {
-  Trainer trainer = workload.make_trainer(std::move(steps), options);
+  TrainOptions all = options;
+  all.bytes_per_target = asked_bytes_per_target(workload, configuration);
+  Trainer trainer = workload.make_trainer(std::move(steps), all);
   for (const std::string& pattern : patterns_of(configuration.no_decay)) {
     if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
   }
@@ -206,7 +232,11 @@ Evaluation evaluate(const Workload& workload, const RunConfiguration& configurat
   const TestMetrics metrics = test_metrics_of(configuration);
   return trainer.objective().test(
       trainer.workers(),
-      {.top_k = metrics.top_k, .mse = metrics.mse, .perplexity = metrics.perplexity}, "");
+      {.top_k = metrics.top_k,
+       .mse = metrics.mse,
+       .perplexity = metrics.perplexity,
+       .bytes_per_target = asked_bytes_per_target(workload, configuration)},
+      "");
 }
 
 ArrayCopies predict(const Workload& workload, const RunConfiguration& configuration,
