@@ -1,12 +1,15 @@
 // Runs whose batch sizes are decided on the way: what --batch makes, what it refuses, what it logs.
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <ostream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -99,6 +102,36 @@ INSTANTIATE_TEST_SUITE_P(
                     AdaptiveRun{"goodput:max=512", Clock::modelled},
                     AdaptiveRun{"ramp:from=8,to=512,samples=2000", Clock::real},
                     AdaptiveRun{"ramp:from=8,to=512,samples=2000,stages=3", Clock::modelled}));
+
+// docs/policies.md: where another schedule halves the rate, the batch doubles and the rate is
+// divided by sqrt 2, by the schedule or by the rule.
+TEST(BatchPolicyOfRuns, DoublesTheBatchWhereTheScheduleDecays) {
+  const test::TempFolder temp;
+  for (const auto& [rule, gamma] :
+       {std::pair("constant", "0.7071067811865476"), std::pair("root", "0.5")}) {
+    RunConfiguration run = adaptive_run("ramp:from=16,to=64,samples=1000,stages=2", Clock::real);
+    run.rule = rule;
+    run.learning_rate = 0.25;
+    run.reference_batch = 16;
+    run.schedule = fmt::format("multi-step:at=500/1000,gamma={}", gamma);
+    run.schedule_unit = ScheduleUnit::samples;
+    const fs::path folder = temp.path() / rule;
+    ASSERT_EQ(test::outcome_of(run, RunLocation::create(folder)).end, RunEnd::completed);
+    std::istringstream lines(read_file(folder / "metrics.jsonl"));
+    std::int64_t samples = 0;
+    for (std::string text; std::getline(lines, text);) {
+      const auto line = nlohmann::json::parse(text);
+      if (line["kind"] != "step") continue;
+      const std::int64_t stage = std::min<std::int64_t>(samples / 500, 2);
+      EXPECT_EQ(line["batch"], 16 << stage) << samples;
+      EXPECT_NEAR(line["lr"].get<double>(), 0.25 * std::pow(0.5, 0.5 * static_cast<double>(stage)),
+                  1e-12)
+          << samples;
+      samples += line["batch"].get<std::int64_t>();
+    }
+    EXPECT_GT(samples, 2000) << rule;
+  }
+}
 
 TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
   const auto error = [](const RunConfiguration& configuration) {

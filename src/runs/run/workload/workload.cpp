@@ -20,6 +20,7 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "run_data.hpp"
+#include "runs/config/allowed.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/model_choice.hpp"
