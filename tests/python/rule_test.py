@@ -56,7 +56,8 @@ class Rule(TestCase):
         result = rubato.train(rule=rule, schedule="step:every=10,gamma=0.1", schedule_unit="steps", lr=0.25, ref_batch=64, **OPTIONS)
         self.assertEqual([batch for batch, _ in seen], result.steps["batch"].tolist())
         self.assertEqual(len(seen), 20)
-        self.assertEqual(seen[1][1], {"lr": 0.25, "scale": 3.0, "ref_batch": 64, "minibatch": 32, "minibatches": 6, "epoch_size": 12000})
+        self.assertEqual(seen[1][1], {"lr": 0.25, "scale": 3.0, "ref_batch": 64, "minibatch": 32, "minibatches": 6, "epoch_size": 12000,
+                                       "momentum": 0.5})
         self.assertAlmostEqual(seen[10][1]["lr"], 0.025)
         self.assertEqual([0.5 * statistics["lr"] for _, statistics in seen], result.steps["lr"].tolist())
 

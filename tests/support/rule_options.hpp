@@ -50,6 +50,7 @@ inline constexpr std::array kRuleOptions{
     RuleOptions{.rule = "root", .on_batch_change = "m=reset,v=keep"},
     RuleOptions{.rule = "root", .on_batch_change = "v=reset"},
     RuleOptions{.rule = "adascale:metric=optimizer"},
+    RuleOptions{.rule = "adascale:metric=optimizer", .optimizer = "adam:second-moment=minibatch"},
     RuleOptions{.rule = "adascale:metric=optimizer,power=0.5,smoothing=0.9",
                 .optimizer = "adam:amsgrad=true",
                 .memory = "beta2=samples"}};
