@@ -307,6 +307,7 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
             "--budget hours=1: the time of a step is not known; accepted: with --cluster "
             "substep=SECONDS"},
            {"--tune-seeds 3", "--tune-seeds: nothing is tuned"},
+           {"--margin best", "--margin: 'best' is not a margin; accepted: baseline, or a number"},
            {"--rul linear", "did you mean '--rule'?"},
            {"--resume none", "none/design.toml"}}) {
     EXPECT_THAT(

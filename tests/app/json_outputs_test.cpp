@@ -138,6 +138,10 @@ TEST_F(JsonOutputs, OfAnExperiment) {
       "--clock virtual --price 1 --tune lr=0.01,0.02 --tune-seeds 1 --target 80 --budget "
       "epochs=1 --out second");
   expect_valid(answer, content("second/answer.json"));
+  succeeds(
+      "compare --model softmax --rule linear,root --seed 1..2 --trace 256,elastic --epochs 1 "
+      "--margin baseline --out third");
+  expect_valid(answer, content("third/answer.json"));
   EXPECT_THAT(answer.unseen(), IsEmpty());
 }
 

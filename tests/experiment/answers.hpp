@@ -11,12 +11,13 @@
 
 namespace rubato::test {
 
-/// A cell of an experiment with one condition and one setting, by the final accuracies of its runs;
-/// what is empty has diverged.
+/// A cell of an experiment with one setting, by the final accuracies of its runs; what is empty has
+/// diverged.
 struct CellValues {
   std::string rule;
   std::vector<std::optional<double>> values;
   bool is_baseline = false;
+  std::string trace = "t";
 };
 
 /// The plan and the results that an answer is made of.
@@ -25,25 +26,33 @@ struct AnswerParts {
   std::vector<RunResult> results{};
   Measure measure{.is_accuracy = true, .chance = 0.1};
 
-  [[nodiscard]] Answer answer(std::optional<double> target = std::nullopt) const {
-    return answer_of(plan, results, std::vector<Measure>(results.size(), measure), target);
+  [[nodiscard]] Answer answer(std::optional<double> target = std::nullopt,
+                              std::optional<Margin> margin = std::nullopt) const {
+    return answer_of(plan, results, std::vector<Measure>(results.size(), measure), target, margin);
   }
 };
 
-/// Those of rules on the trace "t", with as many seeds as there are values.
+/// Those of rules on traces, with as many seeds as there are values; the cells of a trace follow
+/// each other.
 inline AnswerParts answer_parts(const std::vector<CellValues>& cells) {
   AnswerParts parts{.plan = {.columns = {"trace", "rule"},
                              .seeds = {},
                              .cells = {},
                              .runs = {},
-                             .conditions = {"trace t"},
+                             .conditions = {},
                              .settings = {""}}};
   auto& [plan, results, measure] = parts;
   for (std::size_t seed = 0; seed < cells.front().values.size(); ++seed) {
     plan.seeds.push_back(fmt::to_string(seed + 1));
   }
-  for (const auto& [rule, values, is_baseline] : cells) {
-    PlannedCell cell{.labels = {"t", rule}, .is_baseline = is_baseline};
+  for (const auto& [rule, values, is_baseline, trace] : cells) {
+    const std::string condition = "trace " + trace;
+    if (plan.conditions.empty() || plan.conditions.back() != condition) {
+      plan.conditions.push_back(condition);
+    }
+    PlannedCell cell{.labels = {trace, rule},
+                     .condition = plan.conditions.size() - 1,
+                     .is_baseline = is_baseline};
     for (std::size_t seed = 0; seed < values.size(); ++seed) {
       cell.runs.push_back(plan.runs.size());
       plan.runs.push_back({fmt::format("{}-{}", rule, seed + 1), RunConfiguration(), seed + 1});
@@ -65,8 +74,9 @@ inline AnswerParts answer_parts(const std::vector<CellValues>& cells) {
 }
 
 inline Answer answer_to(const std::vector<CellValues>& cells,
-                        std::optional<double> target = std::nullopt) {
-  return answer_parts(cells).answer(target);
+                        std::optional<double> target = std::nullopt,
+                        std::optional<Margin> margin = std::nullopt) {
+  return answer_parts(cells).answer(target, margin);
 }
 
 }  // namespace rubato::test

@@ -27,6 +27,7 @@ tune = "momentum=0.5,0.9"
 tune-seeds = 1
 baseline = ["trace=spot:most=4,seed=1", "rule=root"]
 target = 92.5
+margin = "baseline"
 jobs = 3
 )";
 
@@ -52,6 +53,7 @@ TEST(DesignFile, SaysAll) {
   EXPECT_THAT(design.baseline,
               ElementsAre(Assigned{"trace", "spot:most=4,seed=1"}, Assigned{"rule", "root"}));
   EXPECT_EQ(design.target, 92.5);
+  EXPECT_EQ(design.margin, Margin());
 }
 
 TEST(DesignFile, IsReadAsItWasWritten) {
@@ -59,6 +61,10 @@ TEST(DesignFile, IsReadAsItWasWritten) {
   const Design design = parse_design(kFile, "d.toml").design;
   const auto file = folder.write("design.toml", to_toml(design, folder.path()));
   EXPECT_EQ(read_design(file).design, design);
+  Design number = design;
+  number.margin = parse_margin("0.5");
+  EXPECT_EQ(number.margin->amount, 0.5);
+  EXPECT_EQ(read_design(folder.write("d.toml", to_toml(number, folder.path()))).design, number);
   const Design simple;
   const auto plain = folder.write("plain.toml", to_toml(simple, folder.path()));
   EXPECT_EQ(read_design(plain).design, simple);
@@ -85,6 +91,10 @@ TEST(DesignFile, NamesWhatIsWrong) {
               HasSubstr("accepted: one value, or the list below [axes]"));
   EXPECT_THAT(error_in("[compare]\nbudgt = \"epochs=1\"\n"), HasSubstr("did you mean 'budget'"));
   EXPECT_THAT(error_in("[compare]\njobs = 0\n"), HasSubstr("d.toml:2: jobs: "));
+  EXPECT_THAT(
+      error_in("[compare]\nmargin = \"best\"\n"),
+      HasSubstr("d.toml:2: margin: 'best' is not a margin; accepted: baseline, or a number"));
+  EXPECT_THAT(error_in("[compare]\nmargin = 0\n"), HasSubstr("a number greater than 0"));
   EXPECT_THAT(error_in("[compare]\n[compare.more]\n"),
               HasSubstr("a table, which no option accepts"));
 }

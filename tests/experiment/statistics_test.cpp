@@ -56,6 +56,37 @@ TEST(PairedDifference, OfOnePairTestsNothing) {
   EXPECT_FALSE(paired_difference(std::array{1.0}, std::array{2.0}).p.has_value());
 }
 
+TEST(MarginTest, IsTheOneSidedTTest) {
+  // Deficits of 1 and 3: the mean is 2 and the standard error 1. With one degree of freedom,
+  // Student's distribution is Cauchy's: its 95 % quantile is tan(0.45 pi).
+  const MarginTest two = margin_test(estimate(std::array{1.0, 3.0}), 5);
+  EXPECT_NEAR(two.bound, 2 + std::tan(0.45 * M_PI), 1e-9);
+  EXPECT_NEAR(two.p, 0.5 - std::atan(3.0) / M_PI, 1e-12);
+  EXPECT_EQ(two.pairs, 2);
+  // By scipy.stats.t, with three degrees of freedom.
+  const MarginTest four = margin_test(estimate(std::array{0.0, 1.0, 0.0, 1.0}), 1);
+  EXPECT_NEAR(four.bound, 1.1793575063, 1e-9);
+  EXPECT_NEAR(four.p, 0.0908450569, 1e-9);
+  EXPECT_EQ(four.pairs, 3) << "2.0667, rounded up";
+  EXPECT_GT(margin_test(estimate(std::array{6.0, 8.0}), 5).p, 0.5) << "it is behind by more";
+}
+
+TEST(MarginTest, IsCertainOfDeficitsThatDoNotVary) {
+  const MarginTest below = margin_test(estimate(std::array{1.0, 1.0}), 2);
+  EXPECT_EQ(below.bound, 1);
+  EXPECT_EQ(below.p, 0);
+  EXPECT_EQ(below.pairs, 2);
+  EXPECT_EQ(margin_test(estimate(std::array{2.0, 2.0}), 2).p, 1)
+      << "the margin is not below itself";
+}
+
+TEST(PairsNeeded, IsRoundedUpWithinItsLimits) {
+  EXPECT_EQ(pairs_needed(1, 1), 7) << "6.2001";
+  EXPECT_EQ(pairs_needed(1, 0.5), 25) << "24.8";
+  EXPECT_EQ(pairs_needed(0, 1), 2);
+  EXPECT_EQ(pairs_needed(1, 1e-300), kMostPairs);
+}
+
 TEST(Holm, MultipliesByThoseThatAreLeft) {
   // By hand: 4 x 0.005, 3 x 0.01, 2 x 0.03, and 0.04 no less than the one before it.
   EXPECT_THAT(holm(std::array{0.01, 0.04, 0.03, 0.005}),

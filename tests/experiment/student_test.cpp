@@ -18,6 +18,12 @@ TEST(StudentTwoSided, HasItsClosedForms) {
   EXPECT_EQ(student_two_sided(INFINITY, 4), 0);
 }
 
+TEST(StudentUpper, IsHalfOfTheTwoSidedOne) {
+  EXPECT_NEAR(student_upper(2, 4), student_two_sided(2, 4) / 2, 1e-15);
+  EXPECT_NEAR(student_upper(-2, 4), 1 - student_two_sided(2, 4) / 2, 1e-15);
+  EXPECT_EQ(student_upper(0, 4), 0.5);
+}
+
 TEST(StudentCritical, HasTheQuantilesOfTables) {
   // qt(0.975, degrees) of R.
   for (const auto& [degrees, quantile] : {std::pair{1, 12.7062047362},

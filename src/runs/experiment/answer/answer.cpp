@@ -8,6 +8,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "margins.hpp"
 #include "statistics.hpp"
 
 namespace rubato {
@@ -60,8 +61,11 @@ double number_of(const std::string& text) {
 class Answering {
  public:
   Answering(const ExperimentPlan& plan, std::span<const RunResult> results,
-            std::span<const Measure> measures, std::optional<double> target)
-      : plan_(plan), results_(results), measures_(measures), target_(target) {}
+            std::span<const Measure> measures, std::optional<double> target,
+            std::optional<Margin> margin)
+      : plan_(plan), results_(results), measures_(measures), target_(target) {
+    answer_.margin = margin;
+  }
 
   Answer answer() && {
     answer_.is_accuracy = measures_.front().is_accuracy;
@@ -77,6 +81,7 @@ class Answering {
     compare_with_baselines();
     for (std::size_t i = 0; i < answer_.conditions.size(); ++i) compare_with_best(i);
     find_blindness();
+    test_margins(answer_);
     return std::move(answer_);
   }
 
@@ -85,18 +90,13 @@ class Answering {
   void take_run(const PlannedCell& planned, std::size_t run);
   [[nodiscard]] std::optional<Answer::ToTarget> to_target(const AnswerCell& cell) const;
   [[nodiscard]] static Answer::Spent spent(std::span<const RunResult* const> ended);
-  [[nodiscard]] std::vector<double> values_of(const AnswerCell& cell) const;
-  [[nodiscard]] const AnswerCell* baseline_of(const AnswerCell& cell) const;
   void compare_with_baselines();
   void compare_with_best(std::size_t condition);
   void find_blindness();
-  [[nodiscard]] bool better(double one, double other) const {
-    return measures_.front().better(one, other);
-  }
   [[nodiscard]] Verdict verdict_of(const Comparison& comparison) const {
     if (!comparison.adjusted) return Verdict::untested;
     if (*comparison.adjusted > kLevel) return Verdict::tied;
-    return better(comparison.difference.mean, 0) ? Verdict::better : Verdict::worse;
+    return answer_.better(comparison.difference.mean, 0) ? Verdict::better : Verdict::worse;
   }
 
   const ExperimentPlan& plan_;
@@ -105,20 +105,6 @@ class Answering {
   std::optional<double> target_;
   Answer answer_;
 };
-
-// Adjusts the p-values of the comparisons that have one by Holm's correction.
-void correct(std::span<Comparison* const> family) {
-  std::vector<double> p;
-  for (const Comparison* const comparison : family) {
-    if (comparison->p) p.push_back(*comparison->p);
-  }
-  const std::vector<double> adjusted = holm(p);
-  auto next = adjusted.begin();
-  for (Comparison* const comparison : family) {
-    if (!comparison->p) continue;
-    comparison->adjusted = *next++;
-  }
-}
 
 void Answering::take_run(const PlannedCell& planned, std::size_t run) {
   Answer::Run taken{.name = plan_.runs[run].name,
@@ -146,21 +132,14 @@ void Answering::take_cells() {
     }
     std::vector<const RunResult*> members;
     for (const std::size_t run : planned.runs) members.push_back(&results_[run]);
-    if (std::ranges::all_of(members, &RunResult::has_value)) cell.value = estimate(values_of(cell));
+    if (std::ranges::all_of(members, &RunResult::has_value))
+      cell.value = estimate(answer_.values_of(cell));
     cell.to_target = to_target(cell);
     cell.elasticity = together(members);
     std::erase_if(members, [](const RunResult* member) { return !member->has_value(); });
     if (!members.empty()) cell.spent = spent(members);
     answer_.cells.push_back(std::move(cell));
   }
-}
-
-std::vector<double> Answering::values_of(const AnswerCell& cell) const {
-  std::vector<double> values;
-  for (const std::size_t member : cell.members) {
-    values.push_back(shown(*answer_.runs[member].result.final_value, answer_.is_accuracy));
-  }
-  return values;
 }
 
 std::optional<Answer::ToTarget> Answering::to_target(const AnswerCell& cell) const {
@@ -196,19 +175,12 @@ Answer::Spent Answering::spent(std::span<const RunResult* const> ended) {
                        .money = mean([](const RunResult& r) { return r.last.money; })};
 }
 
-const AnswerCell* Answering::baseline_of(const AnswerCell& cell) const {
-  const auto found = std::ranges::find_if(answer_.cells, [&](const AnswerCell& other) {
-    return other.is_baseline && other.setting == cell.setting;
-  });
-  return found == answer_.cells.end() ? nullptr : &*found;
-}
-
 void Answering::compare_with_baselines() {
   std::vector<Comparison*> family;
   for (AnswerCell& cell : answer_.cells) {
-    const AnswerCell* const baseline = baseline_of(cell);
+    const AnswerCell* const baseline = answer_.baseline_of(cell);
     if (cell.is_baseline || baseline == nullptr || !cell.value || !baseline->value) continue;
-    cell.to_baseline = Comparison{paired_difference(values_of(cell), values_of(*baseline))};
+    cell.to_baseline = Comparison{answer_.difference(cell, *baseline)};
     family.push_back(&*cell.to_baseline);
   }
   correct(family);
@@ -239,13 +211,13 @@ void Answering::compare_with_best(std::size_t condition) {
   if (all < 2 || cells.empty()) return;
   AnswerCell* const best =
       *std::ranges::min_element(cells, [&](const AnswerCell* one, const AnswerCell* other) {
-        return better(one->value->mean, other->value->mean);
+        return answer_.better(one->value->mean, other->value->mean);
       });
   best->rank = Verdict::best;
   std::vector<Comparison*> family;
   for (AnswerCell* const cell : cells) {
     if (cell == best) continue;
-    cell->to_best = Comparison{paired_difference(values_of(*cell), values_of(*best))};
+    cell->to_best = Comparison{answer_.difference(*cell, *best)};
     family.push_back(&*cell->to_best);
   }
   correct(family);
@@ -310,9 +282,44 @@ std::vector<std::string> Answer::names_of(ResultEnd end) const {
   return names;
 }
 
+std::int64_t Answer::lost_in(const Cell& cell) const {
+  return std::ranges::count_if(
+      cell.members, [&](std::size_t member) { return is_lost(runs[member].result.end); });
+}
+
+std::vector<double> Answer::values_of(const Cell& cell) const {
+  std::vector<double> values;
+  for (const std::size_t member : cell.members) {
+    values.push_back(shown(*runs[member].result.final_value, is_accuracy));
+  }
+  return values;
+}
+
+PairedDifference Answer::difference(const Cell& one, const Cell& other) const {
+  return paired_difference(values_of(one), values_of(other));
+}
+
+const Answer::Cell* Answer::baseline_of(const Cell& cell) const {
+  const auto found = std::ranges::find_if(
+      cells, [&](const Cell& other) { return other.is_baseline && other.setting == cell.setting; });
+  return found == cells.end() ? nullptr : &*found;
+}
+
+const Answer::Cell* Answer::reference_of(std::size_t condition) const {
+  const Cell* best = nullptr;
+  for (const Cell& cell : cells) {
+    if (cell.condition != condition) continue;
+    const Cell* const baseline = baseline_of(cell);
+    if (baseline == nullptr || !is_whole(*baseline) || baseline->value->deviation == 0) continue;
+    if (best == nullptr || better(baseline->value->mean, best->value->mean)) best = baseline;
+  }
+  return best;
+}
+
 Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
-                 std::span<const Measure> measures, std::optional<double> target) {
-  return Answering(plan, results, measures, target).answer();
+                 std::span<const Measure> measures, std::optional<double> target,
+                 std::optional<Margin> margin) {
+  return Answering(plan, results, measures, target, margin).answer();
 }
 
 std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const TuningCell> cells,

@@ -19,7 +19,17 @@ namespace rubato {
 
 /// The outcome of comparing a cell with another over the seeds: with the best of its condition, or
 /// with its baseline.
-enum class Verdict { best, better, tied, worse, untested, baseline, lost };
+enum class Verdict {
+  best,
+  better,
+  tied,
+  worse,
+  non_inferior,
+  not_shown,
+  untested,
+  baseline,
+  lost,
+};
 
 struct VerdictRow {
   Verdict value;
@@ -28,11 +38,15 @@ struct VerdictRow {
   std::string_view help;
 };
 
-inline constexpr std::array<VerdictRow, 7> kVerdicts{
+inline constexpr std::array<VerdictRow, 9> kVerdicts{
     {{Verdict::best, "best", "the best mean of its condition"},
      {Verdict::better, "better", "better than the other, with a p-value (Holm) of at most 5 %"},
      {Verdict::tied, "tied", "the seeds do not tell it from the other: the p-value is above 5 %"},
      {Verdict::worse, "worse", "worse than the other, with a p-value (Holm) of at most 5 %"},
+     {Verdict::non_inferior, "non-inferior",
+      "behind the other by less than the margin, with a p-value (Holm) of at most 5 %"},
+     {Verdict::not_shown, "not shown",
+      "the seeds do not show that it is behind the other by less than the margin"},
      {Verdict::untested, "untested", "there is one seed, and so no test"},
      {Verdict::baseline, "baseline", "the baseline itself"},
      {Verdict::lost, "lost",
@@ -49,6 +63,20 @@ struct Answer {
   struct Comparison : PairedDifference {
     /// The p-value after Holm's correction; empty if there is one pair only.
     std::optional<double> adjusted{};
+  };
+
+  /// The test of whether a cell is behind another one by less than the margin. A cell with a lost
+  /// run cannot be shown to be: a lost run is no number, but the worst rank.
+  struct AgainstMargin {
+    double margin = 0;
+    /// MarginTest; empty for one seed, for a cell with a lost run and for the other one itself.
+    std::optional<double> bound{};
+    std::optional<std::int64_t> seeds{};
+    /// The p-value, 1 for a cell with a lost run, and the same after Holm's correction over the
+    /// cells of the condition.
+    std::optional<double> p{};
+    std::optional<double> adjusted{};
+    Verdict verdict = Verdict::untested;
   };
 
   /// The cost of reaching the target: medians over the seeds. A run that did not reach it counts as
@@ -90,6 +118,10 @@ struct Answer {
     std::optional<Verdict> rank{};
     /// Verdict against its baseline; empty if the baseline has no value.
     std::optional<Verdict> verdict{};
+    /// The tests of the margin: against its baseline, and against the best cell of its condition
+    /// that has no lost run. Empty without a margin, and if the other has a lost run.
+    std::optional<AgainstMargin> margin_to_baseline{};
+    std::optional<AgainstMargin> margin_to_best{};
     std::optional<ToTarget> to_target{};
     std::optional<Spent> spent{};
     /// Extremes over all its runs; batch_sizes is the largest number that a single run used.
@@ -113,6 +145,7 @@ struct Answer {
   std::vector<std::string> settings;
   std::vector<std::string> seeds;
   std::optional<double> target{};
+  std::optional<Margin> margin{};
   /// Share of the largest class, in percent; the largest such share if the data differ between
   /// runs.
   double chance = 0;
@@ -138,6 +171,23 @@ struct Answer {
   [[nodiscard]] bool has_clock() const;
   /// Names of the runs that ended in this way.
   [[nodiscard]] std::vector<std::string> names_of(ResultEnd end) const;
+  /// Whether `one` is the better final value.
+  [[nodiscard]] bool better(double one, double other) const {
+    return is_accuracy ? one > other : one < other;
+  }
+  /// The number of runs of the cell that are lost, with or without a value.
+  [[nodiscard]] std::int64_t lost_in(const Cell& cell) const;
+  /// Whether the cell has a value and no lost runs.
+  [[nodiscard]] bool is_whole(const Cell& cell) const { return cell.value && lost_in(cell) == 0; }
+  /// The final values of a cell that has a value, seed by seed.
+  [[nodiscard]] std::vector<double> values_of(const Cell& cell) const;
+  /// The difference of two cells that have a value, seed by seed.
+  [[nodiscard]] PairedDifference difference(const Cell& one, const Cell& other) const;
+  /// The baseline of the cell's setting; null if there is none.
+  [[nodiscard]] const Cell* baseline_of(const Cell& cell) const;
+  /// The baseline whose deviation is the unit of a condition: that of its cells, or the one with
+  /// the best mean if they have several. Null if each has a lost run, one seed or no deviation.
+  [[nodiscard]] const Cell* reference_of(std::size_t condition) const;
 };
 
 /// The power that Blindness is computed for.
@@ -146,7 +196,8 @@ inline constexpr double kPower = 0.8;
 /// Evaluates the runs of a plan. `results` and `measures` have one element per run, in the order of
 /// the plan; `target` is in percent, or a loss.
 [[nodiscard]] Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
-                               std::span<const Measure> measures, std::optional<double> target);
+                               std::span<const Measure> measures, std::optional<double> target,
+                               std::optional<Margin> margin = std::nullopt);
 
 /// The result of tuning an option for one setting.
 struct TuningAnswer {

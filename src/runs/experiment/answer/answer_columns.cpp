@@ -15,6 +15,7 @@
 #include "base/core/text/csv.hpp"
 #include "base/core/text/json.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/value_list.hpp"
 
 namespace rubato {
@@ -59,11 +60,20 @@ std::string difference_in_words(const Answer& answer, const AnswerCell& cell) {
   return with_interval(mean.starts_with('-') ? mean : '+' + mean, difference, answer.is_accuracy);
 }
 
-std::string p_in_words(const AnswerCell& cell) {
+std::string p_in_words(const std::optional<double>& p) {
   constexpr double kSmallest = 0.001;
-  if (!cell.to_baseline || !cell.to_baseline->adjusted) return kNothing;
-  const double p = *cell.to_baseline->adjusted;
-  return p < kSmallest ? fmt::format("<{}", kSmallest) : fmt::format("{:.3f}", p);
+  if (!p) return kNothing;
+  return *p < kSmallest ? fmt::format("<{}", kSmallest) : fmt::format("{:.3f}", *p);
+}
+
+using AgainstMargin = Answer::AgainstMargin;
+using MarginTestOfCell = std::optional<AgainstMargin> AnswerCell::*;
+
+// Example: "at most 0.41".
+std::string bound_in_words(const Answer& answer, const AnswerCell& cell, MarginTestOfCell test) {
+  const std::optional<AgainstMargin>& found = cell.*test;
+  if (!found || !found->bound) return kNothing;
+  return "at most " + value_in_words(*found->bound, answer.is_accuracy);
 }
 
 template <std::optional<Verdict> AnswerCell::*verdict>
@@ -131,6 +141,39 @@ class Columns {
   std::vector<AnswerColumn<Row>> columns_;
 };
 
+// The columns of a test of the margin.
+void add_margin_columns(Columns<AnswerCell>& columns, const Answer& answer, MarginTestOfCell test,
+                        const std::string& prefix, const std::string& object,
+                        const std::string& other) {
+  const auto table = answer.margin ? AnswerTable::margins : AnswerTable::none;
+  // The help of the first test says that of the second, too.
+  const auto help = [&](const char* text) { return prefix.empty() ? text : ""; };
+  columns.add(prefix + "margin", object + "/margin",
+              prefix.empty() ? "with `--margin`: the margin of the test against the baseline"
+                             : "the same against the best cell of the condition",
+              at(test, &AgainstMargin::margin));
+  columns.add(
+      prefix + "margin_bound", object + "/bound",
+      help("upper end of the one-sided 95 % interval of how far it is behind"),
+      at(test, &AgainstMargin::bound), table, "behind the " + other,
+      [&answer, test](const AnswerCell& cell) { return bound_in_words(answer, cell, test); });
+  columns.add(prefix + "margin_p", object + "/p",
+              help("p-value of the one-sided paired t-test against the margin"),
+              at(test, &AgainstMargin::p));
+  columns.add(prefix + "margin_p_holm", object + "/p_holm",
+              help("the same after Holm's correction within the condition"),
+              at(test, &AgainstMargin::adjusted), table, "p (Holm)",
+              [test](const AnswerCell& cell) {
+                return p_in_words(cell.*test ? (cell.*test)->adjusted : std::nullopt);
+              });
+  columns.add(prefix + "margin_verdict", object + "/verdict", help("its verdict"),
+              at(test, &AgainstMargin::verdict), table, "verdict", [test](const AnswerCell& cell) {
+                return std::string(cell.*test ? name_of((cell.*test)->verdict) : kNothing);
+              });
+  columns.add(prefix + "margin_seeds", object + "/seeds", help("how many seeds that test needs"),
+              at(test, &AgainstMargin::seeds), table, "seeds");
+}
+
 }  // namespace
 
 std::string value_in_words(double value, bool is_accuracy) {
@@ -192,7 +235,9 @@ std::vector<AnswerColumn<AnswerCell>> cell_columns(const Answer& answer) {
   columns.add("p_holm", "to_baseline/p_holm",
               "the same after Holm's correction for all comparisons of the answer",
               at(&AnswerCell::to_baseline, &Comparison::adjusted), kResults, "p (Holm)",
-              p_in_words);
+              [](const AnswerCell& cell) {
+                return p_in_words(cell.to_baseline ? cell.to_baseline->adjusted : std::nullopt);
+              });
   columns.add("verdict", "verdict", "verdict against the baseline", at(&AnswerCell::verdict),
               kResults, "verdict", verdict_in_words<&AnswerCell::verdict>);
   columns.add(
@@ -245,6 +290,10 @@ std::vector<AnswerColumn<AnswerCell>> cell_columns(const Answer& answer) {
               at(&AnswerCell::to_target, &Target::hours), target_clock, "after hours");
   columns.add("target_money", "to_target/median_money", "",
               at(&AnswerCell::to_target, &Target::money), target_clock, "after money");
+  add_margin_columns(columns, answer, &AnswerCell::margin_to_baseline, "", "margin_to_baseline",
+                     "baseline");
+  add_margin_columns(columns, answer, &AnswerCell::margin_to_best, "best_", "margin_to_best",
+                     "best");
   return std::move(columns).columns();
 }
 
@@ -366,6 +415,7 @@ std::string to_json(const Design& design, const Answer& answer,
                            ? Json()
                            : Json(design.budget.kind + "=" + design.budget.amount)},
             {"target", or_null(answer.target)},
+            {"margin", answer.margin ? Json(text_of(*answer.margin)) : Json()},
             {"level", kLevel},
             {"comparisons", answer.comparisons},
             {"chance", answer.chance},

@@ -15,7 +15,7 @@ namespace rubato {
 
 /// The kinds of printed tables; each condition has one of each kind. `none` is a column that is not
 /// printed.
-enum class AnswerTable { none, results, costs };
+enum class AnswerTable { none, results, margins, costs };
 
 /// A column with a fact about each cell or each run. Everything that shows or writes an answer
 /// takes its columns from here, and the schema of answer.json is checked against them. A column

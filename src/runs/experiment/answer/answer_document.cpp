@@ -1,6 +1,8 @@
 #include "answer_document.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -62,15 +64,22 @@ std::vector<const AnswerCell*> ranked(const Answer& answer, std::size_t conditio
   return cells;
 }
 
-// The names of the cells that have this rank.
+// The names of the cells for which `is_so`.
+template <class Predicate>
 Row named(std::span<const AnswerCell* const> cells, std::span<const std::size_t> keys,
-          Verdict rank) {
+          const Predicate& is_so) {
   Row names;
   for (const AnswerCell* const cell : cells) {
-    if (cell->rank != rank) continue;
+    if (!is_so(*cell)) continue;
     names.push_back(fmt::to_string(fmt::join(keys_of(*cell, keys), " ")));
   }
   return names;
+}
+
+// The names of the cells that have this rank.
+Row named(std::span<const AnswerCell* const> cells, std::span<const std::size_t> keys,
+          Verdict rank) {
+  return named(cells, keys, [&](const AnswerCell& cell) { return cell.rank == rank; });
 }
 
 std::string best_in_words(std::span<const AnswerCell* const> cells,
@@ -95,6 +104,57 @@ std::string lost_in_words(std::span<const AnswerCell* const> cells,
   return lost.empty() ? std::string() : fmt::format("Lost: {}.", fmt::join(lost, ", "));
 }
 
+// Says which cells are behind the best of their condition by less than the margin; empty if none is
+// tested.
+std::string near_best_in_words(std::span<const AnswerCell* const> cells,
+                               std::span<const std::size_t> keys) {
+  const auto having = [&](Verdict verdict) {
+    return named(cells, keys, [&](const AnswerCell& cell) {
+      return cell.margin_to_best && cell.margin_to_best->verdict == verdict;
+    });
+  };
+  const Row near = having(Verdict::non_inferior);
+  if (!near.empty()) return fmt::format("Non-inferior to the best: {}.", fmt::join(near, ", "));
+  return having(Verdict::not_shown).empty() ? "" : "No other is shown to be non-inferior to it.";
+}
+
+std::string points(double value, bool is_accuracy) {
+  return value_in_words(value, is_accuracy) + (is_accuracy ? " points" : "");
+}
+
+// The tests of the margin, for a condition with any.
+std::optional<Table> margins_of(const Answer& answer, std::span<const AnswerCell* const> cells,
+                                std::span<const std::size_t> keys) {
+  std::set<double> margins;
+  for (const AnswerCell* const cell : cells) {
+    for (const auto& test : {cell->margin_to_baseline, cell->margin_to_best}) {
+      if (test) margins.insert(test->margin);
+    }
+  }
+  if (margins.empty()) return std::nullopt;
+  Table table = table_of(answer, AnswerTable::margins, cells, keys);
+  table.title =
+      fmt::format("{}: non-inferior by a margin of {}", answer.conditions[cells.front()->condition],
+                  points(*margins.begin(), answer.is_accuracy));
+  if (margins.size() > 1) {
+    table.title += fmt::format(" to {}", points(*margins.rbegin(), answer.is_accuracy));
+  }
+  return table;
+}
+
+// The note below the first table of margins.
+std::string margin_note(const Answer& answer) {
+  const bool any_lost = std::ranges::any_of(answer.cells, [](const AnswerCell& cell) {
+    return cell.margin_to_best && cell.margin_to_best->verdict == Verdict::lost;
+  });
+  return fmt::format(
+      "At most: the upper end of the one-sided 95 % interval of how far it is behind. Seeds: the "
+      "number with which such a test passes an equal one four times in five, if the differences "
+      "vary as they do here; for few seeds, two more.{}",
+      any_lost ? " A lost run is a rank, the worst, and no number: its cell is not non-inferior."
+               : "");
+}
+
 void add_tables(AnswerDocument& document, const Design& design, const Answer& answer,
                 std::size_t condition, std::span<const std::size_t> keys) {
   const std::vector<const AnswerCell*> cells = ranked(answer, condition);
@@ -102,20 +162,34 @@ void add_tables(AnswerDocument& document, const Design& design, const Answer& an
       std::ranges::all_of(cells, [](const AnswerCell* cell) { return cell->is_baseline; });
   Table results = table_of(answer, AnswerTable::results, cells, keys);
   results.title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
-  const std::string best = best_in_words(cells, keys);
-  const std::string lost = lost_in_words(cells, keys);
-  if (!baseline && !(best.empty() && lost.empty())) {
-    document.findings.push_back(fmt::format("{}: {}{}{}", answer.conditions[condition], best,
-                                            best.empty() || lost.empty() ? "" : " ", lost));
+  results.notes = {best_in_words(cells, keys), near_best_in_words(cells, keys)};
+  std::vector<std::string> finding = results.notes;
+  finding.push_back(lost_in_words(cells, keys));
+  std::erase(finding, "");
+  if (!baseline && !finding.empty()) {
+    document.findings.push_back(
+        fmt::format("{}: {}", answer.conditions[condition], fmt::join(finding, " ")));
   }
-  results.notes = {best, constant_in_words(answer, condition)};
+  results.notes.push_back(constant_in_words(answer, condition));
+  std::optional<Table> margins;
+  if (answer.margin && !baseline) {
+    margins = margins_of(answer, cells, keys);
+    if (!margins) {
+      results.notes.emplace_back(
+          "There is no margin: the baseline has a lost run, one seed or no deviation.");
+    } else if (std::ranges::find(document.tables, AnswerTable::margins, &Table::kind) ==
+               document.tables.end()) {
+      margins->notes = {margin_note(answer)};
+    }
+  }
   Table costs = table_of(answer, AnswerTable::costs, cells, keys);
   costs.title = results.title + ": what it took";
   costs.notes = {off_budget_in_words(design, cells, keys)};
-  for (Table* const table : {&results, &costs}) {
-    std::erase(table->notes, "");
-    document.tables.push_back(std::move(*table));
-  }
+  std::erase(results.notes, "");
+  std::erase(costs.notes, "");
+  document.tables.push_back(std::move(results));
+  if (margins) document.tables.push_back(*std::move(margins));
+  document.tables.push_back(std::move(costs));
 }
 
 Table table_of(const TuningAnswer& tuning, bool is_accuracy) {
@@ -188,12 +262,12 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
                            std::span<const TuningAnswer> tuning) {
   AnswerDocument document{.facts = facts_of(design, answer, tuning),
                           .tables = overviews_of(answer)};
-  for (const TuningAnswer& tuned : tuning) {
-    document.tables.push_back(table_of(tuned, answer.is_accuracy));
-  }
   std::vector<std::size_t> keys;
   for (std::size_t i = 0; i < answer.columns.size(); ++i) {
     if (!is_condition(answer.columns[i])) keys.push_back(i);
+  }
+  for (const TuningAnswer& tuned : tuning) {
+    document.tables.push_back(table_of(tuned, answer.is_accuracy));
   }
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
     add_tables(document, design, answer, i, keys);

@@ -29,10 +29,10 @@ struct AnswerDocument {
 
   /// Facts about what was compared, one line each.
   std::vector<std::string> facts;
-  /// The answer in short: a sentence for each condition except one that only the baseline has.
+  /// The answer in short: sentences for each condition except one that only the baseline has.
   std::vector<std::string> findings{};
-  /// The overviews (overviews_of()), the tables of tuning, and for each condition two tables:
-  /// results, and what they cost.
+  /// The overviews (overviews_of()), the tables of tuning, and for each
+  /// condition its results, the tests of the margin, and what it cost.
   std::vector<Table> tables{};
   /// Remarks on runs without a result, or with one that needs an explanation.
   std::vector<std::string> notes{};

@@ -99,6 +99,16 @@ std::string baselines_in_words(const Answer& answer) {
                      fmt::join(different, " and "));
 }
 
+std::string margin_in_words(const Answer& answer) {
+  if (!answer.margin) return {};
+  const std::string unit = answer.is_accuracy ? " points" : "";
+  return fmt::format(
+      "margin: {}; non-inferior is what is behind by less, with a one-sided p-value "
+      "(Holm) of at most 5 %",
+      answer.margin->amount ? fmt::format("{}{}", *answer.margin->amount, unit)
+                            : "one standard deviation of the baseline over the seeds");
+}
+
 std::vector<std::string> tuned_in_words(std::span<const TuningAnswer> tuning) {
   std::vector<std::string> lines;
   if (tuning.size() > kListed) {
@@ -134,6 +144,7 @@ std::vector<std::string> facts_of(const Design& design, const Answer& answer,
       fmt::format("{}; seed{} {}", limits_in_words(design), answer.seeds.size() == 1 ? "" : "s",
                   seeds_in_words(answer.seeds)),
       baselines_in_words(answer)};
+  facts.push_back(margin_in_words(answer));
   std::ranges::move(tuned_in_words(tuning), std::back_inserter(facts));
   std::erase(facts, "");
   return facts;
@@ -183,8 +194,7 @@ using Labels = std::vector<std::string>;
 
 // Examples: "98.72 tied", "24.78, 3 lost", "4 of 5 lost".
 std::string in_short(const Answer& answer, const AnswerCell& cell) {
-  const auto lost = std::ranges::count_if(
-      cell.members, [&](std::size_t member) { return is_lost(answer.runs[member].result.end); });
+  const std::int64_t lost = answer.lost_in(cell);
   if (!cell.value) return fmt::format("{} of {} lost", lost, cell.runs);
   std::string text = value_in_words(cell.value->mean, answer.is_accuracy);
   if (cell.rank == Verdict::best || cell.rank == Verdict::tied) {

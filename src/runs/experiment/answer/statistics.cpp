@@ -46,6 +46,28 @@ PairedDifference paired_difference(std::span<const double> one, std::span<const 
   return result;
 }
 
+MarginTest margin_test(const Estimate& deficit, double margin) {
+  RUBATO_CHECK(deficit.count >= 2 && margin > 0, "two deficits and a margin above 0 can be tested");
+  MarginTest test{.bound = deficit.mean, .pairs = pairs_needed(deficit.deviation, margin)};
+  if (deficit.deviation == 0) {
+    test.p = deficit.mean < margin ? 0 : 1;
+    return test;
+  }
+  const double error = deficit.deviation / std::sqrt(static_cast<double>(deficit.count));
+  // The level is that of a two-sided interval, which leaves half of it on each side.
+  test.bound += student_critical(2 * kLevel, deficit.count - 1) * error;
+  test.p = student_upper((margin - deficit.mean) / error, deficit.count - 1);
+  return test;
+}
+
+std::int64_t pairs_needed(double deviation, double margin) {
+  constexpr double kQuantiles = 2.49;
+  const double root = kQuantiles * deviation / margin;
+  const double pairs = std::ceil(root * root);
+  if (!(pairs < static_cast<double>(kMostPairs))) return kMostPairs;
+  return std::max<std::int64_t>(2, static_cast<std::int64_t>(pairs));
+}
+
 std::vector<double> holm(std::span<const double> p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -34,10 +34,44 @@ struct PairedDifference {
 [[nodiscard]] PairedDifference paired_difference(std::span<const double> one,
                                                  std::span<const double> other);
 
+/// The one-sided t-test of non-inferiority: that a mean deficit, over pairs, is below a margin.
+struct MarginTest {
+  /// Upper end of the one-sided 95 % interval of the mean deficit.
+  double bound = 0;
+  /// p-value of the test against a mean deficit of at least the margin. If all deficits are the
+  /// same number, it is 0 if that number is below the margin, and 1 otherwise.
+  double p = 1;
+  /// The number of pairs for which pairs_needed() is computed from the deviation of these.
+  std::int64_t pairs = 0;
+};
+/// Tests at least two deficits against a margin above 0.
+[[nodiscard]] MarginTest margin_test(const Estimate& deficit, double margin);
+
+/// (2.49 deviation / margin)^2, rounded up, from 2 to kMostPairs: the number of pairs with which
+/// the test shows, four times in five, that one of two equals is behind by less than the
+/// margin. 2.49 is the sum of the normal quantiles of 95 % and 80 %; Student's quantiles ask for
+/// two more pairs.
+[[nodiscard]] std::int64_t pairs_needed(double deviation, double margin);
+inline constexpr std::int64_t kMostPairs = 1'000'000'000;
+
 /// The p-values of a family of tests, adjusted by Holm's step-down procedure (Holm 1979), in the
 /// order of `p`. A test is significant at level a if its adjusted value is at most a; the
 /// probability that any true hypothesis is rejected is then at most a.
 [[nodiscard]] std::vector<double> holm(std::span<const double> p);
+
+/// Sets `adjusted` of the tests that have a p-value `p` by holm().
+template <class Test>
+void correct(const std::vector<Test*>& family) {
+  std::vector<double> p;
+  for (const Test* const test : family) {
+    if (test->p) p.push_back(*test->p);
+  }
+  const std::vector<double> adjusted = holm(p);
+  auto next = adjusted.begin();
+  for (Test* const test : family) {
+    if (test->p) test->adjusted = *next++;
+  }
+}
 
 /// The median of the numbers and of `missing` more that are larger than all of them; for an even
 /// count, the mean of the two in the middle. Empty if the middle is among the missing, or if there
@@ -49,6 +83,9 @@ struct PairedDifference {
 
 /// P(|T| >= |t|), the p-value of a two-sided test; 0 to 1.
 [[nodiscard]] double student_two_sided(double t, std::int64_t degrees);
+
+/// P(T >= t), the p-value of a one-sided test.
+[[nodiscard]] double student_upper(double t, std::int64_t degrees);
 
 /// The t that |T| exceeds with probability `level` (above 0, at most 1): 2.776 for 0.05 and 4
 /// degrees.

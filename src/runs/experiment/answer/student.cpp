@@ -28,6 +28,10 @@ double student_two_sided(double t, std::int64_t degrees) {
   return 2 * cdf(complement(distribution_of(degrees), std::abs(t)));
 }
 
+double student_upper(double t, std::int64_t degrees) {
+  return cdf(complement(distribution_of(degrees), t));
+}
+
 double student_critical(double level, std::int64_t degrees) {
   return quantile(complement(distribution_of(degrees), level / 2));
 }

@@ -246,6 +246,24 @@ double parse_target(const std::string& text) {
   return parse_real(text, kPositive);
 }
 
+namespace {
+
+constexpr const char* kBaselineMargin = "baseline";
+
+}  // namespace
+
+Margin parse_margin(const std::string& text) {
+  if (text == kBaselineMargin) return {};
+  if (!is_number(text)) {
+    throw_error("'{}' is not a margin; accepted: baseline, or a number above 0", text);
+  }
+  return {.amount = parse_real(text, kPositive)};
+}
+
+std::string text_of(const Margin& margin) {
+  return margin.amount ? fmt::to_string(*margin.amount) : kBaselineMargin;
+}
+
 void require_consistent(const Design& design) {
   if (design.tuning && is_axis(design, design.tuning->option)) {
     throw_error(

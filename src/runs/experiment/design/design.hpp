@@ -70,6 +70,19 @@ struct Tuning {
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
+/// The deficit that a choice may have and still count as non-inferior.
+struct Margin {
+  /// Points of accuracy, or test loss. Empty for one standard deviation of the baseline's final
+  /// values over the seeds.
+  std::optional<double> amount{};
+
+  friend bool operator==(const Margin&, const Margin&) = default;
+};
+/// Parses "baseline" or a number above 0. Throws Error for other text.
+[[nodiscard]] Margin parse_margin(const std::string& text);
+/// The text that parse_margin() reads.
+[[nodiscard]] std::string text_of(const Margin& margin);
+
 /// An experiment: the runs of all combinations of the axes' values, a baseline, and the options
 /// that all runs share.
 struct Design {
@@ -90,6 +103,8 @@ struct Design {
   std::int64_t tuning_seeds = 2;
   /// Test accuracy to be reached, in percent; for a model without accuracy, the test loss.
   std::optional<double> target{};
+  /// The margin of tests of non-inferiority; without one there are no such tests.
+  std::optional<Margin> margin{};
 
   [[nodiscard]] static RunConfiguration default_base();
   friend bool operator==(const Design&, const Design&) = default;

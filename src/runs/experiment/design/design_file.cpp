@@ -127,13 +127,17 @@ std::string compare_text(const Design& design) {
                         design.tuning_seeds);
   }
   if (design.target) text += fmt::format("target = {}\n", *design.target);
+  if (design.margin) {
+    const std::string margin = text_of(*design.margin);
+    text += fmt::format("margin = {}\n", design.margin->amount ? margin : toml_string(margin));
+  }
   return text.empty() ? text : "\n[compare]\n" + text;
 }
 
 }  // namespace
 
 std::span<const CompareKey> compare_keys() {
-  static const std::array<CompareKey, 6> keys{
+  static const std::array<CompareKey, 7> keys{
       {{.name = "budget",
         .value = "KIND=AMOUNT",
         .help =
@@ -174,6 +178,13 @@ std::span<const CompareKey> compare_keys() {
                 "a test loss of P",
         .read = [](DesignFile& file,
                    const std::string& text) { file.design.target = parse_target(text); }},
+       {.name = "margin",
+        .value = "X|baseline",
+        .help = "test whether each choice is behind the best, and behind the baseline, by less "
+                "than X points of accuracy (or test loss), or than one standard deviation of the "
+                "baseline over the seeds",
+        .read = [](DesignFile& file,
+                   const std::string& text) { file.design.margin = parse_margin(text); }},
        {.name = "jobs",
         .value = "N",
         .help = "runs at the same time, each a process with --threads threads",

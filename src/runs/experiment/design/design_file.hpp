@@ -26,7 +26,7 @@ struct DesignFile {
 //     rule = ["linear", "adascale"]     any option
 //     seed = "1..5"
 //     [compare]
-//     budget = "epochs=4"               and baseline, tune, tune-seeds, target, jobs
+//     budget = "epochs=4"               and baseline, tune, tune-seeds, target, margin, jobs
 
 /// A key of the table [compare], which is also an option of `rubato compare`.
 struct CompareKey {
