@@ -87,6 +87,27 @@ TEST(PairsNeeded, IsRoundedUpWithinItsLimits) {
   EXPECT_EQ(pairs_needed(1, 1e-300), kMostPairs);
 }
 
+TEST(InterquartileMean, LeavesAQuarterOutAtEachEnd) {
+  EXPECT_EQ(interquartile_mean({5, 1, 100, 3}), 4);
+  EXPECT_EQ(interquartile_mean({5, 1, 9}), 5) << "of three nothing is left out";
+  EXPECT_EQ(interquartile_mean({1, 2, 3, 4, 5, 6, 7, 60}), 4.5);
+  EXPECT_EQ(interquartile_mean({-INFINITY, 2, 3, 4}), 2.5) << "a quarter may be lost";
+  EXPECT_EQ(interquartile_mean({-INFINITY, -INFINITY, 3, 4}), -INFINITY);
+}
+
+TEST(MiddleInterval, LeavesAFortiethOutAtEachEnd) {
+  std::vector<double> numbers;
+  for (int i = 80; i > 0; --i) numbers.push_back(i);
+  EXPECT_EQ(middle_interval(numbers).low, 3);
+  EXPECT_EQ(middle_interval(numbers).high, 78);
+  EXPECT_EQ(middle_interval({7}).low, 7);
+}
+
+TEST(Ranks, AreSharedByEquals) {
+  EXPECT_THAT(ranks_of(std::vector<double>{3, 9, 3, -INFINITY}), ElementsAre(2.5, 1, 2.5, 4));
+  EXPECT_THAT(ranks_of(std::vector<double>{-INFINITY, 1, -INFINITY}), ElementsAre(2.5, 1, 2.5));
+}
+
 TEST(Holm, MultipliesByThoseThatAreLeft) {
   // By hand: 4 x 0.005, 3 x 0.01, 2 x 0.03, and 0.04 no less than the one before it.
   EXPECT_THAT(holm(std::array{0.01, 0.04, 0.03, 0.005}),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "buckets.hpp"
 #include "experiment_page.hpp"
@@ -276,26 +277,30 @@ Json intervals_section(const Answer& answer) {
   return section;
 }
 
-// The section has no figures if there is only one condition.
+// The section has no figures without a summary of all conditions.
 Json profile_section(const Answer& answer) {
-  const PerformanceProfiles all = performance_profiles(answer);
-  Json section{{"title", "Over all traces"}, {"figures", Json::array()}};
-  if (all.profiles.empty()) return section;
+  Json section{{"title", "All conditions together"}, {"figures", Json::array()}};
+  if (!answer.together) return section;
+  const AllConditions& all = *answer.together;
   Json rows = Json::array();
-  for (const Profile& profile : all.profiles) {
+  for (const AllConditions::Choice& choice : all.choices) {
     Json behind = Json::array();
-    for (const double difference : profile.behind) behind.push_back(chart_number(difference));
-    rows.push_back({{"label", profile.label}, {"behind", std::move(behind)}});
+    for (const double difference : choice.behind) behind.push_back(chart_number(difference));
+    rows.push_back(
+        {{"label", fmt::to_string(fmt::join(choice.labels, " "))}, {"behind", std::move(behind)}});
   }
   section["figures"].push_back(
       {{"type", "profile"},
        {"title", "How often a choice comes close to the best"},
        {"unit", "% of conditions and seeds"},
-       {"help", fmt::format("performance profiles: the share of the {} pairs of condition and "
-                            "seed for which a choice ends at most this far behind the best",
-                            all.problems)},
+       {"help",
+        fmt::format("performance profiles: the share of the {} pairs of condition and "
+                    "seed for which a choice ends at most this far behind the best. At 0 it is how "
+                    "often the choice is the best; a curve that is higher further right "
+                    "is the safer choice, and one that stays below 100 % has lost runs",
+                    all.pairs)},
        {"across", answer.is_accuracy ? "points behind the best" : "test loss above the best"},
-       {"problems", all.problems},
+       {"problems", all.pairs},
        {"rows", std::move(rows)}});
   return section;
 }

@@ -1,10 +1,8 @@
 #include "experiment_page.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
-#include <map>
-#include <optional>
+#include <initializer_list>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -28,54 +26,12 @@
 
 namespace rubato::page {
 
-namespace {
-
-// A condition and a seed.
-using Problem = std::pair<std::size_t, std::uint64_t>;
-
-}  // namespace
-
 std::string label_of(const Answer& answer, const Answer::Cell& cell) {
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < cell.labels.size(); ++i) {
     if (!is_condition(answer.columns[i])) labels.push_back(cell.labels[i]);
   }
   return fmt::to_string(fmt::join(labels, " "));
-}
-
-PerformanceProfiles performance_profiles(const Answer& answer) {
-  std::set<std::size_t> conditions;
-  for (const Answer::Cell& cell : answer.cells) {
-    if (!cell.is_baseline) conditions.insert(cell.condition);
-  }
-  // Values for which larger is better; empty for a run without a result.
-  std::map<Problem, std::vector<std::pair<std::string, std::optional<double>>>> problems;
-  std::vector<std::string> labels;
-  for (const Answer::Cell& cell : answer.cells) {
-    if (!conditions.contains(cell.condition)) continue;
-    const std::string label = label_of(answer, cell);
-    if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
-    for (const std::size_t member : cell.members) {
-      const Answer::Run& run = answer.runs[member];
-      std::optional<double> value = run.result.final_value;
-      if (value) value = answer.is_accuracy ? 100 * *value : -*value;
-      problems[{cell.condition, run.seed}].emplace_back(label, value);
-    }
-  }
-  if (conditions.size() < 2 || labels.size() < 2) return {};
-  PerformanceProfiles all{.problems = problems.size()};
-  for (const std::string& label : labels) all.profiles.push_back({.label = label});
-  for (const auto& [problem, values] : problems) {
-    // An empty value compares less than any other.
-    const std::optional<double> best =
-        std::ranges::max(values, {}, [](const auto& value) { return value.second; }).second;
-    for (const auto& [label, value] : values) {
-      if (!value) continue;
-      std::ranges::find(all.profiles, label, &Profile::label)->behind.push_back(*best - *value);
-    }
-  }
-  for (Profile& profile : all.profiles) std::ranges::sort(profile.behind);
-  return all;
 }
 
 namespace {
@@ -85,14 +41,14 @@ namespace fs = std::filesystem;
 // More tables than this are folded, because they would hide the rest of the page.
 constexpr std::size_t kMostOpenTables = 4;
 
-std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
+std::string tables_of(const AnswerDocument& document, std::initializer_list<AnswerTable> kinds) {
   std::string html;
   for (AnswerDocument::Table one : document.tables) {
-    if (one.kind != kind) continue;
+    if (std::ranges::find(kinds, one.kind) == kinds.end()) continue;
     // Notes that repeat one of the findings at the top are left out.
     std::erase_if(one.notes, [&](const std::string& note) {
       return std::ranges::any_of(document.findings, [&](const std::string& finding) {
-        return finding.starts_with(fmt::format("{}: {}", one.title, note));
+        return finding.starts_with(one.title + ": ") && finding.find(note) != std::string::npos;
       });
     });
     html += table(one);
@@ -102,10 +58,10 @@ std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
 
 std::string answer_html(const AnswerDocument& document) {
   std::string html = list(document.findings);
-  html += tables_of(document, AnswerTable::none);
+  html += tables_of(document, {AnswerTable::none});
   const auto results =
       std::ranges::count(document.tables, AnswerTable::results, &AnswerDocument::Table::kind);
-  const std::string tables = tables_of(document, AnswerTable::results);
+  const std::string tables = tables_of(document, {AnswerTable::results, AnswerTable::margins});
   html += std::cmp_greater(results, kMostOpenTables)
               ? folded_html("The results of each trace", tables)
               : tables;
@@ -159,7 +115,7 @@ Document document_of_experiment(const RecordedExperiment& experiment, const std:
                     .charts = charts_of(experiment.answer)};
   document.charts["axis"] = axis_of(experiment.design.budget);
   document.end = "<h2>What it took</h2>\n" +
-                 folded_html("Steps, samples and more", tables_of(answer, AnswerTable::costs));
+                 folded_html("Steps, samples and more", tables_of(answer, {AnswerTable::costs}));
   document.end += "<h2>How to reproduce it</h2>\n";
   document.end += fmt::format("<pre tabindex=\"0\">rubato compare --config {}</pre>\n",
                               escaped(shell_quoted((fs::path(folder) / kDesignFile).string())));

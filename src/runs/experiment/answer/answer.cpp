@@ -82,6 +82,7 @@ class Answering {
     for (std::size_t i = 0; i < answer_.conditions.size(); ++i) compare_with_best(i);
     find_blindness();
     test_margins(answer_);
+    answer_.together = all_conditions(answer_);
     return std::move(answer_);
   }
 

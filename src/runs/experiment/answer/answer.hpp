@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "all_conditions.hpp"
 #include "runs/experiment/conduct/run_result.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
@@ -166,6 +167,8 @@ struct Answer {
     double effect = 0;
   };
   std::optional<Blindness> blindness{};
+  /// Empty for fewer than two conditions or choices.
+  std::optional<AllConditions> together{};
 
   /// Whether the cells have spent anything on a virtual clock.
   [[nodiscard]] bool has_clock() const;

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "answer_summary.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/text/json.hpp"
 #include "runs/config/run_option.hpp"
@@ -429,6 +430,7 @@ std::string to_json(const Design& design, const Answer& answer,
                                                {"median", answer.blindness->middle},
                                                {"most", answer.blindness->most}}
                                         : Json();
+  json["all_conditions"] = answer.together ? json_of(*answer.together, answer) : Json();
   return json_text(json, 2) + '\n';
 }
 

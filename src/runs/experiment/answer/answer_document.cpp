@@ -11,6 +11,7 @@
 
 #include "answer_columns.hpp"
 #include "answer_facts.hpp"
+#include "answer_summary.hpp"
 #include "base/core/text/text.hpp"
 
 namespace rubato {
@@ -266,6 +267,7 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
   for (std::size_t i = 0; i < answer.columns.size(); ++i) {
     if (!is_condition(answer.columns[i])) keys.push_back(i);
   }
+  if (answer.together) document.tables.push_back(table_of(*answer.together, answer));
   for (const TuningAnswer& tuned : tuning) {
     document.tables.push_back(table_of(tuned, answer.is_accuracy));
   }

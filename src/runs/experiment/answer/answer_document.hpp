@@ -31,7 +31,7 @@ struct AnswerDocument {
   std::vector<std::string> facts;
   /// The answer in short: sentences for each condition except one that only the baseline has.
   std::vector<std::string> findings{};
-  /// The overviews (overviews_of()), the tables of tuning, and for each
+  /// The overviews (overviews_of()), all conditions together, the tables of tuning, and for each
   /// condition its results, the tests of the margin, and what it cost.
   std::vector<Table> tables{};
   /// Remarks on runs without a result, or with one that needs an explanation.

@@ -68,6 +68,32 @@ std::int64_t pairs_needed(double deviation, double margin) {
   return std::max<std::int64_t>(2, static_cast<std::int64_t>(pairs));
 }
 
+double interquartile_mean(std::vector<double> numbers) {
+  RUBATO_CHECK(!numbers.empty(), "the mean of no numbers is undefined");
+  std::sort(numbers.begin(), numbers.end());
+  const auto left_out = static_cast<std::ptrdiff_t>(numbers.size() / 4);
+  const double sum = std::accumulate(numbers.begin() + left_out, numbers.end() - left_out, 0.0);
+  return sum / static_cast<double>(std::ssize(numbers) - 2 * left_out);
+}
+
+Interval middle_interval(std::vector<double> numbers) {
+  RUBATO_CHECK(!numbers.empty(), "no numbers have no middle");
+  std::sort(numbers.begin(), numbers.end());
+  const std::size_t left_out = numbers.size() / 40;
+  return {.low = numbers[left_out], .high = numbers[numbers.size() - 1 - left_out]};
+}
+
+std::vector<double> ranks_of(std::span<const double> numbers) {
+  std::vector<double> ranks;
+  for (const double one : numbers) {
+    const auto greater =
+        std::count_if(numbers.begin(), numbers.end(), [&](double other) { return other > one; });
+    const auto equal = std::count(numbers.begin(), numbers.end(), one);
+    ranks.push_back(static_cast<double>(greater) + static_cast<double>(equal + 1) / 2);
+  }
+  return ranks;
+}
+
 std::vector<double> holm(std::span<const double> p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -54,6 +54,21 @@ struct MarginTest {
 [[nodiscard]] std::int64_t pairs_needed(double deviation, double margin);
 inline constexpr std::int64_t kMostPairs = 1'000'000'000;
 
+/// The mean of the numbers without the floor(n / 4) least and the floor(n / 4) greatest of them;
+/// they may contain -infinity. There must be at least one.
+[[nodiscard]] double interquartile_mean(std::vector<double> numbers);
+
+/// An interval with limits that may be -infinity.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+/// The interval of the middle 95 % of the numbers, without the 2.5 % (rounded down) at each end.
+[[nodiscard]] Interval middle_interval(std::vector<double> numbers);
+
+/// The ranks from 1 for the greatest number; equal numbers share the mean of their ranks.
+[[nodiscard]] std::vector<double> ranks_of(std::span<const double> numbers);
+
 /// The p-values of a family of tests, adjusted by Holm's step-down procedure (Holm 1979), in the
 /// order of `p`. A test is significant at level a if its adjusted value is at most a; the
 /// probability that any true hypothesis is rejected is then at most a.
