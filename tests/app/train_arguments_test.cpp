@@ -297,6 +297,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--reduce foo", "unknown reducer 'foo'", "auto, tree, chunked-tree, sharded, sequential"},
       {"--reduce two-level:host=2 --exact=false", "unknown argument of two-level", "hosts, inner"},
       {"--watch loss", "unknown metric 'loss'", "train-loss, test-loss, test-accuracy"},
+      {"--watch ema-test-loss --patience 3", "no weights are averaged", "with --ema SAMPLES"},
+      {"--ema 0", "'0' is out of range", "a number greater than 0"},
       {"--clip-norm 0", "'0' is out of range", "a number greater than 0"},
       {"--clip-value 0", "'0' is out of range", "a number greater than 0"},
       {"--clip-value 1 --clip-norm 1", "gradients are clipped by their norm",

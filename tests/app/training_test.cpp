@@ -86,6 +86,7 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
        [](const auto& o) {
          return o.lookahead == LookaheadOptions{.k = 5, .weights = LookaheadWeights::fast};
        }},
+      {"--ema=1000", [](const auto& o) { return o.ema_half_life == 1000; }},
       {"--clip-norm=2.5", [](const auto& o) { return o.clip_norm == 2.5; }},
       {"--clip-value=2.5", [](const auto& o) { return o.clip_value == 2.5; }},
       {"--seed=18446744073709551615",

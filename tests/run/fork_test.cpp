@@ -158,6 +158,11 @@ INSTANTIATE_TEST_SUITE_P(
                            run.optimizer = "adamw:second-moment=minibatch";
                            run.clip_norm = 1;
                          }},
+                    Case{"ema",
+                         [](RunConfiguration& run) {
+                           run.ema = 500;
+                           run.lookahead = 2;
+                         }},
                     Case{"plateau",
                          [](RunConfiguration& run) {
                            run.schedule = "plateau:patience=1";

@@ -75,6 +75,7 @@ TEST(SameBits, OfAdaScaleLookaheadAndCosine) {
                              .optimizer = {.momentum = 0.9, .weight_decay = 0.01},
                              .groups = {no_decay_for_vectors()},
                              .lookahead = LookaheadOptions{.k = 3},
+                             .ema_half_life = 50,
                              .clip_norm = 0.5,
                              .log_noise = true};
   EXPECT_EQ(test::difference_in_bits(maker_of(options), kSteps), std::nullopt);

@@ -44,6 +44,7 @@ TrainOptions digest_options() {
           .reference_batch_size = 8,
           .optimizer = {.momentum = 0.5},
           .lookahead = LookaheadOptions{.k = 2},
+          .ema_half_life = 20,
           .digest_every = 1,
           .cores = 3,
           .threads = 2};
@@ -242,7 +243,7 @@ void expect_changes(const TrainOptions& options, const std::vector<std::string>&
 
 TEST(StepDigest, ChangesWithEveryBit) {
   expect_changes(digest_options(), {"parameter.weight", "parameter.bias", "buffer.mean",
-                                    "optimizer.velocity", "lookahead.slow"});
+                                    "optimizer.velocity", "lookahead.slow", "ema.weights"});
   TrainOptions options = digest_options();
   options.lookahead.reset();
   options.optimizer = parse_optimizer("adam", {});

@@ -1,6 +1,7 @@
 // The training loop on an objective of a few numbers: without libtorch.
 
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <new>
@@ -186,6 +187,7 @@ TEST(Loop, HasTheSameBitsWhoeverComputes) {
     options.optimizer.weight_decay = 0.01;
     options.groups = {no_decay_for_vectors()};
     options.lookahead.emplace().k = 3;
+    options.ema_half_life = 30;
     options.log_noise = true;
     options.clip_value = 0.5;
     const auto make = [&](const auto& change) {
@@ -275,7 +277,7 @@ class Parameters final : public Observer {
   }
   void between_steps(Training& training) override { saved.push_back(training.state()); }
 
-  static std::vector<double> copy_of(const Training& training) {
+  static std::vector<double> copy_of(const auto& training) {
     std::vector<double> all;
     for (const NamedArray& array : training.parameters()) {
       const auto values = array.values<double>();
@@ -298,6 +300,116 @@ std::vector<double> parameters_in(const State& state) {
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;
+}
+
+// Averages the weights by the formula, in steps of any batch.
+class Averaging final : public Observer {
+ public:
+  Averaging(std::vector<double> initial, double half_life)
+      : average_(std::move(initial)), half_life_(half_life) {}
+  void on_step(Training& training, const StepRecord& step) override {
+    weights_ = Parameters::copy_of(training);
+    const double rho = std::exp2(-static_cast<double>(step.plan.batch_size) / half_life_);
+    for (std::size_t i = 0; i < average_.size(); ++i) {
+      average_[i] = rho * average_[i] + (1 - rho) * weights_[i];
+    }
+  }
+  void on_epoch(Training& training, const EpochRecord& epoch) override {
+    ASSERT_TRUE(epoch.ema_test.has_value());
+    EXPECT_NE(epoch.ema_test->loss, epoch.test->loss);
+    EXPECT_EQ(value_of(Metric::ema_test_loss, epoch), epoch.ema_test->loss);
+    training.with_averages([&] {
+      expect_averages(training.parameters());
+      const Evaluation again = training.objective().test(training.workers(), {}, "");
+      EXPECT_EQ(again.loss, epoch.ema_test->loss);
+    });
+    EXPECT_EQ(Parameters::copy_of(training), weights_);
+    ++epochs;
+  }
+  void expect_averages(std::span<const NamedArray> parameters) const {
+    std::size_t i = 0;
+    for (const NamedArray& array : parameters) {
+      for (const double value : array.values<double>()) {
+        EXPECT_NEAR(value, average_[i], 1e-12) << i;
+        ++i;
+      }
+    }
+  }
+
+  int epochs = 0;
+
+ private:
+  std::vector<double> average_;
+  double half_life_;
+  std::vector<double> weights_;
+};
+
+// The averages change nothing else.
+TEST(Loop, TestsAndShowsTheAveragesOfTheWeightsBesideThem) {
+  constexpr double kHalfLife = 30;
+  TrainOptions options = loop_options();
+  Trainer without = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+  without.fit();
+  EXPECT_FALSE(without.result().final_ema_test.has_value());
+  options.ema_half_life = kHalfLife;
+  Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+  const auto averaging = trainer.add_observer<Averaging>(Parameters::copy_of(trainer), kHalfLife);
+  const auto best = trainer.add_observer<BestWeights>(Metric::ema_test_loss);
+  trainer.fit();
+  EXPECT_EQ(averaging->epochs, options.epochs);
+  EXPECT_EQ(parameters_in(trainer.state()), parameters_in(without.state()));
+  ASSERT_TRUE(trainer.result().final_ema_test.has_value());
+  EXPECT_EQ(trainer.result().final_test->loss, without.result().final_test->loss);
+  trainer.with_averages([&] { averaging->expect_averages(trainer.parameters()); });
+  // The best weights by the test of averages are averages; here those of the last epoch.
+  ASSERT_EQ(best->value(), trainer.result().final_ema_test->loss);
+  averaging->expect_averages(best->parameters());
+
+  // A state has them, and continues a result.
+  Trainer loaded = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+  loaded.add_observer<BestWeights>(Metric::ema_test_loss);
+  loaded.load_state(parse_state(state_bytes(trainer.state()), "the state"));
+  loaded.with_averages([&] { averaging->expect_averages(loaded.parameters()); });
+  EXPECT_EQ(loaded.result().final_ema_test->loss, trainer.result().final_ema_test->loss);
+}
+
+// A resume needs the same half-life; a fork may have averages, which begin with the weights.
+TEST(Loop, BindsAStateToItsAverages) {
+  const auto paused_in = [](TrainOptions options) {
+    Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+    trainer.add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
+      if (step.plan.index == StepIndex{2}) training.pause();
+    });
+    trainer.fit();
+    return trainer.state();
+  };
+  const State without = paused_in(loop_options());
+  TrainOptions options = loop_options();
+  options.ema_half_life = 30;
+  const State with = paused_in(options);
+  Trainer refused = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+  EXPECT_THAT(error_of([&] { refused.load_state(without); }),
+              HasSubstr("ema_half_life was nothing, is 30"));
+  Trainer fork = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+  fork.fork(without);
+  EXPECT_EQ(parameters_in(fork.state()), parameters_in(without));
+  const auto averaging = fork.add_observer<Averaging>(Parameters::copy_of(fork), 30);
+  fork.fit();
+  EXPECT_GT(averaging->epochs, 0);
+  Trainer dropped = tiny_trainer(loop_options(), trace_of({8, 16, 4, 8}));
+  dropped.fork(with);
+  dropped.fit();
+  Trainer whole = tiny_trainer(loop_options(), trace_of({8, 16, 4, 8}));
+  whole.fit();
+  EXPECT_EQ(parameters_in(dropped.state()), parameters_in(whole.state()));
+  EXPECT_EQ(dropped.state().arrays().contains("ema.weights"), false);
+  options.ema_half_life = 0;
+  EXPECT_THAT(error_of([&] { tiny_trainer(options, trace_of({8})); }),
+              HasSubstr("a half-life of 0 samples"));
+  options = loop_options();
+  options.watch = Metric::ema_test_loss;
+  EXPECT_THAT(error_of([&] { tiny_trainer(options, trace_of({8})); }),
+              HasSubstr("ema-test-loss is watched, and no weights are averaged"));
 }
 
 // Tests and weights for others are those of the slow weights, steps and states those of the fast

@@ -76,6 +76,8 @@ TEST(MemoryOfATraining, HasTheStateOnceMoreWhereSlowWeightsAreTested) {
               HasSubstr("16 MB for the optimizer, 24 MB for a copy of the state during tests"));
   EXPECT_THAT(error_of_lookahead(LookaheadWeights::fast), Not(HasSubstr("a copy of the state")));
   EXPECT_THAT(error_with({.threads = 1}, {16}), Not(HasSubstr("a copy of the state")));
+  EXPECT_THAT(error_with({.ema_half_life = 100, .threads = 1}, {16}),
+              HasSubstr("16 MB for the optimizer, 24 MB for a copy of the state during tests"));
 }
 
 TEST(MemoryOfATraining, HasTheGradientsOfTwoStepsOfOneMinibatch) {

@@ -129,6 +129,8 @@ struct EpochRecord {
   double train_loss = 0;
   /// The evaluation on the test set, if there is one.
   std::optional<Evaluation> test;
+  /// The same of the averaged weights (TrainOptions::ema_half_life), with the model's own buffers.
+  std::optional<Evaluation> ema_test{};
   /// The user's own metrics that have a value, in their order.
   std::vector<MetricValue> metrics{};
   /// The reading of the source's clock after the epoch's last step, as in TrainResult::time.
@@ -153,6 +155,8 @@ struct TrainResult {
   double train_seconds = 0;
   /// The evaluation after the last epoch, whole or not, if there is a test set.
   std::optional<Evaluation> final_test;
+  /// The same of the averaged weights.
+  std::optional<Evaluation> final_ema_test{};
   /// The best over all epochs.
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.

@@ -170,6 +170,14 @@ struct TrainOptions {
   OwnOptimizer own_optimizer{};
   std::vector<ParameterGroup> groups{};
   std::optional<LookaheadOptions> lookahead{};
+  /// The half-life, in samples, of an exponential moving average of the weights, which is tested
+  /// beside them; above 0. After each update with a batch of B samples
+  ///
+  ///     average = rho average + (1 - rho) weights,    rho = 2^(-B / half-life)
+  ///
+  /// (Busbridge et al. 2023, "How to scale your EMA": rho^S). It begins with the weights before the
+  /// first update. With Lookahead, it is the average of the fast weights.
+  std::optional<double> ema_half_life{};
   /// The mean gradient is shortened to this norm if it is longer; above 0.
   std::optional<double> clip_norm{};
   /// Every element of the mean gradient is bounded to [-clip_value, clip_value]; above 0. Not
@@ -358,6 +366,10 @@ class Trainer {
   /// Error as load_state() does, and for anything else that differs: the model, the data, the size
   /// of a minibatch, the remainder, parameter groups, the kind of clock.
   void fork(const State& state);
+
+  /// Calls `use` while parameters() are the averaged weights (TrainOptions::ema_half_life), as long
+  /// as there are any. Not during fit(), in which observers call Training::with_averages().
+  void with_averages(const std::function<void()>& use) const;
 
   /// The result so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;

@@ -22,11 +22,12 @@ inline constexpr std::array<Choice<MetricMode>, 2> kMetricModes{
     {{MetricMode::min, "min"}, {MetricMode::max, "max"}}};
 
 /// The built-in metrics that can be watched from epoch to epoch.
-enum class Metric { train_loss, test_loss, test_accuracy };
+enum class Metric { train_loss, test_loss, test_accuracy, ema_test_loss };
 
-inline constexpr std::array<Choice<Metric>, 3> kMetrics{{{Metric::train_loss, "train-loss"},
+inline constexpr std::array<Choice<Metric>, 4> kMetrics{{{Metric::train_loss, "train-loss"},
                                                          {Metric::test_loss, "test-loss"},
-                                                         {Metric::test_accuracy, "test-accuracy"}}};
+                                                         {Metric::test_accuracy, "test-accuracy"},
+                                                         {Metric::ema_test_loss, "ema-test-loss"}}};
 
 /// Losses are better when they are smaller, accuracies when they are larger.
 [[nodiscard]] constexpr MetricMode mode_of(Metric metric) {

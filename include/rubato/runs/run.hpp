@@ -184,7 +184,8 @@ class Run {
   /// Brings to the disk the records of all steps so far, on which a state relies. Throws
   /// OutputError.
   void sync_records() const;
-  /// Writes the current weights and returns their file. Throws OutputError.
+  /// Writes the current weights, and their averages if there are any, and returns the file of the
+  /// weights. Throws OutputError.
   std::filesystem::path write_weights() const;
 
  private:

@@ -33,6 +33,7 @@ namespace rubato {
 ///     summary.json   the results
 ///     best.pt        the model of the best epoch, if it was to be kept
 ///     weights.pt     the trained weights, for Python's torch.load
+///     ema.pt         their moving averages, if there are any
 ///     model.pt       the trained model, for Python's torch.jit.load, if it came as TorchScript
 class RunFolder {
  public:
@@ -45,8 +46,8 @@ class RunFolder {
   static constexpr std::string_view kSummary = "summary.json";
   static constexpr std::string_view kModel = "model.pt";
   /// The files that a run writes when it ends, and those of its best epoch.
-  static constexpr std::array<std::string_view, 4> kResults{kSummary, kModel, "weights.pt",
-                                                            "weights.safetensors"};
+  static constexpr std::array<std::string_view, 6> kResults{
+      kSummary, kModel, "weights.pt", "weights.safetensors", "ema.pt", "ema.safetensors"};
   static constexpr std::array<std::string_view, 2> kBest{"best.pt", "best.safetensors"};
 
   /// Creates the folder and its parents. Throws Error when it exists or cannot be created.

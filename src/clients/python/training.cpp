@@ -52,6 +52,8 @@ struct Outcome {
   // TorchScript with the weights, if the model is TorchScript.
   std::optional<std::string> model{};
   std::optional<std::vector<NamedTensor>> best{};
+  // The averaged weights, with --ema.
+  std::optional<std::vector<NamedTensor>> averages{};
   std::int64_t best_epoch = 0;
   // There are weights.
   bool is_whole = false;
@@ -113,6 +115,10 @@ void put_weights(Run& run, Outcome& outcome) {
   if (const auto model = run.workload().model_file(trainer.parameters(), trainer.buffers())) {
     std::string& bytes = outcome.model.emplace();
     model([&bytes](std::string_view next) { bytes += next; });
+  }
+  if (trainer.options().ema_half_life) {
+    trainer.with_averages(
+        [&] { outcome.averages = weights_of(trainer.parameters(), trainer.buffers()); });
   }
   if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
     outcome.best = weights_of(best->parameters(), best->buffers());
@@ -325,7 +331,9 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   const Records& records = outcome.listener->records();
   const SessionOutcome& session = outcome.session;
   const py::object model = outcome.model ? py::object(py::bytes(*outcome.model)) : py::none();
-  const py::object best = outcome.best ? py::object(dict_of(*outcome.best)) : py::none();
+  const auto dict_or_none = [](const std::optional<std::vector<NamedTensor>>& weights) {
+    return weights ? py::object(dict_of(*weights)) : py::none();
+  };
   return py::dict(
       "end"_a = choice_name(kRunEnds, session.end), "reason"_a = session.reason,
       "failure"_a = failure, "warnings"_a = outcome.warnings,
@@ -336,7 +344,8 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
       "steps"_a = records.steps.columns(), "epochs"_a = records.epochs.columns(),
       "minibatches"_a = records.minibatches.columns(), "faults"_a = records.faults.columns(),
       "monitored"_a = records.monitored.columns(), "is_whole"_a = outcome.is_whole,
-      "weights"_a = dict_of(outcome.weights), "model"_a = model, "best"_a = best,
+      "weights"_a = dict_of(outcome.weights), "model"_a = model,
+      "averages"_a = dict_or_none(outcome.averages), "best"_a = dict_or_none(outcome.best),
       "best_epoch"_a = outcome.best_epoch, "trained_on"_a = outcome.trained_on);
 }
 

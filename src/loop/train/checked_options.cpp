@@ -263,6 +263,10 @@ TrainOptions checked_options(TrainOptions options) {
         group.name);
   }
   choose_momentum_form(options);
+  if (options.ema_half_life && !(*options.ema_half_life > 0)) {
+    throw_error("averaged weights with a half-life of {} samples: accepted are values above 0",
+                *options.ema_half_life);
+  }
   if (options.top_k < 0) {
     throw_error("top {} accuracy: at least 1 is needed (0 is none)", options.top_k);
   }
@@ -284,7 +288,7 @@ TrainOptions checked_options(TrainOptions options) {
   require_reduction(options);
   require_transforms(options.gradient_transforms);
   require_metrics(options.metrics);
-  require_known(options.watch, options.metrics);
+  require_known(options.watch, options);
   require_for_hosts(options);
   if (options.sampler) require_name(options.sampler.name, "sampler");
   if (options.reference_batch_size < 1) {

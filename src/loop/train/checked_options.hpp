@@ -43,7 +43,7 @@ inline void require_name(const std::string& name, std::string_view of) {
 void require_metrics(std::span<const OwnMetric> metrics);
 
 /// Throws Error unless the metric is built in or one of these.
-void require_known(const WatchedMetric& metric, std::span<const OwnMetric> metrics);
+void require_known(const WatchedMetric& metric, const TrainOptions& options);
 
 /// Returns the objective. Throws Error for null, and for one that the loop cannot drive: its
 /// parameters are neither floats nor doubles, its arrays do not have the place or type that they

@@ -118,6 +118,8 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   put("optimizer", options.own_optimizer ? "the user's own" : text_of(options.optimizer));
   put("groups", fmt::format("{}", fmt::join(groups, ", ")));
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
+  // Written only where there are averages, as in the states of older versions.
+  if (options.ema_half_life) put("ema_half_life", *options.ema_half_life);
   const RuleAdjustments& adjustments = options.adjustments;
   // Written only where batches change more than the rate, as in the states of older versions.
   if (adjustments != RuleAdjustments()) put("adjustments", text_of(adjustments));
@@ -203,12 +205,13 @@ void require_same_configuration(const std::string& saved, const std::string& own
 }
 
 NewParts new_parts(const std::string& saved, const std::string& own) {
-  constexpr std::array<std::string_view, 22> kMayDiffer{"adjustments",
+  constexpr std::array<std::string_view, 23> kMayDiffer{"adjustments",
                                                         "augment",
                                                         "buffers",
                                                         "budget",
                                                         "clip_norm",
                                                         "clip_value",
+                                                        "ema_half_life",
                                                         "gradient_transforms",
                                                         "iterations",
                                                         "learning_rate",

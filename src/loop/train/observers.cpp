@@ -23,6 +23,9 @@ std::optional<double> value_of(const WatchedMetric& metric, const EpochRecord& e
     return found == epoch.metrics.end() ? std::nullopt : std::optional(found->value);
   }
   if (*metric.metric() == Metric::train_loss) return epoch.train_loss;
+  if (*metric.metric() == Metric::ema_test_loss) {
+    return epoch.ema_test ? std::optional(epoch.ema_test->loss) : std::nullopt;
+  }
   if (!epoch.test) return std::nullopt;
   return *metric.metric() == Metric::test_loss ? epoch.test->loss : epoch.test->accuracy;
 }
@@ -40,10 +43,14 @@ void require_metrics(std::span<const OwnMetric> metrics) {
   }
 }
 
-void require_known(const WatchedMetric& metric, std::span<const OwnMetric> metrics) {
+void require_known(const WatchedMetric& metric, const TrainOptions& options) {
+  if (metric.metric() == Metric::ema_test_loss && !options.ema_half_life) {
+    throw_error("{} is watched, and no weights are averaged; accepted: with a half-life",
+                metric.name());
+  }
   if (metric.metric()) return;
-  const auto found = std::ranges::find(metrics, metric.name(), &OwnMetric::name);
-  if (found == metrics.end()) {
+  const auto found = std::ranges::find(options.metrics, metric.name(), &OwnMetric::name);
+  if (found == options.metrics.end()) {
     throw_error(
         "metric {} is watched, which the trainer does not have; accepted: one of kMetrics and of "
         "TrainOptions::metrics",
@@ -95,7 +102,7 @@ EarlyStopping::EarlyStopping(WatchedMetric metric, PatienceOptions options)
     : metric_(std::move(metric)), patience_(with_mode(options, metric_)) {}
 
 void EarlyStopping::on_added(Training& training) {
-  require_known(metric_, training.options().metrics);
+  require_known(metric_, training.options());
 }
 
 void EarlyStopping::on_epoch(Training& training, const EpochRecord& epoch) {
@@ -122,7 +129,7 @@ BestWeights::BestWeights(WatchedMetric metric, std::function<void(const BestWeig
       best_({.mode = metric_.mode()}) {}
 
 void BestWeights::on_added(Training& training) {
-  require_known(metric_, training.options().metrics);
+  require_known(metric_, training.options());
 }
 
 void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
@@ -131,7 +138,9 @@ void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
   static_cast<void>(best_.is_over_after(*value));
   if (!best_.improved()) return;
   epoch_ = epoch.epoch;
-  parameters_ = ArrayCopies(training.parameters());
+  const auto copy = [&] { parameters_ = ArrayCopies(training.parameters()); };
+  // The weights that have the best value are kept.
+  metric_.metric() == Metric::ema_test_loss ? training.with_averages(copy) : copy();
   buffers_ = ArrayCopies(training.buffers());
   if (on_better_) on_better_(*this);
 }

@@ -65,6 +65,18 @@ void add_test(auto& columns, auto member, const std::string& prefix, const auto&
                 [&](const auto& column) { return column.info().name == prefix + "samples"; });
 }
 
+// The test of averaged weights, which only trainings with --ema have.
+void add_ema_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
+  add_test(columns, member, prefix, [&](ColumnInfo& info) {
+    std::string of_weights = info.name;
+    of_weights.erase(of_weights.find("ema_"), 4);
+    info.help = "`" + of_weights + "` of the averaged weights, with `--ema`";
+    if (!info.tag.empty()) info.tag.insert(info.tag.find('/') + 1, "ema_");
+    info.progress.label.insert(0, "EMA ");
+    change(info);
+  });
+}
+
 std::vector<RecordColumn<StepRecord>> step_columns() {
   std::vector<RecordColumn<StepRecord>> columns{
       {{.name = "step", .help = "index of the step, from 0 over the whole run"},
@@ -213,6 +225,7 @@ std::vector<RecordColumn<EpochRecord>> epoch_columns() {
         .usual = true},
        &EpochRecord::whole}};
   add_test(columns, &EpochRecord::test, "test_", [](const ColumnInfo&) {});
+  add_ema_test(columns, &EpochRecord::ema_test, "ema_test_", [](const ColumnInfo&) {});
   columns.push_back({{.name = "*",
                       .help = "metrics of the program's own, under their names",
                       .key = "metrics",
@@ -243,6 +256,8 @@ std::vector<RecordColumn<TrainResult>> result_columns() {
     info.tag.clear();
     info.null_if_none = true;
   });
+  add_ema_test(columns, &TrainResult::final_ema_test, "final_ema_test_",
+               [](ColumnInfo& info) { info.tag.clear(); });
   columns.insert(columns.end(),
                  {{{.name = "best_test_accuracy",
                     .unit = kShareUnit,

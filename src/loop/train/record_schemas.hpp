@@ -292,7 +292,8 @@ struct FaultOfStep {
 [[nodiscard]] const RecordSchema<FaultOfStep>& fault_schema();
 [[nodiscard]] const RecordSchema<OfStep<TensorStatistics>>& monitor_schema();
 /// The result of a model on a data set; its columns except the number of samples also belong to
-/// epochs, with the prefix "test_", and to results, with "final_test_".
+/// epochs, with the prefixes "test_" and "ema_test_", and to results, with "final_test_" and
+/// "final_ema_test_".
 [[nodiscard]] const RecordSchema<Evaluation>& evaluation_schema();
 /// The clock of modelled time: an object `clock` in JSON.
 [[nodiscard]] const RecordSchema<ClockTime>& clock_schema();

@@ -48,17 +48,22 @@ void visit_column(StateVisitor& state, const std::string& prefix, const Column& 
   if (state.loading()) column.write(record, std::move(cell));
 }
 
+void visit_test(StateVisitor& state, const std::string& prefix, std::optional<Evaluation>& test) {
+  if (!state.has(prefix + "samples", test.has_value())) return;
+  if (!test) test.emplace();
+  for (const auto& column : evaluation_schema().columns) {
+    visit_column(state, prefix, column, *test);
+  }
+}
+
 }  // namespace
 
 void visit_result(StateVisitor& state, TrainResult& result) {
   for (const auto& column : result_schema().columns) {
     if (column.info().kept) visit_column(state, "", column, result);
   }
-  if (!state.has("final_test.samples", result.final_test.has_value())) return;
-  if (!result.final_test) result.final_test.emplace();
-  for (const auto& column : evaluation_schema().columns) {
-    visit_column(state, "final_test.", column, *result.final_test);
-  }
+  visit_test(state, "final_test.", result.final_test);
+  visit_test(state, "final_ema_test.", result.final_ema_test);
 }
 
 void visit_part(StateVisitor& state, std::optional<EpochPart>& part) {

@@ -92,7 +92,7 @@ class Trainer::Implementation final : public Training {
     require_trainable(*objective_, options_, steps_.schedule());
     pausing_ = false;
     stage_.begin_fit();
-    show(false);
+    show({});
     quiet_.begin_fit();
     try {
       train();
@@ -104,7 +104,7 @@ class Trainer::Implementation final : public Training {
       throw;
     }
     quiet_.end_fit();
-    show(true);
+    show(ShownWeights::model);
     stage_.end_fit();
     return result_;
   }
@@ -128,6 +128,10 @@ class Trainer::Implementation final : public Training {
   }
   void pause() override { pausing_ = true; }
   void set_learning_rate(double rate) override { steps_.set_learning_rate(rate); }
+  void with_averages(const std::function<void()>& use) override {
+    const Showing averages(*this, ShownWeights::averages);
+    use();
+  }
   bool has_state() const { return stage_.has_state(); }
   State state() const override {
     stage_.require_state();
@@ -144,7 +148,7 @@ class Trainer::Implementation final : public Training {
   // Called when fit() throws.
   void end_by(std::string_view what) {
     quiet_.end_fit();
-    show(true);
+    show(ShownWeights::model);
     stage_.broken_by("fit()", fmt::format("the update at {} was interrupted by '{}'",
                                           place_of(walk_.epoch(), walk_.step()), what));
   }
@@ -157,24 +161,28 @@ class Trainer::Implementation final : public Training {
     }
   }
 
-  // If `shown`, the objective has the weights to be tested and saved instead of those that steps
-  // change: while an epoch is evaluated and reported, and outside of fit().
-  void show(bool shown) {
-    if (shown_ != shown) steps_.exchange_shown();
+  // Gives the objective those weights, or the ones that steps change if `shown` is empty. It has
+  // the model's while an epoch is evaluated and reported, and outside of fit().
+  void show(std::optional<ShownWeights> shown) {
+    if (shown_ == shown) return;
+    if (shown_) steps_.exchange_shown(*shown_);
+    if (shown) steps_.exchange_shown(*shown);
     shown_ = shown;
   }
 
-  // During its lifetime, the objective has the weights that steps change.
-  class AsTrained {
+  // During its lifetime, the objective has those weights.
+  class Showing {
    public:
-    explicit AsTrained(Implementation& of) : of_(of), shown_(of.shown_) { of.show(false); }
-    ~AsTrained() { of_.show(shown_); }
-    AsTrained(const AsTrained&) = delete;
-    AsTrained& operator=(const AsTrained&) = delete;
+    Showing(Implementation& of, std::optional<ShownWeights> shown) : of_(of), before_(of.shown_) {
+      of.show(shown);
+    }
+    ~Showing() { of_.show(before_); }
+    Showing(const Showing&) = delete;
+    Showing& operator=(const Showing&) = delete;
 
    private:
     Implementation& of_;
-    bool shown_;
+    std::optional<ShownWeights> before_;
   };
 
   void visit_digests(StateVisitor& state);
@@ -306,16 +314,15 @@ class Trainer::Implementation final : public Training {
                        .train_loss = epoch_->mean_loss(),
                        .test = {},
                        .train_seconds = epoch_->train_seconds()};
-    if (objective_->has_test() && steps_.shows_others()) unshown_ = state_of(*this);
-    show(true);
     if (objective_->has_test()) {
-      const Stopwatch test;
-      const QuietStretch quiet(quiet_);
-      record.test = objective_->test(
-          workers_, evaluation_options(options_),
-          fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
-      tell_test(test.begun());
+      const auto shows_others = [&](ShownWeights what) { return steps_.shows_others(what); };
+      if (shows_others(ShownWeights::model) || shows_others(ShownWeights::averages)) {
+        unshown_ = state_of(*this);
+      }
+      record.test = test(ShownWeights::model);
+      if (options_.ema_half_life) record.ema_test = test(ShownWeights::averages);
     }
+    show(ShownWeights::model);
     unshown_.reset();
     steps_.enter("metric");
     for (const OwnMetric& metric : options_.metrics) {
@@ -337,16 +344,29 @@ class Trainer::Implementation final : public Training {
     FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
+      result_.final_ema_test = record.ema_test;
       listeners_.tell(of_observers,
                       [&](Observer& observer) { observer.on_evaluate(*this, record); });
     }
     listeners_.tell(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
-    show(false);
+    show({});
     of_observers.rethrow();
     if (record.test && !std::isfinite(record.test->loss)) {
       throw test_divergence_of(record, last_step_, options_.rule.text());
     }
     let_observers_look();
+  }
+
+  // Tests those weights after the epoch.
+  [[nodiscard]] Evaluation test(ShownWeights what) {
+    show(what);
+    const Stopwatch stopwatch;
+    const QuietStretch quiet(quiet_);
+    Evaluation result = objective_->test(
+        workers_, evaluation_options(options_),
+        fmt::format(" of the test data after epoch {}", walk_.epoch().value() + 1));
+    tell_test(stopwatch.begun());
+    return result;
   }
 
   void tell_test(Span::Moment begin) const {
@@ -413,7 +433,7 @@ class Trainer::Implementation final : public Training {
   // The mean weight of a sample in the last step, if the loss has weights.
   std::optional<double> last_weight_{};
   std::optional<RunningEpoch> epoch_;
-  bool shown_ = false;
+  std::optional<ShownWeights> shown_{};
   // The state during a test of weights other than those that steps change, which are not in their
   // place then.
   std::optional<State> unshown_{};
@@ -443,12 +463,12 @@ void Trainer::Implementation::load(const State& state, bool forks) {
     stage_.broken_by(function, fmt::format("{} has thrown", function));
     throw;
   }
-  show(true);
+  show(ShownWeights::model);
   stage_.set_whole(true);
 }
 
 void Trainer::Implementation::visit_state(StateVisitor& state) {
-  const AsTrained as_trained(*this);
+  const Showing as_trained(*this, std::nullopt);
   if (state.loading()) result_ = {};
   const std::string saved = state.bound("configuration", configuration_);
   if (!state.forks()) require_same_configuration(saved, configuration_);
@@ -568,6 +588,9 @@ void Trainer::load_state(const State& state) {
 }
 void Trainer::fork(const State& state) {
   own().load(state, /*forks=*/true);
+}
+void Trainer::with_averages(const std::function<void()>& use) const {
+  own().with_averages(use);
 }
 TrainResult Trainer::fit() {
   return own().fit();

@@ -114,8 +114,8 @@ std::vector<ArrayView> views_of(std::span<const NamedArray> arrays) {
 
 std::vector<ArrayView> digested_views_of(const State& state) {
   // The names that Trainer and its step engine give to their parts of a state.
-  constexpr std::array<std::string_view, 6> kPrefixes{"parameter.", "buffer.",   "optimizer.",
-                                                      "lookahead",  "transform", "loss_scale"};
+  constexpr std::array<std::string_view, 7> kPrefixes{
+      "parameter.", "buffer.", "optimizer.", "lookahead", "ema.", "transform", "loss_scale"};
   std::vector<ArrayView> views;
   for (const std::string_view prefix : kPrefixes) {
     for (const auto& [name, array] : state.arrays()) {

@@ -25,7 +25,7 @@ struct StageOptions {
 constexpr std::array kStageOptions{
     StageOptions{DiffStage::start,
                  "model loss weights engine init seed data optimizer momentum "
-                 "lookahead"},
+                 "lookahead ema"},
     StageOptions{DiffStage::trace,
                  "trace availability on-trace-end minibatch remainder batch clock "
                  "cluster on-idle data validation"},
@@ -39,7 +39,7 @@ constexpr std::array kStageOptions{
     StageOptions{DiffStage::clipping, "clip-norm clip-value transform"},
     StageOptions{DiffStage::update,
                  "rule optimizer momentum nesterov weight-decay no-decay "
-                 "lookahead lookahead-alpha lookahead-start lookahead-weights "
+                 "lookahead lookahead-alpha lookahead-start lookahead-weights ema "
                  "memory decay-rule on-batch-change buffers"},
     StageOptions{DiffStage::kernels, "engine"},
     StageOptions{DiffStage::length,

@@ -283,8 +283,13 @@ void Run::write_best() const {
 }
 
 std::filesystem::path Run::write_weights() const {
-  const std::string name = fmt::format("weights.{}", workload_->weights_suffix());
-  folder().write(name, workload_->weights(trainer_.parameters(), trainer_.buffers()));
+  const auto write = [&](std::string_view what) {
+    std::string name = fmt::format("{}.{}", what, workload_->weights_suffix());
+    folder().write(name, workload_->weights(trainer_.parameters(), trainer_.buffers()));
+    return name;
+  };
+  const std::string name = write("weights");
+  if (configuration_.ema) trainer_.with_averages([&] { write("ema"); });
   if (const auto model = workload_->model_file(trainer_.parameters(), trainer_.buffers())) {
     folder().write(RunFolder::kModel, model);
   }

@@ -108,6 +108,12 @@ std::string closing(const RunSummary& summary, const Run& run, bool verbose) {
   } else if (result.final_test) {
     text += fmt::format("test loss {:.6g}\n", result.final_test->loss);
   }
+  if (result.final_ema_test) {
+    const Evaluation& test = *result.final_ema_test;
+    text += fmt::format("averaged weights, in ema.{}: {}\n", run.workload().weights_suffix(),
+                        test.accuracy ? fmt::format("test accuracy {:.2f} %", *test.accuracy * 100)
+                                      : fmt::format("test loss {:.6g}", test.loss));
+  }
   if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
     text += fmt::format("best weights are those of epoch {}, in best.{}\n",
                         best->epoch().value() + 1, run.workload().weights_suffix());

@@ -47,6 +47,7 @@ class TrainResult:
     state_dict: dict[str, Tensor]
     best_state_dict: dict[str, Tensor] | None
     best_epoch: int | None
+    ema_state_dict: dict[str, Tensor] | None
     summary: dict[str, Any]
     folder: str | None
     @property
@@ -121,6 +122,7 @@ def train(
     lookahead_alpha: float | None = None,
     lookahead_start: str | None = None,
     lookahead_weights: str | None = None,
+    ema: float | None = None,
     memory: str | None = None,
     decay_rule: str | None = None,
     on_batch_change: str | None = None,

@@ -38,6 +38,8 @@ class TrainResult:
     best_state_dict, best_epoch
         with keep_best=True, the weights and the number, from 0, of the epoch that was best by the metric `watch`; else
         None
+    ema_state_dict
+        with ema=, the averages of the weights, with the model's buffers; else None
     summary: dict
         as summary.json has it (docs/runs.md); empty if training was interrupted
     folder: str or None
@@ -54,6 +56,7 @@ class TrainResult:
         self.state_dict = self._without_transient(found["weights"])
         self.best_state_dict = self._without_transient(found["best"])
         self.best_epoch = found["best_epoch"] if found["best"] is not None else None
+        self.ema_state_dict = self._without_transient(found["averages"])
         self.summary = json.loads(found["summary"]) if found["summary"] else {}
         self.folder = found["folder"] or None
         self._script = found["model"] or script

@@ -98,11 +98,19 @@ void require_training_memory(const TrainingSizes& sizes, const MemoryLimit& limi
 
 namespace {
 
-// The number of values that the optimizer remembers for each parameter.
+// The number of values that are remembered for each parameter, averaged weights included.
 int remembered_by_optimizer(const TrainOptions& options) {
-  const int lookahead = options.lookahead ? Lookahead<float>::kRemembered : 0;
-  if (options.own_optimizer) return lookahead + options.own_optimizer.remembered;
-  return lookahead + remembered_values(options.optimizer, group_options(options.groups));
+  const int copies =
+      (options.lookahead ? Lookahead<float>::kRemembered : 0) + (options.ema_half_life ? 1 : 0);
+  if (options.own_optimizer) return copies + options.own_optimizer.remembered;
+  return copies + remembered_values(options.optimizer, group_options(options.groups));
+}
+
+// Returns whether weights are tested other than those that steps change: Lookahead's slow ones, or
+// averages.
+bool tests_others(const TrainOptions& options) {
+  return options.ema_half_life ||
+         (options.lookahead && options.lookahead->weights == LookaheadWeights::slow);
 }
 
 // The number of buffers that a user's own reducer keeps at once.
@@ -177,9 +185,7 @@ TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                       .reducer = options.own_reducer ? std::string_view(options.own_reducer.name)
                                                      : chosen_reducer(options, at_once),
                       .optimizer_values = remembered_by_optimizer(options),
-                      .copies_state = options.lookahead &&
-                                      options.lookahead->weights == LookaheadWeights::slow &&
-                                      objective.has_test(),
+                      .copies_state = tests_others(options) && objective.has_test(),
                       .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
                       .metric = parts.rule.needs().metric_norms,
                       .objective_bytes = objective.step_bytes(),

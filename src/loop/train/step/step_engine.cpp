@@ -28,6 +28,7 @@
 #include "step_choices.hpp"
 #include "step_meter.hpp"
 #include "substeps.hpp"
+#include "weight_averages.hpp"
 
 namespace rubato {
 
@@ -147,6 +148,7 @@ class TypedStepEngine final : public StepEngine {
               tell_whole(Activity::exchange, begin);
             }),
         substeps_(objective, options, workers_, {.at_once = at_once_, .squares = squares_ > 0}),
+        averages_(options.ema_half_life),
         digest_(workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
@@ -182,10 +184,9 @@ class TypedStepEngine final : public StepEngine {
     return executor_.pool().high_water();
   }
   [[nodiscard]] std::int64_t minibatches_at_once() const override { return at_once_; }
-  [[nodiscard]] bool shows_others() override { return !optimizer_->shown().empty(); }
-  void exchange_shown() override {
-    const std::span<T> shown = optimizer_->shown();
-    if (!shown.empty()) std::ranges::swap_ranges(shown, parameters());
+  [[nodiscard]] bool shows_others(ShownWeights what) override { return !shown(what).empty(); }
+  void exchange_shown(ShownWeights what) override {
+    std::ranges::swap_ranges(shown(what), parameters());
   }
   void visit_state(StateVisitor& state, bool new_optimizer) override {
     visit_memory(state, new_optimizer);
@@ -202,6 +203,7 @@ class TypedStepEngine final : public StepEngine {
   // It has nothing that is only measured, because digests must not depend on that.
   void visit_memory(StateVisitor& state, bool new_optimizer = false) {
     if (!new_optimizer) optimizer_->visit_state(state);
+    averages_.visit_state(state);
     preparation_.visit_state(state);
     const bool there = !state.forks() || state.has(kLossScale, true);
     if (loss_scaler_ && there) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
@@ -317,6 +319,9 @@ class TypedStepEngine final : public StepEngine {
   }
 
   [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
+  [[nodiscard]] std::span<T> shown(ShownWeights what) {
+    return what == ShownWeights::averages ? averages_.values() : optimizer_->shown();
+  }
 
   // The sum of the weights of its minibatches; empty if their losses are means.
   [[nodiscard]] static std::optional<double> weight_of(const StepScalars& sum,
@@ -488,6 +493,7 @@ class TypedStepEngine final : public StepEngine {
     const double size = step.size_in_minibatches(options_.minibatch_size);
     // The factor by which clipping has shortened the gradient.
     const double shortening = static_cast<double>(applied.factor) * (of_mean ? size : 1);
+    averages_.begin(parameters());
     enter("optimizer", settings);
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
@@ -503,6 +509,7 @@ class TypedStepEngine final : public StepEngine {
                       .square_factor = static_cast<T>(shortening * shortening / size)},
                      workers_);
     enter({}, settings);
+    averages_.move(parameters(), step.batch_size, workers_);
     objective_.move_averages(averaged, step.minibatches);
   }
 
@@ -540,6 +547,7 @@ class TypedStepEngine final : public StepEngine {
   FaultyExecutor<T> faulty_executor_;
   HostExecutor<T> host_executor_;
   Substeps<T> substeps_;
+  WeightAverages<T> averages_;
   StateDigest digest_;
   std::optional<LossScaler> loss_scaler_;
   // True once the step has changed something that cannot be undone.

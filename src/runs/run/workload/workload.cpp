@@ -114,6 +114,7 @@ TrainOptions train_options(const RunConfiguration& options) {
           .own_optimizer = options.optimizer->own.value_or(OwnOptimizer()),
           .groups = parameter_groups(options.no_decay),
           .lookahead = lookahead_options(options),
+          .ema_half_life = options.ema,
           .clip_norm = options.clip_norm,
           .clip_value = options.clip_value,
           .gradient_transforms = *options.transform,

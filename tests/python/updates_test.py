@@ -1,0 +1,82 @@
+"""Updates of 12 steps under a trace, against implementations in numpy and torch."""
+
+import copy
+import unittest
+
+import numpy
+import rubato
+import torch
+from support import TestCase, rubato_program
+
+BATCHES = [16, 32, 8, 64, 24, 16, 128, 8, 32, 40, 16, 64]
+SAMPLES = sum(BATCHES)
+LR, REFERENCE, DECAY = 0.004, 32, 0.05
+
+
+def problem():
+    """A network of doubles, and its samples."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.Tanh(), torch.nn.Linear(20, 5)).double()
+    x = torch.randn(SAMPLES, 12, dtype=torch.float64)
+    return model, x, (x @ torch.randn(12, 5, dtype=torch.float64)).argmax(1)
+
+
+def train(model, data, **options):
+    return rubato.train(model, data, loss="cross-entropy", trace=BATCHES, epochs=1, minibatch=8, sampler="in-order",
+                        lr=LR, ref_batch=REFERENCE, weight_decay=DECAY, threads=2, **options)
+
+
+def steps_of(model, x, y):
+    """Takes the gradients of the 12 steps, and yields the rate and the batch size of each."""
+    begin = 0
+    for batch in BATCHES:
+        model.zero_grad()
+        torch.nn.functional.cross_entropy(model(x[begin:begin + batch]), y[begin:begin + batch]).backward()
+        yield LR * batch / REFERENCE, batch
+        begin += batch
+
+
+class Averages(TestCase):
+    def test_have_a_half_life_in_samples(self):
+        half_life = 100
+        model, x, y = problem()
+        options = {"optimizer": "sgd", "momentum": 0.9, "validation": (x[:64], y[:64])}
+        without = train(copy.deepcopy(model), (x, y), **options)
+        result = train(copy.deepcopy(model), (x, y), ema=half_life, **options)
+        self.assertIsNone(without.ema_state_dict)
+        self.assertEqual(result.sha256, without.sha256)
+        average = {name: value.detach().numpy().copy() for name, value in model.named_parameters()}
+        sgd = torch.optim.SGD(model.parameters(), lr=1, momentum=0.9, weight_decay=DECAY)
+        for rate, batch in steps_of(model, x, y):
+            sgd.param_groups[0]["lr"] = rate
+            sgd.step()
+            rho = 2 ** (-batch / half_life)
+            for name, value in model.named_parameters():
+                average[name] = rho * average[name] + (1 - rho) * value.detach().numpy()
+        for name, wanted in average.items():
+            self.assertTrue(numpy.allclose(result.ema_state_dict[name].numpy(), wanted, rtol=1e-9, atol=1e-12), name)
+            self.assertFalse(numpy.allclose(result.state_dict[name].numpy(), wanted, rtol=1e-3), name)
+
+        # The tests are those of the averages.
+        model.load_state_dict(result.ema_state_dict)
+        with torch.no_grad():
+            loss = torch.nn.functional.cross_entropy(model(x[:64]), y[:64]).item()
+        self.assertAlmostEqual(result.epochs["ema_test_loss"][-1], loss, delta=1e-9)
+        self.assertEqual(result.summary["final_ema_test_loss"], result.epochs["ema_test_loss"][-1])
+        self.assertNotIn("final_ema_test_loss", without.summary)
+        self.assertEqual(without.epochs["test_loss"][-1], result.epochs["test_loss"][-1])
+
+    def test_are_kept_in_the_run_folder(self):
+        folder = self.folder() / "run"
+        result = rubato.train(model="mlp:hidden=16", trace=[64, 256], on_trace_end="cycle", epochs=2, samples=12000, lr=0.02,
+                              ema=2000, out=folder, watch="ema-test-loss", keep_best=True)
+        self.assertTrue((folder / "ema.safetensors").exists())
+        code, out, errors = rubato_program("eval", str(folder), f"--weights={folder / 'ema.safetensors'}")
+        self.assertEqual(code, 0, errors)
+        self.assertIn(f"{100 * result.epochs['ema_test_accuracy'][-1]:.2f} %", out)
+        for name, value in result.best_state_dict.items():
+            self.assertTrue(torch.equal(value, result.ema_state_dict[name]), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
