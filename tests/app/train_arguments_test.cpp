@@ -299,6 +299,7 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--watch loss", "unknown metric 'loss'", "train-loss, test-loss, test-accuracy"},
       {"--watch ema-test-loss --patience 3", "no weights are averaged", "with --ema SAMPLES"},
       {"--ema 0", "'0' is out of range", "a number greater than 0"},
+      {"--optimizer muon:scale=adam", "muon: scale: unknown value 'adam'", "adamw, jordan"},
       {"--clip-norm 0", "'0' is out of range", "a number greater than 0"},
       {"--clip-value 0", "'0' is out of range", "a number greater than 0"},
       {"--clip-value 1 --clip-norm 1", "gradients are clipped by their norm",

@@ -106,6 +106,8 @@ TEST_F(TrainCommand, EachTechniqueChangesTheResult) {
                                       "--optimizer=adamw:beta1=0.5",
                                       "--optimizer=rmsprop",
                                       "--optimizer=adagrad",
+                                      "--optimizer=muon",
+                                      "--optimizer=muon:nesterov=false",
                                       "--momentum=0.9",
                                       "--momentum=0.9 --nesterov",
                                       "--weight-decay=0.1",

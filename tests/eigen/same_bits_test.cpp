@@ -95,7 +95,7 @@ TEST_P(SameBits, WhoeverComputes) {
 // They remember something from step to step, and share out their update.
 TEST_P(SameBits, WithAdaptiveOptimizers) {
   for (const char* const spec :
-       {"adam:amsgrad=true", "adam:second-moment=minibatch", "rmsprop:centered=true"}) {
+       {"adam:amsgrad=true", "adam:second-moment=minibatch", "rmsprop:centered=true", "muon"}) {
     const auto make = [spec](const std::function<void(TrainOptions&)>& change) {
       return trainer_of([&](TrainOptions& options) {
         options.optimizer = parse_optimizer(spec, {.weight_decay = 1e-4});

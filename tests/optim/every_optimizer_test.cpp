@@ -57,10 +57,10 @@ void step_by_formula(const OptimizerOptions& options, const test::Expectation& e
   }
 }
 
-// The adaptive ones are compared with libtorch's: tests/optim_torch.
+// The adaptive ones are compared with libtorch's: tests/optim_torch. Muon has a test of its own.
 TEST(EveryOptimizer, FollowsGroupsRulesAndBounds) {
   for (const auto& [name, options] : every_kind()) {
-    if (test::is_adaptive(options)) continue;
+    if (!is_sgd_or_lars(options.method)) continue;
     SCOPED_TRACE(name);
     GroupedProblem flat;
     const auto optimizer = flat.make(options);
@@ -337,8 +337,13 @@ TEST(EveryOptimizer, RemembersAsManyValuesAsItSays) {
       for (const auto& [entry, array] : state.arrays()) {
         if (array.type == ElementType::f64) values += array.bytes.size() / sizeof(double);
       }
-      const int remembered = remembered_values(options, groups);
-      EXPECT_EQ(values, static_cast<std::size_t>(remembered) * flat.parameters.size());
+      const auto remembered = static_cast<std::size_t>(remembered_values(options, groups));
+      if (std::holds_alternative<MuonOptions>(options.method)) {
+        // A matrix of 35 values has one of each; the rest has two.
+        EXPECT_EQ(values, remembered * (flat.parameters.size() - flat.ends[0]) + 35);
+        continue;
+      }
+      EXPECT_EQ(values, remembered * flat.parameters.size());
     }
   }
 }
@@ -409,7 +414,7 @@ TEST(Lookahead, MeetsEveryKUpdates) {
   EXPECT_FALSE(of({.method = AdamOptions{}}).needs_minibatch_squares());
   EXPECT_TRUE(of({}).follows_sums());
   EXPECT_TRUE(of({.method = LarsOptions{}}).follows_sums());
-  for (const char* const name : {"adam", "adamw", "rmsprop", "adagrad"}) {
+  for (const char* const name : {"adam", "adamw", "rmsprop", "adagrad", "muon"}) {
     EXPECT_FALSE(of(parse_optimizer(name, {})).follows_sums()) << name;
   }
 }
@@ -454,6 +459,10 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
     EXPECT_FALSE(accepts({.method = LarsOptions{.trust = bad}}));
   }
   EXPECT_FALSE(accepts({.method = LarsOptions{.trust = 0}}));
+  for (const std::int64_t bad : {0, 101}) {
+    EXPECT_FALSE(accepts({.method = MuonOptions{.steps = bad}}));
+  }
+  EXPECT_FALSE(accepts({.method = MuonOptions{.momentum = 1}}));
   EXPECT_TRUE(accepts({.method = AdamOptions{.beta1 = 0, .beta2 = 0, .epsilon = 0}}));
   EXPECT_TRUE(accepts({.method = RmspropOptions{.alpha = 0}}));
 }

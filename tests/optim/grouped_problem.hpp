@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "loop/optim/make_optimizer.hpp"
@@ -50,13 +51,16 @@ namespace rubato::test {
        {.method = RmspropOptions{.alpha = 0.8, .centered = true}, .momentum = 0.5}},
       {"adagrad",
        {.method = AdagradOptions{.lr_decay = 0.1, .initial_accumulator = 0.2, .epsilon = 1e-6},
+        .weight_decay = 0.01}},
+      {"muon",
+       {.method = MuonOptions{.momentum = 0.9, .beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-6},
         .weight_decay = 0.01}}};
   return all;
 }
 
-/// Whether the numbers of its kind are libtorch's; SGD and LARS have formulas of their own.
+/// Whether the numbers of its kind are libtorch's; SGD, LARS and Muon have formulas of their own.
 [[nodiscard]] inline bool is_adaptive(const OptimizerOptions& options) {
-  return !is_sgd_or_lars(options.method);
+  return !is_sgd_or_lars(options.method) && !std::holds_alternative<MuonOptions>(options.method);
 }
 
 /// Of odd sizes, so that there is padding between them.
@@ -97,8 +101,12 @@ struct GroupedProblem : FlatProblem {
   explicit GroupedProblem(const std::vector<std::size_t>& of_tensors = kThreeTensors)
       : FlatProblem(of_tensors) {}
 
+  /// The first tensor is a matrix of 5 rows, if it has as many.
   [[nodiscard]] ParameterLayout layout() const {
-    return FlatProblem::layout({kGroupOf.begin(), kGroupOf.begin() + std::ssize(sizes)});
+    ParameterLayout layout =
+        FlatProblem::layout({kGroupOf.begin(), kGroupOf.begin() + std::ssize(sizes)});
+    if (sizes.front() % 5 == 0) layout.matrices = {{.rows = 5, .columns = sizes.front() / 5}};
+    return layout;
   }
   [[nodiscard]] std::unique_ptr<FlatOptimizer<double>> make(const OptimizerOptions& options) const {
     return make_optimizer<double>(options, layout(), kAllOptions);

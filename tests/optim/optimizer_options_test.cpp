@@ -41,6 +41,17 @@ TEST(Optimizers, AreReadWithTheirArguments) {
   EXPECT_EQ(parse_optimizer("adagrad:lr-decay=0.1,initial=0.2", {}),
             (OptimizerOptions{.method = AdagradOptions{
                                   .lr_decay = 0.1, .initial_accumulator = 0.2, .epsilon = 1e-10}}));
+  EXPECT_EQ(parse_optimizer("muon:momentum=0.8,beta1=0.7,beta2=0.9,eps=1e-6,nesterov=false,steps=3,"
+                            "scale=jordan,adamw=*embed*",
+                            {}),
+            (OptimizerOptions{.method = MuonOptions{.momentum = 0.8,
+                                                    .nesterov = false,
+                                                    .steps = 3,
+                                                    .scale = MuonScale::jordan,
+                                                    .adamw = "*embed*",
+                                                    .beta1 = 0.7,
+                                                    .beta2 = 0.9,
+                                                    .epsilon = 1e-6}}));
 }
 
 TEST(Optimizers, RejectWhatTheyDoNotTake) {

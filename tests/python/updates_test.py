@@ -36,6 +36,47 @@ def steps_of(model, x, y):
         begin += batch
 
 
+def orthogonalised(update):
+    x = update.T if update.shape[0] > update.shape[1] else update
+    x = x / (numpy.linalg.norm(x) + 1e-7)
+    for _ in range(5):
+        a = x @ x.T
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return x.T if update.shape[0] > update.shape[1] else x
+
+
+class Muon(TestCase):
+    def check(self, optimizer, matrices, nesterov=True, scale=lambda rows, columns: 0.2 * max(rows, columns) ** 0.5):
+        model, x, y = problem()
+        found = train(copy.deepcopy(model), (x, y), optimizer=optimizer).state_dict
+        parameters = dict(model.named_parameters())
+        adamw = torch.optim.AdamW([one for name, one in parameters.items() if name not in matrices], weight_decay=DECAY)
+        mean = {name: numpy.zeros(parameters[name].shape) for name in matrices}
+        for rate, _ in steps_of(model, x, y):
+            adamw.param_groups[0]["lr"] = rate
+            adamw.step()
+            for name in matrices:
+                gradient, weights = parameters[name].grad.numpy(), parameters[name].detach().numpy()
+                mean[name] = 0.95 * mean[name] + 0.05 * gradient
+                update = 0.95 * mean[name] + 0.05 * gradient if nesterov else mean[name]
+                weights *= 1 - rate * DECAY
+                weights -= rate * scale(*weights.shape) * orthogonalised(update)
+        for name, wanted in parameters.items():
+            self.assertTrue(torch.allclose(found[name], wanted, rtol=1e-9, atol=1e-12), name)
+
+    def test_of_all_matrices(self):
+        self.check("muon", ["0.weight", "2.weight"])
+
+    def test_of_jordan_without_the_last_layer(self):
+        self.check("muon:adamw=2.*,nesterov=false,scale=jordan", ["0.weight"], nesterov=False,
+                   scale=lambda rows, columns: max(1, rows / columns) ** 0.5)
+
+    def test_refuses_a_pattern_that_matches_nothing(self):
+        code, _, errors = rubato_program("train", "--model=softmax", "--optimizer=muon:adamw=*embed*")
+        self.assertEqual(code, 2)
+        self.assertIn("--optimizer: no parameter", errors)
+
+
 class Averages(TestCase):
     def test_have_a_half_life_in_samples(self):
         half_life = 100

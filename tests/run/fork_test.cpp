@@ -163,6 +163,12 @@ INSTANTIATE_TEST_SUITE_P(
                            run.ema = 500;
                            run.lookahead = 2;
                          }},
+                    Case{"muon",
+                         [](RunConfiguration& run) {
+                           run.model = "softmax";
+                           run.optimizer = "muon";
+                           run.samples = 1200;
+                         }},
                     Case{"plateau",
                          [](RunConfiguration& run) {
                            run.schedule = "plateau:patience=1";

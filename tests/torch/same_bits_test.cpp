@@ -159,7 +159,7 @@ TEST(SameBits, WithAResumeAfterEveryStep) {
                .threads = 2},
               {1, 2, 3, 4, 5, 6, 7, 8, 9});
   for (const char* const spec : {"sgd", "lars", "adamw:amsgrad=true",
-                                 "adamw:second-moment=minibatch", "rmsprop", "adagrad"}) {
+                                 "adamw:second-moment=minibatch", "rmsprop", "adagrad", "muon"}) {
     expect_same({.optimizer = parse_optimizer(spec, {.weight_decay = 0.01}), .threads = 2}, {4});
   }
   expect_same({.rule = "lbsgd:warmup=sqrt,epochs=2", .threads = 2}, {4});

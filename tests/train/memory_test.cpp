@@ -80,6 +80,12 @@ TEST(MemoryOfATraining, HasTheStateOnceMoreWhereSlowWeightsAreTested) {
               HasSubstr("16 MB for the optimizer, 24 MB for a copy of the state during tests"));
 }
 
+// Muon remembers up to two values of each parameter, and needs four more for its products.
+TEST(MemoryOfATraining, HasTheProductsOfMuon) {
+  EXPECT_THAT(error_with({.optimizer = {.method = MuonOptions{}}, .threads = 1}, {16}),
+              HasSubstr("48 MB for the optimizer"));
+}
+
 TEST(MemoryOfATraining, HasTheGradientsOfTwoStepsOfOneMinibatch) {
   const std::string pair = "16 MB for the gradients of two steps";
   EXPECT_THAT(error_with({.rule = "adascale", .threads = 1}, {16, 2}), HasSubstr(pair));

@@ -148,8 +148,50 @@ struct AdagradOptions {
   friend bool operator==(const AdagradOptions&, const AdagradOptions&) = default;
 };
 
+/// The factor of Muon's orthogonal updates.
+enum class MuonScale {
+  /// 0.2 sqrt(max(rows, columns)), which gives the elements of an update the root mean square that
+  /// AdamW's usually have, so that one learning rate suits both (Liu et al. 2025, "Muon is scalable
+  /// for LLM training", section 2.2).
+  adamw,
+  /// sqrt(max(1, rows / columns)), of Jordan's implementation; such rates are around 0.02.
+  jordan,
+};
+
+inline constexpr std::array<Choice<MuonScale>, 2> kMuonScales{
+    {{MuonScale::adamw, "adamw"}, {MuonScale::jordan, "jordan"}}};
+
+/// Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"). With G the
+/// gradient that is applied to a matrix, its rows x columns as ParameterLayout::matrices says,
+///
+///     M = momentum M + (1 - momentum) G
+///     U = nesterov ? momentum M + (1 - momentum) G : M
+///     X = U / (|U| + 1e-7), transposed if it has more rows than columns
+///     X = a X + (b A + c A A) X    with A = X X^T, `steps` times (Newton and Schulz)
+///     W = (1 - rate weight_decay) W - rate scale X
+///
+/// where |U| is Frobenius' norm, a = 3.4445, b = -4.7750 and c = 2.0315. All other tensors, and
+/// those whose names match `adamw`, are updated by AdamW at the same rate. Each element of a
+/// product is summed in ascending order, every operation rounded once.
+struct MuonOptions {
+  /// In [0, 1).
+  double momentum = 0.95;
+  bool nesterov = true;
+  /// At least 1.
+  std::int64_t steps = 5;
+  MuonScale scale = MuonScale::adamw;
+  /// A shell pattern; empty for none. Embeddings and the last layer are usually AdamW's.
+  std::string adamw{};
+  /// Those of AdamW.
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+
+  friend bool operator==(const MuonOptions&, const MuonOptions&) = default;
+};
+
 using OptimizerMethod =
-    std::variant<SgdOptions, LarsOptions, AdamOptions, RmspropOptions, AdagradOptions>;
+    std::variant<SgdOptions, LarsOptions, AdamOptions, RmspropOptions, AdagradOptions, MuonOptions>;
 
 /// The optimizer that makes the shared update, with its options. Names and defaults are those of
 /// torch.optim. The learning rate is not an option, because schedule and rule set it at every step.
@@ -157,7 +199,7 @@ struct OptimizerOptions {
   OptimizerMethod method{};
   /// The momentum of SGD, LARS and RMSprop, in [0, 1); others have none.
   double momentum = 0;
-  /// The L2 penalty of every method, at least 0; AdamW's is decoupled.
+  /// The L2 penalty of every method, at least 0; AdamW's and Muon's are decoupled.
   double weight_decay = 0;
 
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
@@ -174,8 +216,8 @@ struct OptimizerOptions {
 /// All optimizers, with the arguments' own defaults.
 [[nodiscard]] std::vector<Strategy> optimizers();
 /// Their names.
-inline constexpr std::array<std::string_view, 6> kOptimizerNames{"sgd",   "lars",    "adam",
-                                                                 "adamw", "rmsprop", "adagrad"};
+inline constexpr std::array<std::string_view, 7> kOptimizerNames{
+    "sgd", "lars", "adam", "adamw", "rmsprop", "adagrad", "muon"};
 /// The name of the method.
 [[nodiscard]] std::string_view optimizer_name(const OptimizerMethod& method);
 
@@ -238,15 +280,24 @@ struct LookaheadOptions {
   friend bool operator==(const LookaheadOptions&, const LookaheadOptions&) = default;
 };
 
+/// A tensor as an optimizer of matrices sees it: its first dimension, and all others together.
+struct MatrixShape {
+  /// 0 for a tensor that is not a matrix: a vector, or one that the options exclude.
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+};
+
 /// The parameter tensors of a model in their flat buffer, one after the other.
 struct ParameterLayout {
   /// The end of each tensor, the padding after it included. Ascending.
   std::vector<std::size_t> layer_ends;
   /// The group of each tensor.
   std::vector<std::size_t> layer_groups;
+  /// The shape of each tensor as a matrix; those beyond the list are not matrices.
+  std::vector<MatrixShape> matrices{};
 
   /// A layout of one tensor in one group.
-  [[nodiscard]] static ParameterLayout whole(std::size_t size) { return {{size}, {0}}; }
+  [[nodiscard]] static ParameterLayout whole(std::size_t size) { return {{size}, {0}, {}}; }
 
   [[nodiscard]] std::size_t layers() const { return layer_ends.size(); }
   [[nodiscard]] std::size_t size() const { return layer_ends.empty() ? 0 : layer_ends.back(); }

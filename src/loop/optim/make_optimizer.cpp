@@ -203,10 +203,14 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
   if (is_sgd_or_lars(options.method)) {
     return std::make_unique<Sgd<T>>(options, layout, std::move(groups));
   }
+  if (std::holds_alternative<MuonOptions>(options.method)) {
+    return make_muon<T>(options, layout, std::move(groups));
+  }
   return make_adaptive<T>(options, layout, std::move(groups));
 }
 
 int remembered_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
+  if (std::holds_alternative<MuonOptions>(options.method)) return 2;
   if (!is_sgd_or_lars(options.method)) return adaptive_values(options, groups);
   return any_momentum(options.momentum, groups) ? 1 : 0;
 }

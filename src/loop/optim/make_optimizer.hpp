@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include <rubato/loop/optimizer.hpp>
@@ -78,7 +79,7 @@ template <class T>
                                                                std::vector<GroupOptions> groups);
 
 /// The number of values that the optimizer remembers for each parameter: 1 for a momentum, 2 for
-/// Adam.
+/// Adam. It is a bound for Muon, which remembers 1 of a matrix.
 [[nodiscard]] int remembered_values(const OptimizerOptions& options,
                                     const std::vector<GroupOptions>& groups);
 
@@ -90,10 +91,24 @@ template <class T>
 [[nodiscard]] int adaptive_values(const OptimizerOptions& options,
                                   const std::vector<GroupOptions>& groups);
 
+/// The most values that the optimizer needs for each parameter during an update besides those.
+[[nodiscard]] inline int working_values(const OptimizerOptions& options) {
+  return std::holds_alternative<MuonOptions>(options.method) ? 4 : 0;
+}
+
 /// Adam and AdamW.
 template <class T>
 [[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_adam(const OptimizerOptions& options,
                                                           const ParameterLayout& layout,
                                                           std::vector<GroupOptions> groups);
+
+/// Muon, which updates the matrices of the layout, with AdamW for all other tensors.
+template <class T>
+[[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_muon(const OptimizerOptions& options,
+                                                          const ParameterLayout& layout,
+                                                          std::vector<GroupOptions> groups);
+/// The shape of a tensor of at least two dimensions as a matrix; without rows for any other, and for
+/// one that the method's options exclude (MuonOptions::adamw).
+[[nodiscard]] MatrixShape matrix_shape(const OptimizerMethod& method, const NamedArray& array);
 
 }  // namespace rubato

@@ -1,4 +1,5 @@
 #include <array>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -51,6 +52,16 @@ void visit_numbers(AdagradOptions& options, const Visit& visit) {
   visit("initial", "initial accumulator", options.initial_accumulator, kNotNegative);
 }
 
+template <class Visit>
+void visit_numbers(MuonOptions& options, const Visit& visit) {
+  visit("momentum", "momentum", options.momentum, kBelowOne);
+  visit("beta1", "beta1", options.beta1, kBelowOne);
+  visit("beta2", "beta2", options.beta2, kBelowOne);
+  visit("eps", "epsilon", options.epsilon, kNotNegative);
+}
+
+constexpr std::int64_t kMostMuonSteps = 100;
+
 // Reads the arguments of a method; without one, an option has the value of `defaults` if that is
 // the same method.
 template <class Options, bool Decoupled = false>
@@ -71,6 +82,13 @@ OptimizerMethod read_method(Spec& spec, const OptimizerMethod& defaults) {
   }
   if constexpr (requires { options.centered; }) {
     options.centered = spec.flag("centered", options.centered);
+  }
+  if constexpr (std::is_same_v<Options, MuonOptions>) {
+    options.nesterov = spec.flag("nesterov", options.nesterov);
+    options.steps = spec.whole("steps", options.steps, 1, kMostMuonSteps);
+    options.scale = spec.choice("scale", options.scale, kMuonScales);
+    const auto pattern = spec.text("adamw", Unset{"none"}, "names of parameters such as '*embed*'");
+    if (pattern) options.adamw = *pattern;
   }
   return options;
 }
@@ -96,8 +114,11 @@ constexpr std::array<OptimizerRow, kOptimizerNames.size()> kOptimizers{
       read_method<AdamOptions, true>},
      {kOptimizerNames[4], "with --momentum (Tieleman and Hinton 2012)",
       read_method<RmspropOptions>},
-     {kOptimizerNames[5], "with sums of squares (Duchi et al. 2011)",
-      read_method<AdagradOptions>}}};
+     {kOptimizerNames[5], "with sums of squares (Duchi et al. 2011)", read_method<AdagradOptions>},
+     {kOptimizerNames[6],
+      "orthogonal updates of matrices (Jordan et al. 2024), adamw for all else and for the "
+      "parameters that match adamw; scale by Liu et al. 2025 or by Jordan",
+      read_method<MuonOptions>}}};
 
 void require_factors(double momentum, double weight_decay) {
   require(momentum, "momentum", kBelowOne);
@@ -137,6 +158,10 @@ void require_valid(const OptimizerOptions& options) {
     require(value, name, range);
   };
   std::visit([&](auto method) { visit_numbers(method, check); }, options.method);
+  const std::int64_t steps = method_options<MuonOptions>(options.method).steps;
+  if (steps < 1 || steps > kMostMuonSteps) {
+    throw_error("{} Newton-Schulz steps: accepted are 1 to {}", steps, kMostMuonSteps);
+  }
 }
 
 void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {

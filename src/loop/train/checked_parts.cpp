@@ -36,7 +36,7 @@ std::string text_of(const OptimizerOptions& o) {
                                                                             : adam.epsilon;
   // If the user chose no form, the optimizer's own holds.
   const auto form = sgd.momentum_form ? sgd.momentum_form : lars.momentum_form;
-  return fmt::format(
+  const std::string text = fmt::format(
       "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
       "centered {} lr_decay {} initial {} epsilon {}{}{}",
       optimizer_name(o.method), o.momentum, o.weight_decay, sgd.nesterov, lars.trust, adam.beta1,
@@ -46,6 +46,13 @@ std::string text_of(const OptimizerOptions& o) {
       adam.second_moment == SecondMoment::mean
           ? ""
           : fmt::format(" second_moment {}", choice_name(kSecondMoments, adam.second_moment)));
+  const auto* const muon = std::get_if<MuonOptions>(&o.method);
+  if (muon == nullptr) return text;
+  return fmt::format(
+      "{} muon_momentum {} muon_nesterov {} steps {} scale {} beta1 {} beta2 {} muon_epsilon {} "
+      "elements {}",
+      text, muon->momentum, muon->nesterov, muon->steps, choice_name(kMuonScales, muon->scale),
+      muon->beta1, muon->beta2, muon->epsilon, muon->adamw.empty() ? "of-vectors" : muon->adamw);
 }
 
 std::string text_of(const ParameterGroup& group) {
@@ -185,7 +192,7 @@ std::string memory_of(const std::string& optimizer) {
   std::string value;
   for (std::string name; words >> name >> value;) {
     if (name == "momentum") memory += value == "0" ? " without momentum" : " with momentum";
-    if (name == "amsgrad" || name == "centered" || name == "form")
+    if (name == "amsgrad" || name == "centered" || name == "form" || name == "elements")
       memory += fmt::format(" {}{}", name, value);
     // There are two of them.
     if (name == "betas") words >> value;

@@ -67,7 +67,7 @@ TrainingMemory memory_of(const TrainingSizes& sizes) {
                                   : buffers_of(reducer, {.values = values, .max_leaves = leaves},
                                                sizes.value_bytes, cores, sizes.threads),
           .gradient_buffer_bytes = static_cast<double>(values) * bytes,
-          .optimizer_bytes = parameter_bytes * sizes.optimizer_values,
+          .optimizer_bytes = parameter_bytes * (sizes.optimizer_values + sizes.optimizer_scratch),
           .metric_bytes = sizes.metric ? parameter_bytes : 0,
           .thread_bytes = busy_threads * static_cast<double>(sizes.minibatch) *
                               static_cast<double>(std::min(sizes.at_once, leaves)) *
@@ -104,6 +104,10 @@ int remembered_by_optimizer(const TrainOptions& options) {
       (options.lookahead ? Lookahead<float>::kRemembered : 0) + (options.ema_half_life ? 1 : 0);
   if (options.own_optimizer) return copies + options.own_optimizer.remembered;
   return copies + remembered_values(options.optimizer, group_options(options.groups));
+}
+
+int scratch_of_optimizer(const TrainOptions& options) {
+  return options.own_optimizer ? 0 : working_values(options.optimizer);
 }
 
 // Returns whether weights are tested other than those that steps change: Lookahead's slow ones, or
@@ -185,6 +189,7 @@ TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                       .reducer = options.own_reducer ? std::string_view(options.own_reducer.name)
                                                      : chosen_reducer(options, at_once),
                       .optimizer_values = remembered_by_optimizer(options),
+                      .optimizer_scratch = scratch_of_optimizer(options),
                       .copies_state = tests_others(options) && objective.has_test(),
                       .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
                       .metric = parts.rule.needs().metric_norms,

@@ -34,8 +34,8 @@ namespace rubato {
 
 namespace {
 
-ParameterLayout layout_of(const std::vector<TrainedArray>& trained,
-                          std::span<const ParameterGroup> groups) {
+ParameterLayout layout_of(const std::vector<TrainedArray>& trained, const TrainOptions& options) {
+  const std::vector<ParameterGroup>& groups = options.groups;
   ParameterLayout layout;
   for (const TrainedArray& of : trained) {
     layout.layer_ends.push_back(of.end);
@@ -45,6 +45,7 @@ ParameterLayout layout_of(const std::vector<TrainedArray>& trained,
     // Tensors that no group takes are in group 0.
     layout.layer_groups.push_back(
         found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin()) + 1);
+    layout.matrices.push_back(matrix_shape(options.optimizer.method, of.array));
   }
   return layout;
 }
@@ -120,7 +121,7 @@ class TypedStepEngine final : public StepEngine {
         options_(options),
         parameters_(objective.flat_parameters().size()),
         averaged_(objective.averaged()),
-        layout_(layout_of(objective.trained(), options.groups)),
+        layout_(layout_of(objective.trained(), options)),
         optimizer_(optimizer_of<T>(objective, options, layout_)),
         squares_(optimizer_->needs_minibatch_squares() ? parameters_ : 0),
         adjuster_(options.adjustments),

@@ -169,6 +169,8 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
   for (const std::string& pattern : patterns_of(configuration.no_decay)) {
     if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
   }
+  const auto muon = method_options<MuonOptions>(options.optimizer.method);
+  if (!muon.adamw.empty()) require_match(trainer, "optimizer", muon.adamw);
   if (!configuration.monitor.empty()) require_match(trainer, "monitor", configuration.monitor);
   if (configuration.tensorboard && !configuration.histograms.empty()) {
     require_match(trainer, "histograms", configuration.histograms);
