@@ -48,8 +48,9 @@ TEST(DamagedTable, IsReadOrRefusedAsATestSet) {
 }
 
 TEST(DamagedText, IsReadOrRefused) {
-  expect_harmless("\xEF\xBB\xBFna\u00efve caf\u00e9, \u20ac 5, \U0001F3BC and so on\n",
-                  [](const std::filesystem::path& file) { return read_text_samples(file, {.length = 4}); });
+  expect_harmless(
+      "\xEF\xBB\xBFna\u00efve caf\u00e9, \u20ac 5, \U0001F3BC and so on\n",
+      [](const std::filesystem::path& file) { return read_text_samples(file, {.length = 4}); });
 }
 
 }  // namespace

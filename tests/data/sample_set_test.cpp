@@ -150,7 +150,8 @@ TEST(TextSamples, AreNotInUtf16) {
 TEST(TextSamples, SaysWhereATextIsNone) {
   const test::TempFolder folder;
   const auto error = [&](const std::string& text) {
-    return error_of([&] { static_cast<void>(read_text_samples(folder.write("text", text), {.length = 2})); });
+    return error_of(
+        [&] { static_cast<void>(read_text_samples(folder.write("text", text), {.length = 2})); });
   };
   EXPECT_EQ(error("abc"), "no error");
   EXPECT_THAT(error("ab"), HasSubstr("2 characters make no sample; accepted: at least 3"));

@@ -65,8 +65,11 @@ TEST(Learning, PerceptronOnDigits) {
 
 // At rates that are usual for each.
 TEST(Learning, PerceptronOnDigitsWithAdaptiveOptimizers) {
-  for (const auto& [name, rate] : std::vector<std::pair<std::string, double>>{
-           {"adam", 0.003}, {"adamw", 0.003}, {"rmsprop", 0.002}, {"adagrad", 0.01}, {"muon", 0.003}}) {
+  for (const auto& [name, rate] : std::vector<std::pair<std::string, double>>{{"adam", 0.003},
+                                                                              {"adamw", 0.003},
+                                                                              {"rmsprop", 0.002},
+                                                                              {"adagrad", 0.01},
+                                                                              {"muon", 0.003}}) {
     Trainer trainer(multi_layer_perceptron(digit_rows().train,
                                            {.hidden = {128, 64}, .test = digit_rows().test}),
                     Trace::constant(128),

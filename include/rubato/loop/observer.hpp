@@ -46,8 +46,8 @@ class Training {
   [[nodiscard]] virtual const std::vector<NamedArray>& buffers() const = 0;
   [[nodiscard]] virtual Objective& objective() const = 0;
   [[nodiscard]] virtual Workers& workers() const = 0;
-  /// Calls `use` while parameters() are the averaged weights (TrainOptions::ema_half_life), if there
-  /// are any. May be called in Observer::on_evaluate() and on_epoch().
+  /// Calls `use` while parameters() are the averaged weights (TrainOptions::ema_half_life), if
+  /// there are any. May be called in Observer::on_evaluate() and on_epoch().
   virtual void with_averages(const std::function<void()>& use) { use(); }
   /// May be called only in Observer::between_steps() and on_cut_short(); elsewhere it throws Error.
   [[nodiscard]] virtual State state() const = 0;

@@ -107,8 +107,8 @@ template <class T>
 [[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_muon(const OptimizerOptions& options,
                                                           const ParameterLayout& layout,
                                                           std::vector<GroupOptions> groups);
-/// The shape of a tensor of at least two dimensions as a matrix; without rows for any other, and for
-/// one that the method's options exclude (MuonOptions::adamw).
+/// The shape of a tensor of at least two dimensions as a matrix; without rows for any other, and
+/// for one that the method's options exclude (MuonOptions::adamw).
 [[nodiscard]] MatrixShape matrix_shape(const OptimizerMethod& method, const NamedArray& array);
 
 }  // namespace rubato

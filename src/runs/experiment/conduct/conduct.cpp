@@ -56,7 +56,8 @@ Conducted evaluated(const Design& design, const TakeRuns& take) {
   }
   const ExperimentPlan plan = plan_of(design, taken_of(conducted.tuning));
   if (const auto taken = take(plan.runs, &plan)) {
-    conducted.answer = answer_of(plan, taken->results, taken->measures, design.target, design.margin);
+    conducted.answer =
+        answer_of(plan, taken->results, taken->measures, design.target, design.margin);
   }
   return conducted;
 }
