@@ -182,7 +182,7 @@ struct MuonOptions {
   MuonScale scale = MuonScale::adamw;
   /// A shell pattern; empty for none. Embeddings and the last layer are usually AdamW's.
   std::string adamw{};
-  /// Those of AdamW.
+  /// The betas and the epsilon of AdamW.
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;

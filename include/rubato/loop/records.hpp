@@ -72,7 +72,7 @@ struct StepRecord {
   double learning_rate = 0;
   /// The number of steps of the reference batch size that the step is worth.
   double gain = 1;
-  /// What the rule has answered, or --memory and --on-batch-change for it, besides the rate.
+  /// The answers of the rule besides the rate, or of --memory and --on-batch-change.
   OptimizerAnswer optimizer{};
   /// The weight decay of the step, if it is not that of the options.
   std::optional<double> weight_decay{};

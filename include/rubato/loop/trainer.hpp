@@ -156,7 +156,7 @@ struct TrainOptions {
   /// How the learning rate follows the batch size: the text of a built-in rule, or what
   /// RuleRegistry::choose() returns for a user's own.
   RuleChoice rule = "linear";
-  /// What else changes with the batch size: decay, and memories of the optimizer.
+  /// Other changes with the batch size: of decay, and of memories of the optimizer.
   RuleAdjustments adjustments{};
   /// How the learning rate changes during training, before the rule.
   ScheduleChoice schedule = "constant";

@@ -46,7 +46,7 @@ enum class DecayRule {
 inline constexpr std::array<Choice<DecayRule>, 2> kDecayRules{
     {{DecayRule::fixed, "fixed"}, {DecayRule::timescale, "timescale"}}};
 
-/// What becomes of a memory of the optimizer when the batch size changes.
+/// The treatment of a memory of the optimizer when the batch size changes.
 enum class Treatment {
   keep,
   /// A velocity or mean is multiplied by the ratio of the factors that the rule gives the rate, so
@@ -81,7 +81,7 @@ struct BatchChange {
 /// Throws Error for other text.
 [[nodiscard]] BatchChange parse_batch_change(const std::string& text);
 
-/// What happens, besides the rule, when batches change.
+/// The changes with the batch size that do not depend on the rule.
 struct RuleAdjustments {
   MemoriesInSamples memories{};
   DecayRule decay = DecayRule::fixed;

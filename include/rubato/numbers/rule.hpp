@@ -63,7 +63,7 @@ enum class MomentumForm {
   mxnet,    ///< v = m v + rate g, w = w - v: to the new gradient only; also Caffe's
 };
 
-/// What a rule needs. Measuring norms costs time.
+/// The needs of a rule. Measuring norms costs time.
 struct RuleNeeds {
   /// RuleInput::groups.
   bool group_norms = false;

@@ -16,8 +16,8 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/training_options.hpp>
-#include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/adjustments.hpp>
+#include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policies.hpp>

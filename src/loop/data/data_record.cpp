@@ -143,7 +143,7 @@ DataRecord record_in(const Json& json) {
   const bool fits = record.channels.size() == (record.inputs == InputKind::pixels ? channels : 0) &&
                     (record.features.empty() || record.features.size() == size);
   if (!fits) throw Error("it has statistics of other samples");
-  // Of a text in characters there is nothing but the alphabet, as earlier versions wrote it.
+  // A text in characters has nothing but the alphabet, as earlier versions wrote it.
   if (json.contains("alphabet") || json.contains("tokens")) {
     record.text = std::make_shared<const TextEncoding>(text_in(json));
     if (record.shape.size() != 1 || size == 0 ||

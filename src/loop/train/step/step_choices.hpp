@@ -39,7 +39,7 @@ struct TrainingSizes {
   std::optional<std::int64_t> reducer_buffers{};
   /// The number of values that the optimizer remembers for each parameter (remembered_values()).
   int optimizer_values = 0;
-  /// Those that it needs besides during an update (working_values()).
+  /// Further values that it needs during an update (working_values()).
   int optimizer_scratch = 0;
   /// True if a copy of the state is kept while the weights that are tested replace those that steps
   /// change.

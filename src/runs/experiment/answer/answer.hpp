@@ -174,13 +174,13 @@ struct Answer {
   [[nodiscard]] bool has_clock() const;
   /// Names of the runs that ended in this way.
   [[nodiscard]] std::vector<std::string> names_of(ResultEnd end) const;
-  /// Whether `one` is the better final value.
+  /// Returns whether `one` is the better final value.
   [[nodiscard]] bool better(double one, double other) const {
     return is_accuracy ? one > other : one < other;
   }
   /// The number of runs of the cell that are lost, with or without a value.
   [[nodiscard]] std::int64_t lost_in(const Cell& cell) const;
-  /// Whether the cell has a value and no lost runs.
+  /// Returns whether the cell has a value and no lost runs.
   [[nodiscard]] bool is_whole(const Cell& cell) const { return cell.value && lost_in(cell) == 0; }
   /// The final values of a cell that has a value, seed by seed.
   [[nodiscard]] std::vector<double> values_of(const Cell& cell) const;
