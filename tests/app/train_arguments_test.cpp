@@ -307,7 +307,7 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--clip-value 1 --optimizer adam:second-moment=minibatch",
        "the squares of minibatches' gradients are known as a sum", "with --clip-norm or second-"},
       {"--transform noise:deviation=1 --optimizer adamw:second-moment=minibatch",
-       "are known as a sum", "second-moment=mean"},
+       "the squares of minibatches' gradients are known as a sum", "with --clip-norm or second-"},
       {"--label-smoothing 1", "'1' is out of range", "a number from 0 to below 1"},
       {"--lookahead-alpha 0", "'0' is out of range", "a number above 0 and up to 1"},
       {"--monitor-every 0", "'0' is out of range", "a whole number from 1 to 1000000000"},
