@@ -363,6 +363,8 @@ TEST(Resume, RefusesAStateThatIsNone) {
   for (const auto& named : good.arrays()) {
     const State state = with_array(good, named.first, {});
     if (named.first.starts_with("epoch.") && named.first != "epoch.first_step") continue;
+    // The states of older versions have none.
+    if (named.first == "last_batch") continue;
     EXPECT_THAT(error(state), HasSubstr(named.first)) << named.first;
   }
   // With counts and numbers that are none.
