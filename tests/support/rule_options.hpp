@@ -49,6 +49,8 @@ inline constexpr std::array kRuleOptions{
     RuleOptions{.rule = "root", .on_batch_change = "reset"},
     RuleOptions{.rule = "root", .on_batch_change = "m=reset,v=keep"},
     RuleOptions{.rule = "root", .on_batch_change = "v=reset"},
+    RuleOptions{.rule = "root", .optimizer = "muon", .memory = "momentum=samples"},
+    RuleOptions{.rule = "root", .optimizer = "muon", .on_batch_change = "rescale"},
     RuleOptions{.rule = "adascale:metric=optimizer"},
     RuleOptions{.rule = "adascale:metric=optimizer", .optimizer = "adam:second-moment=minibatch"},
     RuleOptions{.rule = "adascale:metric=optimizer,power=0.5,smoothing=0.9",

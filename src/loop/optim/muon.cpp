@@ -204,6 +204,8 @@ class Muon final : public FlatOptimizer<T> {
   [[nodiscard]] OptimizerNumbers numbers() const override {
     OptimizerNumbers numbers = adam_->numbers();
     if (options_.momentum != 0) numbers.momentum = options_.momentum;
+    // The updates of matrices are not preconditioned by a diagonal.
+    numbers.has_metric = false;
     return numbers;
   }
 

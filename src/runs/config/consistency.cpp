@@ -131,7 +131,7 @@ void check_batch(const RunConfiguration& run) {
 
 void check_metrics(const RunConfiguration& run) {
   if (watched_metric(run) == Metric::ema_test_loss && !run.ema) {
-    refuse("watch " + run.watch.text(), "no weights are averaged", "with --ema SAMPLES");
+    refuse("watch", "no weights are averaged", "with --ema SAMPLES");
   }
   if (run.top_k == 0 || run.metric->built_in.top_k == 0) return;
   refuse("top-k", "--metric has a top-k, too", "one of them");
