@@ -91,6 +91,11 @@ TEST(Memories, CountSamples) {
   // It is the same bits at the reference batch.
   EXPECT_EQ(sgd.step(128, kSgd).update_rate, 0.01);
   EXPECT_EQ(*sgd.step(128, kSgd).optimizer.momentum, 0.9);
+  // Muon averages gradients, and has the rate of the rule.
+  const OptimizerNumbers muon{.momentum = 0.9, .beta1 = 0.9, .has_mean = true};
+  const Rates of_muon = sgd.step(256, muon);
+  EXPECT_DOUBLE_EQ(*of_muon.optimizer.momentum, 0.81);
+  EXPECT_EQ(of_muon.update_rate, of_muon.learning_rate);
   Adjusted adam("root", {.memories = {.beta2 = true}});
   const OptimizerAnswer answer = adam.step(256, kAdam).optimizer;
   EXPECT_DOUBLE_EQ(*answer.beta2, 0.9801);

@@ -102,8 +102,11 @@ Rates RateAdjuster::adjust(Rates rates, const RuleInput& input, const Rule& rule
   double shortening = 1;
   if (memories.momentum) {
     answer_power(answer.momentum, input.optimizer.momentum, scale, "momentum", rule);
-    shortening = (1 - *answer.momentum) / (1 - *input.optimizer.momentum);
-    rates.update_rate *= shortening;
+    // A momentum beside betas is Muon's, an average of gradients instead of their sum.
+    if (!input.optimizer.beta1) {
+      shortening = (1 - *answer.momentum) / (1 - *input.optimizer.momentum);
+      rates.update_rate *= shortening;
+    }
   }
   if (memories.beta1) answer_power(answer.beta1, input.optimizer.beta1, scale, "beta1", rule);
   if (memories.beta2) answer_power(answer.beta2, input.optimizer.beta2, scale, "beta2", rule);
