@@ -163,6 +163,18 @@ TEST(SameBits, WithAResumeAfterEveryStep) {
     expect_same({.optimizer = parse_optimizer(spec, {.weight_decay = 0.01}), .threads = 2}, {4});
   }
   expect_same({.rule = "lbsgd:warmup=sqrt,epochs=2", .threads = 2}, {4});
+  // Every step is one of another batch size; there is a metric after five of them.
+  expect_same({.rule = "adascale:metric=optimizer",
+               .optimizer = {.method = AdamOptions{}},
+               .lookahead = LookaheadOptions{.k = 2},
+               .threads = 2},
+              {4, 5, 7});
+  expect_same({.rule = "root-adam",
+               .adjustments = {.decay = DecayRule::timescale,
+                               .on_batch_change = {.all = Treatment::rescale}},
+               .optimizer = parse_optimizer("adamw", {.weight_decay = 0.01}),
+               .threads = 2},
+              {4, 7});
 }
 
 }  // namespace
