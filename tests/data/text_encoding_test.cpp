@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -64,9 +65,9 @@ TEST(LearnPairs, DoNotCrossTheEndsOfWords) {
   EXPECT_EQ(tokens.back(), 257) << "a word ends after 64 bytes";
 }
 
-// Repeats the definition: counts all pairs anew for each token.
-std::vector<TokenPair> pairs_by_definition(const std::vector<std::string>& words,
-                                           std::size_t most) {
+// Repeats the definition: counts all pairs anew for each token, and joins them in all words.
+std::pair<std::vector<TokenPair>, std::vector<std::int32_t>> pairs_by_definition(
+    const std::vector<std::string>& words, std::size_t most) {
   std::vector<std::vector<std::int32_t>> all;
   for (const std::string& word : words) all.emplace_back(word.begin(), word.end());
   std::vector<TokenPair> pairs;
@@ -89,7 +90,9 @@ std::vector<TokenPair> pairs_by_definition(const std::vector<std::string>& words
       word = joined;
     }
   }
-  return pairs;
+  std::vector<std::int32_t> tokens;
+  for (const auto& word : all) tokens.insert(tokens.end(), word.begin(), word.end());
+  return {pairs, tokens};
 }
 
 TEST(LearnPairs, AreThoseOfTheDefinition) {
@@ -101,12 +104,14 @@ TEST(LearnPairs, AreThoseOfTheDefinition) {
     words.back() += byte;
   }
   const std::vector<TokenPair> pairs = learn_pairs(text, 200);
-  EXPECT_EQ(pairs, pairs_by_definition(words, 200));
+  const auto [expected, joined] = pairs_by_definition(words, 200);
+  EXPECT_EQ(pairs, expected);
   EXPECT_EQ(pairs.size(), 200U);
   const TextEncoding encoding{.tokens = TextTokens::pairs, .pairs = pairs};
   const std::vector<std::int32_t> sizes = token_bytes(encoding);
   std::int64_t bytes = 0;
   const std::vector<std::int32_t> tokens = encoded(text, encoding, "text");
+  EXPECT_EQ(tokens, joined);
   for (const std::int32_t token : tokens) bytes += sizes[static_cast<std::size_t>(token)];
   EXPECT_EQ(bytes, std::ssize(text)) << "tokens hold every byte once";
   EXPECT_LT(tokens.size() * 3, text.size());

@@ -150,8 +150,10 @@ TEST(Ramp, SaysItsTargetAndUsesTheCoresThatHaveAMinibatch) {
       policy->decide({.batch_size = 4, .cores = 5}, {.step = {}, .epoch = {}, .samples = 30});
   EXPECT_EQ(decision.step, (TraceStep{.batch_size = 12, .cores = 3}));
   EXPECT_THAT(decision.inputs, ElementsAre(NamedNumber{.name = "target", .value = 11}));
-  EXPECT_EQ(policy->decide({.batch_size = 4}, {.step = {}, .epoch = {}, .samples = 1000}).step,
-            (TraceStep{.batch_size = 32}));
+  const BatchDecision after =
+      policy->decide({.batch_size = 4}, {.step = {}, .epoch = {}, .samples = 1000});
+  EXPECT_EQ(after.step, (TraceStep{.batch_size = 32}));
+  EXPECT_THAT(after.inputs, ElementsAre(NamedNumber{.name = "target", .value = 32}));
 }
 
 TrainOptions policy_options() {
