@@ -136,6 +136,8 @@ void read_sentences(Spec& spec, DataSource& source) {
   read_text(spec, source);
 }
 
+constexpr std::string_view kSentences = "sentences";
+
 constexpr std::array<DataRow, 8> kData{
     {{"digits", "the built-in digits: 12,000 images of 1 x 28 x 28 that the program draws itself"},
      {"mnist:DIR", "the IDX files of MNIST, Fashion-MNIST or KMNIST in the folder DIR, raw or .gz"},
@@ -153,7 +155,7 @@ constexpr std::array<DataRow, 8> kData{
       "a text, whose next token is to be predicted: a character, a byte or a token of frequent "
       "pairs",
       read_text},
-     {"sentences", "a text of size=N bytes that the program makes itself by a grammar",
+     {kSentences, "a text of size=N bytes that the program makes itself by a grammar",
       read_sentences}}};
 
 constexpr std::string_view kMnist = "mnist:";
@@ -214,11 +216,13 @@ std::vector<Strategy> data_sources() {
 }
 
 std::vector<std::string_view> data_names() {
-  return row_names(kData);
+  std::vector<std::string_view> names = row_names(kData);
+  std::erase(names, kSentences);
+  return names;
 }
 
 std::vector<std::string_view> all_data_names() {
-  std::vector<std::string_view> names = data_names();
+  std::vector<std::string_view> names = row_names(kData);
   for (const PublishedData& known : published_data()) names.push_back(known.name);
   return names;
 }

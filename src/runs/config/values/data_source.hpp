@@ -21,7 +21,8 @@ using OwnDataSources = Additions<OwnDataSource>;
 
 /// The values that --data accepts.
 [[nodiscard]] std::vector<Strategy> data_sources();
-/// Their names without those of published data sets (loop/data/published_data.hpp), and with them.
+/// Their names as there is room for in a line of help, without "sentences" and published data sets
+/// (loop/data/published_data.hpp); and all of them.
 [[nodiscard]] std::vector<std::string_view> data_names();
 [[nodiscard]] std::vector<std::string_view> all_data_names();
 
