@@ -90,9 +90,9 @@ AnswerDocument::Table table_of(const AllConditions& all, const Answer& answer) {
   }
   const bool is_scored = all.choices.front().score.has_value();
   table.notes.push_back(fmt::format(
-      "Over {} conditions with {} seeds. {}Rank: 1 is the best of a condition and seed; lost runs "
+      "Over {} conditions with {} seed{}. {}Rank: 1 is the best of a condition and seed; lost runs "
       "are last.{}",
-      count, answer.seeds.size(),
+      count, answer.seeds.size(), answer.seeds.size() == 1 ? "" : "s",
       is_scored
           ? "Score: interquartile mean of how much better a run is than the baseline with the same "
             "seed, in standard deviations of the baseline, and its 95 % interval; lost runs are "
