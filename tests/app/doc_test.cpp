@@ -197,6 +197,8 @@ TEST(Docs, NameOptionsThatExist) {
                                       "--system-site-packages",
                                       "--without-pip" /*venv*/,
                                       "--collector" /*node_exporter*/,
+                                      "--base" /*bench/step_cost*/,
+                                      "--with",
                                       "--logdir" /*tensorboard*/}) {
     known.insert(of_others);
   }
