@@ -20,7 +20,7 @@ _Data = tuple[_Array | Sequence[_Array], _Array | Sequence[_Array]] | Dataset | 
 _Trace = Trace | Availability | Iterable[int | tuple[int, int | Sequence[int] | None]] | str | PathLike[str] | int
 _Path = str | PathLike[str]
 _Callback = Callable[[dict[str, Any]], bool | dict[str, float] | None]
-_Rule = Callable[[int, dict[str, Any]], float]
+_Rule = Callable[[int, dict[str, Any]], float | dict[str, float]]
 
 class Error(RuntimeError): ...
 class OutputError(Error): ...
