@@ -86,7 +86,7 @@ TEST(List, IsJsonWithAllThereIsToKnow) {
   }
   const auto rules = nlohmann::json::parse(listed("--json rule"))["families"];
   ASSERT_EQ(rules.size(), 1U);
-  EXPECT_EQ(rules[0]["strategies"][4]["arguments"][1],
+  EXPECT_EQ(rules[0]["strategies"][5]["arguments"][1],
             nlohmann::json::parse(R"({"name": "averaging", "kind": "choice", "default": "debiased",
                 "unset": null, "required": false, "example": null,
                 "accepted": "debiased, mean-first", "choices": ["debiased", "mean-first"]})"));

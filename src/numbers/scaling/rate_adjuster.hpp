@@ -21,6 +21,8 @@ class RateAdjuster {
   /// the rule has answered a number that is adjusted.
   [[nodiscard]] Rates adjust(Rates rates, const RuleInput& input, const Rule& rule);
 
+  /// Returns whether there was a step before the next one.
+  [[nodiscard]] bool knows_last() const { return batch_size_ != 0; }
   /// Visits the batch size and the factor of the step before, which every training remembers, so
   /// that a fork from any state sees its first change.
   void visit_state(NumberVisitor& numbers) {

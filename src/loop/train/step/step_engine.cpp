@@ -192,8 +192,9 @@ class TypedStepEngine final : public StepEngine {
   void visit_state(StateVisitor& state, bool new_optimizer) override {
     visit_memory(state, new_optimizer);
     meter_.visit_state(state);
-    // The states of older versions do not have it.
-    if (state.has(kBatchChange, true)) state.numbers(kBatchChange, adjuster_, "the last batch");
+    // The states of older versions do not have it, nor do those before the first step.
+    const bool known = adjuster_.knows_last();
+    if (state.has(kBatchChange, known)) state.numbers(kBatchChange, adjuster_, "the last batch");
   }
 
  private:
