@@ -45,6 +45,7 @@ TEST(CompareDoc, HasEveryColumnAndEveryWord) {
   EXPECT_THAT(doc, HasSubstr(doc_text(cell_columns(answer))));
   EXPECT_THAT(doc, HasSubstr(doc_text(run_columns(answer))));
   std::vector<DocRow> verdicts;
+  verdicts.reserve(kVerdicts.size());
   for (const VerdictRow& row : kVerdicts) verdicts.emplace_back(row.name, row.help);
   EXPECT_THAT(doc, HasSubstr(doc_text(verdicts)));
   std::vector<DocRow> lost;

@@ -276,6 +276,7 @@ TEST(Adam, HasTheMetricByWhichItDivides) {
     const auto squares = state.values<double>(adam->amsgrad ? "optimizer.adam.largest_square"
                                                             : "optimizer.adam.square");
     std::vector<double> expected;
+    expected.reserve(squares.size());
     for (const double v : squares) {
       expected.push_back(v == 0 ? 0 : 1 / (std::sqrt(v / left) + adam->epsilon));
     }

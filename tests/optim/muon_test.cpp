@@ -71,6 +71,7 @@ constexpr std::array<MatrixShape, 4> kShapes{{{70, 131}, {131, 70}, {1, 9}, {6, 
 
 FlatProblem matrices_and_a_vector() {
   std::vector<std::size_t> sizes;
+  sizes.reserve(kShapes.size() + 1);
   for (const MatrixShape& shape : kShapes) sizes.push_back(shape.rows * shape.columns);
   sizes.insert(sizes.begin() + 2, 13);
   return FlatProblem(sizes);

@@ -135,6 +135,7 @@ TEST(SecondMomentOfMinibatches, OfOneMinibatchIsTheSquareOfItsGradient) {
         auto gradient = random_values<float>(kValues, step + 5);
         for (std::size_t i = 0; i < kValues / 2; ++i) gradient[i] = -0.3F * parameters[i];
         std::vector<float> squares;
+        squares.reserve(gradient.size());
         for (const float g : gradient) squares.push_back(g * g);
         optimizer->step({.parameters = parameters,
                          .gradient_sum = gradient,

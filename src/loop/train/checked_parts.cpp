@@ -36,7 +36,7 @@ std::string text_of(const OptimizerOptions& o) {
                                                                             : adam.epsilon;
   // If the user chose no form, the optimizer's own holds.
   const auto form = sgd.momentum_form ? sgd.momentum_form : lars.momentum_form;
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
       "centered {} lr_decay {} initial {} epsilon {}{}{}",
       optimizer_name(o.method), o.momentum, o.weight_decay, sgd.nesterov, lars.trust, adam.beta1,
