@@ -69,6 +69,7 @@ TEST(LearnPairs, DoNotCrossTheEndsOfWords) {
 std::pair<std::vector<TokenPair>, std::vector<std::int32_t>> pairs_by_definition(
     const std::vector<std::string>& words, std::size_t most) {
   std::vector<std::vector<std::int32_t>> all;
+  all.reserve(words.size());
   for (const std::string& word : words) all.emplace_back(word.begin(), word.end());
   std::vector<TokenPair> pairs;
   while (pairs.size() < most) {
