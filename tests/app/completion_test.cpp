@@ -97,8 +97,8 @@ TEST(CompletionTable, HasEveryCommandAndEveryOption) {
 }
 
 TEST(CompletionTable, HasTheNamesThatOptionsTake) {
-  EXPECT_EQ(words_at("rubato/train/--rule"),
-            (Lines{"constant", "linear", "root", "root-adam", "linear-momentum", "adascale", "lbsgd"}));
+  EXPECT_EQ(words_at("rubato/train/--rule"), (Lines{"constant", "linear", "root", "root-adam",
+                                                    "linear-momentum", "adascale", "lbsgd"}));
   EXPECT_THAT(words_at("rubato/train/--assignment"), ElementsAre("contiguous", "strided"));
   EXPECT_THAT(words_at("rubato/train/--trace"), IsSupersetOf({"elastic", "spot"}));
   EXPECT_THAT(words_at("rubato/train/--data"), IsSupersetOf({"digits", "csv:", "mnist:"}));

@@ -110,9 +110,8 @@ struct RuleCalls {
 /// Reads a dictionary of answer, state and load_state.
 [[nodiscard]] std::shared_ptr<RuleCalls> rule_calls(const pybind11::dict& dict);
 
-/// The rule as training sees it, as in FunctionRule. Python is called only once in a step: its state
-/// is read together with the answer, and a loaded state is
-/// passed to it in the next step.
+/// The rule as training sees it, as in FunctionRule. Python is called only once in a step: its
+/// state is read together with the answer, and a loaded state is passed to it in the next step.
 class PythonRule final : public Rule {
  public:
   /// A thread with the GIL must hold `calls` for longer.
