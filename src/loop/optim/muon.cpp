@@ -349,10 +349,12 @@ class Muon final : public FlatOptimizer<T> {
               }
               norms_[i] = squared_norm(std::span<const T>(next, size));
             });
-    std::vector<double> squares(matrices_.size());
-    for (std::size_t i = 0; i < chunks_.size(); ++i) squares[chunks_[i].matrix] += norms_[i];
-    for (std::size_t i = 0; i < squares.size(); ++i) {
-      coefficients_[i].norm = static_cast<T>(std::sqrt(squares[i]) + 1e-7);
+    // The chunks of a matrix follow each other.
+    std::size_t chunk = 0;
+    for (std::size_t i = 0; i < matrices_.size(); ++i) {
+      double square = 0;
+      for (; chunk < chunks_.size() && chunks_[chunk].matrix == i; ++chunk) square += norms_[chunk];
+      coefficients_[i].norm = static_cast<T>(std::sqrt(square) + 1e-7);
     }
   }
 
