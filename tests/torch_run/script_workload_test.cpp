@@ -68,10 +68,14 @@ TEST_F(ScriptWorkload, RefusesAModelThatIsNotTrained) {
                 net.register_buffer("half", at::ones({2}, at::kHalf));
               }),
               testing::HasSubstr("buffer 'half' is Half, but the first parameter is Float"));
-  EXPECT_THAT(error_of([](torch::jit::Module& net) {
-                net.register_buffer("nowhere", at::ones({2}, at::TensorOptions(at::kMeta)));
-              }),
-              testing::HasSubstr("net.pt: cannot be read as TorchScript: 'nowhere' has no values"));
+  // Debian 12's libtorch puts what it reads on the CPU; Debian 13's leaves it where it was.
+  EXPECT_THAT(
+      error_of([](torch::jit::Module& net) {
+        net.register_buffer("nowhere", at::ones({2}, at::TensorOptions(at::kMeta)));
+      }),
+      testing::AnyOf(
+          testing::HasSubstr("net.pt: cannot be read as TorchScript: 'nowhere' has no values"),
+          testing::HasSubstr("net.pt: buffer 'nowhere' is on meta; accepted: cpu")));
 }
 
 TEST_F(ScriptWorkload, LeavesTheTrainedModelAndWhatItBeganWith) {
