@@ -15,11 +15,12 @@ def records(rows):
 
 
 def counts(document):
-    """{"metadata": {"gap_seconds": 60}, "data": [8, 8, 4]}: a count for each gap."""
+    """{"metadata": {"gap_seconds": 60}, "data": [8, 8, 4]}: a count for each gap; "prices" may stand beside "data"."""
     gap = document["metadata"]["gap_seconds"]
-    print("seconds,count")
-    for i, count in enumerate([*document["data"], ""]):
-        print(f"{i * gap},{count}")
+    columns = [document[name] for name in ("data", "prices") if name in document]
+    print(",".join(["seconds", "count", "price"][: len(columns) + 1]))
+    for i, row in enumerate([*zip(*columns, strict=True), [""] * len(columns)]):
+        print(i * gap, *row, sep=",")
 
 
 def events(lines):

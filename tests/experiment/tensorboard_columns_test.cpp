@@ -52,7 +52,7 @@ TEST(TensorBoardColumns, HaveTheClockWhereThereIsOne) {
   const Measure loss{.is_accuracy = false};
   EXPECT_THAT(tensorboard_columns(plan_of(design), "", loss).metrics,
               ElementsAre("test/loss", "clock/hours"));
-  design.base.price = 2;
+  design.base.price = "2";
   EXPECT_THAT(tensorboard_columns(plan_of(design), "", loss).metrics,
               ElementsAre("test/loss", "clock/hours", "clock/money"));
 }

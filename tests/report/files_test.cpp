@@ -223,10 +223,14 @@ TEST(Summary, SaysHowLongTheClockRanForWhat) {
                                   .idle_seconds = 3600,
                                   .lost_seconds = 7200,
                                   .restart_seconds = 1800,
+                                  .join_seconds = 360,
+                                  .redone_seconds = 720,
+                                  .checkpoint_seconds = 900,
                                   .restarts = 3};
   EXPECT_EQ(json::parse(to_json(summary)).at("clock"),
             json::parse(R"({"hours": 10.0, "core_hours": 4.0, "money": 2.5, "idle_hours": 1.0,
-                            "lost_hours": 2.0, "restart_hours": 0.5, "restarts": 3})"));
+                            "lost_hours": 2.0, "restart_hours": 0.5, "join_hours": 0.1,
+                            "redone_hours": 0.2, "checkpoint_hours": 0.25, "restarts": 3})"));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ RunConfiguration in_modelled_time() {
           .minibatch = 8,
           .clock = Clock::modelled,
           .cluster = "substep=10,restart=7,latency=0.5",
-          .price = 2,
+          .price = "2",
           .epochs = 3,
           .threads = 2,
           .checkpoint_every = "5steps"};
@@ -114,7 +114,7 @@ TEST_F(ModelledTime, ChangesWhatIsTrained) {
   EXPECT_NE(outcome_of(configuration_).summary->weights_sha256, slow.summary->weights_sha256);
   configuration_ = in_modelled_time();
   configuration_.threads = 1;
-  configuration_.price = 9;
+  configuration_.price = "9";
   EXPECT_EQ(outcome_of(configuration_).summary->weights_sha256, slow.summary->weights_sha256);
 }
 
@@ -161,7 +161,7 @@ TEST_F(ModelledTime, GoesOnOnTheSameClusterAlone) {
                 run.trace = "walk:start=4,high=6,move=3,every=40,hours=1,seed=4";
               }),
               HasSubstr("the devices until"));
-  EXPECT_EQ(error([](RunConfiguration& run) { run.price = 11; }), "no error");
+  EXPECT_EQ(error([](RunConfiguration& run) { run.price = "11"; }), "no error");
 }
 
 TEST_F(ModelledTime, EndsABudget) {

@@ -143,7 +143,7 @@ TEST_F(TensorBoardOfARun, SaysThatItDiverged) {
 TEST_F(TensorBoardOfARun, HasTheClockOfTheCluster) {
   configuration_.clock = Clock::modelled;
   configuration_.cluster = "substep=36";
-  configuration_.price = 2;
+  configuration_.price = "2";
   const RunOutcome outcome = test::outcome_of(configuration_, RunLocation::create(folder_));
   const Curves curves = curves_of(read_folder(folder_));
   ASSERT_TRUE(outcome.summary && outcome.summary->result.time);

@@ -55,7 +55,8 @@ Taken take(ClockedSource& source, std::int64_t steps) {
 }
 
 TEST(ClockedSource, TakesWhatThereIsWhenAStepBegins) {
-  ClockedSource source = clocked(devices({{0, 2}, {1.5, 3}, {3, 5}}), {.cluster = {.price = 7200}});
+  ClockedSource source =
+      clocked(devices({{0, 2}, {1.5, 3}, {3, 5}}), {.cluster = {.price = {.constant = 7200}}});
   const Taken taken = take(source, 4);
   // Those that come in the middle of a step wait for its end.
   EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{2, 2, 3, 5}));
@@ -195,7 +196,7 @@ TEST(ClockedSource, EndsWithTheHoursOfItsBudget) {
 }
 
 TEST(ClockedSource, EndsWithTheMoneyOfItsBudget) {
-  const ClockOptions options{.cluster = {.restart_seconds = 2, .price = 3600}};
+  const ClockOptions options{.cluster = {.restart_seconds = 2, .price = {.constant = 3600}}};
   // 3 in the first step, 1.5 in the attempt that is lost, and 2 in a second of the restart.
   ClockedSource source = clocked(devices({{0, 3}, {1.5, 2}}, 100, TraceEnd::hold), options);
   const SourceEnd end = end_after(source, 1, {.money = 6.5});

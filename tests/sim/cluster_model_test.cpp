@@ -275,7 +275,21 @@ TEST(ClusterModel, IsReadFromText) {
                                  .checkpoint_seconds = 3,
                                  .restart_seconds = 30}));
   EXPECT_EQ(parse_cluster(""), ClusterModel());
-  EXPECT_EQ(cluster_arguments().size(), 15U);
+  const ClusterModel market = parse_cluster(
+      "machine=8,provision=60,join=120,join-spread=0.5,join-seed=7,notice=30,loses=checkpoint,"
+      "billing=aws");
+  EXPECT_EQ(market.market, (MarketModel{.machine = 8,
+                                        .provision_seconds = 60,
+                                        .join_seconds = 120,
+                                        .join_spread = 0.5,
+                                        .join_seed = 7,
+                                        .notice_seconds = 30,
+                                        .loses = Loses::checkpoint,
+                                        .billing = Billing::aws}));
+  // The others have to load the same as those that join.
+  EXPECT_EQ(market.restart_seconds, 120);
+  EXPECT_EQ(parse_cluster("join=120,restart=5").restart_seconds, 5);
+  EXPECT_EQ(cluster_arguments().size(), 23U);
 }
 
 TEST(ClusterModel, IsRefusedOutOfItsRange) {
@@ -288,6 +302,15 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
   EXPECT_THAT(error("algorithm=rings"), HasSubstr("did you mean 'ring'?"));
   EXPECT_THAT(error("latenzy=1"), HasSubstr("latency"));
   EXPECT_THAT(error("checkpoint=3"), HasSubstr("does nothing without checkpoint-steps"));
+  EXPECT_THAT(error("machine=0"), HasSubstr("accepted: a whole number from 1"));
+  EXPECT_THAT(error("join-spread=1"), HasSubstr("does nothing without join"));
+  EXPECT_THAT(error("join=1,join-seed=1"), HasSubstr("does nothing without join-spread"));
+  EXPECT_THAT(error("billing=azure"), HasSubstr("accepted: steps, seconds, aws, gcp"));
+  EXPECT_EQ(test::error_of([] { static_cast<void>(parse_price("free")); }),
+            "'free' is no price; accepted: a number of at least 0, or trace");
+  EXPECT_THAT(test::error_of([] { static_cast<void>(parse_price("-1")); }),
+              HasSubstr("accepted: a number of at least 0"));
+  EXPECT_EQ(parse_price("0.9"), (DevicePrice{.constant = 0.9}));
   const auto misuse = [](const auto& change) {
     ClusterModel model;
     change(model);
@@ -297,7 +320,8 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
               HasSubstr("cluster: bandwidth is 0; accepted: a number greater than 0"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.restart_seconds = 1e308; }),
               HasSubstr("cluster: restart is 1e+308; accepted: a number of at least 0, up to "));
-  EXPECT_THAT(misuse([](ClusterModel& m) { m.price = -1; }), HasSubstr("cluster: price is -1"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.price.constant = -1; }),
+              HasSubstr("cluster: price is -1"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.cores_per_host = 0; }), HasSubstr("cores-per-host"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.hosts = 0; }), HasSubstr("cluster: hosts is 0"));
   EXPECT_THAT(misuse([](ClusterModel& m) {

@@ -31,7 +31,7 @@ std::unique_ptr<ClockedSource> source_of_training() {
                     .gradient_bytes = 1000,
                     .bandwidth_within_host = 1e5,
                     .restart_seconds = 0.3,
-                    .price = 1.5});
+                    .price = {.constant = 1.5}});
 }
 
 // What training by these options plans, on so many samples.

@@ -18,7 +18,7 @@ namespace {
 
 // A substep takes a second, a step half a second besides, and a core costs 3600 in an hour.
 TimedSource::Options timed_options() {
-  return {.cluster = {.substep_seconds = 1, .update_seconds = 0.5, .price = 3600},
+  return {.cluster = {.substep_seconds = 1, .update_seconds = 0.5, .price = {.constant = 3600}},
           .minibatch_size = 4,
           .cores = 2};
 }
@@ -100,7 +100,7 @@ TEST(TimedSource, PriceIsNoPartOfTheState) {
   whole.taken(kThreeSteps[0], at_step(1));
   const State state = state_of(whole, 1);
   TimedSource::Options dear = timed_options();
-  dear.cluster.price *= 2;
+  dear.cluster.price.constant *= 2;
   TimedSource again = timed(kThreeSteps, dear);
   load_state(again, state, 1);
   EXPECT_EQ(again.time_after(at_step(1))->money, 22) << "of all the time";

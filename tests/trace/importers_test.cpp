@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <variant>
 
@@ -29,6 +30,37 @@ std::string error_importing(std::string_view text, std::optional<AvailabilityFor
 
 constexpr std::string_view kSampleText = ",Time,GPUs\n0,1000.5,8\n1,1063.5,8\n2,1126.5,0\n";
 constexpr std::string_view kEventText = "0,add,a\n0,add,b\n1500,remove,a\n3000,add,c\n";
+TEST(Importers, ReadPrices) {
+  const auto parse = [](const std::string& text) { return parse_availability(text, "priced.csv"); };
+  const std::string text = "seconds,count,price\n0,8,0.5\n60,4,\n90,4,2\n120,,\n";
+  const Availability of = parse(text);
+  EXPECT_EQ(of.prices(), (std::vector<PriceChange>{{0, 0.5}, {90, 2}}));
+  EXPECT_EQ(of.price_at(89), 0.5);
+  EXPECT_EQ(of.next_price(0), 90);
+  EXPECT_EQ(of.price_at(120), std::nullopt);
+  std::ostringstream out;
+  of.write_csv(out);
+  EXPECT_EQ(parse(out.str()).prices(), of.prices());
+  EXPECT_EQ(parse(out.str()).changes(), of.changes());
+  EXPECT_THAT(test::error_of([&] { parse("seconds,count,price\n0,8,\n60,4,1\n120,,\n"); }),
+              HasSubstr("priced.csv:3: a price, which the first row has not"));
+  EXPECT_THAT(test::error_of([&] { parse("seconds,count,price\n0,8,-1\n120,,\n"); }),
+              HasSubstr("priced.csv:2: the price '-1' of a device for an hour"));
+}
+
+TEST(Availabilities, ContinueTheirPrices) {
+  const auto priced = [](TraceEnd end) {
+    return Availability({{0, 1}}, 100, "priced", end, {}, {{0, 1}, {40, 2}});
+  };
+  EXPECT_EQ(priced(TraceEnd::cycle).price_at(139), 1);
+  EXPECT_EQ(priced(TraceEnd::cycle).price_at(140), 2);
+  EXPECT_EQ(priced(TraceEnd::cycle).next_price(40), 100);
+  EXPECT_EQ(priced(TraceEnd::cycle).next_price(110), 140);
+  EXPECT_EQ(priced(TraceEnd::hold).price_at(1e6), 2);
+  EXPECT_EQ(priced(TraceEnd::hold).next_price(40), std::nullopt);
+  EXPECT_EQ(priced(TraceEnd::stop).price_at(100), std::nullopt);
+}
+
 TEST(Importers, ReadSamples) {
   const Availability availability = imported(kSampleText);
   EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {126, 0}}));

@@ -190,7 +190,7 @@ inline OwnReducer pairwise() {
 inline std::unique_ptr<StepSource> on_spot_market() {
   ClockOptions options;
   options.cluster = parse_cluster("substep=0.02,bytes=87360,latency=1e-4,restart=30");
-  options.cluster.price = 1.2;
+  options.cluster.price.constant = 1.2;
   options.minibatch_size = 4;
   options.max_batch = 48;
   const auto four_samples_each = [](std::int64_t devices, const SourceProgress&) {

@@ -154,7 +154,7 @@ class WhatIfInTime : public WhatIfTest {
     write_file(folder(name + ".csv"), text);
     run.clock = Clock::modelled;
     run.cluster = "substep=10,restart=30";
-    run.price = 2;
+    run.price = "2";
     run.availability = "weak:max-batch=128";
     return run;
   }

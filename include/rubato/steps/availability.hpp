@@ -30,6 +30,16 @@ struct AvailabilityChange {
   friend bool operator==(const AvailabilityChange&, const AvailabilityChange&) = default;
 };
 
+/// A change of the price of a device for an hour, in any currency, which holds from its time on.
+struct PriceChange {
+  /// At least 0, in whole microseconds.
+  double seconds = 0;
+  /// At least 0.
+  double price = 0;
+
+  friend bool operator==(const PriceChange&, const PriceChange&) = default;
+};
+
 /// The number of devices over time: recorded from a cloud, or made by a generator.
 ///
 /// Times are rounded to whole microseconds when they are read, so that comparisons with them are
@@ -41,11 +51,13 @@ class Availability {
   /// `length`: it then has no duration, unless the last number is held (TraceEnd::hold).
   ///
   /// `source` names it in messages ("a100.csv", "saw:cycles=3"). `sample_gap` is the time between
-  /// two measurements, in seconds, if it was measured at regular intervals. Throws Error, naming
-  /// the change, if there are no changes, if times do not ascend, if the length is not above 0 or
-  /// is above kMaxAvailabilitySeconds, and if a number of devices is out of range.
+  /// two measurements, in seconds, if it was measured at regular intervals. `prices` have the same
+  /// form as the changes; empty if there are none. Throws Error, naming the change, if there are no
+  /// changes, if times do not ascend, if the length is not above 0 or is above
+  /// kMaxAvailabilitySeconds, and if a number of devices or a price is out of range.
   Availability(std::vector<AvailabilityChange> changes, double length, std::string source,
-               TraceEnd end = TraceEnd::error, std::optional<double> sample_gap = {});
+               TraceEnd end = TraceEnd::error, std::optional<double> sample_gap = {},
+               std::vector<PriceChange> prices = {});
 
   /// The number of devices at `seconds`, continued beyond length() according to end(); empty if
   /// nothing follows. Requires 0 <= seconds <= 3e9 (95 years).
@@ -53,6 +65,12 @@ class Availability {
   /// The next time after `seconds` at which the result of at() differs; empty if there is none. If
   /// nothing follows the end, the end is such a time.
   [[nodiscard]] std::optional<double> next_change(double seconds) const;
+
+  /// The price at `seconds`, and the next time after it at which another may begin; both continue
+  /// beyond length() as at() does. Empty without prices, and if nothing follows.
+  [[nodiscard]] std::optional<double> price_at(double seconds) const;
+  [[nodiscard]] std::optional<double> next_price(double seconds) const;
+  [[nodiscard]] const std::vector<PriceChange>& prices() const { return prices_; }
 
   /// The changes; each is to a different number of devices than the one before.
   [[nodiscard]] const std::vector<AvailabilityChange>& changes() const { return changes_; }
@@ -69,27 +87,31 @@ class Availability {
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }
 
-  /// Writes the CSV `seconds,count`, from which read_availability() reads the same changes and
-  /// length: a row for each sample if there is a sampling gap, otherwise for each change, and a
-  /// last row without a count for the end.
+  /// Writes the CSV `seconds,count`, or `seconds,count,price`, from which read_availability() reads
+  /// the same changes and length: a row for each sample if there is a sampling gap, otherwise for
+  /// each change, and a last row without a count for the end.
   void write_csv(std::ostream& out) const;
 
  private:
-  // Index of the last change at or before that time, which is from 0 to length_ in microseconds.
-  [[nodiscard]] std::size_t change_at(std::int64_t microseconds) const;
+  // The microseconds within the length that a time continues; empty if nothing follows.
+  [[nodiscard]] std::optional<std::int64_t> within(double seconds) const;
   // True if rows for the samples alone represent all changes.
   [[nodiscard]] bool is_sampled() const;
+  // The times of all rows of write_csv() but the last, in microseconds.
+  [[nodiscard]] std::vector<std::int64_t> row_times() const;
 
   std::vector<AvailabilityChange> changes_;
   double length_;
   std::string source_;
   TraceEnd end_;
   std::optional<double> sample_gap_;
+  std::vector<PriceChange> prices_;
 };
 
 /// The formats of availability files.
 enum class AvailabilityFormat {
-  samples,  ///< CSV with a header that has a column of times in seconds and one of counts
+  samples,  ///< CSV with a header that has a column of times in seconds and one of counts, and
+            ///< possibly one named price
   events,   ///< CSV without header: milliseconds,add|remove,node
 };
 inline constexpr std::array<Choice<AvailabilityFormat>, 2> kAvailabilityFormats{

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rubato/base/index.hpp>
+#include <rubato/steps/market.hpp>
 
 namespace rubato {
 
@@ -95,8 +96,8 @@ struct ClusterModel {
   /// Seconds from the loss of a core until the remaining cores begin the step again; at least 0.
   double restart_seconds = 0;
 
-  /// The price of a core for an hour, in any currency; at least 0.
-  double price = 0;
+  MarketModel market{};
+  DevicePrice price{};
 
   friend bool operator==(const ClusterModel&, const ClusterModel&) = default;
 };

@@ -13,6 +13,7 @@
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policy.hpp>
 #include <rubato/steps/cluster_model.hpp>
+#include <rubato/steps/market.hpp>
 #include <rubato/steps/step_plan.hpp>
 #include <rubato/steps/step_source.hpp>
 #include <rubato/steps/walk.hpp>
@@ -105,11 +106,17 @@ struct ClockOptions {
 /// at the time of each step, however long training takes.
 ///
 /// A core that leaves in the middle of a step ends it: its results are lost, and after
-/// ClusterModel::restart_seconds the step begins again with the devices that there are then.
-/// Devices that arrive in the middle of a step take part from the next one on. Costs are those of
-/// the devices of a step for its duration, including lost attempts, and those of the remaining ones
-/// during a restart; a device that left and returned costs nothing until the step in which it takes
-/// part again.
+/// ClusterModel::restart_seconds the step begins again with the devices that there are then; with
+/// Loses::checkpoint, the steps since the last checkpoint are repeated first. Devices that arrive
+/// in the middle of a step take part from the next one on, if they have joined. With a notice, a
+/// step that would not end before an announced loss begins without the devices that leave; one that
+/// is under way ends when the loss is announced. With Loses::checkpoint, where the others cannot go
+/// on without them, a checkpoint is written instead, if it is complete before the loss.
+///
+/// Costs are those of the devices of a step for its duration, including lost attempts, those of the
+/// remaining ones during a restart, and those of devices that join; a device that left and returned
+/// costs nothing until the step in which it takes part again. Other kinds of Billing charge for all
+/// devices that there are.
 ///
 /// If a budget of hours or money (SourceProgress::budget) is reached while there is no step to end
 /// with, the source ends; its clock then shows exactly the budget.
@@ -148,6 +155,9 @@ class ClockedSource final : public StepSource {
     ClockTime end{};
     // Duration of the successful attempt, without a checkpoint.
     double seconds = 0;
+    Fleet fleet{};
+    // True if the state before the step was saved after a warning.
+    bool saved = false;
     std::vector<NamedNumber> inputs{};
     SourceEnd::Cause cause = SourceEnd::Cause::out_of_devices;
   };
@@ -155,6 +165,7 @@ class ClockedSource final : public StepSource {
   struct Limit {
     double seconds = std::numeric_limits<double>::infinity();
     double core_seconds = std::numeric_limits<double>::infinity();
+    double money = std::numeric_limits<double>::infinity();
   };
 
   // The remainder of the budget.
@@ -164,36 +175,55 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] Outcome ended(const ClockTime& time, const SourceProgress& progress) const;
   // The outcome of the next step, from time_ on.
   [[nodiscard]] Outcome simulate(const SourceProgress& progress) const;
-  // The step offered to the devices of a time, with its cores, if they are enough for one; and the
+  // A step, or the repetition of one, that begins now on some devices.
+  struct Attempt {
+    BatchDecision decision{};
+    std::int64_t devices = 0;
+    std::int64_t cores = 0;
+    // Its duration, with a checkpoint if one follows, and that without.
+    double seconds = 0;
+    double step_seconds = 0;
+    // The first time before its end at which it lacks a core.
+    std::optional<double> loss{};
+  };
+
+  // The step offered to a number of devices, with its cores, if they are enough for one; and the
   // number of these cores, or 0.
-  [[nodiscard]] std::optional<TraceStep> step_at(double seconds,
-                                                 const SourceProgress& progress) const;
-  [[nodiscard]] std::int64_t cores_at(double seconds, const SourceProgress& progress) const;
+  [[nodiscard]] std::optional<TraceStep> step_with(std::int64_t devices,
+                                                   const SourceProgress& progress) const;
+  [[nodiscard]] std::int64_t cores_with(std::int64_t devices, const SourceProgress& progress) const;
   // The policy's decision on an offered step.
   [[nodiscard]] BatchDecision decide(const TraceStep& offered,
                                      const SourceProgress& progress) const;
+  // The attempt with that many devices at a time: at the next step, or, with minibatches, at
+  // repeating one of as many. Empty if there are too few devices.
+  [[nodiscard]] std::optional<Attempt> attempt_with(std::int64_t devices, double begin,
+                                                    std::optional<std::int64_t> minibatches,
+                                                    const SourceProgress& progress) const;
   // The cached outcome of simulate() for `progress`.
   [[nodiscard]] const Outcome& look_ahead(const SourceProgress& progress) const;
-  // The first time after `begin` and before `end` at which there are fewer than `cores` cores.
-  [[nodiscard]] std::optional<double> loss_between(double begin, double end, std::int64_t cores,
-                                                   const SourceProgress& progress) const;
-  // Advances the clock to `end`, at the cost of `cores` cores, each until it leaves. False if the
-  // limit is reached first; the clock then shows it.
-  [[nodiscard]] bool pass(ClockTime& time, double end, std::int64_t cores, const Limit& limit,
+  // Advances the clock to `end`, at the cost of `cores` cores, each until it leaves, and of what is
+  // paid for beside them. False if the limit is reached first; the clock then shows it.
+  [[nodiscard]] bool pass(Outcome& at, double end, std::int64_t cores, const Limit& limit,
                           const SourceProgress& progress) const;
+  // Throws Error for a time that is too late.
+  void require_time(double seconds, const SourceProgress& progress) const;
   [[nodiscard]] std::string binding() const;
   // A hash of the numbers of devices and their times until `end`.
   [[nodiscard]] std::string devices_until(double end) const;
 
-  Availability availability_;
   StepOfDevices step_of_;
   ClockOptions options_;
+  Market market_;
   // Null if the offered steps are taken unchanged.
   std::unique_ptr<BatchPolicy> batch_;
   // Mutable because it caches its results.
   mutable StepTimes times_;
   ClockTime time_;
+  Fleet fleet_;
   std::int64_t steps_ = 0;
+  // With Loses::checkpoint, the minibatches of each step since the last checkpoint.
+  std::vector<std::int64_t> unsaved_;
   // The outcome of simulate() for the next step; empty while nobody has asked.
   mutable std::optional<Outcome> ahead_;
 };

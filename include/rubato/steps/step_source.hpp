@@ -27,7 +27,8 @@ struct NamedNumber {
 struct ClockTime {
   /// Seconds since training began.
   double seconds = 0;
-  /// Sum over the devices that steps have held, of the time that each was held.
+  /// Sum over the devices that were paid for, of the time that each was: while steps held it, if
+  /// the model says nothing else (Billing).
   double core_seconds = 0;
   /// Cost of core_seconds at the price of the model.
   double money = 0;
@@ -35,13 +36,33 @@ struct ClockTime {
   double idle_seconds = 0;
   double lost_seconds = 0;
   double restart_seconds = 0;
+  /// The parts in which too few devices had joined, in which steps were repeated after a loss, and
+  /// in which checkpoints were written.
+  double join_seconds = 0;
+  double redone_seconds = 0;
+  double checkpoint_seconds = 0;
   /// The number of restarts, of a step or of training after a time without devices.
   std::int64_t restarts = 0;
 
+  /// The rest of `seconds`: steps that count.
+  [[nodiscard]] double training_seconds() const {
+    return seconds - idle_seconds - lost_seconds - restart_seconds - join_seconds - redone_seconds -
+           checkpoint_seconds;
+  }
+
   friend bool operator==(const ClockTime&, const ClockTime&) = default;
 
+  /// All but the three parts that came last, which states of before do not have.
   void visit_state(NumberVisitor& numbers);
 };
+
+/// The samples that count for an hour of modelled time, and for an hour of a device that was paid
+/// for; 0 where there is no such hour.
+struct Goodput {
+  double samples_per_hour = 0;
+  double samples_per_core_hour = 0;
+};
+[[nodiscard]] Goodput goodput_of(std::int64_t samples, const ClockTime& time);
 
 /// Limits of a training besides its epochs: it ends, if necessary in the middle of an epoch, with
 /// the step that reaches one of them. Hours and money can also be reached between steps: without

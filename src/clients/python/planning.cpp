@@ -134,7 +134,7 @@ std::variant<Trace, Availability> with_end(std::variant<Trace, Availability> ste
     return Trace(trace->steps(), *end, trace->source(), trace->scaling());
   }
   const auto& of = std::get<Availability>(steps);
-  return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap());
+  return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap(), of.prices());
 }
 
 void define_traces(py::module_& module) {

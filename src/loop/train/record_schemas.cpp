@@ -294,9 +294,19 @@ std::vector<RecordColumn<TrainResult>> result_columns() {
                      : 0.0;
         }}});
   add_part(columns, clock_schema().columns, &TrainResult::time, [](const ColumnInfo&) {});
+  const auto goodput = [](double Goodput::*rate) {
+    return [rate](const TrainResult& result) -> std::optional<double> {
+      if (!result.time) return std::nullopt;
+      return goodput_of(result.samples, *result.time).*rate;
+    };
+  };
   columns.insert(
       columns.end(),
-      {{{.name = "skipped_steps", .shown = false, .kept = true}, &TrainResult::skipped_steps},
+      {{{.name = "samples_per_hour", .help = "goodput: samples / `hours` of modelled time"},
+        goodput(&Goodput::samples_per_hour)},
+       {{.name = "samples_per_core_hour", .help = "goodput: samples / `core_hours`"},
+        goodput(&Goodput::samples_per_core_hour)},
+       {{.name = "skipped_steps", .shown = false, .kept = true}, &TrainResult::skipped_steps},
        {{.name = "stopped", .shown = false, .kept = true}, &TrainResult::stopped}});
   return columns;
 }
@@ -429,13 +439,21 @@ const RecordSchema<ClockTime>& clock_schema() {
       .columns = {
           hours_column("hours", &ClockTime::seconds, "modelled time since training began"),
           hours_column("core_hours", &ClockTime::core_seconds,
-                       "devices, each for as long as steps held it", "core-hours"),
+                       "devices, each for as long as it was paid for: while steps held it, unless "
+                       "`billing` says otherwise",
+                       "core-hours"),
           {{.name = "money", .help = "`core_hours` at `--price`", .object = kClock},
            &ClockTime::money},
           hours_column("idle_hours", &ClockTime::idle_seconds, "of `hours`: without devices"),
           hours_column("lost_hours", &ClockTime::lost_seconds,
                        "of `hours`: attempts at steps that were lost"),
           hours_column("restart_hours", &ClockTime::restart_seconds, "of `hours`: restarts"),
+          hours_column("join_hours", &ClockTime::join_seconds,
+                       "of `hours`: too few devices had joined"),
+          hours_column("redone_hours", &ClockTime::redone_seconds,
+                       "of `hours`: steps repeated after a loss"),
+          hours_column("checkpoint_hours", &ClockTime::checkpoint_seconds,
+                       "of `hours`: checkpoints"),
           {{.name = "restarts",
             .help = "how often a step, or training after a time without devices, was restarted",
             .object = kClock},

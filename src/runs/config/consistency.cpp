@@ -106,7 +106,7 @@ void check_clock(const RunConfiguration& run) {
     if (run.money) refuse("money", kWhy, "with --clock virtual");
     return;
   }
-  if (run.money && run.price == 0) {
+  if (run.money && !run.price->costs()) {
     refuse("money", "nothing costs anything", "with --price");
   }
   constexpr std::string_view kFaults = "in modelled time cores are lost when devices leave";

@@ -95,6 +95,9 @@ class MetricsReader {
       run_.clock = {.idle_hours = hours("idle_hours"),
                     .lost_hours = hours("lost_hours"),
                     .restart_hours = hours("restart_hours"),
+                    .join_hours = hours("join_hours"),
+                    .redone_hours = hours("redone_hours"),
+                    .checkpoint_hours = hours("checkpoint_hours"),
                     .restarts = static_cast<double>(step.time->restarts)};
       run_.last[Axis::hours] = hours("hours");
       run_.last[Axis::money] = step.time->money;

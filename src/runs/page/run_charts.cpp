@@ -1,6 +1,7 @@
 #include "run_charts.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -181,12 +182,18 @@ Parts thread_parts(const ThinnedRun& run) {
 }
 
 Parts clock_parts(const ThinnedRun& run) {
-  const auto& [idle, lost, restart, restarts] = run.clock;
-  const double steps = run.last[Axis::hours] - idle - lost - restart;
-  return {{"steps", std::max(0.0, steps)},
-          {"lost attempts", lost},
-          {"restarts", restart},
-          {"without devices", idle}};
+  const ModelledTimes& clock = run.clock;
+  const Parts others{
+      {"lost attempts", clock.lost_hours},     {"repeated steps", clock.redone_hours},
+      {"restarts", clock.restart_hours},       {"joining", clock.join_hours},
+      {"checkpoints", clock.checkpoint_hours}, {"without devices", clock.idle_hours}};
+  double steps = run.last[Axis::hours];
+  for (const auto& [name, hours] : others) steps -= hours;
+  Parts parts{{"steps", std::max(0.0, steps)}};
+  // A chart of one run's few kinds of time needs no legend of the others.
+  std::ranges::copy_if(others, std::back_inserter(parts),
+                       [](const Part& part) { return part.value > 0; });
+  return parts;
 }
 
 Json bars(const char* title, const char* unit, const char* help, std::span<const ThinnedRun> runs,

@@ -60,6 +60,9 @@ struct ModelledTimes {
   double idle_hours = 0;
   double lost_hours = 0;
   double restart_hours = 0;
+  double join_hours = 0;
+  double redone_hours = 0;
+  double checkpoint_hours = 0;
   double restarts = 0;
 };
 

@@ -24,6 +24,14 @@ void ClockTime::visit_state(NumberVisitor& numbers) {
   numbers.count(restarts);
 }
 
+Goodput goodput_of(std::int64_t samples, const ClockTime& time) {
+  const auto of_hours = [samples](double seconds) {
+    return seconds > 0 ? static_cast<double>(samples) / seconds * kSecondsOfHour : 0;
+  };
+  return {.samples_per_hour = of_hours(time.seconds),
+          .samples_per_core_hour = of_hours(time.core_seconds)};
+}
+
 namespace {
 
 void require_positive(std::string_view what, const std::optional<double>& value) {

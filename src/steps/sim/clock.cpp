@@ -1,5 +1,9 @@
 #include "clock.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,15 +14,20 @@ namespace rubato {
 namespace {
 
 constexpr std::string_view kClock = "source.clock";
+constexpr std::string_view kParts = "source.clock_parts";
 constexpr std::string_view kBinding = "source.binding";
 
 }  // namespace
 
 void spend_core_seconds(ClockTime& time, double seconds, double core_seconds,
-                        const ClusterModel& cluster) {
+                        const ClusterModel& cluster, std::optional<double> money) {
   time.seconds += seconds;
   time.core_seconds += core_seconds;
-  time.money = time.core_seconds / kSecondsOfHour * cluster.price;
+  if (money) {
+    time.money += *money;
+  } else {
+    time.money = time.core_seconds / kSecondsOfHour * cluster.price.constant;
+  }
 }
 
 void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterModel& cluster) {
@@ -46,6 +55,13 @@ std::string text_of(const ClusterModel& cluster) {
     text += fmt::format("hosts {} weights {} memory {}\n", c.hosts,
                         fmt::join(host_weights_of(c), " "), c.memory_bandwidth);
   }
+  if (c.market != MarketModel{}) {
+    const MarketModel& m = c.market;
+    text += fmt::format("market {} {} join {} {} {} notice {} loses {} billing {}\n", m.machine,
+                        m.provision_seconds, m.join_seconds, m.join_spread, m.join_seed,
+                        m.notice_seconds, choice_name(kLoses, m.loses),
+                        choice_name(kBillings, m.billing));
+  }
   for (const SlowCore& slow : c.slow_cores) {
     text += fmt::format("slow {} {}\n", slow.core.value(), slow.factor);
   }
@@ -57,6 +73,18 @@ void visit_clock(StateVisitor& state, const std::string& binding, ClockTime& tim
     throw Error("the state is of another cluster or policy; accepted: the same");
   }
   state.numbers(kClock, time, "the clock");
+  std::array<double, 3> parts{time.join_seconds, time.redone_seconds, time.checkpoint_seconds};
+  if (state.has(kParts, std::ranges::any_of(parts, [](double part) { return part > 0; }))) {
+    state.values(kParts, std::span<double>(parts));
+    state.require(std::ranges::all_of(
+                      parts, [](double part) { return part >= 0 && std::isfinite(part); }),
+                  "the parts of the clock's time");
+  } else {
+    parts = {};
+  }
+  time.join_seconds = parts[0];
+  time.redone_seconds = parts[1];
+  time.checkpoint_seconds = parts[2];
 }
 
 }  // namespace rubato

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,9 +16,9 @@
 
 namespace rubato {
 
-/// Advances the clock and charges for `core_seconds`.
+/// Advances the clock and charges for `core_seconds`: `money`, or at the constant price.
 void spend_core_seconds(ClockTime& time, double seconds, double core_seconds,
-                        const ClusterModel& cluster);
+                        const ClusterModel& cluster, std::optional<double> money = {});
 /// Advances the clock and charges for `cores` cores during all of it.
 void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterModel& cluster);
 

@@ -28,9 +28,9 @@ constexpr double kLatestSecond = 3e9;
 
 ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options,
                              std::unique_ptr<BatchPolicy> batch)
-    : availability_(std::move(availability)),
-      step_of_(std::move(step_of)),
+    : step_of_(std::move(step_of)),
       options_(std::move(options)),
+      market_(std::move(availability), options_.cluster.market, options_.cluster.price),
       batch_(std::move(batch)),
       times_(options_.cluster) {
   if (!step_of_) throw Error("the clock has no policy; accepted: ClockOptions::step_of");
@@ -42,13 +42,14 @@ ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, C
   }
 }
 
-std::optional<TraceStep> ClockedSource::step_at(double seconds,
-                                                const SourceProgress& progress) const {
-  if (seconds > kLatestSecond) {
-    throw_error("{}: the clock has reached {:.6g} s; accepted: up to {:.6g} s",
-                where(progress.step), seconds, kLatestSecond);
-  }
-  const std::int64_t devices = availability_.at(seconds).value_or(0);
+void ClockedSource::require_time(double seconds, const SourceProgress& progress) const {
+  if (seconds <= kLatestSecond) return;
+  throw_error("{}: the clock has reached {:.6g} s; accepted: up to {:.6g} s", where(progress.step),
+              seconds, kLatestSecond);
+}
+
+std::optional<TraceStep> ClockedSource::step_with(std::int64_t devices,
+                                                  const SourceProgress& progress) const {
   std::optional<TraceStep> step = devices > 0 ? step_of_(devices, progress) : std::nullopt;
   if (!step) return std::nullopt;
   if (!step->cores) step->cores = devices;
@@ -59,8 +60,8 @@ std::optional<TraceStep> ClockedSource::step_at(double seconds,
       where(progress.step), step->batch_size, *step->cores, devices, options_.minibatch_size);
 }
 
-std::int64_t ClockedSource::cores_at(double seconds, const SourceProgress& progress) const {
-  const std::optional<TraceStep> step = step_at(seconds, progress);
+std::int64_t ClockedSource::cores_with(std::int64_t devices, const SourceProgress& progress) const {
+  const std::optional<TraceStep> step = step_with(devices, progress);
   return step ? *step->cores : 0;
 }
 
@@ -74,41 +75,82 @@ BatchDecision ClockedSource::decide(const TraceStep& offered,
       where(progress.step), batch_->name(), decision.step.batch_size, options_.minibatch_size);
 }
 
-std::optional<double> ClockedSource::loss_between(double begin, double end, std::int64_t cores,
-                                                  const SourceProgress& progress) const {
+std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
+    std::int64_t devices, double begin, std::optional<std::int64_t> minibatches,
+    const SourceProgress& progress) const {
+  const std::optional<TraceStep> offered = step_with(devices, progress);
+  if (!offered) return std::nullopt;
+  Attempt attempt{
+      .decision = minibatches ? BatchDecision{.step = *offered} : decide(*offered, progress),
+      .devices = devices};
+  const TraceStep& step = attempt.decision.step;
+  attempt.cores = *step.cores;
+  const std::int64_t size =
+      minibatches ? *minibatches
+                  : minibatches_of(shortened(step, progress).batch_size, options_.minibatch_size);
+  attempt.step_seconds = times_.step_seconds(size, attempt.cores, step.host_cores);
+  attempt.seconds = minibatches
+                        ? attempt.step_seconds
+                        : seconds_of_step(times_, size, attempt.cores, step.host_cores, steps_);
+  const Availability& availability = market_.availability();
+  double end = begin + attempt.seconds;
   // One round of a cycle shows all numbers of devices that can follow.
-  if (availability_.end() == TraceEnd::cycle) end = std::min(end, begin + availability_.length());
+  if (availability.end() == TraceEnd::cycle) end = std::min(end, begin + availability.length());
   end = std::min(end, kLatestSecond);
-  for (std::optional<double> change = availability_.next_change(begin); change && *change < end;
-       change = availability_.next_change(*change)) {
-    if (cores_at(*change, progress) < cores) return change;
+  for (std::optional<double> change = availability.next_change(begin); change && *change < end;
+       change = availability.next_change(*change)) {
+    // Those that came last leave first, so these stay as long as there are as many.
+    if (cores_with(std::min(devices, market_.offered(*change)), progress) < attempt.cores) {
+      attempt.loss = change;
+      break;
+    }
   }
-  return std::nullopt;
+  return attempt;
 }
 
-bool ClockedSource::pass(ClockTime& time, double end, std::int64_t cores, const Limit& limit,
+bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limit& limit,
                          const SourceProgress& progress) const {
+  ClockTime& time = at.end;
+  const ClusterModel& cluster = times_.model();
   double now = time.seconds;
   double core_seconds = 0;
+  double money = 0;
   bool reached = false;
   while (now < end && !reached) {
-    // cores_at() comes first, because it rejects times beyond the availability's.
-    cores = std::min(cores, cores_at(now, progress));
-    const double of_cores = static_cast<double>(cores);
-    const double last =
-        cores == 0
-            ? limit.seconds
-            : std::min(limit.seconds,
-                       now + (limit.core_seconds - time.core_seconds - core_seconds) / of_cores);
-    double until = std::min(end, availability_.next_change(now).value_or(end));
+    require_time(now, progress);
+    money -= market_.settle(at.fleet, now);
+    const std::int64_t joined = at.fleet.joined(now);
+    cores = std::min(cores, cores_with(joined, progress));
+    const std::int64_t joining = at.fleet.joining(now);
+    std::int64_t paid = cores;
+    if (cluster.market.billing != Billing::steps) {
+      paid = joined + joining;
+    } else if (joining > 0) {
+      paid += cores_with(joined + joining, progress) - cores_with(joined, progress);
+    }
+    const auto of_paid = static_cast<double>(paid);
+    const double price = market_.price_at(now);
+    double last = limit.seconds;
+    if (paid > 0) {
+      last =
+          std::min(last, now + (limit.core_seconds - time.core_seconds - core_seconds) / of_paid);
+      if (price > 0) {
+        last = std::min(
+            last, now + (limit.money - time.money - money) * kSecondsOfHour / (of_paid * price));
+      }
+    }
+    double until = std::min(end, market_.next_event(at.fleet, now).value_or(end));
     reached = last <= until;
     if (reached) until = std::max(now, last);
-    core_seconds += (until - now) * of_cores;
+    core_seconds += (until - now) * of_paid;
+    money += (until - now) * of_paid * price / kSecondsOfHour;
     now = until;
   }
-  spend_core_seconds(time, now - time.seconds, core_seconds, times_.model());
+  spend_core_seconds(time, now - time.seconds, core_seconds, cluster,
+                     market_.is_plain() ? std::nullopt : std::optional(money));
   // The time is set exactly, because the availability is read at it.
   time.seconds = now;
+  time.money = std::max(0.0, time.money);
   return !reached;
 }
 
@@ -116,51 +158,87 @@ ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
   Limit limit;
   if (!reached(budget, {.time = time_}).empty()) return limit;
   if (const auto seconds = budget.seconds()) limit.seconds = *seconds;
-  const double price = times_.model().price;
-  if (budget.money && price > 0) limit.core_seconds = *budget.money / price * kSecondsOfHour;
+  if (!budget.money || !times_.model().price.costs()) return limit;
+  if (market_.is_plain()) {
+    limit.core_seconds = *budget.money / times_.model().price.constant * kSecondsOfHour;
+  } else {
+    limit.money = *budget.money;
+  }
   return limit;
 }
 
 ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
                                             const SourceProgress& progress) const {
-  if (availability_.end() != TraceEnd::error) return {.end = time};
+  const Availability& availability = market_.availability();
+  if (availability.end() != TraceEnd::error) return {.end = time};
   throw_error(
       "{}: the availability ends at {:.6g} s, and there is more to train; accepted: a longer one, "
       "or --on-trace-end hold, cycle or stop",
-      where(progress.step), availability_.length());
+      where(progress.step), availability.length());
 }
 
 ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) const {
   const ClusterModel& cluster = times_.model();
+  const bool loses_all = cluster.market.loses == Loses::checkpoint;
   const Limit limit = limit_of(progress.budget);
-  ClockTime time = time_;
-  bool idle = false;
+  Outcome at{.end = time_, .fleet = fleet_};
+  ClockTime& time = at.end;
   // Spends time of one kind; true if the limit is reached in it.
   const auto is_last = [&](double end, std::int64_t cores, double ClockTime::*kind) {
     const double begin = time.seconds;
-    const bool last = !pass(time, end, cores, limit, progress);
+    const bool last = !pass(at, end, cores, limit, progress);
     time.*kind += time.seconds - begin;
     return last;
   };
   const auto spent = [&] {
     // The budget is shown exactly, without rounding errors.
     if (time.seconds < limit.seconds) time.money = progress.budget.money.value_or(time.money);
-    return Outcome{.end = time, .cause = SourceEnd::Cause::budget};
+    at.cause = SourceEnd::Cause::budget;
+    return at;
   };
-  for (std::int64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const std::optional<TraceStep> offered = step_at(time.seconds, progress);
-    if (!offered) {
-      const std::optional<double> change = availability_.next_change(time.seconds);
+  bool idle = false;
+  // The steps to repeat, and how many of them have been.
+  std::span<const std::int64_t> lost_steps;
+  std::size_t redone = 0;
+  const auto lose_steps = [&] {
+    if (loses_all && !at.saved) lost_steps = unsaved_;
+    redone = 0;
+  };
+  for (std::int64_t tries = 0; tries < kMostAttempts; ++tries) {
+    require_time(time.seconds, progress);
+    // Rounding must not leave less than nothing.
+    time.money = std::max(0.0, time.money - market_.settle(at.fleet, time.seconds));
+    const double now = time.seconds;
+    const bool repeats = redone < lost_steps.size();
+    const auto attempt_of = [&](std::int64_t devices) {
+      return attempt_with(devices, now, repeats ? std::optional(lost_steps[redone]) : std::nullopt,
+                          progress);
+    };
+    const double notice = cluster.market.notice_seconds;
+    std::optional<Attempt> attempt = attempt_of(at.fleet.joined(now));
+    // Without a checkpoint to begin from, those that stay can go on without the others.
+    while (!loses_all && attempt && attempt->loss && *attempt->loss - notice <= now &&
+           *attempt->loss > now && notice > 0) {
+      attempt = attempt_of(std::min(attempt->devices, market_.offered(*attempt->loss)));
+    }
+    if (!attempt) {
+      const std::optional<double> event = market_.next_event(at.fleet, now);
       // With too few devices for good, the clock runs on until the budget of hours is used up.
-      const bool waits = change || (availability_.endless() && std::isfinite(limit.seconds));
+      const bool waits =
+          event || (market_.availability().endless() && std::isfinite(limit.seconds));
       if (!waits) return ended(time, progress);
-      if (is_last(change.value_or(limit.seconds), 0, &ClockTime::idle_seconds)) return spent();
-      idle = true;
+      const std::int64_t joined = at.fleet.joined(now);
+      if (joined == 0) lose_steps();
+      const bool joins = cores_with(joined, progress) == 0 &&
+                         cores_with(joined + at.fleet.coming(now), progress) > 0;
+      if (is_last(event.value_or(limit.seconds), 0,
+                  joins ? &ClockTime::join_seconds : &ClockTime::idle_seconds)) {
+        return spent();
+      }
+      idle = idle || !joins;
       continue;
     }
-    BatchDecision decision = decide(*offered, progress);
-    const TraceStep step = decision.step;
-    const std::int64_t cores = *step.cores;
+    const std::int64_t cores = attempt->cores;
     const auto restart = [&] {
       ++time.restarts;
       return is_last(time.seconds + cluster.restart_seconds, cores, &ClockTime::restart_seconds);
@@ -169,18 +247,42 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
       if (restart()) return spent();
       continue;
     }
-    const std::int64_t minibatches =
-        minibatches_of(shortened(step, progress).batch_size, options_.minibatch_size);
-    const double seconds = seconds_of_step(times_, minibatches, cores, step.host_cores, steps_);
-    const auto loss = loss_between(time.seconds, time.seconds + seconds, cores, progress);
-    if (!loss) {
-      spend(time, seconds, cores, cluster);
-      return Outcome{.step = step,
-                     .end = time,
-                     .seconds = times_.step_seconds(minibatches, cores, step.host_cores),
-                     .inputs = std::move(decision.inputs)};
+    if (!attempt->loss) {
+      if (repeats) {
+        if (is_last(now + attempt->seconds, cores, &ClockTime::redone_seconds)) return spent();
+        ++redone;
+        continue;
+      }
+      if (market_.is_plain()) {
+        spend(time, attempt->seconds, cores, cluster);
+      } else {
+        // The step that reaches a budget is taken.
+        static_cast<void>(pass(at, now + attempt->seconds, cores, {}, progress));
+      }
+      time.checkpoint_seconds += attempt->seconds - attempt->step_seconds;
+      at.step = attempt->decision.step;
+      at.seconds = attempt->step_seconds;
+      at.inputs = std::move(attempt->decision.inputs);
+      return at;
     }
-    if (is_last(*loss, cores, &ClockTime::lost_seconds) || restart()) return spent();
+    const double loss = *attempt->loss;
+    const double warning = std::max(now, loss - notice);
+    if (is_last(warning, cores, &ClockTime::lost_seconds)) return spent();
+    if (loses_all) {
+      if (notice > 0 && warning + cluster.checkpoint_seconds <= loss) {
+        if (is_last(warning + cluster.checkpoint_seconds, cores, &ClockTime::checkpoint_seconds)) {
+          return spent();
+        }
+        // Repeated steps are saved with it only once all of them have been repeated.
+        if (!repeats) {
+          at.saved = true;
+          lost_steps = {};
+        }
+      }
+      if (is_last(loss, cores, &ClockTime::lost_seconds)) return spent();
+    }
+    lose_steps();
+    if (restart()) return spent();
   }
   throw_error(
       "{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its cores stay; "
@@ -229,13 +331,20 @@ void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
     batch_->observe({.step = step, .after = after, .seconds = ahead_->seconds});
   }
   time_ = ahead_->end;
+  fleet_ = std::move(ahead_->fleet);
+  const ClusterModel& cluster = times_.model();
+  if (cluster.market.loses == Loses::checkpoint) {
+    if (ahead_->saved) unsaved_.clear();
+    unsaved_.push_back(minibatches_of(step.batch_size, options_.minibatch_size));
+  }
   ahead_.reset();
   ++steps_;
+  if (cluster.checkpoint_steps > 0 && steps_ % cluster.checkpoint_steps == 0) unsaved_.clear();
 }
 
 std::string ClockedSource::where(StepIndex step) const {
-  return fmt::format("{} at {:.6g} s, step {} of the run", availability_.source(), time_.seconds,
-                     step.value() + 1);
+  return fmt::format("{} at {:.6g} s, step {} of the run", market_.availability().source(),
+                     time_.seconds, step.value() + 1);
 }
 
 std::string ClockedSource::binding() const {
@@ -246,14 +355,15 @@ std::string ClockedSource::binding() const {
 
 std::string ClockedSource::devices_until(double end) const {
   Sha256 sha;
-  for (const AvailabilityChange& change : availability_.changes()) {
+  const Availability& availability = market_.availability();
+  for (const AvailabilityChange& change : availability.changes()) {
     if (change.seconds > end) break;
     sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
   }
   // The devices after the length follow from it and from the kind of end.
-  if (availability_.length() <= end) {
-    sha.add(fmt::format("{} {}\n", availability_.length(),
-                        choice_name(kTraceEnds, availability_.end())));
+  if (availability.length() <= end) {
+    sha.add(
+        fmt::format("{} {}\n", availability.length(), choice_name(kTraceEnds, availability.end())));
   }
   return sha.hex();
 }
@@ -264,12 +374,17 @@ void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
   if (state.bound(kDevices, devices) != devices && !state.forks()) {
     throw_error(
         "{}: the devices until {:.6g} s are not those that the state has used; accepted: the same",
-        availability_.source(), time_.seconds);
+        market_.availability().source(), time_.seconds);
   }
+  if (options_.cluster.market.loses == Loses::checkpoint) state.list("source.unsaved", unsaved_);
   visit_policy(state, batch_.get());
   if (!state.loading()) return;
   steps_ = steps;
   ahead_.reset();
+  // The changes at that very time are still to come.
+  fleet_ = {};
+  if (time_.seconds > 0)
+    static_cast<void>(market_.settle(fleet_, std::nexttoward(time_.seconds, 0)));
 }
 
 }  // namespace rubato

@@ -71,6 +71,25 @@ void require_in(std::string_view name, double value, const RealRange& range) {
   require(range.holds(value), name, value, range);
 }
 
+MarketModel read_market(Spec& spec) {
+  MarketModel market;
+  market.machine = spec.whole("machine", market.machine, 1, kMostCores);
+  market.provision_seconds = spec.real("provision", market.provision_seconds, kNotNegative);
+  market.join_seconds = spec.real("join", market.join_seconds, kNotNegative);
+  market.join_spread = spec.real("join-spread", market.join_spread, kNotNegative);
+  market.join_seed = static_cast<std::uint64_t>(spec.whole("join-seed", 1, 0, kMostBytes));
+  market.notice_seconds = spec.real("notice", market.notice_seconds, kNotNegative);
+  market.loses = spec.choice("loses", market.loses, kLoses);
+  market.billing = spec.choice("billing", market.billing, kBillings);
+  if (market.join_seconds == 0) {
+    spec.refuse("join-spread", "does nothing without join; accepted: with it");
+  }
+  if (market.join_spread == 0) {
+    spec.refuse("join-seed", "does nothing without join-spread; accepted: with it");
+  }
+  return market;
+}
+
 ClusterModel read_cluster(Spec& spec, std::int64_t gradient_bytes) {
   ClusterModel model;
   model.substep_seconds = spec.real("substep", model.substep_seconds, kPositive);
@@ -89,8 +108,11 @@ ClusterModel read_cluster(Spec& spec, std::int64_t gradient_bytes) {
   model.update_seconds = spec.real("update", model.update_seconds, kNotNegative);
   model.checkpoint_steps = spec.whole("checkpoint-steps", model.checkpoint_steps, 0, kMostBytes);
   model.checkpoint_seconds = spec.real("checkpoint", model.checkpoint_seconds, kNotNegative);
-  model.restart_seconds = spec.real("restart", model.restart_seconds, kNotNegative);
-  if (model.checkpoint_seconds > 0 && model.checkpoint_steps == 0) {
+  model.market = read_market(spec);
+  model.restart_seconds = spec.real("restart", Unset{"as long as join"}, kNotNegative)
+                              .value_or(model.market.join_seconds);
+  if (model.checkpoint_seconds > 0 && model.checkpoint_steps == 0 &&
+      model.market.loses == Loses::step) {
     spec.refuse("checkpoint", "does nothing without checkpoint-steps; accepted: with it");
   }
   if (model.hosts == 1) {
@@ -145,11 +167,18 @@ void require_valid(const ClusterModel& model) {
   require_in("update", model.update_seconds, kNotNegative);
   require_in("checkpoint", model.checkpoint_seconds, kNotNegative);
   require_in("restart", model.restart_seconds, kNotNegative);
-  require_in("price", model.price, kNotNegative);
+  require_in("provision", model.market.provision_seconds, kNotNegative);
+  require_in("join", model.market.join_seconds, kNotNegative);
+  require_in("join-spread", model.market.join_spread, kNotNegative);
+  require_in("notice", model.market.notice_seconds, kNotNegative);
+  require_in("price", model.price.constant, kNotNegative);
   require_in("bytes", static_cast<double>(model.gradient_bytes), kNotNegative);
   if (model.cores_per_host < 1 || model.cores_per_host > kMostCores) {
     throw_error("cluster: cores-per-host is {}; accepted: 1 to {}", model.cores_per_host,
                 kMostCores);
+  }
+  if (model.market.machine < 1 || model.market.machine > kMostCores) {
+    throw_error("cluster: machine is {}; accepted: 1 to {}", model.market.machine, kMostCores);
   }
   if (model.hosts < 1 || model.hosts > kMostModelledHosts) {
     throw_error("cluster: hosts is {}; accepted: 1 to {}", model.hosts, kMostModelledHosts);

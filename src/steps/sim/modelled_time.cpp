@@ -68,8 +68,10 @@ bool TimedSource::needs_noise_scale() const {
 ClockTime TimedSource::after(const TraceStep& step) const {
   const std::int64_t cores = step.cores.value_or(options_.cores);
   ClockTime time = time_;
-  spend(time, seconds_of_step(times_, minibatches(step), cores, step.host_cores, steps_), cores,
-        options_.cluster);
+  const double seconds = seconds_of_step(times_, minibatches(step), cores, step.host_cores, steps_);
+  spend(time, seconds, cores, options_.cluster);
+  time.checkpoint_seconds +=
+      seconds - times_.step_seconds(minibatches(step), cores, step.host_cores);
   return time;
 }
 

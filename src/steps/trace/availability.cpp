@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
 #include <rubato/steps/availability.hpp>
 
 #include "availability_parts.hpp"
@@ -58,10 +59,37 @@ void require_change(const AvailabilityChange& change, double last, double length
   }
 }
 
+// The last of `changes` at or before that time, the first of which is at 0.
+template <class Change>
+const Change& last_change(const std::vector<Change>& changes, std::int64_t microseconds) {
+  const auto after = std::upper_bound(changes.begin(), changes.end(), microseconds,
+                                      [](std::int64_t time, const Change& change) {
+                                        return time < microseconds_of(change.seconds);
+                                      });
+  return *std::prev(after);
+}
+
+std::vector<PriceChange> checked_prices(std::vector<PriceChange> prices, double length,
+                                        const std::string& source) {
+  double last = -1;
+  for (PriceChange& change : prices) {
+    if (!kNotNegative.holds(change.price) || (last < 0 && change.seconds != 0) ||
+        !(change.seconds > last) || !(change.seconds <= length)) {
+      throw_error(
+          "{}: a price of {} at {} s; accepted: prices of at least 0, the first at 0 s, in the "
+          "order of their time, up to {} s",
+          source, change.price, change.seconds, length);
+    }
+    last = change.seconds = rounded(change.seconds);
+  }
+  return prices;
+}
+
 }  // namespace
 
 Availability::Availability(std::vector<AvailabilityChange> changes, double length,
-                           std::string source, TraceEnd end, std::optional<double> sample_gap)
+                           std::string source, TraceEnd end, std::optional<double> sample_gap,
+                           std::vector<PriceChange> prices)
     : changes_(std::move(changes)),
       length_(0),
       source_(std::move(source)),
@@ -86,25 +114,40 @@ Availability::Availability(std::vector<AvailabilityChange> changes, double lengt
     changes_[kept++] = change;
   }
   changes_.resize(kept);
+  prices_ = checked_prices(std::move(prices), length_, source_);
 }
 
-std::size_t Availability::change_at(std::int64_t microseconds) const {
-  const auto after = std::upper_bound(changes_.begin(), changes_.end(), microseconds,
-                                      [](std::int64_t time, const AvailabilityChange& change) {
-                                        return time < microseconds_of(change.seconds);
-                                      });
-  return static_cast<std::size_t>(after - changes_.begin()) - 1;
+std::optional<std::int64_t> Availability::within(double seconds) const {
+  RUBATO_CHECK(seconds >= 0 && seconds <= kLatest, "a time within 95 years from 0 on");
+  const std::int64_t time = microseconds_of(seconds);
+  const std::int64_t length = microseconds_of(length_);
+  if (time < length) return time;
+  if (!endless()) return std::nullopt;
+  return end_ == TraceEnd::cycle ? time % length : length;
 }
 
 std::optional<std::int64_t> Availability::at(double seconds) const {
-  RUBATO_CHECK(seconds >= 0 && seconds <= kLatest, "a time within 95 years from 0 on");
-  std::int64_t time = microseconds_of(seconds);
-  const std::int64_t length = microseconds_of(length_);
-  if (time >= length) {
-    if (!endless()) return std::nullopt;
-    time = end_ == TraceEnd::cycle ? time % length : length;
+  const std::optional<std::int64_t> time = within(seconds);
+  if (!time) return std::nullopt;
+  return last_change(changes_, *time).devices;
+}
+
+std::optional<double> Availability::price_at(double seconds) const {
+  const std::optional<std::int64_t> time = within(seconds);
+  if (!time || prices_.empty()) return std::nullopt;
+  return last_change(prices_, *time).price;
+}
+
+std::optional<double> Availability::next_price(double seconds) const {
+  const std::optional<std::int64_t> time = within(seconds);
+  if (!time || prices_.empty()) return std::nullopt;
+  const PriceChange* const next = &last_change(prices_, *time) + 1;
+  const std::int64_t begin = microseconds_of(seconds) - *time;
+  if (next != prices_.data() + prices_.size()) {
+    return seconds_of(begin + microseconds_of(next->seconds));
   }
-  return changes_[change_at(time)].devices;
+  if (end_ != TraceEnd::cycle) return std::nullopt;
+  return seconds_of(begin + microseconds_of(length_));
 }
 
 std::optional<double> Availability::next_change(double seconds) const {
@@ -115,7 +158,7 @@ std::optional<double> Availability::next_change(double seconds) const {
   const std::int64_t round = end_ == TraceEnd::cycle ? time - time % length : 0;
   const std::int64_t within = std::min(time - round, length);
   const auto counts = [&](std::size_t i) { return i < changes_.size() && lasts(changes_[i]); };
-  const std::size_t next = change_at(within) + 1;
+  const auto next = static_cast<std::size_t>(&last_change(changes_, within) - changes_.data()) + 1;
   if (counts(next)) return seconds_of(round + microseconds_of(changes_[next].seconds));
   if (end_ == TraceEnd::hold) return std::nullopt;
   if (end_ != TraceEnd::cycle || changes_.front().devices != *now) {
@@ -129,36 +172,45 @@ bool Availability::is_sampled() const {
   if (!sample_gap_) return false;
   const std::int64_t gap = microseconds_of(*sample_gap_);
   const std::int64_t length = microseconds_of(length_);
+  const auto is_whole = [gap](const auto& change) {
+    return microseconds_of(change.seconds) % gap == 0;
+  };
   return length % gap == 0 && length / gap <= kMostSamples &&
-         std::all_of(changes_.begin(), changes_.end(), [&](const AvailabilityChange& change) {
-           return microseconds_of(change.seconds) % gap == 0;
-         });
+         std::ranges::all_of(changes_, is_whole) && std::ranges::all_of(prices_, is_whole);
+}
+
+std::vector<std::int64_t> Availability::row_times() const {
+  std::vector<std::int64_t> times;
+  const std::int64_t length = microseconds_of(length_);
+  if (is_sampled()) {
+    const std::int64_t gap = microseconds_of(*sample_gap_);
+    times.reserve(static_cast<std::size_t>(length / gap));
+    for (std::int64_t time = 0; time < length; time += gap) times.push_back(time);
+    if (changes_.back().seconds == length_) times.push_back(length);
+    return times;
+  }
+  for (const AvailabilityChange& change : changes_)
+    times.push_back(microseconds_of(change.seconds));
+  for (const PriceChange& change : prices_) times.push_back(microseconds_of(change.seconds));
+  std::ranges::sort(times);
+  times.erase(std::ranges::unique(times).begin(), times.end());
+  return times;
 }
 
 void Availability::write_csv(std::ostream& out) const {
-  std::string text = "seconds,count\n";
-  const auto put = [&](double seconds, std::int64_t devices) {
+  const bool priced = !prices_.empty();
+  std::string text = priced ? "seconds,count,price\n" : "seconds,count\n";
+  for (const std::int64_t time : row_times()) {
     constexpr std::size_t kPiece = 1 << 16;
-    fmt::format_to(std::back_inserter(text), "{},{}\n", seconds, devices);
-    if (text.size() < kPiece) return;
+    fmt::format_to(std::back_inserter(text), "{},{}", seconds_of(time),
+                   last_change(changes_, time).devices);
+    if (priced) fmt::format_to(std::back_inserter(text), ",{}", last_change(prices_, time).price);
+    text += '\n';
+    if (text.size() < kPiece) continue;
     out << text;
     text.clear();
-  };
-  if (is_sampled()) {
-    const std::int64_t gap = microseconds_of(*sample_gap_);
-    const std::int64_t length = microseconds_of(length_);
-    std::size_t change = 0;
-    for (std::int64_t time = 0; time < length; time += gap) {
-      if (change + 1 < changes_.size() && microseconds_of(changes_[change + 1].seconds) == time) {
-        ++change;
-      }
-      put(seconds_of(time), changes_[change].devices);
-    }
-    if (change + 1 < changes_.size()) put(length_, changes_.back().devices);
-  } else {
-    for (const AvailabilityChange& change : changes_) put(change.seconds, change.devices);
   }
-  out << text << fmt::format("{},\n", length_);
+  out << text << fmt::format("{},{}\n", length_, priced ? "," : "");
 }
 
 AvailabilitySummary summary_of(const Availability& availability) {

@@ -29,6 +29,7 @@ struct AvailabilityParts {
   /// The length in seconds.
   double length = 0;
   std::optional<double> sample_gap{};
+  std::vector<PriceChange> prices{};
 };
 
 // The importers, one for each format. Both read in one pass, and throw Error with the line.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
 
 #include "availability_parts.hpp"
 #include "base/core/text/csv.hpp"
@@ -33,6 +34,7 @@ struct SampleColumns {
   std::size_t time = 0;
   // One column, or several whose sum counts.
   std::vector<std::size_t> counts{};
+  std::optional<std::size_t> price{};
 };
 
 // The columns among `names`; empty unless there is one column of times and at least one other.
@@ -46,6 +48,8 @@ std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& n
     if (is_time(names[i])) {
       columns.time = i;
       ++times;
+    } else if (is_name(names[i], "price") && !columns.price) {
+      columns.price = i;
     } else if (!is_index(names[i])) {
       devices.push_back(names[i]);
       places.push_back(i);
@@ -115,6 +119,16 @@ double read_time(const TextReader& reader, std::string_view field) {
   return seconds;
 }
 
+double read_price(const TextReader& reader, std::string_view field) {
+  double price = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), price);
+  if (error != std::errc{} || end != field.data() + field.size() || !kNotNegative.holds(price)) {
+    reader.fail(fmt::format("the price {} of a device for an hour", excerpt(field)),
+                std::string(kNotNegative.words));
+  }
+  return price;
+}
+
 std::int64_t read_count(const TextReader& reader, std::string_view field) {
   const auto count = whole_number(field);
   if (!count || *count < 0 || *count > kMaxCores) {
@@ -129,8 +143,9 @@ class SampleRows {
  public:
   explicit SampleRows(const TextReader& reader) : reader_(reader) {}
 
-  // Adds a row; one without a count must be the last and says where the availability ends.
-  void take(double seconds, std::optional<std::int64_t> count) {
+  // Adds a row; one without a count must be the last and says where the availability ends. One
+  // without a price continues that of the row before.
+  void take(double seconds, std::optional<std::int64_t> count, std::optional<double> price) {
     // Times since 1970 are below 1e10 in seconds, and about 2e12 in milliseconds.
     constexpr double kFarthest = 1e12;
     if (std::abs(seconds) > kFarthest) {
@@ -147,7 +162,12 @@ class SampleRows {
     if (count && *count > kMaxCores) {
       reader_.fail(fmt::format("{} devices", *count), whole_range(0, kMaxCores));
     }
-    if (rows_ == 0) first_ = seconds;
+    if (rows_ == 0) {
+      first_ = seconds;
+      priced_ = price.has_value();
+    } else if (price && !priced_) {
+      reader_.fail("a price, which the first row has not", "prices from the first row on");
+    }
     if (seconds - first_ > kMaxAvailabilitySeconds) {
       reader_.fail(
           fmt::format("a time {:.0f} s after the first", seconds - first_),
@@ -157,6 +177,9 @@ class SampleRows {
     if (rows_ > 0) check_order(time, !count);
     ended_ = !count;
     if (count) changes_.add(time, *count);
+    if (count && price && (prices_.empty() || prices_.back().price != *price)) {
+      prices_.push_back({.seconds = seconds_of(time), .price = *price});
+    }
     last_ = time;
     ++rows_;
   }
@@ -175,6 +198,7 @@ class SampleRows {
       throw_error("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)", reader_.source(),
                   imported.length, kMaxAvailabilitySeconds);
     }
+    imported.prices = std::move(prices_);
     // If the second of two rows is the end, there is no sampling interval.
     if (regular_ && !(ended_ && rows_ == 2)) imported.sample_gap = seconds_of(gap_);
     return imported;
@@ -198,6 +222,8 @@ class SampleRows {
 
   const TextReader& reader_;
   ChangeList changes_;
+  std::vector<PriceChange> prices_;
+  bool priced_ = false;
   double first_ = 0;
   // Time of the last row, in microseconds since the first.
   std::int64_t last_ = 0;
@@ -225,11 +251,14 @@ void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& c
   const double seconds = read_time(reader, fields[header.columns.time]);
   const auto& counts = header.columns.counts;
   if (std::all_of(counts.begin(), counts.end(), [&](std::size_t i) { return fields[i].empty(); })) {
-    return rows.take(seconds, std::nullopt);
+    return rows.take(seconds, std::nullopt, std::nullopt);
   }
   std::int64_t sum = 0;
   for (const std::size_t i : counts) sum += read_count(reader, fields[i]);
-  rows.take(seconds, sum);
+  const auto& price = header.columns.price;
+  const bool has_price = price && !fields[*price].empty();
+  rows.take(seconds, sum,
+            has_price ? std::optional(read_price(reader, fields[*price])) : std::nullopt);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, 
   // A file of no known format is left to this importer, which has the best messages about it.
   detail::AvailabilityParts imported =
       import(reader, format.value_or(AvailabilityFormat::samples), columns);
-  return {std::move(imported.changes), imported.length, reader.source(), end, imported.sample_gap};
+  return {std::move(imported.changes), imported.length,           reader.source(), end,
+          imported.sample_gap,         std::move(imported.prices)};
 }
 
 TextReader open(const std::filesystem::path& path) {

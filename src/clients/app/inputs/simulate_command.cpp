@@ -67,7 +67,20 @@ std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width
     put(name);
   if (money) put("money");
   if (hosts) put("bytes/step");
-  for (const char* name : {"idle", "lost", "restarting", "restarts"}) put(name);
+  for (const char* name : {"samples/hour", "samples/core-hour", "idle", "lost", "restarting"}) {
+    put(name);
+  }
+  std::vector<std::pair<const char*, double ClockTime::*>> rare{
+      {"joining", &ClockTime::join_seconds},
+      {"redoing", &ClockTime::redone_seconds},
+      {"saving", &ClockTime::checkpoint_seconds}};
+  std::erase_if(rare, [&](const auto& kind) {
+    return !any([&](const SimulatedRun& run) {
+      return run.training.result.time.value_or(ClockTime()).*kind.second > 0;
+    });
+  });
+  for (const auto& kind : rare) put(kind.first);
+  put("restarts");
   if (ends) put("ended by", Column::left);
   TextTable table(columns, 0, runs.front().options.size());
   table.add(header);
@@ -84,9 +97,13 @@ std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width
     row.push_back(fmt::format("{:.4g}", time.core_seconds / kSecondsOfHour));
     if (money) row.push_back(fmt::format("{:.4g}", time.money));
     if (hosts) row.push_back(grouped(std::llround(run.training.host_bytes)));
+    const Goodput goodput = goodput_of(result.samples, time);
+    row.push_back(grouped(std::llround(goodput.samples_per_hour)));
+    row.push_back(grouped(std::llround(goodput.samples_per_core_hour)));
     row.push_back(modelled_time(time.idle_seconds));
     row.push_back(modelled_time(time.lost_seconds));
     row.push_back(modelled_time(time.restart_seconds));
+    for (const auto& kind : rare) row.push_back(modelled_time(time.*kind.second));
     row.push_back(grouped(time.restarts));
     if (ends) row.push_back(ended_by(result));
     table.add(row);
@@ -100,6 +117,8 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
     nlohmann::ordered_json options = nlohmann::ordered_json::object();
     for (const auto& [name, value] : run.options) options[name] = value;
     const SimulationResult& result = run.training.result;
+    const ClockTime time = result.time.value_or(ClockTime());
+    const Goodput goodput = goodput_of(result.samples, time);
     const std::string end = ended_by(result);
     list.push_back(
         {{"options", options},
@@ -109,7 +128,9 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
          {"mean_batch", run.training.mean_batch},
          {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
          {"host_bytes_per_step", run.training.host_bytes},
-         {"clock", json_of(clock_schema(), result.time.value_or(ClockTime())).at("clock")},
+         {"clock", json_of(clock_schema(), time).at("clock")},
+         {"samples_per_hour", goodput.samples_per_hour},
+         {"samples_per_core_hour", goodput.samples_per_core_hour},
          {"ended_by", or_null(end)}});
   }
   return json_text(list, 2) + "\n";

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -41,10 +42,12 @@ std::string clock_words(const ClockTime& time) {
   std::string text = fmt::format("modelled time {}, {:.4g} core-hours", modelled_time(time.seconds),
                                  time.core_seconds / kSecondsOfHour);
   if (time.money > 0) text += fmt::format(", {:.4g} of money", time.money);
-  if (time.idle_seconds > 0) text += fmt::format(", idle {}", modelled_time(time.idle_seconds));
-  if (time.lost_seconds > 0) text += fmt::format(", lost {}", modelled_time(time.lost_seconds));
-  if (time.restart_seconds > 0) {
-    text += fmt::format(", restarting {}", modelled_time(time.restart_seconds));
+  const std::pair<std::string_view, double> parts[] = {
+      {"idle", time.idle_seconds},          {"lost", time.lost_seconds},
+      {"restarting", time.restart_seconds}, {"joining", time.join_seconds},
+      {"redoing", time.redone_seconds},     {"saving", time.checkpoint_seconds}};
+  for (const auto& [what, seconds] : parts) {
+    if (seconds > 0) text += fmt::format(", {} {}", what, modelled_time(seconds));
   }
   if (time.restarts > 0) {
     text += fmt::format(", {} restart{}", time.restarts, time.restarts == 1 ? "" : "s");

@@ -103,7 +103,7 @@ def train(
     assignment: str | None = None,
     clock: str | None = None,
     cluster: str | None = None,
-    price: float | None = None,
+    price: str | None = None,
     on_idle: str | None = None,
     batch: str | None = None,
     ref_batch: int | None = None,

@@ -260,7 +260,7 @@ TensorBoardColumns tensorboard_columns(const ExperimentPlan& plan, const std::st
   if (any_run(plan, [](const auto& run) { return run.clock == Clock::modelled; })) {
     columns.metrics.emplace_back("clock/hours");
   }
-  if (any_run(plan, [](const auto& run) { return run.price > 0; })) {
+  if (any_run(plan, [](const auto& run) { return run.price->costs(); })) {
     columns.metrics.emplace_back("clock/money");
   }
   return columns;

@@ -32,11 +32,21 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& 
     if (batch == nullptr) return source;
     return std::make_unique<PolicySource>(std::move(source), std::move(batch));
   }
+  const ClusterModel cluster = cluster_of(run, gradient_bytes);
+  if (cluster.market != MarketModel{}) {
+    throw_error(
+        "--cluster {}: the devices of a trace of steps neither come nor go; accepted: with an "
+        "availability",
+        run.cluster.text());
+  }
+  if (cluster.price.of_trace) {
+    throw_error(
+        "--price trace: a trace of steps has no prices; accepted: an availability with a column "
+        "'price', or a number");
+  }
   return std::make_unique<TimedSource>(
       std::move(source),
-      TimedSource::Options{.cluster = cluster_of(run, gradient_bytes),
-                           .minibatch_size = run.minibatch,
-                           .cores = run.cores},
+      TimedSource::Options{.cluster = cluster, .minibatch_size = run.minibatch, .cores = run.cores},
       std::move(batch));
 }
 
@@ -69,7 +79,7 @@ ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes
   if (cluster.gradient_bytes == kBytesOfModel) {
     cluster.gradient_bytes = bytes_exchanged(run, gradient_bytes);
   }
-  cluster.price = run.price;
+  cluster.price = *run.price;
   for (const Straggler& slow : *run.straggler) {
     cluster.slow_cores.push_back({.core = slow.core, .factor = slow.factor});
   }

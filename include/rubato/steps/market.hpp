@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <rubato/base/parse.hpp>
+#include <rubato/steps/availability.hpp>
+
+namespace rubato {
+
+/// The work that is lost with a device that leaves in the middle of a step.
+enum class Loses {
+  step,        ///< the step under way: the others have the state before it
+  checkpoint,  ///< everything since the last checkpoint, from which all begin again
+};
+inline constexpr std::array<Choice<Loses>, 2> kLoses{
+    {{Loses::step, "step"}, {Loses::checkpoint, "checkpoint"}}};
+
+/// The devices that are paid for, and those that are not after all (docs/cluster.md has the
+/// sources of both providers' rules).
+enum class Billing {
+  steps,    ///< those that a step has, while it has them, and those that join
+  seconds,  ///< all that there are, from their provisioning to their end, by the second
+  aws,      ///< like seconds, but nothing for one that the provider ends in its first hour
+  gcp,      ///< like seconds, but nothing for one that the provider ends in its first minute
+};
+inline constexpr std::array<Choice<Billing>, 4> kBillings{{{Billing::steps, "steps"},
+                                                           {Billing::seconds, "seconds"},
+                                                           {Billing::aws, "aws"},
+                                                           {Billing::gcp, "gcp"}}};
+
+/// What a market is besides a number of devices. It matters with an availability alone.
+struct MarketModel {
+  /// Devices of a machine, at least 1. They come and go by whole machines: a number of devices is
+  /// rounded down to a multiple.
+  std::int64_t machine = 1;
+  /// Seconds from the offer of a machine until it runs, and is paid for, and from then until its
+  /// devices take part; at least 0.
+  double provision_seconds = 0;
+  double join_seconds = 0;
+  /// With a spread above 0, each machine's time to join is drawn from a log-normal distribution
+  /// with the median join_seconds, whose logarithm has this standard deviation, by this seed.
+  double join_spread = 0;
+  std::uint64_t join_seed = 1;
+  /// Seconds by which a loss is announced; at least 0.
+  double notice_seconds = 0;
+  Loses loses = Loses::step;
+  Billing billing = Billing::steps;
+
+  friend bool operator==(const MarketModel&, const MarketModel&) = default;
+};
+
+/// The price of a device for an hour, in any currency.
+struct DevicePrice {
+  /// At least 0; not used with `of_trace`.
+  double constant = 0;
+  /// True if it is that of the availability (Availability::price_at()).
+  bool of_trace = false;
+
+  [[nodiscard]] bool costs() const { return of_trace || constant > 0; }
+  friend bool operator==(const DevicePrice&, const DevicePrice&) = default;
+};
+/// "0.9" or "trace". Throws Error.
+[[nodiscard]] DevicePrice parse_price(std::string_view text);
+
+/// Devices that came together and are still there.
+struct FleetGroup {
+  std::int64_t devices = 0;
+  /// The times at which they have been provisioned, and at which they have joined.
+  double paid_from = 0;
+  double joins = 0;
+
+  friend bool operator==(const FleetGroup&, const FleetGroup&) = default;
+};
+
+/// The devices that a training has of a market at some time: those that came first are the first,
+/// and those that came last leave first. Market::settle() makes and changes it.
+struct Fleet {
+  std::vector<FleetGroup> groups{};
+  /// Machines that have come so far, by which their times to join are drawn.
+  std::uint64_t machines = 0;
+  /// The time up to which the market's changes have been applied; negative for none.
+  double settled = -1;
+
+  /// Devices that take part at a time, that are paid for and do not yet, and that are on their way.
+  [[nodiscard]] std::int64_t joined(double seconds) const;
+  [[nodiscard]] std::int64_t joining(double seconds) const;
+  [[nodiscard]] std::int64_t coming(double seconds) const;
+
+  friend bool operator==(const Fleet&, const Fleet&) = default;
+};
+
+/// An availability as a training has it: whole machines that take part some time after they have
+/// been offered, at a price. All that are offered are taken. Requires times as Availability::at()
+/// does.
+class Market {
+ public:
+  /// Throws Error for a price of a trace that has none.
+  Market(Availability availability, MarketModel model, DevicePrice price);
+
+  /// Applies the changes after Fleet::settled up to and including `seconds`. Returns the money that
+  /// the provider does not ask for after all (Billing::aws, Billing::gcp).
+  double settle(Fleet& fleet, double seconds) const;
+  /// The devices of whole machines that are offered at a time.
+  [[nodiscard]] std::int64_t offered(double seconds) const;
+  /// The next time after `seconds`, to which the fleet is settled, at which devices, their part or
+  /// their price may change; empty if nothing changes any more.
+  [[nodiscard]] std::optional<double> next_event(const Fleet& fleet, double seconds) const;
+  /// The price of a device for an hour at a time; 0 where the availability has ended.
+  [[nodiscard]] double price_at(double seconds) const;
+
+  [[nodiscard]] const Availability& availability() const { return availability_; }
+  /// True if devices take part as soon as they are offered, and cost a constant price while steps
+  /// have them.
+  [[nodiscard]] bool is_plain() const;
+
+ private:
+  void grow(Fleet& fleet, std::int64_t devices, double seconds) const;
+  [[nodiscard]] double shrink(Fleet& fleet, std::int64_t devices, double seconds) const;
+  // The time to join of a machine, by its number.
+  [[nodiscard]] double join_seconds(std::uint64_t machine) const;
+  // The cost of a device for a while.
+  [[nodiscard]] double cost(double begin, double end) const;
+
+  Availability availability_;
+  MarketModel model_;
+  DevicePrice price_;
+};
+
+}  // namespace rubato

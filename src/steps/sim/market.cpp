@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <rubato/base/spec.hpp>
+#include <rubato/steps/market.hpp>
+#include <rubato/steps/random.hpp>
+
+#include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr double kFirstMinute = 60;
+
+// A device that the provider ends sooner costs nothing.
+double free_seconds(Billing billing) {
+  if (billing == Billing::aws) return kSecondsOfHour;
+  return billing == Billing::gcp ? kFirstMinute : 0;
+}
+
+template <class Counts>
+std::int64_t devices_where(const std::vector<FleetGroup>& groups, const Counts& counts) {
+  std::int64_t devices = 0;
+  for (const FleetGroup& group : groups) devices += counts(group) ? group.devices : 0;
+  return devices;
+}
+
+}  // namespace
+
+DevicePrice parse_price(std::string_view text) {
+  if (text == "trace") return {.of_trace = true};
+  if (is_number(text)) return {.constant = parse_real(text, kNotNegative)};
+  throw_error("'{}' is no price; accepted: {}, or trace", text, kNotNegative.words);
+}
+
+std::int64_t Fleet::joined(double seconds) const {
+  return devices_where(groups, [&](const FleetGroup& group) { return group.joins <= seconds; });
+}
+
+std::int64_t Fleet::joining(double seconds) const {
+  return devices_where(groups, [&](const FleetGroup& group) {
+    return group.paid_from <= seconds && seconds < group.joins;
+  });
+}
+
+std::int64_t Fleet::coming(double seconds) const {
+  return devices_where(groups, [&](const FleetGroup& group) { return seconds < group.joins; });
+}
+
+Market::Market(Availability availability, MarketModel model, DevicePrice price)
+    : availability_(std::move(availability)), model_(model), price_(price) {
+  if (price_.of_trace && availability_.prices().empty()) {
+    throw_error(
+        "{}: it has no prices; accepted: a column 'price' beside the devices (docs/traces.md), or "
+        "a constant price",
+        availability_.source());
+  }
+}
+
+bool Market::is_plain() const {
+  return model_.provision_seconds == 0 && model_.join_seconds == 0 &&
+         model_.billing == Billing::steps && !price_.of_trace;
+}
+
+std::int64_t Market::offered(double seconds) const {
+  return availability_.at(seconds).value_or(0) / model_.machine * model_.machine;
+}
+
+double Market::price_at(double seconds) const {
+  return price_.of_trace ? availability_.price_at(seconds).value_or(0) : price_.constant;
+}
+
+double Market::cost(double begin, double end) const {
+  double money = 0;
+  while (begin < end) {
+    const std::optional<double> change =
+        price_.of_trace ? availability_.next_price(begin) : std::nullopt;
+    const double until = std::min(end, change.value_or(end));
+    money += (until - begin) / kSecondsOfHour * price_at(begin);
+    begin = until;
+  }
+  return money;
+}
+
+double Market::join_seconds(std::uint64_t machine) const {
+  if (model_.join_spread == 0) return model_.join_seconds;
+  const NormalNumbers draws(StreamKey{.seed = model_.join_seed});
+  // Whole milliseconds hide the last bits in which libraries' exp() differ.
+  constexpr double kMilliseconds = 1000;
+  return std::round(model_.join_seconds * std::exp(model_.join_spread * draws[machine]) *
+                    kMilliseconds) /
+         kMilliseconds;
+}
+
+void Market::grow(Fleet& fleet, std::int64_t devices, double seconds) const {
+  const double paid_from = seconds + model_.provision_seconds;
+  const std::int64_t each = model_.join_spread == 0 ? devices : model_.machine;
+  for (; devices > 0; devices -= each) {
+    fleet.groups.push_back({.devices = each,
+                            .paid_from = paid_from,
+                            .joins = paid_from + join_seconds(fleet.machines)});
+    fleet.machines += static_cast<std::uint64_t>(each / model_.machine);
+  }
+}
+
+double Market::shrink(Fleet& fleet, std::int64_t devices, double seconds) const {
+  double money = 0;
+  while (devices > 0) {
+    FleetGroup& last = fleet.groups.back();
+    const std::int64_t leaving = std::min(devices, last.devices);
+    if (seconds - last.paid_from < free_seconds(model_.billing)) {
+      money += static_cast<double>(leaving) * cost(last.paid_from, seconds);
+    }
+    devices -= leaving;
+    last.devices -= leaving;
+    if (last.devices == 0) fleet.groups.pop_back();
+  }
+  return money;
+}
+
+double Market::settle(Fleet& fleet, double seconds) const {
+  if (is_plain()) {
+    fleet = {.groups = {{.devices = offered(seconds)}}, .settled = seconds};
+    return 0;
+  }
+  double money = 0;
+  const auto apply = [&](double at) {
+    const std::int64_t change =
+        offered(at) - devices_where(fleet.groups, [](const FleetGroup&) { return true; });
+    if (change > 0) grow(fleet, change, at);
+    if (change < 0) money += shrink(fleet, -change, at);
+    fleet.settled = at;
+  };
+  if (fleet.settled < 0) apply(0);
+  for (std::optional<double> change = availability_.next_change(fleet.settled);
+       change && *change <= seconds; change = availability_.next_change(*change)) {
+    apply(*change);
+  }
+  // Groups that no longer differ become one.
+  while (fleet.groups.size() > 1 && fleet.groups[1].joins <= seconds &&
+         seconds - fleet.groups[1].paid_from >= free_seconds(model_.billing)) {
+    fleet.groups[1].devices += fleet.groups[0].devices;
+    fleet.groups.erase(fleet.groups.begin());
+  }
+  return money;
+}
+
+std::optional<double> Market::next_event(const Fleet& fleet, double seconds) const {
+  std::optional<double> next = availability_.next_change(seconds);
+  const auto consider = [&](std::optional<double> at) {
+    if (at && *at > seconds && (!next || *at < *next)) next = at;
+  };
+  for (const FleetGroup& group : fleet.groups) {
+    consider(group.paid_from);
+    consider(group.joins);
+  }
+  if (price_.of_trace) consider(availability_.next_price(seconds));
+  return next;
+}
+
+}  // namespace rubato
