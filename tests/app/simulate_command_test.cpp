@@ -27,10 +27,10 @@ class SimulateCommand : public test::CommandTest {
 // By hand: 12,000 samples are 375 steps of one minibatch of 32 on one core, 2 s each.
 TEST_F(SimulateCommand, SaysWhatATrainingTakes) {
   EXPECT_EQ(printed("--trace=32 --cores=1 --epochs=2 --cluster=substep=2 --price=3"),
-            "epochs  steps  mean batch  cores   time  core-hours  money  idle  lost  restarting  "
-            "restarts\n"
-            "     2    750          32      1  25:00      0.4167   1.25   0 s   0 s         0 s  "
-            "       0\n");
+            "epochs  steps  mean batch  cores   time  core-hours  money  samples/hour  "
+            "samples/core-hour  idle  lost  restarting  restarts\n"
+            "     2    750          32      1  25:00      0.4167   1.25        57,600  "
+            "           57,600   0 s   0 s         0 s         0\n");
 }
 
 // 375 minibatches a pass: eight cores take 46 of a step of 8 minibatches each, four take two turns.
@@ -154,6 +154,32 @@ TEST_F(SimulateCommand, SaysWhatRestartsTake) {
               "--cluster=substep=60,bytes=0,restart=30"),
       HasSubstr(" idle  lost  restarting  restarts  ended by\n     0     15          38  1 to "
                 "2  17:10      0.3333   0 s  1:10        1:00         2  out of devices\n"));
+}
+
+// A step of one minibatch takes a second, and a checkpoint 8 s: Young's interval is 40 s for failures every 100 s.
+TEST_F(SimulateCommand, FindsTheBestIntervalBetweenCheckpoints) {
+  const test::Words training =
+      "--trace=constant:devices=1 --on-trace-end=hold --samples=64000 --epochs=9 "
+      "--cluster=substep=1,checkpoint=8,restart=5,loses=checkpoint";
+  const auto rows = json_of(training + "--mtbf=100,0.5h");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("mtbf_seconds"), 100);
+  EXPECT_EQ(rows[1].at("mtbf_seconds"), 1800);
+  EXPECT_EQ(rows[0].at("undisturbed_samples_per_hour"), 32 * 3600);
+  EXPECT_EQ(rows[0].at("young").at("steps"), 40);
+  // sqrt(2 x 8 x 100) (1 + sqrt(0.04) / 3 + 0.04 / 9) - 8
+  EXPECT_EQ(rows[0].at("daly").at("steps"), 35);
+  for (const auto& row : rows) {
+    const double best = row.at("best").at("samples_per_hour");
+    EXPECT_GE(best, row.at("daly").at("samples_per_hour"));
+    // Where failures are random, the formula is good.
+    EXPECT_LT(best, 1.1 * row.at("daly").at("samples_per_hour").get<double>());
+    EXPECT_NEAR(row.at("best").at("seconds").get<double>(), row.at("daly").at("seconds"),
+                0.6 * row.at("daly").at("seconds").get<double>());
+  }
+  EXPECT_THAT(printed(training + "--mtbf=2m"), HasSubstr("young: steps"));
+  EXPECT_THAT(error("--trace=64 --mtbf=1h"), HasSubstr("--cluster with checkpoint=SECONDS"));
+  EXPECT_THAT(error(training + "--mtbf=often"), HasSubstr("'often' is no time; accepted: such as 4h"));
 }
 
 }  // namespace

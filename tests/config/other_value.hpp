@@ -40,6 +40,7 @@ inline std::string other_value(const RunOption& option) {
                                       "core=2,factor=1.5",
                                       "weak:quantum=2",
                                       "substep=2",
+                                      "on-demand",
                                       "noise-scale:max=1024",
                                       "flip",
                                       "in-order",

@@ -277,7 +277,7 @@ TEST(ClusterModel, IsReadFromText) {
   EXPECT_EQ(parse_cluster(""), ClusterModel());
   const ClusterModel market = parse_cluster(
       "machine=8,provision=60,join=120,join-spread=0.5,join-seed=7,notice=30,loses=checkpoint,"
-      "billing=aws");
+      "billing=aws,mtbf=3600,mtbf-seed=5,on-demand=16,on-demand-price=3.5");
   EXPECT_EQ(market.market, (MarketModel{.machine = 8,
                                         .provision_seconds = 60,
                                         .join_seconds = 120,
@@ -285,11 +285,15 @@ TEST(ClusterModel, IsReadFromText) {
                                         .join_seed = 7,
                                         .notice_seconds = 30,
                                         .loses = Loses::checkpoint,
-                                        .billing = Billing::aws}));
+                                        .billing = Billing::aws,
+                                        .mtbf_seconds = 3600,
+                                        .mtbf_seed = 5,
+                                        .on_demand_devices = 16,
+                                        .on_demand_price = 3.5}));
   // The others have to load the same as those that join.
   EXPECT_EQ(market.restart_seconds, 120);
   EXPECT_EQ(parse_cluster("join=120,restart=5").restart_seconds, 5);
-  EXPECT_EQ(cluster_arguments().size(), 23U);
+  EXPECT_EQ(cluster_arguments().size(), 27U);
 }
 
 TEST(ClusterModel, IsRefusedOutOfItsRange) {
@@ -305,6 +309,8 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
   EXPECT_THAT(error("machine=0"), HasSubstr("accepted: a whole number from 1"));
   EXPECT_THAT(error("join-spread=1"), HasSubstr("does nothing without join"));
   EXPECT_THAT(error("join=1,join-seed=1"), HasSubstr("does nothing without join-spread"));
+  EXPECT_THAT(error("mtbf=0"), HasSubstr("accepted: a number greater than 0"));
+  EXPECT_THAT(error("mtbf-seed=2"), HasSubstr("does nothing without mtbf"));
   EXPECT_THAT(error("billing=azure"), HasSubstr("accepted: steps, seconds, aws, gcp"));
   EXPECT_EQ(test::error_of([] { static_cast<void>(parse_price("free")); }),
             "'free' is no price; accepted: a number of at least 0, or trace");

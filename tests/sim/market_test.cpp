@@ -269,7 +269,7 @@ class Reckoning {
 TEST(Market, CostsWhatSecondsOfDevicesAddUpTo) {
   std::int64_t steps = 0;
   ClockTime all;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Case of = random_case(seed);
     ClockedSource source = source_of(of);
     Reckoning reckoning(of);
@@ -294,10 +294,10 @@ TEST(Market, CostsWhatSecondsOfDevicesAddUpTo) {
     }
   }
   // Nothing of it is rare.
-  EXPECT_GT(steps, 3000);
-  EXPECT_GT(all.join_seconds, 10'000);
-  EXPECT_GT(all.redone_seconds, 10'000);
-  EXPECT_GT(all.checkpoint_seconds, 10'000);
+  EXPECT_GT(steps, 2000);
+  EXPECT_GT(all.join_seconds, 5000);
+  EXPECT_GT(all.redone_seconds, 5000);
+  EXPECT_GT(all.checkpoint_seconds, 5000);
 }
 
 // The example of docs/cluster.md.
@@ -321,6 +321,48 @@ TEST(Market, IsPaidForWhileItJoins) {
             (ClockTime{.seconds = 6, .core_seconds = 11, .money = 11, .join_seconds = 3}));
   EXPECT_EQ(times[1],
             (ClockTime{.seconds = 9, .core_seconds = 18, .money = 18, .join_seconds = 3}));
+}
+
+// Failures at random times lose what is done since the last checkpoint. Work of w seconds between
+// two of them, with its checkpoint, takes (1 / rate + restart) (exp(rate w) - 1) seconds on
+// average, since a restart begins anew.
+TEST(Market, FailsAsOftenAsItsMeanTimeBetweenFailuresSays) {
+  constexpr std::int64_t kRuns = 400;
+  constexpr std::int64_t kSteps = 100;
+  constexpr std::int64_t kInterval = 5;
+  double sum = 0;
+  double squares = 0;
+  ClockTime all;
+  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+    ClusterModel cluster{.substep_seconds = 2,
+                         .checkpoint_steps = kInterval,
+                         .checkpoint_seconds = 3,
+                         .restart_seconds = 4};
+    cluster.market = {.loses = Loses::checkpoint, .mtbf_seconds = 20, .mtbf_seed = seed};
+    ClockedSource source(
+        Availability({{0, 1}}, 100, "one", TraceEnd::hold),
+        [](std::int64_t, const SourceProgress&) {
+          return std::optional(TraceStep{.batch_size = 1});
+        },
+        ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 1});
+    for (std::int64_t i = 0; i < kSteps; ++i) {
+      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
+      source.taken(*source.next(progress), progress);
+    }
+    const ClockTime& time = source.time();
+    EXPECT_NEAR(time.training_seconds(), 2 * kSteps, 1e-6);
+    EXPECT_NEAR(time.checkpoint_seconds, 3 * kSteps / kInterval, 1e-6);
+    EXPECT_NEAR(time.restart_seconds, 4.0 * static_cast<double>(time.restarts), 1e-6);
+    sum += time.seconds;
+    squares += time.seconds * time.seconds;
+  }
+  const double mean = sum / kRuns;
+  const double error = std::sqrt((squares / kRuns - mean * mean) / kRuns);
+  const double rate = 1.0 / 20;
+  const double expected =
+      kSteps / kInterval * (1 / rate + 4) * (std::exp(rate * (2 * kInterval + 3)) - 1);
+  EXPECT_NEAR(mean, expected, 4 * error);
+  EXPECT_LT(error, 0.02 * expected);
 }
 
 TEST(Market, DrawsTheTimesToJoinOfMachines) {

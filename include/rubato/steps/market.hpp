@@ -49,6 +49,13 @@ struct MarketModel {
   double notice_seconds = 0;
   Loses loses = Loses::step;
   Billing billing = Billing::steps;
+  /// The mean time between failures of the whole run, in which no device is lost: at random times
+  /// by this seed, as many in each second; 0 for none.
+  double mtbf_seconds = 0;
+  std::uint64_t mtbf_seed = 1;
+  /// Devices that may be had on demand at any time, 0 for none, and the price of one for an hour.
+  std::int64_t on_demand_devices = 0;
+  double on_demand_price = 0;
 
   friend bool operator==(const MarketModel&, const MarketModel&) = default;
 };
@@ -82,7 +89,9 @@ struct Fleet {
   std::vector<FleetGroup> groups{};
   /// Machines that have come so far, by which their times to join are drawn.
   std::uint64_t machines = 0;
-  /// The time up to which the market's changes have been applied; negative for none.
+  /// The time at which training came to this market, and the one up to which its changes have been
+  /// applied; negative for none.
+  double since = 0;
   double settled = -1;
 
   /// Devices that take part at a time, that are paid for and do not yet, and that are on their way.
@@ -109,6 +118,13 @@ class Market {
   /// The next time after `seconds`, to which the fleet is settled, at which devices, their part or
   /// their price may change; empty if nothing changes any more.
   [[nodiscard]] std::optional<double> next_event(const Fleet& fleet, double seconds) const;
+  /// The first failure after `seconds`; infinite without failures.
+  [[nodiscard]] double next_failure(double seconds) const;
+  /// The next time after `seconds` at which the devices that are offered or their price change.
+  [[nodiscard]] std::optional<double> next_offer(double seconds) const;
+  /// The mean time between two losses of devices from the beginning until `seconds`; infinite if
+  /// there was none.
+  [[nodiscard]] double mean_stay(double seconds) const;
   /// The price of a device for an hour at a time; 0 where the availability has ended.
   [[nodiscard]] double price_at(double seconds) const;
 
@@ -128,6 +144,8 @@ class Market {
   Availability availability_;
   MarketModel model_;
   DevicePrice price_;
+  // The failures that have been asked for, in order.
+  mutable std::vector<double> failures_;
 };
 
 }  // namespace rubato

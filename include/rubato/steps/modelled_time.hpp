@@ -14,6 +14,7 @@
 #include <rubato/steps/batch_policy.hpp>
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/market.hpp>
+#include <rubato/steps/market_policy.hpp>
 #include <rubato/steps/step_plan.hpp>
 #include <rubato/steps/step_source.hpp>
 #include <rubato/steps/walk.hpp>
@@ -99,6 +100,11 @@ struct ClockOptions {
   /// StepSource::max_batch(), and StepSource::needs_noise_scale() of the policy.
   std::int64_t max_batch = 0;
   bool needs_noise_scale = false;
+  /// Decides between the spot market and on-demand devices (MarketModel::on_demand_devices), for a
+  /// training that should end within so many seconds; its name in `policy` binds a state. Null to
+  /// train on the spot market alone.
+  std::shared_ptr<const MarketPolicy> market{};
+  double deadline_seconds = std::numeric_limits<double>::infinity();
 };
 
 /// Steps in modelled time: each uses the devices that there are when it begins, and takes as long
@@ -156,6 +162,8 @@ class ClockedSource final : public StepSource {
     // Duration of the successful attempt, without a checkpoint.
     double seconds = 0;
     Fleet fleet{};
+    // The market that the fleet is of; empty while there is none.
+    std::optional<std::size_t> place{0};
     // True if the state before the step was saved after a warning.
     bool saved = false;
     std::vector<NamedNumber> inputs{};
@@ -183,8 +191,9 @@ class ClockedSource final : public StepSource {
     // Its duration, with a checkpoint if one follows, and that without.
     double seconds = 0;
     double step_seconds = 0;
-    // The first time before its end at which it lacks a core.
+    // The first time before its end at which it lacks a core or fails.
     std::optional<double> loss{};
+    bool fails = false;
   };
 
   // The step offered to a number of devices, with its cores, if they are enough for one; and the
@@ -197,15 +206,27 @@ class ClockedSource final : public StepSource {
                                      const SourceProgress& progress) const;
   // The attempt with that many devices at a time: at the next step, or, with minibatches, at
   // repeating one of as many. Empty if there are too few devices.
-  [[nodiscard]] std::optional<Attempt> attempt_with(std::int64_t devices, double begin,
+  [[nodiscard]] std::optional<Attempt> attempt_with(std::int64_t devices, const Outcome& at,
                                                     std::optional<std::int64_t> minibatches,
                                                     const SourceProgress& progress) const;
+  // Lets the market policy decide, and goes where it says; returns its choice, and whether training
+  // has other devices than before.
+  struct Decided {
+    MarketChoice choice{.place = 0};
+    bool moved = false;
+  };
+  [[nodiscard]] Decided decide_place(Outcome& at, const SourceProgress& progress) const;
+  [[nodiscard]] MarketView view_of(const Outcome& at, const SourceProgress& progress) const;
+  // The next time at which devices that there are or might be change.
+  [[nodiscard]] std::optional<double> next_event(const Outcome& at, double again) const;
   // The cached outcome of simulate() for `progress`.
   [[nodiscard]] const Outcome& look_ahead(const SourceProgress& progress) const;
   // Advances the clock to `end`, at the cost of `cores` cores, each until it leaves, and of what is
   // paid for beside them. False if the limit is reached first; the clock then shows it.
   [[nodiscard]] bool pass(Outcome& at, double end, std::int64_t cores, const Limit& limit,
                           const SourceProgress& progress) const;
+  // True if a step costs its cores at a constant price and nothing else costs anything.
+  [[nodiscard]] bool is_plain() const { return !options_.market && markets_[0].is_plain(); }
   // Throws Error for a time that is too late.
   void require_time(double seconds, const SourceProgress& progress) const;
   [[nodiscard]] std::string binding() const;
@@ -214,13 +235,15 @@ class ClockedSource final : public StepSource {
 
   StepOfDevices step_of_;
   ClockOptions options_;
-  Market market_;
+  // The spot market and, if there are any, the on-demand devices.
+  std::vector<Market> markets_;
   // Null if the offered steps are taken unchanged.
   std::unique_ptr<BatchPolicy> batch_;
   // Mutable because it caches its results.
   mutable StepTimes times_;
   ClockTime time_;
   Fleet fleet_;
+  std::optional<std::size_t> place_{0};
   std::int64_t steps_ = 0;
   // With Loses::checkpoint, the minibatches of each step since the last checkpoint.
   std::vector<std::int64_t> unsaved_;

@@ -121,6 +121,9 @@ struct SourceProgress {
   /// Samples left until the end of all epochs: the next step has at most these, whatever is
   /// requested (StepPlanner::samples_left()). Empty if the end does not shorten it.
   std::optional<std::int64_t> samples_left{};
+  /// Samples of all epochs, or of the budget if that is less: the whole of the training, unless
+  /// something else ends it before.
+  std::optional<std::int64_t> all_samples{};
   /// The gradient noise scale in samples, if it is measured (StepSource::needs_noise_scale(),
   /// TrainOptions::log_noise) and enough steps have been taken.
   std::optional<double> noise_scale{};

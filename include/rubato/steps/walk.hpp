@@ -117,6 +117,8 @@ class Walk {
 
   [[nodiscard]] const Ahead& ahead();
   void visit_place(StateVisitor& state, bool& in_epoch);
+  // SourceProgress::all_samples.
+  [[nodiscard]] std::int64_t all_samples() const;
   // The place of the next step; with Remainder::carry it is in the next epoch once this one has all
   // its samples.
   [[nodiscard]] StepPlace place() const;

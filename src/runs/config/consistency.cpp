@@ -104,7 +104,21 @@ void check_clock(const RunConfiguration& run) {
     constexpr std::string_view kWhy = "there is no modelled time";
     if (run.hours) refuse("hours", kWhy, "with --clock virtual");
     if (run.money) refuse("money", kWhy, "with --clock virtual");
+    if (run.deadline) refuse("deadline", kWhy, "with --clock virtual");
     return;
+  }
+  if (const MarketPolicy* const market = run.market->get(); market != nullptr) {
+    if (market->needs_on_demand() && run.cluster->market.on_demand_devices == 0) {
+      refuse("market " + run.market.text(), "there are no on-demand devices",
+             "with --cluster on-demand=N");
+    }
+    if (market->needs_deadline() && !run.deadline) {
+      refuse("market " + run.market.text(), "nothing has to end in time", "with --deadline");
+    }
+  } else if (run.deadline) {
+    refuse("deadline", "nobody decides by it", "with --market greedy, uniform or lifetimes");
+  } else if (run.cluster->market.on_demand_devices > 0) {
+    refuse("cluster " + run.cluster.text(), "nobody takes on-demand devices", "with --market");
   }
   if (run.money && !run.price->costs()) {
     refuse("money", "nothing costs anything", "with --price");

@@ -15,6 +15,7 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policies.hpp>
+#include <rubato/steps/market_policy.hpp>
 
 #include "numbers/collective/schedule.hpp"
 #include "runs/config/values/data_source.hpp"
@@ -48,6 +49,7 @@ std::vector<Family> all_families() {
        "how devices over time, from a file or a generator, become steps", scaling_policies()},
       {"batch-policies", "--batch", "what decides the batch size of each step during training",
        batch_policies()},
+      {"markets", "--market", "whose devices the imagined cluster has", market_policies()},
       {"rules", "--rule", "the learning rate of a step of scale S: its batch size / --ref-batch",
        rules()},
       {"schedules", "--schedule",

@@ -23,6 +23,7 @@
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policies.hpp>
 #include <rubato/steps/cluster_model.hpp>
+#include <rubato/steps/market_policy.hpp>
 #include <rubato/steps/random.hpp>
 
 #include "base/core/text/json.hpp"
@@ -51,6 +52,12 @@ constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 std::vector<std::string> cluster_argument_names() {
   std::vector<std::string> names;
   for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));
+  return names;
+}
+
+std::vector<std::string> market_policy_names() {
+  std::vector<std::string> names;
+  for (Strategy& policy : market_policies()) names.push_back(std::move(policy.name));
   return names;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -126,6 +128,15 @@ StepPlace Walk::place() const {
           .samples = epoch_samples_ - beyond * planner_.samples_per_epoch()};
 }
 
+std::int64_t Walk::all_samples() const {
+  // Epochs without end are those of a budget.
+  const double of_epochs = static_cast<double>(planner_.options().epochs) *
+                           static_cast<double>(planner_.samples_per_epoch());
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2);
+  return std::min(static_cast<std::int64_t>(std::min(of_epochs, kMost)),
+                  budget_.samples.value_or(std::numeric_limits<std::int64_t>::max()));
+}
+
 SourceProgress Walk::progress() const {
   const StepPlace next = place();
   return {.step = next.step,
@@ -136,6 +147,7 @@ SourceProgress Walk::progress() const {
           .time = time_,
           .budget = budget_,
           .samples_left = planner_.samples_left(next),
+          .all_samples = all_samples(),
           .noise_scale = noise_scale_};
 }
 

@@ -55,12 +55,14 @@ std::string text_of(const ClusterModel& cluster) {
     text += fmt::format("hosts {} weights {} memory {}\n", c.hosts,
                         fmt::join(host_weights_of(c), " "), c.memory_bandwidth);
   }
-  if (c.market != MarketModel{}) {
-    const MarketModel& m = c.market;
-    text += fmt::format("market {} {} join {} {} {} notice {} loses {} billing {}\n", m.machine,
-                        m.provision_seconds, m.join_seconds, m.join_spread, m.join_seed,
+  MarketModel m = c.market;
+  m.on_demand_price = 0;
+  if (m != MarketModel{}) {
+    text += fmt::format("market {} {} join {} {} {} notice {} loses {} billing {} mtbf {} {}\n",
+                        m.machine, m.provision_seconds, m.join_seconds, m.join_spread, m.join_seed,
                         m.notice_seconds, choice_name(kLoses, m.loses),
-                        choice_name(kBillings, m.billing));
+                        choice_name(kBillings, m.billing), m.mtbf_seconds, m.mtbf_seed,
+                        m.on_demand_devices);
   }
   for (const SlowCore& slow : c.slow_cores) {
     text += fmt::format("slow {} {}\n", slow.core.value(), slow.factor);
@@ -76,9 +78,9 @@ void visit_clock(StateVisitor& state, const std::string& binding, ClockTime& tim
   std::array<double, 3> parts{time.join_seconds, time.redone_seconds, time.checkpoint_seconds};
   if (state.has(kParts, std::ranges::any_of(parts, [](double part) { return part > 0; }))) {
     state.values(kParts, std::span<double>(parts));
-    state.require(std::ranges::all_of(
-                      parts, [](double part) { return part >= 0 && std::isfinite(part); }),
-                  "the parts of the clock's time");
+    state.require(
+        std::ranges::all_of(parts, [](double part) { return part >= 0 && std::isfinite(part); }),
+        "the parts of the clock's time");
   } else {
     parts = {};
   }

@@ -19,6 +19,8 @@ namespace rubato {
 namespace {
 
 constexpr std::string_view kDevices = "source.devices";
+constexpr std::string_view kUnsaved = "source.unsaved";
+constexpr std::string_view kPlace = "source.place";
 // Attempts at one step; if so many fail, none will ever succeed.
 constexpr std::int64_t kMostAttempts = 100'000;
 // No availability is defined beyond this time (Availability::at()).
@@ -30,9 +32,18 @@ ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, C
                              std::unique_ptr<BatchPolicy> batch)
     : step_of_(std::move(step_of)),
       options_(std::move(options)),
-      market_(std::move(availability), options_.cluster.market, options_.cluster.price),
       batch_(std::move(batch)),
       times_(options_.cluster) {
+  const MarketModel& market = options_.cluster.market;
+  markets_.emplace_back(std::move(availability), market, options_.cluster.price);
+  if (options_.market && market.on_demand_devices > 0) {
+    // Nobody takes them away, so their first hour is not free either.
+    MarketModel on_demand = market;
+    if (on_demand.billing != Billing::steps) on_demand.billing = Billing::seconds;
+    markets_.emplace_back(Availability({{0, market.on_demand_devices}}, kSecondsOfHour,
+                                       "on-demand devices", TraceEnd::hold),
+                          on_demand, DevicePrice{.constant = market.on_demand_price});
+  }
   if (!step_of_) throw Error("the clock has no policy; accepted: ClockOptions::step_of");
   if (options_.minibatch_size < 1 || options_.max_batch < options_.minibatch_size) {
     throw_error(
@@ -76,10 +87,12 @@ BatchDecision ClockedSource::decide(const TraceStep& offered,
 }
 
 std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
-    std::int64_t devices, double begin, std::optional<std::int64_t> minibatches,
+    std::int64_t devices, const Outcome& at, std::optional<std::int64_t> minibatches,
     const SourceProgress& progress) const {
   const std::optional<TraceStep> offered = step_with(devices, progress);
   if (!offered) return std::nullopt;
+  const Market& market = markets_[*at.place];
+  const double begin = at.end.seconds;
   Attempt attempt{
       .decision = minibatches ? BatchDecision{.step = *offered} : decide(*offered, progress),
       .devices = devices};
@@ -92,7 +105,7 @@ std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
   attempt.seconds = minibatches
                         ? attempt.step_seconds
                         : seconds_of_step(times_, size, attempt.cores, step.host_cores, steps_);
-  const Availability& availability = market_.availability();
+  const Availability& availability = market.availability();
   double end = begin + attempt.seconds;
   // One round of a cycle shows all numbers of devices that can follow.
   if (availability.end() == TraceEnd::cycle) end = std::min(end, begin + availability.length());
@@ -100,12 +113,84 @@ std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
   for (std::optional<double> change = availability.next_change(begin); change && *change < end;
        change = availability.next_change(*change)) {
     // Those that came last leave first, so these stay as long as there are as many.
-    if (cores_with(std::min(devices, market_.offered(*change)), progress) < attempt.cores) {
+    if (cores_with(std::min(devices, market.offered(*change)), progress) < attempt.cores) {
       attempt.loss = change;
       break;
     }
   }
+  const double failure = market.next_failure(begin);
+  if (failure < attempt.loss.value_or(begin + attempt.seconds)) {
+    attempt.loss = failure;
+    attempt.fails = true;
+  }
   return attempt;
+}
+
+MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progress) const {
+  if (!progress.all_samples) {
+    throw Error("a market policy needs the samples of the training; accepted: a Walk's progress");
+  }
+  const double now = at.end.seconds;
+  const MarketModel& model = times_.model().market;
+  const std::int64_t left = std::max<std::int64_t>(0, *progress.all_samples - progress.samples);
+  MarketView view{
+      .seconds = now,
+      .deadline = options_.deadline_seconds,
+      .share = 1 - static_cast<double>(left) / static_cast<double>(*progress.all_samples),
+      .here = at.place};
+  double longest = 0;
+  for (std::size_t i = 0; i < markets_.size(); ++i) {
+    const Market& market = markets_[i];
+    MarketView::Place& place = view.places.emplace_back(
+        MarketView::Place{.on_demand = i > 0,
+                          .devices = market.offered(now),
+                          .price = market.price_at(now),
+                          .enter_seconds = model.provision_seconds + model.join_seconds,
+                          .mean_stay = market.mean_stay(now)});
+    if (at.place == i && !at.fleet.groups.empty()) {
+      place.enter_seconds = std::max(0.0, at.fleet.groups.front().joins - now);
+    }
+    const std::optional<TraceStep> step = step_with(place.devices, progress);
+    if (!step) continue;
+    const double seconds = times_.step_seconds(
+        minibatches_of(step->batch_size, options_.minibatch_size), *step->cores, step->host_cores);
+    longest = std::max(longest, seconds);
+    place.rest_seconds = place.enter_seconds + static_cast<double>(left) /
+                                                   static_cast<double>(step->batch_size) * seconds;
+  }
+  // A step that is lost, its restart, and that of a move.
+  view.slack = longest + 2 * times_.model().restart_seconds;
+  return view;
+}
+
+ClockedSource::Decided ClockedSource::decide_place(Outcome& at,
+                                                   const SourceProgress& progress) const {
+  if (!options_.market) return {};
+  Decided decided{.choice = options_.market->choose(view_of(at, progress))};
+  if (decided.choice.place == at.place) return decided;
+  if (decided.choice.place && *decided.choice.place >= markets_.size()) {
+    throw_error("{}: the market policy goes to place {} of {}; accepted: one that there is",
+                where(progress.step), *decided.choice.place + 1, markets_.size());
+  }
+  at.place = decided.choice.place;
+  at.fleet = {.since = at.end.seconds};
+  decided.moved = at.place.has_value();
+  if (at.place) static_cast<void>(markets_[*at.place].settle(at.fleet, at.end.seconds));
+  return decided;
+}
+
+std::optional<double> ClockedSource::next_event(const Outcome& at, double again) const {
+  const double now = at.end.seconds;
+  std::optional<double> next =
+      at.place ? markets_[*at.place].next_event(at.fleet, now) : std::nullopt;
+  const auto consider = [&](std::optional<double> event) {
+    if (event && std::isfinite(*event) && *event > now && (!next || *event < *next)) next = event;
+  };
+  if (options_.market) {
+    for (const Market& market : markets_) consider(market.next_offer(now));
+    consider(again);
+  }
+  return next;
 }
 
 bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limit& limit,
@@ -118,7 +203,7 @@ bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limi
   bool reached = false;
   while (now < end && !reached) {
     require_time(now, progress);
-    money -= market_.settle(at.fleet, now);
+    if (at.place) money -= markets_[*at.place].settle(at.fleet, now);
     const std::int64_t joined = at.fleet.joined(now);
     cores = std::min(cores, cores_with(joined, progress));
     const std::int64_t joining = at.fleet.joining(now);
@@ -129,7 +214,7 @@ bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limi
       paid += cores_with(joined + joining, progress) - cores_with(joined, progress);
     }
     const auto of_paid = static_cast<double>(paid);
-    const double price = market_.price_at(now);
+    const double price = at.place ? markets_[*at.place].price_at(now) : 0;
     double last = limit.seconds;
     if (paid > 0) {
       last =
@@ -139,7 +224,10 @@ bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limi
             last, now + (limit.money - time.money - money) * kSecondsOfHour / (of_paid * price));
       }
     }
-    double until = std::min(end, market_.next_event(at.fleet, now).value_or(end));
+    double until = end;
+    if (at.place) {
+      until = std::min(end, markets_[*at.place].next_event(at.fleet, now).value_or(end));
+    }
     reached = last <= until;
     if (reached) until = std::max(now, last);
     core_seconds += (until - now) * of_paid;
@@ -147,7 +235,7 @@ bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limi
     now = until;
   }
   spend_core_seconds(time, now - time.seconds, core_seconds, cluster,
-                     market_.is_plain() ? std::nullopt : std::optional(money));
+                     is_plain() ? std::nullopt : std::optional(money));
   // The time is set exactly, because the availability is read at it.
   time.seconds = now;
   time.money = std::max(0.0, time.money);
@@ -159,7 +247,7 @@ ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
   if (!reached(budget, {.time = time_}).empty()) return limit;
   if (const auto seconds = budget.seconds()) limit.seconds = *seconds;
   if (!budget.money || !times_.model().price.costs()) return limit;
-  if (market_.is_plain()) {
+  if (is_plain()) {
     limit.core_seconds = *budget.money / times_.model().price.constant * kSecondsOfHour;
   } else {
     limit.money = *budget.money;
@@ -169,7 +257,7 @@ ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
 
 ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
                                             const SourceProgress& progress) const {
-  const Availability& availability = market_.availability();
+  const Availability& availability = markets_[0].availability();
   if (availability.end() != TraceEnd::error) return {.end = time};
   throw_error(
       "{}: the availability ends at {:.6g} s, and there is more to train; accepted: a longer one, "
@@ -181,7 +269,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
   const ClusterModel& cluster = times_.model();
   const bool loses_all = cluster.market.loses == Loses::checkpoint;
   const Limit limit = limit_of(progress.budget);
-  Outcome at{.end = time_, .fleet = fleet_};
+  Outcome at{.end = time_, .fleet = fleet_, .place = place_};
   ClockTime& time = at.end;
   // Spends time of one kind; true if the limit is reached in it.
   const auto is_last = [&](double end, std::int64_t cores, double ClockTime::*kind) {
@@ -197,6 +285,8 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
     return at;
   };
   bool idle = false;
+  // A move takes the state along.
+  bool has_moved = false;
   // The steps to repeat, and how many of them have been.
   std::span<const std::int64_t> lost_steps;
   std::size_t redone = 0;
@@ -207,28 +297,34 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
   for (std::int64_t tries = 0; tries < kMostAttempts; ++tries) {
     require_time(time.seconds, progress);
     // Rounding must not leave less than nothing.
-    time.money = std::max(0.0, time.money - market_.settle(at.fleet, time.seconds));
     const double now = time.seconds;
+    if (at.place) {
+      time.money = std::max(0.0, time.money - markets_[*at.place].settle(at.fleet, now));
+    }
+    const Decided decided = decide_place(at, progress);
+    const MarketChoice& choice = decided.choice;
+    has_moved = has_moved || decided.moved;
+    const std::int64_t joined =
+        std::min(at.fleet.joined(now), choice.most.value_or(at.fleet.joined(now)));
     const bool repeats = redone < lost_steps.size();
     const auto attempt_of = [&](std::int64_t devices) {
-      return attempt_with(devices, now, repeats ? std::optional(lost_steps[redone]) : std::nullopt,
+      return attempt_with(devices, at, repeats ? std::optional(lost_steps[redone]) : std::nullopt,
                           progress);
     };
     const double notice = cluster.market.notice_seconds;
-    std::optional<Attempt> attempt = attempt_of(at.fleet.joined(now));
+    std::optional<Attempt> attempt = attempt_of(joined);
     // Without a checkpoint to begin from, those that stay can go on without the others.
-    while (!loses_all && attempt && attempt->loss && *attempt->loss - notice <= now &&
-           *attempt->loss > now && notice > 0) {
-      attempt = attempt_of(std::min(attempt->devices, market_.offered(*attempt->loss)));
+    while (!loses_all && notice > 0 && attempt && attempt->loss && !attempt->fails &&
+           *attempt->loss - notice <= now) {
+      attempt = attempt_of(std::min(attempt->devices, markets_[*at.place].offered(*attempt->loss)));
     }
     if (!attempt) {
-      const std::optional<double> event = market_.next_event(at.fleet, now);
+      const std::optional<double> event = next_event(at, choice.again);
       // With too few devices for good, the clock runs on until the budget of hours is used up.
       const bool waits =
-          event || (market_.availability().endless() && std::isfinite(limit.seconds));
+          event || (markets_[0].availability().endless() && std::isfinite(limit.seconds));
       if (!waits) return ended(time, progress);
-      const std::int64_t joined = at.fleet.joined(now);
-      if (joined == 0) lose_steps();
+      if (joined == 0 && !has_moved) lose_steps();
       const bool joins = cores_with(joined, progress) == 0 &&
                          cores_with(joined + at.fleet.coming(now), progress) > 0;
       if (is_last(event.value_or(limit.seconds), 0,
@@ -243,7 +339,8 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
       ++time.restarts;
       return is_last(time.seconds + cluster.restart_seconds, cores, &ClockTime::restart_seconds);
     };
-    if (std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint && steps_ > 0) {
+    const bool was_idle = std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint;
+    if ((std::exchange(has_moved, false) || was_idle) && steps_ > 0) {
       if (restart()) return spent();
       continue;
     }
@@ -253,7 +350,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
         ++redone;
         continue;
       }
-      if (market_.is_plain()) {
+      if (is_plain()) {
         spend(time, attempt->seconds, cores, cluster);
       } else {
         // The step that reaches a budget is taken.
@@ -266,10 +363,12 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
       return at;
     }
     const double loss = *attempt->loss;
-    const double warning = std::max(now, loss - notice);
+    // Nobody announces a failure.
+    const double announced = attempt->fails ? 0 : notice;
+    const double warning = std::max(now, loss - announced);
     if (is_last(warning, cores, &ClockTime::lost_seconds)) return spent();
     if (loses_all) {
-      if (notice > 0 && warning + cluster.checkpoint_seconds <= loss) {
+      if (announced > 0 && warning + cluster.checkpoint_seconds <= loss) {
         if (is_last(warning + cluster.checkpoint_seconds, cores, &ClockTime::checkpoint_seconds)) {
           return spent();
         }
@@ -332,6 +431,7 @@ void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
   }
   time_ = ahead_->end;
   fleet_ = std::move(ahead_->fleet);
+  place_ = ahead_->place;
   const ClusterModel& cluster = times_.model();
   if (cluster.market.loses == Loses::checkpoint) {
     if (ahead_->saved) unsaved_.clear();
@@ -343,7 +443,7 @@ void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
 }
 
 std::string ClockedSource::where(StepIndex step) const {
-  return fmt::format("{} at {:.6g} s, step {} of the run", market_.availability().source(),
+  return fmt::format("{} at {:.6g} s, step {} of the run", markets_[0].availability().source(),
                      time_.seconds, step.value() + 1);
 }
 
@@ -355,7 +455,7 @@ std::string ClockedSource::binding() const {
 
 std::string ClockedSource::devices_until(double end) const {
   Sha256 sha;
-  const Availability& availability = market_.availability();
+  const Availability& availability = markets_[0].availability();
   for (const AvailabilityChange& change : availability.changes()) {
     if (change.seconds > end) break;
     sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
@@ -374,17 +474,32 @@ void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
   if (state.bound(kDevices, devices) != devices && !state.forks()) {
     throw_error(
         "{}: the devices until {:.6g} s are not those that the state has used; accepted: the same",
-        market_.availability().source(), time_.seconds);
+        markets_[0].availability().source(), time_.seconds);
   }
-  if (options_.cluster.market.loses == Loses::checkpoint) state.list("source.unsaved", unsaved_);
+  if (options_.cluster.market.loses == Loses::checkpoint && state.has(kUnsaved, /*saved=*/true)) {
+    state.list(kUnsaved, unsaved_);
+  }
+  if (options_.market && state.has(kPlace, /*saved=*/true)) {
+    // Where it is, or -1, and since when.
+    std::array<double, 2> place{place_ ? static_cast<double>(*place_) : -1, fleet_.since};
+    state.values(kPlace, std::span<double>(place));
+    if (state.loading()) {
+      state.require(place[0] >= -1 && place[0] < static_cast<double>(markets_.size()) &&
+                        place[1] >= 0 && place[1] <= time_.seconds,
+                    "the market that it trains on");
+      place_ = place[0] < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(place[0]));
+      fleet_.since = place[1];
+    }
+  }
   visit_policy(state, batch_.get());
   if (!state.loading()) return;
   steps_ = steps;
   ahead_.reset();
+  fleet_ = {.since = fleet_.since};
   // The changes at that very time are still to come.
-  fleet_ = {};
-  if (time_.seconds > 0)
-    static_cast<void>(market_.settle(fleet_, std::nexttoward(time_.seconds, 0)));
+  if (place_ && time_.seconds > 0) {
+    static_cast<void>(markets_[*place_].settle(fleet_, std::nexttoward(time_.seconds, 0)));
+  }
 }
 
 }  // namespace rubato

@@ -81,11 +81,22 @@ MarketModel read_market(Spec& spec) {
   market.notice_seconds = spec.real("notice", market.notice_seconds, kNotNegative);
   market.loses = spec.choice("loses", market.loses, kLoses);
   market.billing = spec.choice("billing", market.billing, kBillings);
+  market.mtbf_seconds =
+      spec.real("mtbf", Unset{"no failures"}, kPositive).value_or(market.mtbf_seconds);
+  market.mtbf_seed = static_cast<std::uint64_t>(spec.whole("mtbf-seed", 1, 0, kMostBytes));
+  market.on_demand_devices = spec.whole("on-demand", 0, 0, kMostCores);
+  market.on_demand_price = spec.real("on-demand-price", market.on_demand_price, kNotNegative);
+  if (market.on_demand_devices == 0) {
+    spec.refuse("on-demand-price", "does nothing without on-demand; accepted: with it");
+  }
   if (market.join_seconds == 0) {
     spec.refuse("join-spread", "does nothing without join; accepted: with it");
   }
   if (market.join_spread == 0) {
     spec.refuse("join-seed", "does nothing without join-spread; accepted: with it");
+  }
+  if (market.mtbf_seconds == 0) {
+    spec.refuse("mtbf-seed", "does nothing without mtbf; accepted: with it");
   }
   return market;
 }
@@ -171,10 +182,16 @@ void require_valid(const ClusterModel& model) {
   require_in("join", model.market.join_seconds, kNotNegative);
   require_in("join-spread", model.market.join_spread, kNotNegative);
   require_in("notice", model.market.notice_seconds, kNotNegative);
+  require_in("mtbf", model.market.mtbf_seconds, kNotNegative);
+  require_in("on-demand-price", model.market.on_demand_price, kNotNegative);
   require_in("price", model.price.constant, kNotNegative);
   require_in("bytes", static_cast<double>(model.gradient_bytes), kNotNegative);
   if (model.cores_per_host < 1 || model.cores_per_host > kMostCores) {
     throw_error("cluster: cores-per-host is {}; accepted: 1 to {}", model.cores_per_host,
+                kMostCores);
+  }
+  if (model.market.on_demand_devices < 0 || model.market.on_demand_devices > kMostCores) {
+    throw_error("cluster: on-demand is {}; accepted: 0 to {}", model.market.on_demand_devices,
                 kMostCores);
   }
   if (model.market.machine < 1 || model.market.machine > kMostCores) {

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/market.hpp>
 #include <rubato/steps/random.hpp>
 
+#include "base/core/portable_math.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
 
@@ -14,6 +16,8 @@ namespace rubato {
 namespace {
 
 constexpr double kFirstMinute = 60;
+// Times that are drawn are whole milliseconds, which an availability can hold exactly.
+constexpr double kMilliseconds = 1000;
 
 // A device that the provider ends sooner costs nothing.
 double free_seconds(Billing billing) {
@@ -88,11 +92,20 @@ double Market::cost(double begin, double end) const {
 double Market::join_seconds(std::uint64_t machine) const {
   if (model_.join_spread == 0) return model_.join_seconds;
   const NormalNumbers draws(StreamKey{.seed = model_.join_seed});
-  // Whole milliseconds hide the last bits in which libraries' exp() differ.
-  constexpr double kMilliseconds = 1000;
-  return std::round(model_.join_seconds * std::exp(model_.join_spread * draws[machine]) *
+  return std::round(model_.join_seconds * exact::exp(model_.join_spread * draws[machine]) *
                     kMilliseconds) /
          kMilliseconds;
+}
+
+double Market::next_failure(double seconds) const {
+  if (model_.mtbf_seconds == 0) return std::numeric_limits<double>::infinity();
+  const NormalNumbers draws(StreamKey{.seed = model_.mtbf_seed});
+  while (failures_.empty() || failures_.back() <= seconds) {
+    const double last = failures_.empty() ? 0 : failures_.back();
+    const double between = -exact::log1p(-draws.uniform(failures_.size())) * model_.mtbf_seconds;
+    failures_.push_back(last + std::round(between * kMilliseconds) / kMilliseconds);
+  }
+  return *std::ranges::upper_bound(failures_, seconds);
 }
 
 void Market::grow(Fleet& fleet, std::int64_t devices, double seconds) const {
@@ -123,7 +136,8 @@ double Market::shrink(Fleet& fleet, std::int64_t devices, double seconds) const 
 
 double Market::settle(Fleet& fleet, double seconds) const {
   if (is_plain()) {
-    fleet = {.groups = {{.devices = offered(seconds)}}, .settled = seconds};
+    fleet.groups = {{.devices = offered(seconds)}};
+    fleet.settled = seconds;
     return 0;
   }
   double money = 0;
@@ -134,7 +148,10 @@ double Market::settle(Fleet& fleet, double seconds) const {
     if (change < 0) money += shrink(fleet, -change, at);
     fleet.settled = at;
   };
-  if (fleet.settled < 0) apply(0);
+  if (fleet.settled < 0) {
+    if (fleet.since > seconds) return 0;
+    apply(fleet.since);
+  }
   for (std::optional<double> change = availability_.next_change(fleet.settled);
        change && *change <= seconds; change = availability_.next_change(*change)) {
     apply(*change);
@@ -148,16 +165,34 @@ double Market::settle(Fleet& fleet, double seconds) const {
   return money;
 }
 
+std::optional<double> Market::next_offer(double seconds) const {
+  const std::optional<double> devices = availability_.next_change(seconds);
+  const std::optional<double> price =
+      price_.of_trace ? availability_.next_price(seconds) : std::nullopt;
+  return devices && price ? std::min(*devices, *price) : devices ? devices : price;
+}
+
+double Market::mean_stay(double seconds) const {
+  std::int64_t losses = 0;
+  for (std::optional<double> change = availability_.next_change(0); change && *change <= seconds;
+       change = availability_.next_change(*change)) {
+    // The devices before a change are those at the last microsecond before it.
+    constexpr double kMicrosecond = 1e-6;
+    if (offered(*change) < offered(*change - kMicrosecond)) ++losses;
+  }
+  return losses == 0 ? std::numeric_limits<double>::infinity()
+                     : seconds / static_cast<double>(losses);
+}
+
 std::optional<double> Market::next_event(const Fleet& fleet, double seconds) const {
-  std::optional<double> next = availability_.next_change(seconds);
-  const auto consider = [&](std::optional<double> at) {
-    if (at && *at > seconds && (!next || *at < *next)) next = at;
+  std::optional<double> next = next_offer(seconds);
+  const auto consider = [&](double at) {
+    if (at > seconds && (!next || at < *next)) next = at;
   };
   for (const FleetGroup& group : fleet.groups) {
     consider(group.paid_from);
     consider(group.joins);
   }
-  if (price_.of_trace) consider(availability_.next_price(seconds));
   return next;
 }
 

@@ -19,6 +19,7 @@
 #include "base/core/seconds.hpp"
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
@@ -26,6 +27,7 @@
 #include "clients/app/line/number_text.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
+#include "failures.hpp"
 #include "forecasts.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "runs/config/configuration_file.hpp"
@@ -150,6 +152,8 @@ struct SimulateOptions {
   RunConfiguration base{.clock = Clock::modelled};
   std::vector<Values> values;
   std::optional<std::int64_t> dataset_size;
+  /// Mean times between failures, in seconds.
+  std::vector<double> mtbf;
   bool json = false;
 };
 
@@ -232,26 +236,54 @@ class Progress {
   Stopwatch since_;
 };
 
-std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
-  const std::vector<RunConfiguration> configurations = combinations(options);
+std::vector<RunConfiguration> checked_combinations(const SimulateOptions& options) {
+  std::vector<RunConfiguration> configurations = combinations(options);
   // Every configuration is checked before the first simulation, which may take long.
   for (const RunConfiguration& run : configurations) {
     require_consistent(run);
     require_foreseeable(run);
   }
+  return configurations;
+}
+
+// The options with several values, and those of a run.
+std::vector<std::pair<std::string, std::string>> chosen_by(const SimulateOptions& options,
+                                                           const RunConfiguration& run) {
+  std::vector<std::pair<std::string, std::string>> chosen;
+  for (const Values& values : options.values) {
+    if (values.texts.size() < 2) continue;
+    chosen.emplace_back(values.option->name, values.option->text(run).value_or(""));
+  }
+  return chosen;
+}
+
+std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
+  const std::vector<RunConfiguration> configurations = checked_combinations(options);
   LoadedSteps steps;
   Progress progress(configurations.size());
   std::vector<SimulatedRun> runs;
   for (const RunConfiguration& run : configurations) {
     progress.show(runs.size());
-    SimulatedRun& one = runs.emplace_back(
-        SimulatedRun{.training = simulate_training(run, steps.of(run), options.dataset_size)});
-    for (const Values& values : options.values) {
-      if (values.texts.size() < 2) continue;
-      one.options.emplace_back(values.option->name, values.option->text(run).value_or(""));
-    }
+    runs.push_back({.options = chosen_by(options, run),
+                    .training = simulate_training(run, steps.of(run), options.dataset_size)});
   }
   return runs;
+}
+
+std::vector<FailureRow> simulated_with_failures(const SimulateOptions& options) {
+  const std::vector<RunConfiguration> configurations = checked_combinations(options);
+  LoadedSteps steps;
+  Progress progress(configurations.size() * options.mtbf.size());
+  std::vector<FailureRow> rows;
+  for (const RunConfiguration& run : configurations) {
+    for (const double mtbf : options.mtbf) {
+      FailureRow row = checkpoints_for(run, steps.of(run), options.dataset_size, mtbf,
+                                       [&] { progress.show(rows.size()); });
+      row.options = chosen_by(options, run);
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -267,6 +299,15 @@ int simulate_command(std::span<const std::string> arguments) {
   line.group("Data");
   line.whole("dataset-size", "N", "samples in the data set", "that of the built-in data",
              options.dataset_size, 1, kMaxDatasetSize);
+  line.group("Failures");
+  line.list("mtbf", "TIME,...",
+            "find the best interval between checkpoints for mean times between failures such as "
+            "1h,30m, beside those of Young and Daly",
+            "", [&options](const std::string& text) {
+              for (const std::string_view part : split_at(text, ',')) {
+                options.mtbf.push_back(parse_duration(part));
+              }
+            });
   line.group("Output");
   line.flag("json", "print JSON", options.json);
   line.footer(
@@ -276,14 +317,19 @@ int simulate_command(std::span<const std::string> arguments) {
       "    --dataset-size 1281167 --cluster substep=0.1,bytes=100000000,algorithm=ring \\\n"
       "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
   line.parse(arguments);
-  const std::vector<SimulatedRun> runs = [&] {
+  const std::string printed = [&] {
     try {
-      return simulated(options);
+      if (!options.mtbf.empty()) {
+        const std::vector<FailureRow> rows = simulated_with_failures(options);
+        return options.json ? failure_json(rows) : failure_table(rows, output_width());
+      }
+      const std::vector<SimulatedRun> runs = simulated(options);
+      return options.json ? simulation_json(runs) : simulation_table(runs, output_width());
     } catch (...) {
       rethrow_of_plugins(*options.base.plugin);
     }
   }();
-  print_out(options.json ? simulation_json(runs) : simulation_table(runs, output_width()));
+  print_out(printed);
   return 0;
 }
 

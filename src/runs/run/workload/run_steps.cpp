@@ -14,6 +14,7 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/modelled_time.hpp>
 
+#include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/images/digits.hpp"
 #include "runs/config/chosen_parts.hpp"
@@ -39,6 +40,12 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& 
         "availability",
         run.cluster.text());
   }
+  if (*run.market) {
+    throw_error(
+        "--market {}: the devices of a trace of steps are of no market; accepted: with an "
+        "availability",
+        run.market.text());
+  }
   if (cluster.price.of_trace) {
     throw_error(
         "--price trace: a trace of steps has no prices; accepted: an availability with a column "
@@ -53,6 +60,10 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& 
 std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availability& availability,
                                       std::int64_t gradient_bytes) {
   const StepOfDeviceCount step_of = step_of_devices(availability, run);
+  std::int64_t max_batch = step_of.max_batch();
+  if (const auto on_demand = step_of(run.cluster->market.on_demand_devices)) {
+    max_batch = std::max(max_batch, on_demand->batch_size);
+  }
   return std::make_unique<ClockedSource>(
       availability,
       [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },
@@ -60,10 +71,14 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availab
           .cluster = cluster_of(run, gradient_bytes),
           .minibatch_size = run.minibatch,
           .on_idle = run.on_idle,
-          .policy = fmt::format("{} of at most {} devices",
+          .policy = fmt::format("{} of at most {} devices{}",
                                 run.availability.empty() ? "weak" : run.availability.text(),
-                                summary_of(availability).most),
-          .max_batch = step_of.max_batch()},
+                                summary_of(availability).most,
+                                run.market.empty() ? std::string() : ", " + run.market.text()),
+          .max_batch = max_batch,
+          .market = *run.market,
+          .deadline_seconds =
+              run.deadline.value_or(std::numeric_limits<double>::infinity()) * kSecondsOfHour},
       batch_policy_of(run));
 }
 

@@ -1,0 +1,194 @@
+#include "failures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+
+#include "base/core/seconds.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
+#include "clients/app/line/number_text.hpp"
+#include "runs/run/workload/run_steps.hpp"
+
+namespace rubato::app {
+
+double parse_duration(std::string_view text) {
+  constexpr double kSecondsOfMinute = 60;
+  double unit = 1;
+  std::string_view number = text;
+  if (!text.empty() && std::string_view("hms").find(text.back()) != std::string_view::npos) {
+    unit = text.back() == 'h' ? kSecondsOfHour : text.back() == 'm' ? kSecondsOfMinute : 1;
+    number.remove_suffix(1);
+  }
+  if (is_number(number)) return parse_real(number, kPositive) * unit;
+  throw_error("'{}' is no time; accepted: such as 4h, 90m, 30s or 30", text);
+}
+
+namespace {
+
+double young(double checkpoint, double mtbf) {
+  return std::sqrt(2 * checkpoint * mtbf);
+}
+
+double daly(double checkpoint, double mtbf) {
+  if (checkpoint >= 2 * mtbf) return mtbf;
+  const double share = checkpoint / (2 * mtbf);
+  return young(checkpoint, mtbf) * (1 + std::sqrt(share) / 3 + share / 9) - checkpoint;
+}
+
+// A training whose cluster has further arguments.
+SimulatedTraining simulated_with(const RunConfiguration& run, const std::string& more,
+                                 const RunSteps& steps, std::optional<std::int64_t> samples) {
+  RunConfiguration changed = run;
+  const std::string& text = run.cluster.text();
+  changed.cluster = text.empty() ? more : text + ',' + more;
+  return simulate_training(changed, steps, samples);
+}
+
+double per_hour(const SimulatedTraining& training) {
+  return goodput_of(training.result.samples, training.result.time.value_or(ClockTime()))
+      .samples_per_hour;
+}
+
+// Finds out what intervals give, each only once.
+class Intervals {
+ public:
+  Intervals(const RunConfiguration& run, const RunSteps& steps, std::optional<std::int64_t> samples,
+            double mtbf, double seconds_of_step, const std::function<void()>& after_each)
+      : run_(run),
+        steps_(steps),
+        samples_(samples),
+        mtbf_(mtbf),
+        seconds_of_step_(seconds_of_step),
+        after_each_(after_each) {}
+
+  const CheckpointChoice& of(std::int64_t steps) {
+    const auto [found, is_new] = found_.try_emplace(steps);
+    if (is_new) {
+      found->second = {.steps = steps,
+                       .seconds = static_cast<double>(steps) * seconds_of_step_,
+                       .samples_per_hour = mean_of(steps)};
+    }
+    return found->second;
+  }
+  const CheckpointChoice& of_seconds(double seconds) {
+    return of(std::max<std::int64_t>(1, std::llround(seconds / seconds_of_step_)));
+  }
+
+ private:
+  double mean_of(std::int64_t steps) {
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= kFailureSeeds; ++seed) {
+      try {
+        sum += per_hour(simulated_with(
+            run_, fmt::format("checkpoint-steps={},mtbf={},mtbf-seed={}", steps, mtbf_, seed),
+            steps_, samples_));
+      } catch (const Error&) {
+        // The same training went well without failures, so with these it never ends.
+        return 0;
+      }
+      if (after_each_) after_each_();
+    }
+    return sum / kFailureSeeds;
+  }
+
+  const RunConfiguration& run_;
+  const RunSteps& steps_;
+  std::optional<std::int64_t> samples_;
+  double mtbf_;
+  double seconds_of_step_;
+  const std::function<void()>& after_each_;
+  std::map<std::int64_t, CheckpointChoice> found_;
+};
+
+}  // namespace
+
+FailureRow checkpoints_for(const RunConfiguration& run, const RunSteps& steps,
+                           std::optional<std::int64_t> samples, double mtbf,
+                           const std::function<void()>& after_each) {
+  const ClusterModel& cluster = *run.cluster;
+  if (cluster.checkpoint_seconds == 0 || cluster.checkpoint_steps > 0 ||
+      cluster.market.loses != Loses::checkpoint || cluster.market.mtbf_seconds > 0) {
+    throw_error(
+        "--mtbf finds the steps between checkpoints; accepted: --cluster with checkpoint=SECONDS "
+        "and loses=checkpoint, without checkpoint-steps and mtbf");
+  }
+  const SimulatedTraining undisturbed = simulate_training(run, steps, samples);
+  const SimulationResult& result = undisturbed.result;
+  const double seconds_of_step =
+      result.time.value_or(ClockTime()).training_seconds() / static_cast<double>(result.steps);
+  Intervals intervals(run, steps, samples, mtbf, seconds_of_step, after_each);
+  FailureRow row{.mtbf = mtbf, .undisturbed = per_hour(undisturbed)};
+  row.young = intervals.of_seconds(young(cluster.checkpoint_seconds, mtbf));
+  row.daly = intervals.of_seconds(daly(cluster.checkpoint_seconds, mtbf));
+  row.best = row.young.samples_per_hour >= row.daly.samples_per_hour ? row.young : row.daly;
+  constexpr std::int64_t kGrowth = 6;
+  for (std::int64_t every = 1; every <= result.steps;
+       every += std::max(std::int64_t{1}, every / kGrowth)) {
+    const CheckpointChoice& choice = intervals.of(every);
+    if (choice.samples_per_hour > row.best.samples_per_hour) row.best = choice;
+  }
+  return row;
+}
+
+std::string failure_table(std::span<const FailureRow> rows, LineWidth width) {
+  std::vector<std::string> header;
+  std::vector<Column> columns;
+  const auto put = [&](const std::string& name, Column column = Column::right) {
+    header.push_back(name);
+    columns.push_back(column);
+  };
+  for (const auto& option : rows.front().options) put(option.first, Column::left);
+  put("mtbf");
+  put("undisturbed");
+  for (const char* name : {"young", "daly", "best"}) {
+    put(fmt::format("{}: steps", name));
+    put("time");
+    put("samples/hour");
+  }
+  TextTable table(columns, 0, rows.front().options.size());
+  table.add(header);
+  for (const FailureRow& row : rows) {
+    std::vector<std::string> cells;
+    for (const auto& option : row.options) cells.push_back(option.second);
+    cells.push_back(modelled_time(row.mtbf));
+    cells.push_back(grouped(std::llround(row.undisturbed)));
+    for (const CheckpointChoice& choice : {row.young, row.daly, row.best}) {
+      cells.push_back(grouped(choice.steps));
+      cells.push_back(modelled_time(choice.seconds));
+      cells.push_back(grouped(std::llround(choice.samples_per_hour)));
+    }
+    table.add(cells);
+  }
+  return table.text(width);
+}
+
+std::string failure_json(std::span<const FailureRow> rows) {
+  auto list = nlohmann::ordered_json::array();
+  const auto json_of = [](const CheckpointChoice& choice) {
+    return nlohmann::ordered_json{{"steps", choice.steps},
+                                  {"seconds", choice.seconds},
+                                  {"samples_per_hour", choice.samples_per_hour}};
+  };
+  for (const FailureRow& row : rows) {
+    nlohmann::ordered_json options = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : row.options) options[name] = value;
+    list.push_back({{"options", options},
+                    {"mtbf_seconds", row.mtbf},
+                    {"undisturbed_samples_per_hour", row.undisturbed},
+                    {"young", json_of(row.young)},
+                    {"daly", json_of(row.daly)},
+                    {"best", json_of(row.best)}});
+  }
+  return json_text(list, 2) + "\n";
+}
+
+}  // namespace rubato::app
