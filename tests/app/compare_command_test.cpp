@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,14 +48,11 @@ class CompareCommand : public test::CommandTest {
     Seen seen;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(file(experiment) / "runs", error)) {
-      if (!entry.is_directory()) continue;
-      if (fs::exists(entry.path() / "summary.json")) {
-        ++seen.ended;
-      } else {
-        const fs::path checkpoints = entry.path() / "checkpoints";
-        seen.checkpoint = seen.checkpoint || (fs::exists(checkpoints, error) &&
-                                              !fs::is_empty(checkpoints, error) && !error);
-      }
+      if (fs::exists(entry.path() / "summary.json")) ++seen.ended;
+    }
+    for (fs::recursive_directory_iterator it(file(experiment) / "work", error), end;
+         !error && it != end; it.increment(error)) {
+      seen.checkpoint = seen.checkpoint || it->path().extension() == ".safetensors";
     }
     return seen;
   }
@@ -317,17 +315,110 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
   }
 }
 
-TEST_F(CompareCommand, WorksAloneInItsFolder) {
-  ASSERT_EQ(compare(kShort + "--rule linear --out e").code, 0);
-  // One that is at work for as long as the other waits.
-  const ProgramResult result = compare(design_of("f", 100'000), [&](pid_t process, const auto&) {
-    EXPECT_TRUE(reaches("f", 0));
-    const ProgramResult other = compare("--resume f");
-    EXPECT_EQ(other.code, 2);
-    EXPECT_THAT(other.err, HasSubstr("another process works in this experiment"));
-    kill(process, SIGKILL);
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+const std::string kTuned =
+    "--model softmax --epochs 1 --rule linear,root --seed 1,2 --tune lr=0.01,0.05 ";
+
+// Any engine can do it: each run is a command of its own, and so is the answer.
+TEST_F(CompareCommand, DoesRunsOneByOne) {
+  ASSERT_EQ(compare(kTuned + "--quiet --out whole").code, 0);
+  EXPECT_EQ(printed("compare " + kTuned + "--out e --only-plan"),
+            fmt::format("10 runs are listed in {}\n", file("e/plan.txt").string()));
+  const std::vector<std::string> names = lines_of(content("e/plan.txt"));
+  ASSERT_EQ(names.size(), 10U);
+  EXPECT_EQ(names[0], "tune/lr-0.01_seed-1");
+  EXPECT_EQ(names[4], "elastic_linear_seed-1");
+
+  // Which rate it has is not known yet.
+  succeeds("compare --resume e --run 1 --quiet");
+  const ProgramResult early = compare("--resume e --run elastic_linear_seed-1");
+  EXPECT_EQ(early.code, 27);
+  EXPECT_EQ(early.err,
+            "rubato compare: --run: elastic_linear_seed-1 needs runs that have not ended: "
+            "tune/lr-0.01_seed-2, tune/lr-0.05_seed-1, tune/lr-0.05_seed-2\n");
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    const std::string run = i % 2 == 0 ? names[i] : fmt::to_string(i + 1);
+    EXPECT_THAT(printed("compare --resume e --run " + run),
+                HasSubstr("1/1  " + fs::path(names[i]).filename().string() + "  "));
+    EXPECT_FALSE(fs::exists(file("e/answer.json")));
+  }
+  EXPECT_THAT(printed("compare --resume e --run 7"), HasSubstr("runs: 1 of 1 are complete"));
+  succeeds("compare --resume e --quiet");
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
+  }
+  EXPECT_FALSE(fs::exists(file("e/work")));
+}
+
+// A machine that computes something else is found by whoever does the run again.
+TEST_F(CompareCommand, FindsResultsThatDiffer) {
+  succeeds("compare " + kShort + "--rule linear --seed 1,2 --out e");
+  EXPECT_THAT(
+      printed("compare --resume e --check 30%"),
+      AllOf(HasSubstr("checks: 0 of 2 are complete"), HasSubstr("  has the same result as on ")));
+  EXPECT_THAT(printed("compare --resume e --run 2 --check 100%"),
+              HasSubstr("elastic_linear_seed-2  has the same result as on "));
+
+  const std::string summary = "e/runs/elastic_linear_seed-2/summary.json";
+  std::string bad = content(summary);
+  const std::string weights = hash("e/runs/elastic_linear_seed-2");
+  bad.replace(bad.find(weights), 16, "0123456789abcdef");
+  folder_.write(summary, bad);
+  const ProgramResult checked = compare("--resume e --run 2 --check 100% --quiet");
+  EXPECT_EQ(checked.code, 33);
+  EXPECT_THAT(checked.err, AllOf(HasSubstr("elastic_linear_seed-2 has two results: "),
+                                 HasSubstr("/e/runs/elastic_linear_seed-2 of "),
+                                 HasSubstr("(weights 0123456789abcdef), which is kept, and "),
+                                 HasSubstr("/e/different/runs/elastic_linear_seed-2@"),
+                                 HasSubstr(fmt::format("(weights {})", weights.substr(0, 16)))));
+  EXPECT_EQ(content(summary), bad);
+  // It is said until one of them is gone.
+  const ProgramResult again = compare("--resume e --quiet");
+  EXPECT_EQ(again.code, 33);
+  EXPECT_EQ(again.err, checked.err);
+  EXPECT_EQ(compare("--resume e --run 1 --quiet").code, 0) << "it is another run";
+  fs::remove_all(file("e/runs/elastic_linear_seed-2"));
+  fs::rename(fs::directory_iterator(file("e/different/runs"))->path(),
+             file("e/runs/elastic_linear_seed-2"));
+  EXPECT_EQ(compare("--resume e --quiet").code, 0);
+  EXPECT_EQ(hash("e/runs/elastic_linear_seed-2"), weights);
+}
+
+// Two at once share the runs.
+TEST_F(CompareCommand, SharesItsFolder) {
+  const std::string design = design_of("e", 20);
+  const ProgramResult result = compare(design, [&](pid_t, const auto&) {
+    static_cast<void>(reaches("e", 0));
+    EXPECT_EQ(compare("--resume e --jobs 1").code, 0);
   });
-  EXPECT_EQ(result.signal, SIGKILL);
+  EXPECT_EQ(result.code, 0) << result.err;
+  ASSERT_EQ(compare(design_of("whole", 20)).code, 0);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
+  }
+}
+
+TEST_F(CompareCommand, RefusesRunsThatAreNotThere) {
+  succeeds("compare " + kShort + "--rule linear --out e --only-plan");
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--resume e --run 3", "--run: no run 3; accepted: 1 to 2, or a name in plan.txt"},
+           {"--resume e --run linear", "--run: no run 'linear'; accepted: 1 to 2, or"},
+           {"--resume e --run 1 --seed 1..3",
+            "--run: --seed would change the experiment; accepted: first --only-plan with --seed"},
+           {"--resume e --run 1 --margin 1", "--run: --margin would change the experiment"},
+           {"--out f --run 1", "--run: there is no experiment yet; accepted: with --resume"},
+           {"--resume e --only-plan --run 1", "--run: nothing is trained; accepted: without"},
+           {"--resume e --only-plan --check 5%", "--check: nothing is trained; accepted: without"},
+           {"--resume e --check 0.02", "--check: '0.02' is not a share; accepted: a percentage"},
+           {"--resume e --check 200%", "accepted: a number above 0, up to 100"}}) {
+    EXPECT_THAT(refusal("compare " + arguments), HasSubstr(message));
+  }
 }
 
 }  // namespace

@@ -90,13 +90,6 @@ TEST_F(ExperimentFolders, RefuseRunsWithOtherOptions) {
                              HasSubstr("accepted: ")));
 }
 
-TEST_F(ExperimentFolders, AreLocked) {
-  const ExperimentFolder folder(path_);
-  folder.write_design(Design());
-  EXPECT_THAT(error_of([&] { const ExperimentFolder other(path_); }),
-              HasSubstr("another process works in this experiment"));
-}
-
 TEST_F(ExperimentFolders, AreNobodyElses) {
   folder_.write("other/file", "");
   EXPECT_THAT(error_of([&] { const ExperimentFolder other(folder_.path() / "other"); }),
@@ -105,32 +98,15 @@ TEST_F(ExperimentFolders, AreNobodyElses) {
   EXPECT_EQ(error_of([&] { const ExperimentFolder other(folder_.path() / "empty"); }), "no error");
 }
 
-TEST_F(ExperimentFolders, ShowTheStateOfRuns) {
+TEST_F(ExperimentFolders, ListTheirRuns) {
+  Design design = design_with("256");
+  design.tuning = parse_tuning("lr=0.01,0.02");
+  design.tuning_seeds = 1;
   const ExperimentFolder folder(path_);
-  const PlannedRun run{.name = "a", .configuration = {}, .seed = 1};
-  const RunFiles files = folder.files_of(run, false);
-  EXPECT_EQ(state_of(files), RunState::absent);
-  folder_.write("experiment/runs/a/config.toml", "");
-  // Nothing is lost where it begins anew.
-  EXPECT_EQ(state_of(files), RunState::absent);
-  folder_.write("experiment/runs/a/checkpoints/step-5.safetensors", "");
-  EXPECT_EQ(state_of(files), RunState::begun);
-  folder_.write("experiment/runs/a/summary.json", "");
-  EXPECT_EQ(state_of(files), RunState::ended);
-  folder_.write("experiment/runs/a.failed", "");
-  EXPECT_EQ(state_of(files), RunState::failed);
-}
-
-TEST_F(ExperimentFolders, KeepDamagedRunsBesideThoseThatAreDoneAgain) {
-  const ExperimentFolder folder(path_);
-  const PlannedRun run{.name = "a", .configuration = {}, .seed = 1};
-  const RunFiles files = folder.files_of(run, false);
-  for (const char* name : {"a", "a-2"}) {
-    folder_.write("experiment/runs/a/summary.json", "half");
-    EXPECT_EQ(folder.set_aside(files), path_ / "damaged" / name);
-    EXPECT_EQ(read_file(path_ / "damaged" / name / "summary.json"), "half");
-    EXPECT_EQ(state_of(files), RunState::absent);
-  }
+  folder.write_design(design);
+  EXPECT_EQ(read_file(path_ / "plan.txt"),
+            "tune/lr-0.01_seed-42\ntune/lr-0.02_seed-42\n256_linear_seed-42\n256_constant_seed-42\n"
+            "128_linear_seed-42\n128_constant_seed-42\n");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 namespace rubato {
 namespace {
 
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
@@ -31,8 +32,12 @@ class Notes final : public PoolObserver {
     --running;
     ended.emplace(task.name, end == TaskEnd::ended ? "ended" : why);
   }
+  void on_second(const RunTask& task, const Publication& publication) override {
+    seconds.emplace(task.name, publication.kind);
+  }
   void on_tick() override {}
 
+  std::map<std::string, Publication::Kind> seconds;
   std::vector<std::string> started;
   std::map<std::string, std::string> ended;
   int running = 0;
@@ -43,12 +48,9 @@ class Notes final : public PoolObserver {
 class RunPools : public testing::Test {
  protected:
   void SetUp() override {
+    std::filesystem::create_directory(folder_.path() / "runs");
     for (const char* name : {"a", "b", "c"}) {
-      tasks_.push_back({.name = name,
-                        .files = {.folder = folder_.path() / name,
-                                  .config = folder_.path() / (std::string(name) + ".toml"),
-                                  .log = folder_.path() / (std::string(name) + ".log"),
-                                  .failed = folder_.path() / (std::string(name) + ".failed")}});
+      tasks_.push_back({.name = name, .files = files_of(folder_.path(), name, false)});
     }
   }
   void run(const std::string& script, std::int64_t jobs = 1) {
@@ -63,10 +65,9 @@ class RunPools : public testing::Test {
                           "finish() { mkdir -p $out; echo '{}' >$out/summary.json; }\n" +
                           script);
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-    execute(
-        tasks_,
-        {.program = program, .jobs = jobs, .inherited = -1, .stopping = [&] { return stop_(); }},
-        notes_);
+    const Worker worker(folder_.path());
+    execute(tasks_, {.program = program, .jobs = jobs, .stopping = [&] { return stop_(); }}, worker,
+            notes_);
   }
   void forget() {
     notes_.started.clear();
@@ -89,8 +90,9 @@ TEST_F(RunPools, BringAllToTheirEnd) {
               UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
   EXPECT_EQ(notes_.most, 1);
   const std::string folder = folder_.path().string();
-  EXPECT_THAT(file("calls"), HasSubstr("train --config " + folder + "/a.toml --out " + folder +
-                                       "/a --threads 1 --quiet\n"));
+  EXPECT_THAT(file("calls"), ContainsRegex("train --config " + folder + "/runs/a.toml --out " +
+                                           folder + "/work/[^/]*/runs/a --threads 1 --quiet\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
   EXPECT_FALSE(std::filesystem::exists(tasks_[0].files.log));
   // Again there is nothing to do.
   run("exit 9");
@@ -109,9 +111,13 @@ TEST_F(RunPools, RunSeveralAtATime) {
 
 // c goes on from a's steps, as soon as they are there, and b from steps that never come.
 TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
-  tasks_[1].prefix = {.run = tasks_[0].files.folder, .steps = 9, .config = "b.fork.toml"};
-  tasks_[2].prefix = {.run = tasks_[0].files.folder, .steps = 5, .config = "c.fork.toml"};
-  run("case $name in a) mkdir -p $out/checkpoints; touch $out/checkpoints/step-5.safetensors;\n"
+  const auto shared = folder_.path() / "shared/a";
+  tasks_[1].prefix = {
+      .run = tasks_[0].files, .steps = 9, .shared = shared, .config = "b.fork.toml"};
+  tasks_[2].prefix = {
+      .run = tasks_[0].files, .steps = 5, .shared = shared, .config = "c.fork.toml"};
+  run("case $name in a) mkdir -p $out/checkpoints; touch $out/checkpoints/step-{3,5}.safetensors;\n"
+      "touch $out/config.toml $out/metrics.jsonl $out/weights.pt\n"
       "for ((i = 0; i < 3000; ++i)); do [[ -e ${out%/*}/c ]] && break; sleep 0.01; done;; esac\n"
       "finish",
       3);
@@ -119,12 +125,18 @@ TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
   EXPECT_EQ(notes_.ended.size(), 3U);
   EXPECT_THAT(file("calls"), testing::AllOf(HasSubstr("--config c.fork.toml"), HasSubstr("/b.toml"),
                                             testing::Not(HasSubstr("b.fork.toml"))));
+  // What a fork needs, and nothing that the run may have left since.
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoints/step-5.safetensors"}) {
+    EXPECT_TRUE(std::filesystem::exists(shared / name)) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(shared / "weights.pt"));
+  EXPECT_FALSE(std::filesystem::exists(shared / "checkpoints/step-3.safetensors"));
 }
 
 TEST_F(RunPools, KeepTheWordsOfWhatFailed) {
   run("if [[ $name == b ]]; then echo 'no such thing' >&2; exit 2; fi; finish");
   EXPECT_EQ(notes_.ended.size(), 3U);
-  EXPECT_EQ(file("b.failed"), "no such thing\n");
+  EXPECT_EQ(file("runs/b.failed"), "no such thing\n");
   // It is a result: not tried again.
   run("finish");
   EXPECT_EQ(notes_.started.size(), 3U);
@@ -146,7 +158,7 @@ TEST_F(RunPools, LeaveWhatIsPythons) {
   run("finish");
   EXPECT_THAT(notes_.started, ElementsAre("a", "c"));
   EXPECT_THAT(notes_.ended["b"], HasSubstr("its rule is a function in Python"));
-  folder_.write("b/summary.json", "{}");
+  folder_.write("runs/b/summary.json", "{}");
   forget();
   run("exit 9");
   EXPECT_TRUE(notes_.started.empty() && notes_.ended.empty());
@@ -166,8 +178,9 @@ TEST_F(RunPools, AreFailedWhenTheyCrashTwice) {
     run(crashes);
     EXPECT_THAT(notes_.started, ElementsAre("b"));
     EXPECT_EQ(notes_.ended["b"], "ended");
-    EXPECT_THAT(file("b.failed"), testing::MatchesRegex("a word\nkilled by signal [0-9]+ \\(.*\\), "
-                                                        "for the second time\n"));
+    EXPECT_THAT(file("runs/b.failed"),
+                testing::MatchesRegex("a word\nkilled by signal [0-9]+ \\(.*\\), "
+                                      "for the second time\n"));
     // As every failed run, it is tried again where somebody deletes that.
     std::filesystem::remove(tasks_[1].files.failed);
     forget();
@@ -177,16 +190,75 @@ TEST_F(RunPools, AreFailedWhenTheyCrashTwice) {
   }
 }
 
+// The folder of a run that failed, or that another program has begun.
 TEST_F(RunPools, GoOnWithCheckpoints) {
-  folder_.write("a/config.toml", "");
-  folder_.write("a/checkpoints/step-3.safetensors", "");
-  folder_.write("b/config.toml", "");
-  folder_.write("b/metrics.jsonl", "");
+  folder_.write("runs/a/config.toml", "");
+  folder_.write("runs/a/checkpoints/step-3.safetensors", "");
+  folder_.write("runs/b/config.toml", "");
+  folder_.write("runs/b/metrics.jsonl", "");
   run("finish");
-  EXPECT_THAT(file("calls"), HasSubstr("train --resume " + tasks_[0].files.folder.string()));
+  EXPECT_THAT(file("calls"), ContainsRegex("train --resume [^ ]*/work/[^/ ]*/runs/a "));
   EXPECT_TRUE(std::filesystem::exists(tasks_[0].files.folder / "config.toml"));
   // What had come to nothing yet begins anew.
   EXPECT_FALSE(std::filesystem::exists(tasks_[1].files.folder / "metrics.jsonl"));
+}
+
+// The state that others have left may be damaged, so that only a whole run says that it fails.
+TEST_F(RunPools, BeginAnewBeforeTheyFail) {
+  folder_.write("runs/b/config.toml", "");
+  folder_.write("runs/b/checkpoints/step-3.safetensors", "");
+  run("if [[ $name$2 == b--resume ]]; then echo 'lines were lost' >&2; exit 2; fi; finish");
+  EXPECT_THAT(notes_.started, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(notes_.ended["b"], "ended");
+  EXPECT_FALSE(std::filesystem::exists(tasks_[1].files.failed));
+  std::filesystem::remove_all(tasks_[1].files.folder);
+  folder_.write("runs/b/config.toml", "");
+  folder_.write("runs/b/checkpoints/step-3.safetensors", "");
+  run("echo \"no $2 in $out\" >&2; exit 2");
+  EXPECT_EQ(file("runs/b.failed"), "no --config in " + tasks_[1].files.folder.string() + "\n")
+      << "wherever it was made";
+}
+
+// A run that somebody has done meanwhile is compared with it.
+TEST_F(RunPools, CompareSecondResults) {
+  const std::string other = tasks_[0].files.folder.string();
+  const std::string meanwhile =
+      "if [[ $name == a ]]; then mkdir -p " + other +
+      "; echo '{\"weights_sha256\": \"'$hash'\"}' >" + other +
+      "/summary.json; fi; finish; echo '{\"weights_sha256\": \"12\"}' >$out/summary.json";
+  run("hash=12; " + meanwhile);
+  EXPECT_THAT(notes_.seconds, ElementsAre(Pair("a", Publication::Kind::same)));
+  EXPECT_EQ(notes_.ended.size(), 3U);
+  EXPECT_THAT(differences_in(folder_.path()), testing::IsEmpty());
+
+  for (const RunTask& task : tasks_) std::filesystem::remove_all(task.files.folder);
+  notes_.seconds.clear();
+  run("hash=34; " + meanwhile);
+  EXPECT_THAT(notes_.seconds, ElementsAre(Pair("a", Publication::Kind::differs)));
+  EXPECT_EQ(file("runs/a/summary.json"), "{\"weights_sha256\": \"34\"}\n") << "the first is kept";
+  EXPECT_THAT(
+      differences_in(folder_.path()),
+      ElementsAre(testing::AllOf(
+          HasSubstr("a has two results: " + other + " of an unknown machine (weights 34), "),
+          HasSubstr("/different/runs/a@"), HasSubstr(" (weights 12)"))));
+  EXPECT_THAT(differences_in(folder_.path(), "b"), testing::IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
+}
+
+// One is checked: it is done again from the beginning, and its result is that which was there.
+TEST_F(RunPools, CheckResults) {
+  run("finish");
+  tasks_[1].is_check = true;
+  forget();
+  run("finish");
+  EXPECT_THAT(notes_.started, ElementsAre("b"));
+  EXPECT_THAT(notes_.seconds, ElementsAre(Pair("b", Publication::Kind::same)));
+  notes_.seconds.clear();
+  run("echo 'no memory module' >&2; exit 2");
+  EXPECT_THAT(notes_.seconds, ElementsAre(Pair("b", Publication::Kind::differs)));
+  EXPECT_THAT(differences_in(folder_.path()), ElementsAre(HasSubstr(" (failed); accepted: ")));
+  EXPECT_TRUE(std::filesystem::exists(tasks_[1].files.folder / "summary.json"));
+  EXPECT_FALSE(std::filesystem::exists(tasks_[1].files.failed));
 }
 
 TEST_F(RunPools, StopWhatRuns) {

@@ -24,7 +24,8 @@ enum class ExitCode {
   /// `rubato doctor` found a problem.
   unwell = 26,
   /// `rubato compare` has an answer without some of its runs, which were killed or failed for lack
-  /// of disk space or memory. The same command continues with them.
+  /// of disk space or memory, or cannot do a run yet that needs others. The same command continues
+  /// with them.
   incomplete = 27,
   /// Another host is gone, or was silent for too long.
   host_lost = 28,
@@ -36,6 +37,8 @@ enum class ExitCode {
   not_fetched = 31,
   /// `rubato conform` found a check that fails.
   nonconforming = 32,
+  /// `rubato compare` has found two results of one run that differ.
+  results_differ = 33,
   /// The program was ended by a signal, after a checkpoint: 128 plus its number, as in a shell.
   /// These are a lost terminal, Ctrl-C and a request to terminate; exit_code_of_signal() computes
   /// the others.

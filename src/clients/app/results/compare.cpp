@@ -7,13 +7,16 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"
@@ -110,6 +113,10 @@ void CompareProgress::on_missing(const std::string& run, const std::string& why)
   print_line(fmt::format("{}  {}; it continues the next time", run, why));
 }
 
+void CompareProgress::on_same(const std::string& run, const std::string& machine) {
+  print_line(fmt::format("{}  has the same result as on {}, which is kept", run, machine));
+}
+
 void CompareProgress::on_tick() {
   draw();
 }
@@ -170,12 +177,47 @@ std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
   return std::make_unique<CompareProgress>(arguments.jobs, can_redraw(STDOUT_FILENO));
 }
 
+// The name of the run that --run means.
+std::string named_run(const std::string& run, const Design& design) {
+  if (run.empty()) return run;
+  const std::vector<std::string> names = names_of_runs(design);
+  if (std::ranges::find(names, run) != names.end()) return run;
+  const auto accepted = fmt::format("1 to {}, or a name in {}", names.size(), kPlanFile);
+  if (!is_number(run)) throw_error("--run: no run '{}'; accepted: {}", run, accepted);
+  std::int64_t number = 0;
+  try {
+    number = parse_whole(run, 1, std::ssize(names));
+  } catch (const Error&) {
+    throw_error("--run: no run {}; accepted: {}", run, accepted);
+  }
+  return names[static_cast<std::size_t>(number - 1)];
+}
+
+// Says what the experiment lacks, and returns the exit code.
+int report_missing(const CompareArguments& arguments, const ExperimentFolder& folder,
+                   const Conducted& conducted) {
+  for (const std::string& difference : conducted.differences) warn(difference);
+  if (!conducted.awaited.empty()) {
+    warn(fmt::format("--run: {} needs runs that have not ended: {}", arguments.run,
+                     fmt::join(conducted.awaited, ", ")));
+    return static_cast<int>(ExitCode::incomplete);
+  }
+  if (conducted.missing > 0) {
+    const bool one = conducted.missing == 1;
+    warn(fmt::format("{} run{} did not reach {} end; to continue: rubato compare --resume {}{}",
+                     conducted.missing, one ? "" : "s", one ? "its" : "their",
+                     shell_quoted(folder.path().string()),
+                     arguments.run.empty() ? "" : " --run " + arguments.run));
+  }
+  if (!conducted.differences.empty()) return static_cast<int>(ExitCode::results_differ);
+  return conducted.missing == 0 ? 0 : static_cast<int>(ExitCode::incomplete);
+}
+
 int report(const CompareArguments& arguments, const Design& design, const ExperimentFolder& folder,
            const Conducted& conducted, int signal) {
-  const std::string go_on =
-      fmt::format("to continue: rubato compare --resume {}", shell_quoted(folder.path().string()));
   if (signal != 0) {
-    warn("stopped by a signal; " + go_on);
+    warn(fmt::format("stopped by a signal; to continue: rubato compare --resume {}",
+                     shell_quoted(folder.path().string())));
     return static_cast<int>(exit_code_of_signal(signal));
   }
   if (conducted.answer) {
@@ -190,33 +232,40 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
                              folder.path().string()));
     }
   }
-  if (conducted.missing == 0) return 0;
-  warn(fmt::format("{} run{} did not reach {} end; {}", conducted.missing,
-                   conducted.missing == 1 ? "" : "s", conducted.missing == 1 ? "its" : "their",
-                   go_on));
-  return static_cast<int>(ExitCode::incomplete);
+  return report_missing(arguments, folder, conducted);
 }
 
 }  // namespace
 
 int compare_command(std::span<const std::string> arguments) {
   const auto options = parse_compare_arguments(arguments);
-  // Every mistake of the user is found before the folder is made.
+  const Work work{.run = named_run(options.run, options.design), .check = options.check};
+  // Every mistake of the user is found before the folder is made. A single run belongs to a plan
+  // that has been checked.
   DataFacts facts;
-  const ExperimentPlan plan = plan_of(options.design);
-  facts.require_runnable(plan.runs);
-  for (const TuningCell& cell : tuning_of(options.design)) facts.require_runnable(cell.runs);
+  if (work.run.empty()) {
+    facts.require_runnable(plan_of(options.design).runs);
+    for (const TuningCell& cell : tuning_of(options.design)) facts.require_runnable(cell.runs);
+  }
   const ExperimentFolder folder(options.folder);
   const Design design = folder.adopt(options.design);
-  folder.write_design(design);
+  if (work.run.empty()) folder.write_design(design);
+  if (options.only_plan) {
+    prepare_runs(design, folder, facts);
+    if (!options.quiet) {
+      print_text(fmt::format("{} runs are listed in {}\n", names_of_runs(design).size(),
+                             (folder.path() / kPlanFile).string()));
+    }
+    return 0;
+  }
 
   const StopSignals signals(kStopping);
-  const PoolOptions pool{
-      .program = kThisProgram, .jobs = options.jobs, .inherited = folder.lock(), .stopping = [&] {
-        return signals.received() != 0;
-      }};
+  const PoolOptions pool{.program = kThisProgram,
+                         .jobs = options.jobs,
+                         .waits_for_others = work.run.empty(),
+                         .stopping = [&] { return signals.received() != 0; }};
   const auto view = view_for(options);
-  const Conducted conducted = conduct(design, folder, facts, pool, *view);
+  const Conducted conducted = conduct(design, folder, facts, pool, *view, work);
   return report(options, design, folder, conducted, signals.received());
 }
 

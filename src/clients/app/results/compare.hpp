@@ -22,6 +22,12 @@ struct CompareArguments {
   /// The number of runs at the same time.
   std::int64_t jobs = 1;
   bool quiet = false;
+  /// Writes the folder and the list of its runs, and trains nothing.
+  bool only_plan = false;
+  /// The number of a run in that list, or its name; empty for all runs.
+  std::string run{};
+  /// Work::check.
+  double check = 0;
 };
 
 /// Reads the arguments after `rubato compare`, with the design that --config names or that of the
@@ -43,6 +49,7 @@ class CompareProgress final : public ExperimentView {
   void on_damaged(const std::string& run, const std::string& what,
                   const std::filesystem::path& aside) override;
   void on_missing(const std::string& run, const std::string& why) override;
+  void on_same(const std::string& run, const std::string& machine) override;
   void on_tick() override;
   void on_stage_end() override;
 

@@ -36,7 +36,18 @@ struct Given {
   std::optional<path> out;
   std::optional<path> resume;
   bool quiet = false;
+  bool only_plan = false;
+  std::string run{};
+  double check = 0;
 };
+
+// The share that a text such as "2%" means.
+double parse_share(std::string_view text) {
+  constexpr RealRange kPercent{
+      .min = 0, .max = 100, .includes_min = false, .words = "a number above 0, up to 100"};
+  if (!text.ends_with('%')) throw_error("'{}' is not a share; accepted: a percentage, as 2%", text);
+  return parse_real(text.substr(0, text.size() - 1), kPercent) / 100;
+}
 
 std::string default_of_option(const RunOption& option) {
   if (!option.in_experiment.empty()) return option.in_experiment;
@@ -90,6 +101,19 @@ void define_work(CommandLine& line, Given& given) {
                 if (text.empty()) throw Error("'' is empty; accepted: a folder");
                 given.out = text;
               });
+  line.flag("only-plan",
+            "check the design, write the folder with plan.txt, the list of its runs, "
+            "and train nothing",
+            given.only_plan);
+  line.option(
+      "run", "N|NAME",
+      "of the experiment of --resume, do only the run with that number in plan.txt, or that "
+      "name; other processes may do others, on any machines that share the folder",
+      "all runs, and the answer", [&](const std::string& text) { given.run = text; });
+  line.option("check", "P%",
+              "do that share of the runs, always the same ones, again from the beginning, and "
+              "compare the results",
+              "none", [&](const std::string& text) { given.check = parse_share(text); });
   line.flag("quiet", "print nothing but errors and the answer", given.quiet);
   line.config([&](const path& file) { given.file = read_design(file, given.file.design.base); });
   line.config_of("resume", "DIR", "continue the experiment in the folder DIR",
@@ -128,6 +152,21 @@ void require_tuning_seeds(const CommandLine& line, const Design& design) {
   throw Error("--tune-seeds: nothing is tuned; accepted: with --tune");
 }
 
+// A run of --run belongs to the plan in the folder, which must describe it.
+void require_plan_unchanged(const CommandLine& line) {
+  const auto refuse = [&](std::string_view name) {
+    if (!line.given().contains(name)) return;
+    throw_error("--run: --{0} would change the experiment; accepted: first --only-plan with --{0}",
+                name);
+  };
+  for (const RunOption& option : run_options()) {
+    if (option.affects == Affects::bits) refuse(option.name);
+  }
+  for (const CompareKey& key : compare_keys()) {
+    if (key.name != "jobs") refuse(key.name);
+  }
+}
+
 std::int64_t most_threads(const Design& design) {
   std::int64_t most = 1;
   for (const std::string& threads : values_of(design, "threads")) {
@@ -147,10 +186,12 @@ constexpr const char* kFooter =
     "    --tune lr=0.01,0.02,0.05 --budget epochs=4 --target 90 --out experiment\n"
     "  rubato compare --from runs/first@40,runs/first@80 --rule linear,root --seed 1..5\n"
     "  rubato compare --resume experiment --seed 1..10\n"
+    "  rubato compare --resume experiment --run 7\n"
     "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
-    "written, 27 if the answer lacks runs that were killed, 130 or 143 after a\n"
-    "signal. The same command continues after each. Runs that diverge or fail are\n"
-    "results. docs/compare.md says more.";
+    "written, 27 if the answer lacks runs that were killed, or a run needs others\n"
+    "first, 33 if a run has two different results, 130 or 143 after a signal. The\n"
+    "same command continues after each. Runs that diverge or fail are results.\n"
+    "docs/compare.md says more.";
 
 }  // namespace
 
@@ -164,6 +205,14 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
   line.parse(arguments);
   if (given.resume && given.out) {
     throw Error("--out: a resumed experiment stays in its folder; accepted: --resume alone");
+  }
+  if (!given.run.empty() && !given.resume) {
+    throw Error("--run: there is no experiment yet; accepted: with --resume");
+  }
+  if (!given.run.empty()) require_plan_unchanged(line);
+  if (given.only_plan && (!given.run.empty() || given.check > 0)) {
+    throw_error("--{}: nothing is trained; accepted: without --only-plan",
+                given.run.empty() ? "check" : "run");
   }
   Design& design = given.file.design;
   for (auto& [option, values] : given.values) {
@@ -183,7 +232,10 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
                                     : given.out  ? *given.out
                                                  : default_folder(),
                           .jobs = given.file.jobs > 0 ? given.file.jobs : fitting,
-                          .quiet = given.quiet};
+                          .quiet = given.quiet,
+                          .only_plan = given.only_plan,
+                          .run = given.run,
+                          .check = given.check};
 }
 
 }  // namespace rubato::app

@@ -18,7 +18,7 @@ from ._result import Columns
 from ._train import Diverged, TargetMissed, train
 
 # Options of the command besides those of a run.
-_OWN = ("config", "resume", "jobs", "baseline", "budget", "target", "margin", "tune", "tune-seeds")
+_OWN = ("config", "resume", "jobs", "check", "baseline", "budget", "target", "margin", "tune", "tune-seeds")
 
 # Exit code for an answer that lacks runs.
 _INCOMPLETE = 27
@@ -186,8 +186,8 @@ def compare(*, out=None, **options):
     Any option of rubato.train() may be a list of values; `seed=range(1, 6)` is five. Models and data have to be named.
     A rule may be a function, as in rubato.train(): its runs are trained in this process, one after the other, each with
     a copy of it, after those that have processes. Further options, as for `rubato compare`: config (a file with a
-    design), resume, jobs, baseline ("rule=constant"), budget ("epochs=4"), target, margin (a number, or "baseline"),
-    tune ("lr=0.01,0.02"), tune_seeds.
+    design), resume, jobs, check ("2%"), baseline ("rule=constant"), budget ("epochs=4"), target, margin (a number, or
+    "baseline"), tune ("lr=0.01,0.02"), tune_seeds.
     `out` is the folder of the experiment; by default it is not kept. Returns a Comparison. Raises Error for mistakes in
     the options, and for what a rule raises. Ctrl-C, or another exception from a signal handler, lets the runs write
     checkpoints, and compare(resume=FOLDER), with the same functions, continues. A second one ends them at once.

@@ -1,6 +1,7 @@
 #include "conduct.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/state/sha256.hpp"
 #include "run_result.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
@@ -62,46 +64,84 @@ Conducted evaluated(const Design& design, const TakeRuns& take) {
   return conducted;
 }
 
-// Executes the runs of a stage together.
+std::string name_in_list(const std::string& run, bool tuning) {
+  return tuning ? fmt::format("{}{}", kTuneMark, run) : run;
+}
+
+// The runs of a design that are done again to check this share of them. They have the smallest
+// hashes of their names, so that they are the same in every call and on every machine.
+std::set<std::string> checked_runs(const Design& design, double share) {
+  std::vector<std::pair<std::string, std::string>> runs;
+  for (const std::string& name : names_of_runs(design)) {
+    runs.emplace_back(Sha256::hex_of(name), name);
+  }
+  std::ranges::sort(runs);
+  runs.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(runs.size()))));
+  std::set<std::string> checked;
+  for (const auto& [hash, name] : runs) checked.insert(name);
+  return checked;
+}
+
+// Executes the runs of a stage together, or one of them.
 class Stage final : public PoolObserver {
  public:
-  Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> runs, DataFacts& facts,
-        ExperimentView& view)
-      : folder_(folder), runs_(std::move(runs)), view_(view) {
-    const auto shared = shared_prefixes(runs_, facts);
+  Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> all, DataFacts& facts,
+        ExperimentView& view, const std::string& only = {})
+      : folder_(folder), tuning_(tuning), view_(view) {
+    const auto shared = shared_prefixes(all, facts);
     for (const auto& prefix : shared) {
-      if (prefix) keep_prefix(runs_[prefix->trained_by].configuration, prefix->steps);
+      if (prefix) keep_prefix(all[prefix->trained_by].configuration, prefix->steps);
     }
-    for (const PlannedRun& run : runs_) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const PlannedRun& run = all[i];
+      if (!only.empty() && name_in_list(run.name, tuning) != only) continue;
       measures_.push_back(facts.measure_of(run.configuration));
-      tasks_.push_back({.name = run.name,
-                        .files = folder.files_of(run, tuning),
-                        .threads = run.configuration.threads,
-                        .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()});
-    }
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      folder.prepare(runs_[i], tasks_[i].files);
-      if (!shared[i]) continue;
-      const RunFiles& of = tasks_[shared[i]->trained_by].files;
-      tasks_[i].prefix = {
-          .run = of.folder,
-          .steps = shared[i]->steps,
-          .config = folder.prepare_fork(runs_[i], tasks_[i].files, of, shared[i]->steps)};
+      RunTask task{.name = run.name,
+                   .files = folder.files_of(run, tuning),
+                   .threads = run.configuration.threads,
+                   .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()};
+      folder.prepare(run, task.files);
+      if (shared[i]) {
+        const PlannedRun& of = all[shared[i]->trained_by];
+        const std::int64_t steps = shared[i]->steps;
+        const std::filesystem::path place = folder.shared_steps_of(of, steps);
+        task.prefix = {.run = folder.files_of(of, tuning),
+                       .steps = steps,
+                       .shared = place,
+                       .config = folder.prepare_fork(run, task.files, place, steps)};
+      }
+      tasks_.push_back(std::move(task));
     }
   }
 
   void work(const std::string& name, const PoolOptions& options) {
     std::vector<RunResult> ended;
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
       RunResult result = this->result(i);
       if (result.end != ResultEnd::missing) {
         ended.push_back(std::move(result));
       } else if (!result.reason.empty()) {
-        view_.on_damaged(runs_[i].name, result.reason, folder_.set_aside(tasks_[i].files));
+        view_.on_damaged(tasks_[i].name, result.reason,
+                         folder_.worker().set_aside(tasks_[i].files));
       }
     }
-    view_.on_stage(name, std::ssize(runs_), ended);
-    execute(tasks_, options, *this);
+    view_.on_stage(name, std::ssize(tasks_), ended);
+    execute(tasks_, options, folder_.worker(), *this);
+    view_.on_stage_end();
+  }
+
+  // Does those runs of `names` again that have ended with a result.
+  void check(const std::set<std::string>& names, const PoolOptions& options) {
+    std::vector<RunTask> checked;
+    for (const RunTask& task : tasks_) {
+      if (!names.contains(name_in_list(task.name, tuning_)) || task.is_pythons) continue;
+      if (state_of(task.files) != RunState::ended) continue;
+      checked.push_back(task);
+      checked.back().is_check = true;
+    }
+    if (checked.empty()) return;
+    view_.on_stage("checks", std::ssize(checked), {});
+    execute(checked, options, folder_.worker(), *this);
     view_.on_stage_end();
   }
 
@@ -119,7 +159,7 @@ class Stage final : public PoolObserver {
   void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) override {
     const RunResult result = end == TaskEnd::missing
                                  ? RunResult{.end = ResultEnd::missing, .reason = why}
-                                 : this->result(static_cast<std::size_t>(&task - tasks_.data()));
+                                 : this->result(number_of(task));
     if (result.end == ResultEnd::missing) {
       ++missing_;
       view_.on_missing(task.name, result.reason);
@@ -127,40 +167,90 @@ class Stage final : public PoolObserver {
     }
     view_.on_end(task.name, result, seconds);
   }
+  void on_second(const RunTask& task, const Publication& publication) override {
+    if (publication.kind == Publication::Kind::same) view_.on_same(task.name, publication.machine);
+  }
   void on_tick() override { view_.on_tick(); }
 
  private:
+  [[nodiscard]] std::size_t number_of(const RunTask& task) const {
+    const auto found = std::ranges::find(tasks_, task.name, &RunTask::name);
+    return static_cast<std::size_t>(found - tasks_.begin());
+  }
   [[nodiscard]] RunResult result(std::size_t run) const {
     return result_of(tasks_[run].files, measures_[run]);
   }
 
   const ExperimentFolder& folder_;
-  std::vector<PlannedRun> runs_;
+  bool tuning_;
   ExperimentView& view_;
   std::vector<Measure> measures_;
   std::vector<RunTask> tasks_;
   std::int64_t missing_ = 0;
 };
 
+// Reads the results of runs in the folder of an experiment, and adds the names of those without one
+// to `missing`.
+RunsOfStage read_runs(const std::filesystem::path& folder, const std::vector<PlannedRun>& runs,
+                      bool tuning, DataFacts& facts, std::vector<std::string>& missing) {
+  RunsOfStage found;
+  for (const PlannedRun& run : runs) {
+    found.measures.push_back(facts.measure_of(run.configuration));
+    found.results.push_back(result_of(files_of(folder, run.name, tuning), found.measures.back()));
+    if (found.results.back().end != ResultEnd::missing) continue;
+    missing.push_back(name_in_list(run.name, tuning));
+  }
+  return found;
+}
+
 }  // namespace
 
 Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
-                  const PoolOptions& options, ExperimentView& view) {
+                  const PoolOptions& options, ExperimentView& view, const Work& work) {
   const std::string tuned = design.tuning ? design.tuning->option : std::string();
+  const bool is_single = !work.run.empty();
+  const bool tunes = work.run.starts_with(kTuneMark);
+  const std::set<std::string> checked =
+      work.check > 0 ? checked_runs(design, work.check) : std::set<std::string>();
+  const auto is_stopped = [&] { return options.stopping && options.stopping(); };
   std::int64_t missing = 0;
+  std::vector<std::string> awaited;
   const auto train = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
-    Stage stage(folder, plan == nullptr, runs, facts, view);
-    if (plan != nullptr) write_tensorboard_columns(folder, *plan, tuned, stage.measures().front());
-    stage.work(plan == nullptr ? fmt::format("tuning {}", tuned) : "runs", options);
+    const bool tuning = plan == nullptr;
+    if (is_single && tuning && !tunes) {
+      RunsOfStage found = read_runs(folder.path(), runs, tuning, facts, awaited);
+      return awaited.empty() ? std::optional(std::move(found)) : std::nullopt;
+    }
+    Stage stage(folder, tuning, runs, facts, view, work.run);
+    if (!tuning && !is_single) {
+      write_tensorboard_columns(folder, *plan, tuned, stage.measures().front());
+    }
+    stage.work(tuning ? fmt::format("tuning {}", tuned) : "runs", options);
+    if (!is_stopped()) stage.check(checked, options);
     missing += stage.missing();
-    const bool is_stopped = options.stopping && options.stopping();
-    if (is_stopped || (plan == nullptr && missing > 0)) return std::nullopt;
+    if (is_single || is_stopped() || (tuning && missing > 0)) return std::nullopt;
     return std::move(stage).results();
   };
   Conducted conducted = evaluated(design, train);
   conducted.missing = missing;
+  conducted.awaited = std::move(awaited);
+  conducted.differences = differences_in(folder.path(), work.run);
+  if (!is_single) folder.worker().clean_up();
   return conducted;
+}
+
+void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
+  class : public ExperimentView {
+    void on_damaged(const std::string&, const std::string&, const std::filesystem::path&) override {
+    }
+  } nobody;
+  // Nothing is trained, so there is neither a result nor an answer.
+  static_cast<void>(
+      evaluated(design, [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
+        const Stage prepared(folder, plan == nullptr, runs, facts, nobody);
+        return std::optional<RunsOfStage>();
+      }));
 }
 
 void write_answer(const ExperimentFolder& folder, const Design& design,
@@ -207,21 +297,19 @@ bool has_answer(const std::filesystem::path& folder) {
 RecordedExperiment read_experiment(const std::filesystem::path& folder) {
   RecordedExperiment read{.design = read_design(folder / kDesignFile).design, .answer = {}};
   DataFacts facts;
-  const auto read_runs = [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
-    RunsOfStage found;
-    for (const PlannedRun& run : runs) {
-      found.measures.push_back(facts.measure_of(run.configuration));
-      found.results.push_back(
-          result_of(files_of(folder, run.name, plan == nullptr), found.measures.back()));
-      if (plan != nullptr || found.results.back().end != ResultEnd::missing) continue;
+  const auto take = [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
+    std::vector<std::string> missing;
+    RunsOfStage found = read_runs(folder, runs, plan == nullptr, facts, missing);
+    if (plan == nullptr && !missing.empty()) {
       throw_error(
           "{}: the run {}, which tunes {}, has not ended; accepted: the experiment after rubato "
           "compare --resume {}",
-          folder.string(), run.name, read.design.tuning->option, shell_quoted(folder.string()));
+          folder.string(), missing.front().substr(kTuneMark.size()), read.design.tuning->option,
+          shell_quoted(folder.string()));
     }
     return std::optional(std::move(found));
   };
-  Conducted conducted = evaluated(read.design, read_runs);
+  Conducted conducted = evaluated(read.design, take);
   read.tuning = std::move(conducted.tuning);
   read.answer = *std::move(conducted.answer);
   return read;

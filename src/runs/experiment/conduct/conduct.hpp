@@ -39,25 +39,45 @@ class ExperimentView {
   /// Called when a run is missing, with the reason in words; the next call of conduct() continues
   /// it.
   virtual void on_missing(const std::string& /*run*/, const std::string& /*why*/) {}
+  /// Called when a run has been trained that had a result, which is the same; `machine` made it.
+  virtual void on_same(const std::string& /*run*/, const std::string& /*machine*/) {}
   /// Called several times a second.
   virtual void on_tick() {}
   virtual void on_stage_end() {}
+};
+
+/// The work that conduct() is to do.
+struct Work {
+  /// A run of names_of_runs(), to be done alone and without an answer; empty for all of them.
+  std::string run{};
+  /// Share of the runs of the experiment to be done again, from 0 to 1: always the same ones, at
+  /// least one if it is above 0.
+  double check = 0;
 };
 
 /// The result of conducting an experiment.
 struct Conducted {
   /// Number of runs that were killed or could not be written; the next call continues them.
   std::int64_t missing = 0;
-  /// Empty if conduct() was stopped, or if a run that tunes is missing.
+  /// Names of runs that tune and that the run of Work needs, but that have not ended.
+  std::vector<std::string> awaited{};
+  /// The results that differ from the first ones of their runs, in words (differences_in()).
+  std::vector<std::string> differences{};
+  /// Empty if conduct() was stopped, if a run that tunes is missing, and for a single run.
   std::optional<Answer> answer{};
   std::vector<TuningAnswer> tuning{};
 };
 
-/// Runs everything that is left to do of `design`, which `folder` must have adopted. Throws Error
-/// if the folder has runs with other options, or if no value of the tuned option brought its runs
-/// to an end.
+/// Runs everything that is left to do of `design`, which `folder` must have adopted, or of a part
+/// of it. Throws Error if the folder has runs with other options, or if no value of the tuned
+/// option brought its runs to an end.
 [[nodiscard]] Conducted conduct(const Design& design, const ExperimentFolder& folder,
-                                DataFacts& facts, const PoolOptions& options, ExperimentView& view);
+                                DataFacts& facts, const PoolOptions& options, ExperimentView& view,
+                                const Work& work = {});
+
+/// Writes the configurations of the runs that can be done first: those that tune, if there are any.
+/// Throws Error if the folder has runs with other options.
+void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts);
 
 /// Writes answer.md, answer.csv, runs.csv and answer.json into the folder. Throws OutputError.
 void write_answer(const ExperimentFolder& folder, const Design& design, const Conducted& conducted);

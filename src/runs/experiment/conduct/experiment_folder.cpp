@@ -1,24 +1,16 @@
 #include "experiment_folder.hpp"
 
-#include <array>
-#include <cerrno>
-#include <chrono>
 #include <map>
 #include <set>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
-#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
@@ -34,12 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTraces = "traces";
-constexpr const char* kRuns = "runs";
-constexpr const char* kTune = "tune";
-constexpr const char* kDamaged = "damaged";
-// Time limit for taking the lock: the children of a killed process may need this long to disappear.
-constexpr std::chrono::milliseconds kPatience{5000};
-constexpr std::chrono::milliseconds kPause{50};
+constexpr const char* kShared = "shared";
 
 void make_folder(const fs::path& path) {
   std::error_code error;
@@ -56,10 +43,6 @@ void require_own(const fs::path& path) {
       "{}: is not the folder of an experiment; accepted: one with a {}, or a folder that does not "
       "exist yet",
       path.string(), kDesignFile);
-}
-
-bool has_checkpoints(const fs::path& folder) {
-  return !CheckpointFolder(folder / RunFolder::kCheckpoints, 1).files().empty();
 }
 
 // All texts that set the option, anywhere in the design.
@@ -80,48 +63,13 @@ std::vector<std::string*> texts_of(Design& design, std::string_view option, std:
 
 }  // namespace
 
-RunState state_of(const RunFiles& files) {
-  if (is_there(files.failed)) return RunState::failed;
-  if (is_there(files.folder / RunFolder::kSummary)) return RunState::ended;
-  const bool begun = is_there(files.folder / RunFolder::kConfiguration);
-  return begun && has_checkpoints(files.folder) ? RunState::begun : RunState::absent;
-}
-
-RunFiles files_of(const fs::path& folder, const std::string& run, bool tuning) {
-  const fs::path runs = folder / (tuning ? kTune : kRuns);
-  return {.folder = runs / run,
-          .config = runs / (run + ".toml"),
-          .log = runs / (run + ".log"),
-          .failed = runs / (run + ".failed")};
-}
-
 ExperimentFolder::ExperimentFolder(fs::path path) : path_(absolute_path(path)) {
   if (!path_.has_filename()) path_ = path_.parent_path();
   require_own(path_);
   make_folder(path_);
-  take_lock();
-  for (const char* folder : {kTraces, kRuns}) make_folder(path_ / folder);
-}
-
-ExperimentFolder::~ExperimentFolder() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-void ExperimentFolder::take_lock() {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0) {
-    throw_error("{}: cannot open the folder: {}", path_.string(),
-                std::generic_category().message(errno));
-  }
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(kPause);
-      continue;
-    }
-    close(std::exchange(descriptor_, -1));
-    throw_error("{}: another process works in this experiment", path_.string());
-  }
+  make_folder(path_ / kTraces);
+  make_folder(runs());
+  worker_ = std::make_unique<Worker>(path_);
 }
 
 Design ExperimentFolder::adopt(const Design& given) const {
@@ -164,7 +112,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
     throw_error("--trace: {}", error.what());
   }
   if (!is_there(copy)) {
-    write_file(copy, content);
+    worker_->write(copy, content);
   } else if (read_file(copy) != content) {
     throw_error(
         "--trace: {} differs from the trace of that name in the experiment, {}; accepted: that "
@@ -176,10 +124,11 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
 
 void ExperimentFolder::write_design(const Design& design) const {
   write(kDesignFile, to_toml(design, path_));
+  write(kPlanFile, fmt::format("{}\n", fmt::join(names_of_runs(design), "\n")));
 }
 
 fs::path ExperimentFolder::runs() const {
-  return path_ / kRuns;
+  return path_ / kRunsFolder;
 }
 
 RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
@@ -187,10 +136,10 @@ RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
 }
 
 std::string ExperimentFolder::config_text(const PlannedRun& run) const {
-  RunConfiguration configuration = with_paths_from(path_ / kRuns, run.configuration);
+  RunConfiguration configuration = with_paths_from(path_ / kRunsFolder, run.configuration);
   // The path is relative, so that the folder can be moved.
   if (const auto& file = configuration.trace->file) {
-    const fs::path inside = file->lexically_relative(path_ / kRuns);
+    const fs::path inside = file->lexically_relative(path_ / kRunsFolder);
     if (inside.parent_path() == fs::path("..") / kTraces) {
       configuration.trace =
           map_trace(configuration.trace.text(), [&](const fs::path&) { return fs::path(inside); });
@@ -203,7 +152,7 @@ void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) con
   const std::string text = config_text(run);
   if (!is_there(files.config)) {
     make_folder(files.config.parent_path());
-    write_file(files.config, text);
+    worker_->write(files.config, text);
     return;
   }
   const Extensions& own = run.configuration.extensions;
@@ -226,29 +175,21 @@ void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) con
       path_.string(), run.name, fmt::join(differences, ", "));
 }
 
-fs::path ExperimentFolder::prepare_fork(PlannedRun run, const RunFiles& files, const RunFiles& of,
+fs::path ExperimentFolder::prepare_fork(PlannedRun run, const RunFiles& files, const fs::path& of,
                                         std::int64_t steps) const {
-  run.configuration.from = fmt::format("{}@{}", of.folder.string(), steps);
+  run.configuration.from = fmt::format("{}@{}", of.string(), steps);
   fs::path file = files.config;
   file.replace_extension(".fork.toml");
-  write_file(file, config_text(run));
+  worker_->write(file, config_text(run));
   return file;
 }
 
-fs::path ExperimentFolder::set_aside(const RunFiles& files) const {
-  const fs::path folder = path_ / kDamaged;
-  make_folder(folder);
-  fs::path aside = unused_path(folder / files.folder.filename());
-  std::error_code error;
-  fs::rename(files.folder, aside, error);
-  if (error) {
-    throw OutputError(fmt::format("{}: cannot write: {}", aside.string(), error.message()));
-  }
-  return aside;
+fs::path ExperimentFolder::shared_steps_of(const PlannedRun& run, std::int64_t steps) const {
+  return path_ / kShared / fmt::to_string(steps) / run.name;
 }
 
 void ExperimentFolder::write(std::string_view name, std::string_view content) const {
-  write_file(path_ / name, content);
+  worker_->write(path_ / name, content);
 }
 
 }  // namespace rubato

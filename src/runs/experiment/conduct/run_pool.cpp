@@ -7,6 +7,7 @@
 #include <cstring>
 #include <ctime>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -122,38 +123,42 @@ constexpr std::array<int, 3> kNotItsOwn{24, 25, kCannotStart};
 // Signals by which a faulty program ends itself; all others are sent from outside.
 constexpr std::array<int, 6> kCrashes{SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS};
 
-bool has_prefix(const PrefixOfTask& prefix) {
-  const CheckpointFolder checkpoints(prefix.run / RunFolder::kCheckpoints, 1);
+bool has_checkpoint(const fs::path& run, std::int64_t steps) {
+  const CheckpointFolder checkpoints(run / RunFolder::kCheckpoints, 1);
   return std::ranges::any_of(checkpoints.files(), [&](const fs::path& file) {
-    return CheckpointFolder::steps_of(file) == prefix.steps;
+    return CheckpointFolder::steps_of(file) == steps;
   });
 }
 
-std::vector<std::string> command_for(const RunTask& task, RunState state) {
+std::vector<std::string> command_for(const RunTask& task, const RunFiles& attempt, bool resumes,
+                                     bool has_prefix) {
   std::vector<std::string> command{"rubato", "train"};
-  if (state == RunState::begun) {
-    command.insert(command.end(), {"--resume", task.files.folder.string()});
+  if (resumes) {
+    command.insert(command.end(), {"--resume", attempt.folder.string()});
   } else {
-    const fs::path& config =
-        task.prefix && has_prefix(*task.prefix) ? task.prefix->config : task.files.config;
-    command.insert(command.end(),
-                   {"--config", config.string(), "--out", task.files.folder.string()});
+    const fs::path& config = has_prefix ? task.prefix->config : task.files.config;
+    command.insert(command.end(), {"--config", config.string(), "--out", attempt.folder.string()});
   }
   command.insert(command.end(), {"--threads", fmt::to_string(task.threads), "--quiet"});
   return command;
 }
 
-std::string said(const RunTask& task) {
+std::string said_in(const RunFiles& attempt) {
   try {
-    return read_file(task.files.log);
+    return read_file(attempt.log);
   } catch (const Error&) {
     return {};
   }
 }
 
-void remove_empty_log(const RunTask& task) {
+void remove_empty_log(const RunFiles& attempt) {
   std::error_code error;
-  if (fs::file_size(task.files.log, error) == 0 && !error) fs::remove(task.files.log, error);
+  if (fs::file_size(attempt.log, error) == 0 && !error) fs::remove(attempt.log, error);
+}
+
+bool has_result(const RunTask& task) {
+  const RunState state = state_of(task.files);
+  return state == RunState::ended || state == RunState::failed;
 }
 
 std::string in_words(const ChildEnd& end) {
@@ -167,15 +172,19 @@ std::string in_words(const ChildEnd& end) {
 // The state of one call of execute().
 class RunPool {
  public:
-  RunPool(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer)
-      : options_(options), observer_(observer) {
-    for (const RunTask& task : tasks) waiting_.push_back(&task);
+  RunPool(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
+          PoolObserver& observer)
+      : options_(options), worker_(worker), observer_(observer) {
+    for (const RunTask& task : tasks) {
+      if (task.is_check || !has_result(task)) waiting_.push_back(&task);
+    }
   }
 
   void work() {
     while (true) {
       const bool stopping = options_.stopping && options_.stopping();
       if (stopping) stop();
+      look_at_others();
       while (!stopping && std::ssize(running_) < options_.jobs) {
         const auto next =
             std::ranges::find_if(waiting_, [&](const RunTask* task) { return is_ready(*task); });
@@ -196,35 +205,75 @@ class RunPool {
     const RunTask* task;
     ChildProcess process;
     Stopwatch since;
+    bool is_resumed = false;
   };
 
+  // Looks every second for the runs at which others work.
+  void look_at_others() {
+    if (!options_.waits_for_others || waiting_.empty()) return;
+    if (looked_ && looked_->seconds() < 1) return;
+    taken_ = worker_.taken_by_others();
+    looked_.emplace();
+  }
+
   // A task that waits for another one is behind it, so that one of those that wait is always ready
-  // if none is running.
-  [[nodiscard]] bool is_ready(const RunTask& task) const {
-    if (!task.prefix || state_of(task.files) != RunState::absent) return true;
+  // if none is running, unless others work at it.
+  [[nodiscard]] bool is_ready(const RunTask& task) {
+    if (!task.is_check && taken_.contains(task.files.folder) && !has_result(task)) return false;
+    if (task.is_check || !task.prefix) return true;
     const auto trains_it = [&](const RunTask* other) {
-      return other->files.folder == task.prefix->run;
+      return other->files.folder == task.prefix->run.folder;
     };
     const bool may_come = std::ranges::any_of(waiting_, trains_it) ||
                           std::ranges::any_of(running_, trains_it, &Running::task);
-    return !may_come || has_prefix(*task.prefix);
+    return !may_come || has_prefix(task);
   }
 
-  void start(const RunTask& task) {
-    const RunState state = state_of(task.files);
-    if (state == RunState::ended || state == RunState::failed) return;
+  // Copies the steps that the task shares if they have been trained.
+  [[nodiscard]] bool has_prefix(const RunTask& task) const {
+    if (!task.prefix || task.is_check) return false;
+    const auto& [run, steps, shared, config] = *task.prefix;
+    if (has_checkpoint(shared, steps)) return true;
+    for (const fs::path& folder : {worker_.attempt_at(run).folder, run.folder}) {
+      if (has_checkpoint(folder, steps) && worker_.share(folder, shared, steps)) return true;
+    }
+    return false;
+  }
+
+  void start(const RunTask& task, bool anew = false) {
+    if (!task.is_check && has_result(task)) {
+      observer_.on_end(task, TaskEnd::ended, 0, {});
+      return;
+    }
     if (task.is_pythons) {
       observer_.on_end(task, TaskEnd::missing, 0,
                        "its rule is a function in Python; rubato.compare(resume=..., rule=...) "
                        "trains it");
       return;
     }
-    if (state == RunState::absent) fs::remove_all(task.files.folder);
-    running_.push_back({.task = &task,
-                        .process = ChildProcess(options_.program, command_for(task, state),
-                                                task.files.log, options_.inherited),
-                        .since = {}});
-    observer_.on_start(task);
+    const RunFiles attempt = worker_.attempt_at(task.files);
+    if (task.is_check || anew) {
+      fs::remove_all(attempt.folder);
+    } else {
+      worker_.take_over(task.files);
+    }
+    fs::create_directories(attempt.folder.parent_path());
+    const RunState state = state_of(attempt);
+    if (state == RunState::ended) {
+      publish(task);
+      observer_.on_end(task, TaskEnd::ended, 0, {});
+      return;
+    }
+    const bool resumes = state == RunState::begun;
+    if (!resumes) fs::remove_all(attempt.folder);
+    running_.push_back(
+        {.task = &task,
+         .process = ChildProcess(options_.program,
+                                 command_for(task, attempt, resumes, !resumes && has_prefix(task)),
+                                 attempt.log, worker_.lock()),
+         .since = {},
+         .is_resumed = resumes});
+    if (!anew) observer_.on_start(task);
   }
 
   void stop() {
@@ -240,22 +289,25 @@ class RunPool {
         ++i;
         continue;
       }
-      const RunTask& task = *running_[i].task;
-      const double seconds = running_[i].since.seconds();
+      const Running ended = std::move(running_[i]);
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-      take_end(task, end, seconds);
+      take_end(ended, end);
     }
   }
 
-  void take_end(const RunTask& task, const ChildEnd& end, double seconds) {
-    remove_empty_log(task);
-    if (state_of(task.files) == RunState::ended) {
+  void take_end(const Running& running, const ChildEnd& end) {
+    const RunTask& task = *running.task;
+    const RunFiles attempt = worker_.attempt_at(task.files);
+    const double seconds = running.since.seconds();
+    remove_empty_log(attempt);
+    if (state_of(attempt) == RunState::ended) {
+      publish(task);
       observer_.on_end(task, TaskEnd::ended, seconds, {});
       return;
     }
     const bool missing = end.signal != 0 || end.code > kCannotStart ||
                          std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
-    std::string words = said(task);
+    std::string words = said_in(attempt);
     if (std::ranges::find(kCrashes, end.signal) != kCrashes.end()) {
       take_crash(task, words, in_words(end), seconds);
       return;
@@ -264,8 +316,17 @@ class RunPool {
       observer_.on_end(task, TaskEnd::missing, seconds, in_words(end));
       return;
     }
+    if (running.is_resumed) {
+      start(task, /*anew=*/true);
+      return;
+    }
     if (words.empty()) words = in_words(end) + "\n";
     fail(task, words, seconds);
+  }
+
+  void publish(const RunTask& task) {
+    const Publication publication = worker_.publish(task.files);
+    if (publication.kind != Publication::Kind::first) observer_.on_second(task, publication);
   }
 
   // A first crash may be the machine's fault, so the run is tried once more.
@@ -274,7 +335,7 @@ class RunPool {
     const fs::path before = fs::path(task.files.failed).replace_extension(".crashed");
     std::error_code ignored;
     if (!is_there(before)) {
-      write_file(before, how + "\n");
+      worker_.write(before, how + "\n");
       observer_.on_end(task, TaskEnd::missing, seconds, how);
       return;
     }
@@ -283,25 +344,29 @@ class RunPool {
   }
 
   void fail(const RunTask& task, const std::string& words, double seconds) {
-    write_file(task.files.failed, words);
-    std::error_code ignored;
-    fs::remove(task.files.log, ignored);
+    const Publication publication = worker_.publish_failure(task.files, words);
+    if (publication.kind != Publication::Kind::first) observer_.on_second(task, publication);
     observer_.on_end(task, TaskEnd::ended, seconds, {});
   }
 
   const PoolOptions& options_;
+  const Worker& worker_;
   PoolObserver& observer_;
   ChildWatch watch_;
   // The runs that have not been started.
   std::vector<const RunTask*> waiting_;
   std::vector<Running> running_;
+  // The runs at which others work, and when that was looked up.
+  std::set<fs::path> taken_;
+  std::optional<Stopwatch> looked_;
   bool stopped_ = false;
 };
 
 }  // namespace
 
-void execute(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer) {
-  RunPool(tasks, options, observer).work();
+void execute(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
+             PoolObserver& observer) {
+  RunPool(tasks, options, worker, observer).work();
 }
 
 }  // namespace rubato

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/core/process.hpp"
-#include "experiment_folder.hpp"
+#include "worker.hpp"
 
 namespace rubato {
 
@@ -65,10 +65,12 @@ class ChildWatch {
 
 /// The first steps of a task, if another one trains them.
 struct PrefixOfTask {
-  /// The folder of the run that trains them, and their number, after which it has a checkpoint.
-  std::filesystem::path run;
+  /// The run that trains them, and their number, after which it has a checkpoint.
+  RunFiles run;
   std::int64_t steps = 0;
-  /// The configuration of the task as a fork of that run.
+  /// The folder to which they are copied, as the folder of that run moves when it ends.
+  std::filesystem::path shared;
+  /// The configuration of the task as a fork of `shared`.
   std::filesystem::path config;
 };
 
@@ -78,10 +80,12 @@ struct RunTask {
   RunFiles files;
   std::int64_t threads = 1;
   /// The task waits until the other one has trained these steps, and goes on from there; if that
-  /// one ends without the checkpoint, the task trains all steps itself.
+  /// one ends without the checkpoint, or is not among the tasks, the task trains all steps itself.
   std::optional<PrefixOfTask> prefix{};
   /// The run's rule is a Python function, so rubato.compare() trains it in its own process.
   bool is_pythons = false;
+  /// The run has ended and is trained again, from its first step, to compare the results.
+  bool is_check = false;
 };
 
 /// The outcome of a task.
@@ -105,6 +109,9 @@ class PoolObserver {
   /// Called when a task has ended, `seconds` after its start; `why` says why it is missing, if it
   /// is.
   virtual void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) = 0;
+  /// Called before on_end() if the run had a result when the task ended; the new one is the same,
+  /// or has been set beside it.
+  virtual void on_second(const RunTask& task, const Publication& publication) = 0;
   /// Called several times a second.
   virtual void on_tick() = 0;
 };
@@ -114,18 +121,21 @@ struct PoolOptions {
   std::filesystem::path program;
   /// Number of runs at the same time, at least 1.
   std::int64_t jobs = 1;
-  /// A descriptor that the children keep open; -1 for none.
-  int inherited = -1;
+  /// Whether tasks wait as long as others work at their runs; otherwise these are trained twice.
+  bool waits_for_others = true;
   /// Returns whether to stop: the active runs then write checkpoints and end, and no other begins.
   /// May be empty.
   std::function<bool()> stopping;
 };
 
 /// Executes all tasks in their order, except that one with a prefix waits for it, each by a process
-/// of its own: `rubato train` starts or resumes the run. Skips tasks that have ended already; a
+/// of its own: `rubato train` starts the run in the folder of the worker, or resumes it with the
+/// state that others have left, and its result is published. Skips tasks that have ended already; a
 /// task of Python's is missing until Python has trained it. A run that failed leaves its message in
 /// its `failed` file, and so does one whose process has crashed twice; after the first crash it is
-/// missing. Throws Error if a process cannot be started; no child is left then.
-void execute(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer);
+/// missing. A resumed run that fails is begun anew first, as what others have left may be damaged.
+/// Throws Error if a process cannot be started; no child is left then.
+void execute(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
+             PoolObserver& observer);
 
 }  // namespace rubato

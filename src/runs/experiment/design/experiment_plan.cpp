@@ -298,4 +298,14 @@ std::vector<TuningCell> tuning_of(const Design& design) {
   return Planning(design, {}).tuning();
 }
 
+std::vector<std::string> names_of_runs(const Design& design) {
+  std::vector<std::string> names;
+  for (const TuningCell& cell : tuning_of(design)) {
+    for (const PlannedRun& run : cell.runs)
+      names.push_back(fmt::format("{}{}", kTuneMark, run.name));
+  }
+  for (PlannedRun& run : plan_of(design).runs) names.push_back(std::move(run.name));
+  return names;
+}
+
 }  // namespace rubato

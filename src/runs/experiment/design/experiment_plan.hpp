@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
@@ -67,5 +68,10 @@ struct TuningCell {
 };
 /// The runs that tune: for each setting, its baseline with each value of Design::tuning.
 [[nodiscard]] std::vector<TuningCell> tuning_of(const Design& design);
+
+/// The beginning of the names of runs that tune, in a list with other runs.
+inline constexpr std::string_view kTuneMark = "tune/";
+/// The names of all runs: first those that tune, with kTuneMark, and then those of the plan.
+[[nodiscard]] std::vector<std::string> names_of_runs(const Design& design);
 
 }  // namespace rubato

@@ -1,0 +1,170 @@
+// Workers leave runs to each other. Each is an object here; one that is killed is a child process.
+
+#include "runs/experiment/conduct/worker.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+using test::read_file;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Workers : public testing::Test {
+ protected:
+  // An attempt with a checkpoint after so many steps.
+  static void begin(const fs::path& attempt, int steps) {
+    fs::create_directories(attempt / "checkpoints");
+    const std::string checkpoint = "checkpoints/step-" + std::to_string(steps) + ".safetensors";
+    for (const std::string& name :
+         {std::string("config.toml"), std::string("metrics.jsonl"), checkpoint}) {
+      std::ofstream(attempt / name) << steps;
+    }
+  }
+  // A worker that begins the run, is killed, and leaves its folder.
+  void leave(int steps, bool ends = false) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      const Worker worker(folder_.path());
+      begin(worker.attempt_at(run_).folder, steps);
+      if (ends) std::ofstream(worker.attempt_at(run_).folder / "summary.json") << "{}";
+      kill(getpid(), SIGKILL);
+    }
+    waitpid(child, nullptr, 0);
+  }
+  // The folder of a worker of another machine, with its attempt.
+  [[nodiscard]] fs::path far_attempt(int steps) const {
+    const fs::path attempt = folder_.path() / "work/far.00000000.7/runs/a";
+    begin(attempt, steps);
+    return attempt;
+  }
+  static void let_be_silent(const fs::path& attempt, std::chrono::seconds time) {
+    const auto then = fs::file_time_type::clock::now() - time;
+    for (const char* name : {"metrics.jsonl", "checkpoints", ""}) {
+      fs::last_write_time(name[0] == 0 ? attempt : attempt / name, then);
+    }
+  }
+  [[nodiscard]] fs::path work() const { return folder_.path() / "work"; }
+
+  const test::TempFolder folder_;
+  const RunFiles run_ = files_of(folder_.path(), "a", false);
+};
+
+TEST_F(Workers, LeaveNothingWhereNothingIsUnderWay) {
+  {
+    const Worker one(folder_.path());
+    const Worker other(folder_.path());
+    EXPECT_NE(one.attempt_at(run_).folder, other.attempt_at(run_).folder);
+    EXPECT_EQ(std::distance(fs::directory_iterator(work()), {}), 2);
+  }
+  EXPECT_FALSE(fs::exists(work()));
+}
+
+// The folders of workers that are gone are moved, and nothing is left of them.
+TEST_F(Workers, ContinueTheFurthestOfThoseThatAreGone) {
+  for (const int steps : {3, 8, 5}) leave(steps);
+  const Worker worker(folder_.path());
+  EXPECT_THAT(worker.taken_by_others(), IsEmpty()) << "they are known to be gone";
+  worker.take_over(run_);
+  EXPECT_EQ(read_file(worker.attempt_at(run_).folder / "config.toml"), "8");
+  EXPECT_EQ(state_of(worker.attempt_at(run_)), RunState::begun);
+  const Worker next(folder_.path());
+  EXPECT_EQ(std::distance(fs::directory_iterator(work()), {}), 2);
+}
+
+// A result that its worker could not publish any more is as good as any.
+TEST_F(Workers, TakeResultsOfThoseThatAreGone) {
+  leave(8);
+  leave(3, /*ends=*/true);
+  const Worker worker(folder_.path());
+  worker.take_over(run_);
+  EXPECT_EQ(state_of(worker.attempt_at(run_)), RunState::ended);
+}
+
+// It may be alive, wherever it is: its files stay as they are.
+TEST_F(Workers, CopyWhatAnotherMachineMayStillTrain) {
+  const fs::path far = far_attempt(9);
+  leave(4);
+  std::ofstream(far / "summary.json") << "{}";
+  std::ofstream(far / "checkpoints/step-2.safetensors") << "older";
+  const Worker worker(folder_.path());
+  EXPECT_THAT(worker.taken_by_others(), ElementsAre(run_.folder));
+  worker.take_over(run_);
+  const fs::path mine = worker.attempt_at(run_).folder;
+  EXPECT_EQ(read_file(mine / "checkpoints/step-9.safetensors"), "9");
+  EXPECT_EQ(read_file(mine / "metrics.jsonl"), "9");
+  EXPECT_FALSE(fs::exists(mine / "checkpoints/step-2.safetensors"));
+  EXPECT_FALSE(fs::exists(mine / "summary.json")) << "its weights may not be complete";
+  EXPECT_TRUE(fs::exists(far / "summary.json"));
+  EXPECT_TRUE(fs::exists(far / "checkpoints/step-2.safetensors"));
+}
+
+// Nobody waits for a worker that has been silent for a minute.
+TEST_F(Workers, WaitForThoseThatWrite) {
+  const fs::path far = far_attempt(9);
+  const Worker worker(folder_.path());
+  EXPECT_THAT(worker.taken_by_others(), ElementsAre(run_.folder));
+  let_be_silent(far, std::chrono::seconds(90));
+  EXPECT_THAT(worker.taken_by_others(), IsEmpty());
+  const Worker other(folder_.path());
+  begin(other.attempt_at(run_).folder, 1);
+  EXPECT_THAT(worker.taken_by_others(), ElementsAre(run_.folder));
+  fs::remove_all(other.attempt_at(run_).folder);
+}
+
+TEST_F(Workers, RemoveWhatNobodyNeeds) {
+  const fs::path far = far_attempt(9);
+  leave(4);
+  const Worker worker(folder_.path());
+  let_be_silent(far, std::chrono::hours(2));
+  worker.clean_up();
+  EXPECT_EQ(std::distance(fs::directory_iterator(work()), {}), 3) << "the run has no result";
+  fs::create_directories(run_.folder);
+  std::ofstream(run_.folder / "summary.json") << "{}";
+  begin(far, 10);
+  worker.clean_up();
+  EXPECT_EQ(std::distance(fs::directory_iterator(work()), {}), 2) << "one is still written";
+  let_be_silent(far, std::chrono::hours(2));
+  worker.clean_up();
+  EXPECT_FALSE(fs::exists(far));
+}
+
+TEST_F(Workers, KeepDamagedRunsBesideThoseThatAreDoneAgain) {
+  const Worker worker(folder_.path());
+  for (const char* name : {"a", "a-2"}) {
+    folder_.write("runs/a/summary.json", "half");
+    EXPECT_EQ(worker.set_aside(run_), folder_.path() / "damaged" / name);
+    EXPECT_EQ(read_file(folder_.path() / "damaged" / name / "summary.json"), "half");
+    EXPECT_EQ(state_of(run_), RunState::absent);
+  }
+  EXPECT_EQ(worker.set_aside(run_), folder_.path() / "damaged/a-3") << "another one was faster";
+}
+
+TEST_F(Workers, ShowTheStateOfRuns) {
+  EXPECT_EQ(state_of(run_), RunState::absent);
+  folder_.write("runs/a/config.toml", "");
+  // Nothing is lost where it begins anew.
+  EXPECT_EQ(state_of(run_), RunState::absent);
+  folder_.write("runs/a/checkpoints/step-5.safetensors", "");
+  EXPECT_EQ(state_of(run_), RunState::begun);
+  folder_.write("runs/a/summary.json", "");
+  EXPECT_EQ(state_of(run_), RunState::ended);
+  folder_.write("runs/a.failed", "");
+  EXPECT_EQ(state_of(run_), RunState::failed);
+}
+
+}  // namespace
+}  // namespace rubato
