@@ -1,5 +1,6 @@
 #include "runs/recorded/watched_runs.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -85,6 +86,29 @@ TEST_F(WatchedRunsTest, OfAnExperimentHaveItsNamesAndEndWithItsAnswer) {
   EXPECT_FALSE(runs.has_ended());
   folder_.write("answer/answer.json", "{}");
   EXPECT_TRUE(runs.has_ended());
+}
+
+// A run is one run, wherever workers have it, and is followed from one to the next.
+TEST_F(WatchedRunsTest, AreThoseOfAllWorkers) {
+  folder_.write("answer/design.toml", "");
+  add_run("answer/work/near.0.1/runs/a");
+  add_run("answer/work/far.0.2/runs/b");
+  add_run("answer/work/far.0.2/tune/lr");
+  WatchedRuns runs({path("answer")});
+  EXPECT_THAT(names(runs), ElementsAre("tune/lr", "a", "b"));
+  EXPECT_EQ(runs.expected(), 3U);
+  // The newest attempt counts.
+  fs::last_write_time(path("answer/work/near.0.1/runs/a/metrics.jsonl"),
+                      fs::file_time_type::clock::now() - std::chrono::minutes(1));
+  add_run("answer/work/far.0.2/runs/a");
+  EXPECT_THAT(names(runs), ElementsAre("tune/lr", "a", "b"));
+  EXPECT_EQ(runs.runs()[1].run.folder(), path("answer/work/far.0.2/runs/a"));
+  fs::create_directories(path("answer/runs"));
+  end_run("answer/work/far.0.2/runs/a");
+  fs::rename(path("answer/work/far.0.2/runs/a"), path("answer/runs/a"));
+  EXPECT_THAT(names(runs), ElementsAre("tune/lr", "a", "b"));
+  EXPECT_EQ(runs.runs()[1].run.folder(), path("answer/runs/a")) << "and the old attempt does not";
+  EXPECT_TRUE(runs.runs()[1].run.has_ended());
 }
 
 // Three rules and the baseline with three seeds: "2 of 12", not "2 of 3", as most of an

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
+#include "runs/experiment/conduct/worker.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
 
@@ -26,17 +28,29 @@ bool is_run(const fs::path& folder) {
   return is_there(folder / RunFolder::kConfiguration) || is_there(folder / RunFolder::kMetrics);
 }
 
-// Appends the runs in a folder, sorted by name.
-void add_runs_in(const fs::path& folder, const std::string& prefix, std::vector<FoundRun>& runs) {
-  const auto first = static_cast<std::ptrdiff_t>(runs.size());
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const fs::path& run = entry.path();
-    if (!entry.is_directory(ignored) || !is_run(run)) continue;
-    runs.push_back({.folder = run, .name = prefix + printable(run.filename().string())});
+// Appends the runs in some folders, sorted by name. Of several with one name the first is taken if
+// it is in the first folder, as the result that workers have published, and else the one that has
+// been written last.
+void add_runs_in(const std::vector<fs::path>& folders, const std::string& prefix,
+                 std::vector<FoundRun>& runs) {
+  const auto written = [](const FoundRun& run) {
+    std::error_code error;
+    const auto time = fs::last_write_time(run.folder / RunFolder::kMetrics, error);
+    return error ? fs::file_time_type::min() : time;
+  };
+  std::map<std::string, FoundRun> found;
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+      const fs::path& run = entry.path();
+      if (!entry.is_directory(ignored) || !is_run(run)) continue;
+      FoundRun one{.folder = run, .name = prefix + printable(run.filename().string())};
+      FoundRun& known = found.try_emplace(one.name, one).first->second;
+      const bool is_result = known.folder.parent_path() == folders.front();
+      if (!is_result && written(one) > written(known)) known = std::move(one);
+    }
   }
-  std::sort(runs.begin() + first, runs.end(),
-            [](const FoundRun& one, const FoundRun& other) { return one.name < other.name; });
+  for (auto& [name, run] : found) runs.push_back(std::move(run));
 }
 
 }  // namespace
@@ -54,9 +68,16 @@ std::vector<FoundRun> found_runs(const fs::path& folder) {
   require_readable_folder(folder);
   if (is_run(folder)) return {{.folder = folder, .name = printable(folder.string())}};
   std::vector<FoundRun> runs;
-  add_runs_in(folder, "", runs);
-  add_runs_in(folder / "tune", "tune/", runs);
-  add_runs_in(folder / "runs", "", runs);
+  add_runs_in({folder}, "", runs);
+  std::vector<fs::path> tune{folder / kTuneFolder};
+  std::vector<fs::path> all{folder / kRunsFolder};
+  std::error_code ignored;
+  for (const auto& worker : fs::directory_iterator(folder / kWorkFolder, ignored)) {
+    tune.push_back(worker.path() / kTuneFolder);
+    all.push_back(worker.path() / kRunsFolder);
+  }
+  add_runs_in(tune, std::string(kTuneMark), runs);
+  add_runs_in(all, "", runs);
   return runs;
 }
 
@@ -90,11 +111,7 @@ std::size_t planned_runs(const fs::path& folder) {
   if (!is_experiment(folder)) return 0;
   try {
     const fs::path file = folder / kDesignFile;
-    const Design design = parse_design(read_file(file), file.string()).design;
-    std::size_t runs = plan_of(design).runs.size();
-    if (!design.tuning) return runs;
-    for (const TuningCell& cell : tuning_of(design)) runs += cell.runs.size();
-    return runs;
+    return names_of_runs(parse_design(read_file(file), file.string()).design).size();
   } catch (const Error&) {
     return 0;
   }
@@ -118,7 +135,16 @@ void WatchedRuns::look_for_runs() {
     for (const FoundRun& found : all) {
       const bool known = std::ranges::any_of(
           runs_, [&](const Watched& watched) { return watched.run.folder() == found.folder; });
-      if (!known) runs_.push_back({.name = found.name, .run = RecordedRun(found.folder)});
+      if (known) continue;
+      // The run goes on in the folder of another worker, or has been published.
+      const auto moved = std::ranges::find_if(runs_, [&](const Watched& watched) {
+        return watched.of == folder.path && watched.name == found.name;
+      });
+      if (moved != runs_.end()) {
+        moved->run = RecordedRun(found.folder);
+      } else {
+        runs_.push_back({.name = found.name, .of = folder.path, .run = RecordedRun(found.folder)});
+      }
     }
   }
 }

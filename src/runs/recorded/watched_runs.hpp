@@ -18,7 +18,8 @@ struct FoundRun {
   std::string name;
 };
 /// The run in `folder`, if it is a run folder; otherwise the runs in it, and in its folders "tune"
-/// and "runs" as for an experiment, sorted by name in each. Throws Error if it is not a folder.
+/// and "runs" as for an experiment, sorted by name in each, with those at which workers of the
+/// experiment are. Throws Error if it is not a folder.
 [[nodiscard]] std::vector<FoundRun> found_runs(const std::filesystem::path& folder);
 
 /// Throws the Error for a folder without runs, which says what is accepted.
@@ -37,6 +38,8 @@ class WatchedRuns {
   struct Watched {
     /// Name for people (FoundRun::name).
     std::string name;
+    /// The folder in which it was found, one of those that are watched.
+    std::filesystem::path of;
     RecordedRun run;
     /// The first line of its error if it failed in an experiment, or the reason why it cannot be
     /// read; empty otherwise.

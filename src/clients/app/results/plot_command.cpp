@@ -136,11 +136,13 @@ std::vector<Plotted> cells_of(const path& folder) {
   try {
     const path file = folder / kDesignFile;
     const ExperimentPlan plan = plan_of(parse_design(read_file(file), file.string()).design);
+    const std::vector<FoundRun> found = found_runs(folder);
     for (const PlannedCell& planned : plan.cells) {
       Plotted cell{.name = name_of(planned, plan), .runs = {}};
       for (const std::size_t run : planned.runs) {
-        const path run_folder = files_of(folder, plan.runs[run].name, false).folder;
-        if (is_there(run_folder / RunFolder::kMetrics)) cell.runs.push_back(run_folder);
+        const auto of_it = std::ranges::find(found, plan.runs[run].name, &FoundRun::name);
+        if (of_it == found.end() || !is_there(of_it->folder / RunFolder::kMetrics)) continue;
+        cell.runs.push_back(of_it->folder);
       }
       if (!cell.runs.empty()) cells.push_back(std::move(cell));
     }
