@@ -392,13 +392,13 @@ TEST_F(CompareCommand, FindsResultsThatDiffer) {
 
 // Two at once share the runs.
 TEST_F(CompareCommand, SharesItsFolder) {
-  const std::string design = design_of("e", 20);
+  const std::string design = design_of("e", 5);
   const ProgramResult result = compare(design, [&](pid_t, const auto&) {
     static_cast<void>(reaches("e", 0));
     EXPECT_EQ(compare("--resume e --jobs 1").code, 0);
   });
   EXPECT_EQ(result.code, 0) << result.err;
-  ASSERT_EQ(compare(design_of("whole", 20)).code, 0);
+  ASSERT_EQ(compare(design_of("whole", 5)).code, 0);
   for (const char* name : kAnswers) {
     EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
   }
