@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -167,8 +169,34 @@ TEST(Generators, MakeASpotMarket) {
   EXPECT_LE(summary_of(bulky).most, 100);
 }
 
+// In the long run a machine is there for its mean life / (mean life + wait) of the time, whatever
+// the law. Weibull's mean is life gamma(1 + 1 / shape), and a deadline of an exponential life cuts
+// its mean to life (1 - exp(-deadline / life)).
+TEST(Generators, MakeMachinesThatLiveByTheirLaw) {
+  for (const auto& [law, mean] : std::vector<std::pair<std::string, double>>{
+           {"life=3", 3},
+           {"law=weibull,life=2,shape=0.5", 4},
+           {"life=6,deadline=3", 6 * -std::expm1(-0.5)},
+           // Shares of 0.4 at 1 hour on average and of 0.6 at 24.
+           {"law=bathtub,a=0.4,tau1=1,tau2=0.001,b=100,deadline=24", 0.4 * 1 + 0.6 * 24}}) {
+    const Availability made = generate_availability(
+        fmt::format("machines:most=50,machine=8,wait=1,{},hours=8760,seed=3", law));
+    EXPECT_EQ(made.at(0), 400);
+    EXPECT_NEAR(summary_of(made).mean / 400, mean / (mean + 1), 0.01) << law;
+    for (const AvailabilityChange& change : made.changes()) EXPECT_EQ(change.devices % 8, 0);
+  }
+  EXPECT_EQ(generate_availability("machines:start=2,machine=4,seed=1").at(0), 8);
+}
+
+TEST(Generators, MakeMachinesOfASpotMarket) {
+  const Changes devices = generate_availability("spot:most=8,seed=5").changes();
+  Changes machines = generate_availability("spot:most=8,machine=4,seed=5").changes();
+  for (AvailabilityChange& change : machines) change.devices /= 4;
+  EXPECT_EQ(machines, devices);
+}
+
 TEST(Generators, MakeTheSameOfTheSameSeed) {
-  for (const std::string name : {"walk", "spot", "daily:noise=3"}) {
+  for (const std::string name : {"walk", "spot", "machines:life=3", "daily:noise=3"}) {
     const std::string more = name + (name.find(':') == std::string::npos ? ":" : ",");
     EXPECT_EQ(generate_availability(more + "seed=1").changes(),
               generate_availability(more + "seed=1").changes());
@@ -188,6 +216,10 @@ TEST(Generators, MakeTheSameForEver) {
   };
   EXPECT_EQ(beginning("walk:seed=5"), (Changes{{0, 16}, {300, 17}, {600, 19}, {900, 18}}));
   EXPECT_EQ(beginning("spot:seed=5"), (Changes{{0, 32}, {386, 29}, {510, 27}, {580, 28}}));
+  EXPECT_EQ(beginning("machines:seed=5,law=weibull,life=2,shape=0.5"),
+            (Changes{{0, 8}, {154, 7}, {235, 6}, {256, 5}}));
+  EXPECT_EQ(beginning("machines:seed=5,law=bathtub,a=0.4,tau1=1,tau2=0.8,b=24,deadline=24"),
+            (Changes{{0, 8}, {1494, 7}, {1918, 6}, {2019, 5}}));
   EXPECT_EQ(beginning("daily:seed=5,noise=4"),
             (Changes{{0, 56}, {600, 53}, {1200, 54}, {1800, 58}}));
 }
@@ -195,7 +227,7 @@ TEST(Generators, MakeTheSameForEver) {
 TEST(Generators, RefuseWhatCannotBe) {
   EXPECT_EQ(error_generating("spott:seed=1"),
             "unknown generator 'spott'; did you mean 'spot'? accepted: constant, steps, saw, walk, "
-            "spot, daily");
+            "spot, machines, daily");
   EXPECT_THAT(error_generating("spot:sed=1"), HasSubstr("did you mean 'seed'?"));
   EXPECT_THAT(error_generating("constant:devices=-1"), HasSubstr("constant: devices: '-1'"));
   EXPECT_THAT(error_generating("constant:devices=1.5"), HasSubstr("is not a whole number"));
@@ -212,6 +244,9 @@ TEST(Generators, RefuseWhatCannotBe) {
   EXPECT_THAT(error_generating("daily:seed=4,noise=0"), HasSubstr("accepted: with noise=N"));
   EXPECT_THAT(error_generating("daily:low=65"), HasSubstr("65 is above 64"));
   EXPECT_THAT(error_generating("spot:start=33"), HasSubstr("33 is above 32"));
+  EXPECT_THAT(error_generating("spot:most=1000,machine=2000"),
+              HasSubstr("2000 devices in each of 1000 machines; accepted: up to 1048576 in all"));
+  EXPECT_THAT(error_generating("machines:start=9"), HasSubstr("9 is above 8"));
   EXPECT_THAT(error_generating("spot:most=1000000,wait=0.001,life=0.001"),
               HasSubstr("more than 10000000 arrivals and preemptions"));
 }
@@ -221,7 +256,7 @@ TEST(Generators, AreKnownByTheirNames) {
   EXPECT_TRUE(is_generator("spot:seed=1"));
   EXPECT_FALSE(is_generator("spot.csv"));
   EXPECT_FALSE(is_generator("./spot"));
-  EXPECT_EQ(availability_generators().size(), 6U);
+  EXPECT_EQ(availability_generators().size(), 7U);
 }
 
 }  // namespace

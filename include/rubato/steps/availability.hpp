@@ -269,7 +269,7 @@ class StepOfDeviceCount {
 /// Throws what generate_availability() would throw for the text, without generating anything.
 void require_generator(const std::string& text);
 
-/// The generators with their arguments: constant, steps, saw, walk, spot and daily.
+/// The generators with their arguments, as `rubato list generators` prints them.
 [[nodiscard]] std::vector<Strategy> availability_generators();
 /// True if `text` is the name of a generator, with or without arguments.
 [[nodiscard]] bool is_generator(std::string_view text);

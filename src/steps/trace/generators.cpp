@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,48 +14,20 @@
 #include "base/core/portable_math.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
+#include "generator_parts.hpp"
 
 namespace rubato {
 
 namespace {
 
 using detail::AvailabilityParts;
-
-// Generates an availability from arguments that have been read.
-using Generation = std::function<AvailabilityParts()>;
-
-// The largest number of changes; more are most likely a typing error.
-constexpr std::int64_t kMostChanges = 10'000'000;
-constexpr auto kMostSeconds = static_cast<std::int64_t>(kMaxAvailabilitySeconds);
-constexpr double kMostHours = kMaxAvailabilitySeconds / kSecondsOfHour;
-constexpr RealRange kHours{0, kMostHours, false, true, "a number above 0 and up to 87660"};
-
-// A stream of random numbers that depends on the seed and the stream only.
-class Draws {
- public:
-  Draws(std::int64_t seed, std::int64_t stream) : seed_(seed), stream_(stream) {}
-
-  // A number from 0 to below 1.
-  double share() {
-    const std::uint64_t bits = seed_of(static_cast<std::uint64_t>(seed_), {stream_, drawn_++});
-    return static_cast<double>(bits >> 11) * 0x1p-53;
-  }
-  // A whole number from `low` to `high`, which are at most 2^32 apart.
-  std::int64_t whole(std::int64_t low, std::int64_t high) {
-    const auto count = static_cast<double>(high - low + 1);
-    return low + static_cast<std::int64_t>(std::floor(share() * count));
-  }
-
- private:
-  std::int64_t seed_;
-  std::int64_t stream_;
-  std::int64_t drawn_ = 0;
-};
-
-// The length, in seconds.
-double read_hours(Spec& spec) {
-  return kSecondsOfHour * spec.real("hours", 24, kHours);
-}
+using detail::Draws;
+using detail::Generation;
+using detail::kMostChanges;
+using detail::kMostSeconds;
+using detail::read_hours;
+using detail::read_machine;
+using detail::read_seed;
 
 // Seconds between two samples.
 std::int64_t read_every(Spec& spec, std::int64_t fallback, double length) {
@@ -67,10 +37,6 @@ std::int64_t read_every(Spec& spec, std::int64_t fallback, double length) {
                                      every, length / kSecondsOfHour, kMostChanges));
   }
   return every;
-}
-
-std::int64_t read_seed(Spec& spec) {
-  return spec.whole("seed", 0, 0, std::numeric_limits<std::int64_t>::max());
 }
 
 // The availability that has devices(seconds) in each sample.
@@ -194,13 +160,14 @@ Generation read_spot(Spec& spec) {
   const double wait = kSecondsOfHour * spec.real("wait", 0.5, kMeans);
   const double life = kSecondsOfHour * spec.real("life", 4, kMeans);
   const std::int64_t bulk = spec.whole("bulk", 4, 1, kMaxCores);
+  const std::int64_t machine = read_machine(spec, most);
   const double length = read_hours(spec);
   const std::int64_t seed = read_seed(spec);
   if (start > most) {
     spec.reject("start", fmt::format("{} is above {}; accepted: 0 to {}", start, most, most));
   }
   return [=] {
-    AvailabilityParts made{.changes = {{0, start}}, .length = length};
+    AvailabilityParts made{.changes = {{0, start * machine}}, .length = length};
     Draws draws(seed, kStream);
     // The mean number of devices preempted at once, by which the rate is divided so that each lives
     // for `life` while there are at least `bulk` devices; fewer live longer (docs/traces.md).
@@ -225,7 +192,7 @@ Generation read_spot(Spec& spec) {
         devices -= std::min(devices, draws.whole(1, bulk));
       }
       if (made.changes.back().seconds == second) made.changes.pop_back();
-      made.changes.push_back({.seconds = second, .devices = devices});
+      made.changes.push_back({.seconds = second, .devices = devices * machine});
     }
   };
 }
@@ -263,7 +230,7 @@ struct GeneratorRow {
   Generation (*read)(Spec& spec);
 };
 
-constexpr std::array<GeneratorRow, 6> kGenerators{
+constexpr std::array<GeneratorRow, 7> kGenerators{
     {{"constant", "always the same number of devices", read_constant},
      {"steps", "one number of devices after the other, each for its time", read_steps},
      {"saw", "down from high to low in equal levels, and up again", read_saw},
@@ -273,6 +240,10 @@ constexpr std::array<GeneratorRow, 6> kGenerators{
       "a spot market: each device that is missing arrives, and each that is there is preempted, at "
       "random, up to `bulk` of them at once",
       read_spot},
+     {"machines",
+      "machines whose lifetimes have a law, such as one by `rubato trace fit`; missing ones arrive "
+      "at random",
+      detail::read_machines},
      {"daily", "a cycle of 24 hours, as of a cloud that others use by day", read_daily}}};
 
 Generation generation_of(const std::string& text) {

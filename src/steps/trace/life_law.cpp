@@ -1,0 +1,124 @@
+#include "life_law.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/core/portable_math.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr RealRange kTimes{0.001, 1e6, true, true, "a number of hours from 0.001 to 1e6"};
+constexpr RealRange kShapes{0.02, 50, true, true, "a number from 0.02 to 50"};
+
+// The bathtub's parameters, as the paper has them.
+struct Bathtub {
+  std::optional<double> a;
+  std::optional<double> tau1;
+  std::optional<double> tau2;
+  std::optional<double> b;
+};
+
+// The shares by the paper's parameters; rounded ones may add up to a little more than 1.
+void set_shares(LifeLaw& law, const Spec& spec, double a, double b) {
+  constexpr double kRounding = 0.001;
+  law.early = a * (1 - exact::exp(-law.deadline / law.tau1));
+  law.late = a * (exact::exp((law.deadline - b) / law.tau2) - exact::exp(-b / law.tau2));
+  if (!(law.early + law.late <= 1 + kRounding)) {
+    spec.reject("a", fmt::format("F(deadline) is {:.4g}; accepted: parameters by which it is at "
+                                 "most 1",
+                                 law.early + law.late));
+  }
+}
+
+void refuse(const Spec& spec, std::initializer_list<std::string_view> keys, std::string_view law) {
+  for (const std::string_view key : keys) {
+    spec.refuse(key, fmt::format("it belongs to another law; accepted: with law={}", law));
+  }
+}
+
+}  // namespace
+
+LifeLaw LifeLaw::read(Spec& spec) {
+  constexpr Unset kOfBathtub{"needed by law=bathtub"};
+  LifeLaw law{.kind = spec.choice("law", LifeLawKind::exponential, kLifeLaws)};
+  law.life = spec.real("life", law.life, kTimes);
+  law.shape = spec.real("shape", law.shape, kShapes);
+  const Bathtub bathtub{.a = spec.real("a", kOfBathtub, kPositive),
+                        .tau1 = spec.real("tau1", kOfBathtub, kTimes),
+                        .tau2 = spec.real("tau2", kOfBathtub, kTimes),
+                        .b = spec.real("b", kOfBathtub, kAnyReal)};
+  const auto deadline = spec.real("deadline", Unset{"none"}, kTimes);
+  law.deadline = deadline.value_or(law.deadline);
+  if (law.kind != LifeLawKind::weibull) refuse(spec, {"shape"}, "weibull");
+  if (law.kind != LifeLawKind::bathtub) {
+    refuse(spec, {"a", "tau1", "tau2", "b"}, "bathtub");
+    return law;
+  }
+  refuse(spec, {"life"}, "exponential or law=weibull");
+  if (!bathtub.a || !bathtub.tau1 || !bathtub.tau2 || !bathtub.b || !deadline) {
+    spec.reject("law", "bathtub lacks a parameter; accepted: with a, tau1, tau2, b and deadline");
+  }
+  law.tau1 = *bathtub.tau1;
+  law.tau2 = *bathtub.tau2;
+  set_shares(law, spec, *bathtub.a, *bathtub.b);
+  return law;
+}
+
+std::string LifeLaw::text() const {
+  std::string text = fmt::format("law={}", choice_name(kLifeLaws, kind));
+  if (kind == LifeLawKind::bathtub) {
+    const double a = early / -std::expm1(-deadline / tau1);
+    const double b = deadline - tau2 * std::log(late / a / -std::expm1(-deadline / tau2));
+    text += fmt::format(",a={:.6g},tau1={:.6g},tau2={:.6g},b={:.6g}", a, tau1, tau2, b);
+  } else {
+    text += fmt::format(",life={:.6g}", life);
+    if (kind == LifeLawKind::weibull) text += fmt::format(",shape={:.6g}", shape);
+  }
+  return std::isfinite(deadline) ? text + fmt::format(",deadline={:.6g}", deadline) : text;
+}
+
+LifeLaw LifeLaw::rounded() const {
+  Spec spec(fmt::format(":{}", text()));
+  return read(spec);
+}
+
+double LifeLaw::ended_by(double age) const {
+  switch (kind) {
+    case LifeLawKind::exponential:
+      return -std::expm1(-age / life);
+    case LifeLawKind::weibull:
+      return -std::expm1(-std::pow(age / life, shape));
+    case LifeLawKind::bathtub:
+      break;
+  }
+  const double left = std::exp(-deadline / tau2);
+  return early * std::expm1(-age / tau1) / std::expm1(-deadline / tau1) +
+         late * (std::exp((age - deadline) / tau2) - left) / (1 - left);
+}
+
+double LifeLaw::quantile(double share) const {
+  switch (kind) {
+    case LifeLawKind::exponential:
+      return std::min(deadline, -life * exact::log1p(-share));
+    case LifeLawKind::weibull:
+      return std::min(deadline, life * exact::pow(-exact::log1p(-share), 1 / shape));
+    case LifeLawKind::bathtub:
+      break;
+  }
+  if (share < early) {
+    const double reached = 1 - exact::exp(-deadline / tau1);
+    return -tau1 * exact::log1p(-share / early * reached);
+  }
+  if (share >= early + late) return deadline;
+  const double left = exact::exp(-deadline / tau2);
+  const double reached = left + (share - early) / late * (1 - left);
+  return std::max(0.0, deadline + tau2 * exact::log(reached));
+}
+
+}  // namespace rubato
