@@ -36,6 +36,14 @@ struct AvailabilityParts {
 [[nodiscard]] AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns);
 [[nodiscard]] AvailabilityParts import_events(TextReader& reader);
 
+/// The format that a file's beginning indicates; empty if it is neither.
+[[nodiscard]] std::optional<AvailabilityFormat> format_of(std::string_view beginning);
+/// read_availability() for a file that is open.
+[[nodiscard]] Availability read_availability(TextReader& reader,
+                                             std::optional<AvailabilityFormat> format,
+                                             const DeviceColumns& columns,
+                                             TraceEnd end = TraceEnd::error);
+
 /// True if a column of that name has times.
 [[nodiscard]] bool is_time(std::string_view name);
 

@@ -36,8 +36,9 @@ bool has_steps(std::string_view beginning) {
   return detail::is_name(first_fields(beginning).fields.front(), "step");
 }
 
-// The format that a file's beginning indicates; empty if it is neither.
-std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
+}  // namespace
+
+std::optional<AvailabilityFormat> detail::format_of(std::string_view beginning) {
   const detail::CsvFields cells = first_fields(beginning);
   const auto& fields = cells.fields;
   if (std::any_of(fields.begin(), fields.end(), detail::is_time)) {
@@ -48,6 +49,8 @@ std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
   return event ? std::optional(AvailabilityFormat::events) : std::nullopt;
 }
 
+namespace {
+
 detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format,
                                  const DeviceColumns& columns) {
   if (format == AvailabilityFormat::samples) return detail::import_samples(reader, columns);
@@ -57,8 +60,10 @@ detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format,
       reader.source());
 }
 
-Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, TraceEnd end,
-                  const DeviceColumns& columns) {
+}  // namespace
+
+Availability detail::read_availability(TextReader& reader, std::optional<AvailabilityFormat> format,
+                                       const DeviceColumns& columns, TraceEnd end) {
   if (!format && has_steps(reader.beginning())) {
     throw_error(
         "{}:1: this is a trace of steps, without times and numbers of devices; accepted: {}",
@@ -71,6 +76,8 @@ Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, 
   return {std::move(imported.changes), imported.length,           reader.source(), end,
           imported.sample_gap,         std::move(imported.prices)};
 }
+
+namespace {
 
 TextReader open(const std::filesystem::path& path) {
   return TextReader::open(path, "the trace",
@@ -85,14 +92,14 @@ Availability read_availability(const std::filesystem::path& path,
                                std::optional<AvailabilityFormat> format, TraceEnd end,
                                const DeviceColumns& columns) {
   TextReader reader = open(path);
-  return read(reader, format, end, columns);
+  return detail::read_availability(reader, format, columns, end);
 }
 
 Availability parse_availability(std::string_view text, std::string source,
                                 std::optional<AvailabilityFormat> format, TraceEnd end,
                                 const DeviceColumns& columns) {
   TextReader reader = TextReader::of(text, std::move(source));
-  return read(reader, format, end, columns);
+  return detail::read_availability(reader, format, columns, end);
 }
 
 std::variant<Trace, Availability> read_trace_or_availability(const std::filesystem::path& path,
@@ -101,13 +108,13 @@ std::variant<Trace, Availability> read_trace_or_availability(const std::filesyst
   TextReader reader = open(path);
   const bool is_empty = detail::is_blank(reader.beginning());
   const bool is_trace = is_empty || has_steps(reader.beginning());
-  if (!is_trace && !format_of(reader.beginning())) {
+  if (!is_trace && !detail::format_of(reader.beginning())) {
     throw_error(
         "{}: it begins with {}, which is neither a trace nor an availability; accepted: the header "
         "'step,batchsize' or 'step,batchsize,cores', or {}",
         path.string(), detail::excerpt(first_line(reader.beginning())), detail::kFormatsAccepted);
   }
-  if (!is_trace) return read(reader, {}, end, columns);
+  if (!is_trace) return detail::read_availability(reader, {}, columns, end);
   if (!columns.column.empty() || !columns.zone.empty()) {
     throw_error(
         "{}: a trace has no columns of devices; accepted: column=NAME and zone=TEXT for devices "

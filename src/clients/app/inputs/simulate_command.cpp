@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
@@ -17,7 +16,6 @@
 
 #include "base/core/product.hpp"
 #include "base/core/seconds.hpp"
-#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
@@ -27,6 +25,7 @@
 #include "clients/app/line/number_text.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
+#include "counted_progress.hpp"
 #include "failures.hpp"
 #include "forecasts.hpp"
 #include "loop/train/record_schemas.hpp"
@@ -212,30 +211,6 @@ class LoadedSteps {
   std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
 };
 
-// Shows progress on a terminal, if the simulation takes longer than a moment.
-class Progress {
- public:
-  explicit Progress(std::size_t runs)
-      : runs_(runs), shown_(can_redraw(STDERR_FILENO)), line_(redraw_error) {}
-  ~Progress() { line_.clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void show(std::size_t done) {
-    if (!shown_ || since_.seconds() < kMoment) return;
-    line_.draw(fmt::format("simulated {} of {}", done, runs_));
-    since_ = {};
-  }
-
- private:
-  static constexpr double kMoment = 0.5;
-
-  std::size_t runs_;
-  bool shown_;
-  DrawnLine line_;
-  Stopwatch since_;
-};
-
 std::vector<RunConfiguration> checked_combinations(const SimulateOptions& options) {
   std::vector<RunConfiguration> configurations = combinations(options);
   // Every configuration is checked before the first simulation, which may take long.
@@ -260,10 +235,10 @@ std::vector<std::pair<std::string, std::string>> chosen_by(const SimulateOptions
 std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
   const std::vector<RunConfiguration> configurations = checked_combinations(options);
   LoadedSteps steps;
-  Progress progress(configurations.size());
+  CountedProgress progress("simulated", static_cast<std::int64_t>(configurations.size()));
   std::vector<SimulatedRun> runs;
   for (const RunConfiguration& run : configurations) {
-    progress.show(runs.size());
+    progress.show(static_cast<std::int64_t>(runs.size()));
     runs.push_back({.options = chosen_by(options, run),
                     .training = simulate_training(run, steps.of(run), options.dataset_size)});
   }
@@ -273,12 +248,14 @@ std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
 std::vector<FailureRow> simulated_with_failures(const SimulateOptions& options) {
   const std::vector<RunConfiguration> configurations = checked_combinations(options);
   LoadedSteps steps;
-  Progress progress(configurations.size() * options.mtbf.size());
+  CountedProgress progress("simulated",
+                           static_cast<std::int64_t>(configurations.size() * options.mtbf.size()));
   std::vector<FailureRow> rows;
   for (const RunConfiguration& run : configurations) {
     for (const double mtbf : options.mtbf) {
-      FailureRow row = checkpoints_for(run, steps.of(run), options.dataset_size, mtbf,
-                                       [&] { progress.show(rows.size()); });
+      FailureRow row = checkpoints_for(run, steps.of(run), options.dataset_size, mtbf, [&] {
+        progress.show(static_cast<std::int64_t>(rows.size()));
+      });
       row.options = chosen_by(options, run);
       rows.push_back(std::move(row));
     }

@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/process.hpp"
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/throw_error.hpp"
 #include "output.hpp"
 
 namespace rubato::app {
@@ -29,7 +31,18 @@ File scratch_file() {
   return file;
 }
 
+constexpr std::array<Choice<PlotForm::Type>, 3> kPictures{
+    {{PlotForm::Type::svg, ".svg"}, {PlotForm::Type::png, ".png"}, {PlotForm::Type::pdf, ".pdf"}}};
+
 }  // namespace
+
+PlotForm::Type picture_type(const std::filesystem::path& file) {
+  for (const auto& [type, end] : kPictures) {
+    if (file.extension() == end) return type;
+  }
+  throw_error("'{}' is not a picture; accepted: FILE.svg, FILE.png or FILE.pdf",
+              short_line(file.string()));
+}
 
 std::string drawn_by_gnuplot(const std::string& script) {
   static_assert(kCannotStart == 127);

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "runs/recorded/plot.hpp"
 
 namespace rubato::app {
+
+/// The type of the picture that a file's name ends with. Throws Error if it is none.
+[[nodiscard]] PlotForm::Type picture_type(const std::filesystem::path& file);
 
 /// The form of a plot on stdout. It leaves some rows of a terminal to what is above it; unless it
 /// `fits_terminal`, it is that for a file.

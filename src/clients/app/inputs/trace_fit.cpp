@@ -1,0 +1,347 @@
+#include "trace_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/parse.hpp>
+#include <rubato/steps/availability.hpp>
+
+#include "base/core/file.hpp"
+#include "base/core/seconds.hpp"
+#include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/drawing.hpp"
+#include "clients/app/line/number_text.hpp"
+#include "clients/app/line/output.hpp"
+#include "counted_progress.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/recorded/plot.hpp"
+#include "steps/trace/fit/fit_law.hpp"
+#include "steps/trace/fit/fit_machines.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// The lives that the law is tested by; it is fitted to the others.
+enum class TestedBy { every_other, last_half };
+constexpr std::array<Choice<TestedBy>, 2> kTestedBy{
+    {{TestedBy::every_other, "every-other"}, {TestedBy::last_half, "last-half"}}};
+
+constexpr double kLongestHours = kMaxAvailabilitySeconds / kSecondsOfHour;
+constexpr RealRange kHours{0, kLongestHours, false, true, "a number above 0 and up to 87660"};
+constexpr std::string_view kTerminal = "terminal";
+
+struct FitOptions {
+  std::string operand;
+  std::optional<AvailabilityFormat> format;
+  double deadline = std::numeric_limits<double>::infinity();
+  std::optional<LifeLawKind> law;
+  TestedBy tested_by = TestedBy::every_other;
+  std::int64_t resamples = 199;
+  std::optional<std::int64_t> machine;
+  std::optional<double> hours;
+  std::int64_t seed = 0;
+  std::string plot;
+  std::string out;
+};
+
+FitOptions read_options(std::span<const std::string> arguments, CommandLine& line) {
+  FitOptions options;
+  line.operands(OperandCount::one, "FILE",
+                "lives of machines as JSON lines or events, or an availability",
+                [&](const std::string& text) { options.operand = text; });
+  line.choice("format", "the format of a file with devices over time (docs/traces.md)",
+              "recognised", "format", kAvailabilityFormats, options.format);
+  line.group("Fit");
+  line.real("deadline", "HOURS", "the age at which the provider ends every machine", "none",
+            options.deadline, kHours);
+  line.choice("law", "the law of the lifetimes", "the one with the least AIC", "law", kLifeLaws,
+              options.law);
+  line.choice("tested-by", "the half of the lives that the fit does not see", "every-other", "half",
+              kTestedBy, options.tested_by);
+  line.whole("resamples", "N", "resamples of the bootstrap", "199", options.resamples, 19, 99999);
+  line.group("Generator");
+  line.option("machine", "N", "devices in each machine", "1, or by the availability",
+              [&](const std::string& text) { options.machine = parse_whole(text, 1, kMaxCores); });
+  line.option("hours", "HOURS", "the hours that are generated, 8760 for a year", "as the file",
+              [&](const std::string& text) { options.hours = parse_real(text, kHours); });
+  line.whole("seed", "N", "the seed of the generator, and of the resamples", "0", options.seed, 0,
+             std::numeric_limits<std::int64_t>::max());
+  line.group("Output");
+  line.option("plot", "terminal|FILE.svg|FILE.png|FILE.pdf",
+              "plot the law and the lives that it is tested by", "", [&](const std::string& text) {
+                if (text != kTerminal) static_cast<void>(picture_type(text));
+                options.plot = text;
+              });
+  line.text("out", "FILE", "write the generator to FILE, too", "", options.out);
+  line.footer(
+      "Examples:\n"
+      "  rubato trace fit lives.jsonl --deadline 24 --plot terminal\n"
+      "  rubato trace fit events.csv --machine 8 --hours 8760 --out year.txt\n"
+      "  rubato simulate --trace \"$(cat year.txt)\" --cluster substep=0.1");
+  line.parse(arguments);
+  return options;
+}
+
+// The machines of a file.
+struct Machines {
+  // The lives of machines or, of an availability, the hours of all machines between two losses.
+  std::vector<MachineLife> lives;
+  std::optional<MachineCounts> counts;
+  // Devices in each machine.
+  std::int64_t machine = 1;
+  bool is_availability = false;
+};
+
+Machines read(const FitOptions& options, const CommandLine& line) {
+  const TraceFile file = parse_trace_file(options.operand);
+  auto loaded = read_machines(file.path, options.format, file.columns);
+  if (auto* lives = std::get_if<std::vector<MachineLife>>(&loaded)) {
+    auto counts = counts_of(*lives);
+    return {.lives = std::move(*lives), .counts = counts, .machine = options.machine.value_or(1)};
+  }
+  constexpr std::string_view kWhy = "an availability does not tell which machine was lost";
+  constexpr std::string_view kAccepted = "lives of machines, as JSON lines or events";
+  for (const char* option : {"deadline", "law"}) {
+    line.refuse_idle(option, line.given().contains(option), kWhy, kAccepted);
+  }
+  const auto& availability = std::get<Availability>(loaded);
+  if (summary_of(availability).most == 0) {
+    throw_error("{}: there is never a device; accepted: one that has some", availability.source());
+  }
+  MachineCounts counts = counts_of(availability);
+  line.refuse_idle("machine", options.machine && *options.machine != counts.machine,
+                   fmt::format("all numbers of devices are multiples of {}", counts.machine),
+                   "that number");
+  return {.lives = hours_between_losses(availability, counts),
+          .counts = counts,
+          .machine = counts.machine,
+          .is_availability = true};
+}
+
+struct Halves {
+  std::vector<MachineLife> fitted_to;
+  std::vector<MachineLife> unseen;
+};
+
+Halves halves_of(const Machines& machines, const FitOptions& options) {
+  constexpr std::int64_t kFewest = 10;
+  Halves halves;
+  for (std::size_t i = 0; i < machines.lives.size(); ++i) {
+    const bool unseen =
+        options.tested_by == TestedBy::every_other ? i % 2 == 1 : 2 * i >= machines.lives.size();
+    (unseen ? halves.unseen : halves.fitted_to).push_back(machines.lives[i]);
+  }
+  for (const auto& half : {halves.fitted_to, halves.unseen}) {
+    const std::int64_t preempted =
+        std::ranges::count_if(lives_until(options.deadline, half),
+                              [](const MachineLife& life) { return life.preempted; });
+    if (preempted >= kFewest) continue;
+    throw_error("{}: {} losses in half of it{}; accepted: at least {}", options.operand, preempted,
+                std::isfinite(options.deadline) ? " before the deadline" : "", kFewest);
+  }
+  return halves;
+}
+
+// The laws that are possible, each fitted.
+std::vector<FittedLaw> fits_of(const Halves& halves, const Machines& machines,
+                               const FitOptions& options) {
+  std::vector<FittedLaw> fits;
+  for (const auto& [kind, name] : kLifeLaws) {
+    const bool possible = kind == LifeLawKind::exponential ||
+                          (!machines.is_availability &&
+                           (kind != LifeLawKind::bathtub || std::isfinite(options.deadline)));
+    if (possible) fits.push_back(fit_law(kind, options.deadline, halves.fitted_to));
+  }
+  return fits;
+}
+
+FittedLaw chosen_of(const std::vector<FittedLaw>& fits, const FitOptions& options) {
+  if (!options.law) return std::ranges::min(fits, {}, &FittedLaw::aic);
+  const auto found =
+      std::ranges::find(fits, *options.law, [](const FittedLaw& fit) { return fit.law.kind; });
+  if (found != fits.end()) return *found;
+  throw_error("--law: the bathtub has a deadline; accepted: with --deadline HOURS");
+}
+
+std::string lives_text(const Machines& machines, double deadline) {
+  const auto count = [](const auto& lives, const auto& is) {
+    return grouped(std::ranges::count_if(lives, is));
+  };
+  const auto preempted = [](const MachineLife& life) { return life.preempted; };
+  if (machines.is_availability) {
+    return fmt::format("{}; the machine-hours between them take the place of lives",
+                       count(machines.lives, preempted));
+  }
+  std::string text = fmt::format("{}, {} preempted", grouped(std::ssize(machines.lives)),
+                                 count(lives_until(deadline, machines.lives), preempted));
+  if (!std::isfinite(deadline)) return text;
+  return text + fmt::format(" before and {} at the deadline of {:g} h",
+                            count(machines.lives,
+                                  [&](const MachineLife& life) { return life.hours >= deadline; }),
+                            deadline);
+}
+
+std::string counts_text(const Machines& machines) {
+  const auto& counts = machines.counts;
+  if (!counts) return "unknown over time: most, start and wait keep their defaults";
+  std::string text = fmt::format("up to {}, {:.1f} on average over {:.1f} h", grouped(counts->most),
+                                 counts->mean, counts->hours);
+  if (machines.machine > 1) text += fmt::format(", of {} devices each", machines.machine);
+  const std::int64_t uncounted =
+      std::ranges::count_if(machines.lives, [](const MachineLife& life) { return !life.begin; });
+  if (uncounted > 0 && !machines.is_availability) {
+    text += fmt::format(" ({} lives without a beginning do not count)", grouped(uncounted));
+  }
+  return text;
+}
+
+// The parameters behind the name: "life=3.2,shape=0.5".
+std::string parameters_of(const LifeLaw& law) {
+  const std::string text = law.text();
+  return text.substr(text.find(',') + 1, text.find(",deadline") - text.find(',') - 1);
+}
+
+std::string laws_text(const std::vector<FittedLaw>& fits, const FittedLaw& chosen) {
+  TextTable table({Column::left, Column::left, Column::right, Column::right, Column::left});
+  table.add({"law", "parameters", "log-likelihood", "AIC", ""});
+  for (const FittedLaw& fit : fits) {
+    table.add({std::string(choice_name(kLifeLaws, fit.law.kind)), parameters_of(fit.law),
+               fmt::format("{:.2f}", fit.log_likelihood), fmt::format("{:.2f}", fit.aic()),
+               fit.law.kind == chosen.law.kind ? "taken" : ""});
+  }
+  return table.text(output_width());
+}
+
+std::string report(const Machines& machines, const Halves& halves, const FitOptions& options) {
+  TextTable table({Column::left, Column::wrapped});
+  table.add(
+      {machines.is_availability ? "losses" : "lives", lives_text(machines, options.deadline)});
+  table.add({"machines", counts_text(machines)});
+  if (machines.counts && machines.counts->wait) {
+    table.add({"arrivals", fmt::format("a missing machine comes after {:.3g} h on average",
+                                       *machines.counts->wait)});
+  }
+  if (machines.counts && machines.counts->most_lost > 0) {
+    table.add(
+        {"lost", fmt::format("up to {} at once, {:.2f} on average",
+                             grouped(machines.counts->most_lost), machines.counts->mean_lost)});
+  }
+  table.add(
+      {"fitted to",
+       fmt::format("{}, tested by the other {} ({})", grouped(std::ssize(halves.fitted_to)),
+                   grouped(std::ssize(halves.unseen)), choice_name(kTestedBy, options.tested_by))});
+  return table.text(output_width());
+}
+
+// A hint at a deadline that was not given: many preemptions at about the greatest age.
+std::string hint_at_deadline(const std::vector<MachineLife>& lives, double deadline) {
+  constexpr double kNearly = 0.95;
+  constexpr double kMany = 0.2;
+  const double longest = std::ranges::max(lives, {}, &MachineLife::hours).hours;
+  const auto preempted_from = [&](double hours) {
+    return std::ranges::count_if(
+        lives, [&](const MachineLife& life) { return life.preempted && life.hours >= hours; });
+  };
+  const std::int64_t last = preempted_from(kNearly * longest);
+  const std::int64_t all = preempted_from(0);
+  if (std::isfinite(deadline) || static_cast<double>(last) < kMany * static_cast<double>(all)) {
+    return {};
+  }
+  return fmt::format(
+      "{} of {} preempted lives end between {:.1f} and {:.1f} h: if the provider ends all machines "
+      "at some age, --deadline says so.\n",
+      grouped(last), grouped(all), kNearly * longest, longest);
+}
+
+LawTest tested(const LifeLaw& law, const Halves& halves, const FitOptions& options) {
+  CountedProgress progress("resampled", options.resamples);
+  return test_law(law, halves.fitted_to, halves.unseen, options.resamples, options.seed,
+                  [&](std::int64_t done) { progress.show(done); });
+}
+
+std::string test_text(const LawTest& test, std::int64_t resamples) {
+  constexpr double kLevel = 0.05;
+  return fmt::format(
+      "The distance to the lives not seen (Kolmogorov-Smirnov) is {:.4f}; p = {:.3g} by {} "
+      "resamples: "
+      "{}.\n",
+      test.distance, test.p, resamples, test.p <= kLevel ? "refuted" : "not refuted");
+}
+
+// A step of a distribution is drawn by two points.
+void plot(const LifeLaw& law, const Halves& halves, const std::string& where) {
+  constexpr int kPoints = 200;
+  const std::vector<MachineLife> lives = lives_until(law.deadline, halves.unseen);
+  const double end = std::ranges::max(lives, {}, &MachineLife::hours).hours;
+  Plot::Curve seen{.name = "lives not seen", .points = {{0, 0}}};
+  for (const EndedShare& point : ended_shares(lives)) {
+    seen.points.push_back({point.hours, seen.points.back().y});
+    seen.points.push_back({point.hours, 100 * point.share});
+  }
+  seen.points.push_back({end, seen.points.back().y});
+  Plot::Curve fitted{.name = std::string(choice_name(kLifeLaws, law.kind))};
+  for (int i = 0; i <= kPoints; ++i) {
+    const double hours = end * i / kPoints;
+    fitted.points.push_back({hours, 100 * law.ended_by(hours)});
+  }
+  const bool terminal = where == kTerminal;
+  const std::string drawn = drawn_by_gnuplot(gnuplot_script(
+      {.across = "hours", .up = "machines preempted by then, %", .curves = {seen, fitted}},
+      terminal ? terminal_form() : PlotForm{.type = picture_type(where)}));
+  if (terminal) {
+    print_drawing(drawn);
+  } else {
+    write_file(where, drawn);
+  }
+}
+
+std::string generator_of(const LifeLaw& law, const Machines& machines, const FitOptions& options) {
+  constexpr double kDay = 24;
+  const double recorded = machines.counts ? std::ceil(machines.counts->hours) : kDay;
+  const double hours = options.hours.value_or(std::min(recorded, kLongestHours));
+  std::string text =
+      machines.is_availability
+          ? spot_text(law, *machines.counts, hours, options.seed)
+          : machines_text(law, machines.counts, machines.machine, hours, options.seed);
+  // A mistake in it is told before anybody trains by it.
+  require_generator(text);
+  return text;
+}
+
+}  // namespace
+
+int fit_trace(std::span<const std::string> arguments) {
+  CommandLine line(
+      "rubato trace fit",
+      "Makes a generator from recorded lives of machines: fits laws of their lifetimes "
+      "to half of the lives by maximum likelihood, takes the one with the least AIC, "
+      "and tests it by the other half. --trace takes the last line that it prints.");
+  const FitOptions options = read_options(arguments, line);
+  const Machines machines = read(options, line);
+  const Halves halves = halves_of(machines, options);
+  const std::vector<FittedLaw> fits = fits_of(halves, machines, options);
+  const FittedLaw chosen = chosen_of(fits, options);
+  print_out(fmt::format("{}\n{}\n", report(machines, halves, options), laws_text(fits, chosen)));
+  // The test is of the law that the generator has, to its last digit.
+  const LifeLaw law = chosen.law.rounded();
+  print_text(test_text(tested(law, halves, options), options.resamples));
+  if (!machines.is_availability) print_text(hint_at_deadline(machines.lives, options.deadline));
+  const std::string generator = generator_of(law, machines, options);
+  if (!options.plot.empty()) plot(law, halves, options.plot);
+  if (!options.out.empty()) write_file(options.out, generator + "\n");
+  print_out(fmt::format("\n{}\n", generator));
+  return 0;
+}
+
+}  // namespace rubato::app
