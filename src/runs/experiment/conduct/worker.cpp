@@ -365,7 +365,9 @@ Publication Worker::publish(const RunFiles& run) const {
         flush_to_disk(parent_of(run.folder));
         return {};
       }
-      if (!is_there(run.folder)) cannot_write(run.folder, error);
+      const bool is_second =
+          error == std::errc::directory_not_empty || error == std::errc::file_exists;
+      if (!is_second) cannot_write(run.folder, error);
     }
     Publication publication{.machine = machine_of(run.folder)};
     const nlohmann::json first = summary_of(run.folder);
