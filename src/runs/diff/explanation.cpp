@@ -27,7 +27,7 @@ constexpr std::array kStageOptions{
                  "model loss weights engine init seed data optimizer momentum "
                  "lookahead ema"},
     StageOptions{DiffStage::trace,
-                 "trace availability on-trace-end minibatch remainder batch clock "
+                 "trace availability on-trace-end minibatch remainder batch clock market deadline "
                  "cluster on-idle data validation"},
     StageOptions{DiffStage::samples, "seed sampler data validation"},
     StageOptions{DiffStage::gradient,

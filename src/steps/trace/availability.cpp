@@ -193,7 +193,7 @@ std::vector<std::int64_t> Availability::row_times() const {
     times.push_back(microseconds_of(change.seconds));
   for (const PriceChange& change : prices_) times.push_back(microseconds_of(change.seconds));
   std::ranges::sort(times);
-  times.erase(std::ranges::unique(times).begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
   return times;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -15,14 +14,6 @@ namespace {
 
 constexpr RealRange kTimes{0.001, 1e6, true, true, "a number of hours from 0.001 to 1e6"};
 constexpr RealRange kShapes{0.02, 50, true, true, "a number from 0.02 to 50"};
-
-// The bathtub's parameters, as the paper has them.
-struct Bathtub {
-  std::optional<double> a;
-  std::optional<double> tau1;
-  std::optional<double> tau2;
-  std::optional<double> b;
-};
 
 // The shares by the paper's parameters; rounded ones may add up to a little more than 1.
 void set_shares(LifeLaw& law, const Spec& spec, double a, double b) {
@@ -45,28 +36,30 @@ void refuse(const Spec& spec, std::initializer_list<std::string_view> keys, std:
 }  // namespace
 
 LifeLaw LifeLaw::read(Spec& spec) {
-  constexpr Unset kOfBathtub{"needed by law=bathtub"};
   LifeLaw law{.kind = spec.choice("law", LifeLawKind::exponential, kLifeLaws)};
+  const auto of_law = [&](std::string_view key, std::string_view meaning, double fallback,
+                          const RealRange& range) {
+    return spec.real(key, Unset{meaning}, range).value_or(fallback);
+  };
   law.life = spec.real("life", law.life, kTimes);
-  law.shape = spec.real("shape", law.shape, kShapes);
-  const Bathtub bathtub{.a = spec.real("a", kOfBathtub, kPositive),
-                        .tau1 = spec.real("tau1", kOfBathtub, kTimes),
-                        .tau2 = spec.real("tau2", kOfBathtub, kTimes),
-                        .b = spec.real("b", kOfBathtub, kAnyReal)};
-  const auto deadline = spec.real("deadline", Unset{"none"}, kTimes);
-  law.deadline = deadline.value_or(law.deadline);
+  law.shape = of_law("shape", "1, with law=weibull", law.shape, kShapes);
+  // Such as the machines of the paper had.
+  const double a = of_law("a", "0.4, with law=bathtub", 0.4, kPositive);
+  const double tau1 = of_law("tau1", "1, with law=bathtub", 1, kTimes);
+  const double tau2 = of_law("tau2", "0.8, with law=bathtub", 0.8, kTimes);
+  const double b = of_law("b", "24, with law=bathtub", 24, kAnyReal);
+  const auto deadline = spec.real("deadline", Unset{"none, or 24 with law=bathtub"}, kTimes);
   if (law.kind != LifeLawKind::weibull) refuse(spec, {"shape"}, "weibull");
   if (law.kind != LifeLawKind::bathtub) {
     refuse(spec, {"a", "tau1", "tau2", "b"}, "bathtub");
+    law.deadline = deadline.value_or(law.deadline);
     return law;
   }
   refuse(spec, {"life"}, "exponential or law=weibull");
-  if (!bathtub.a || !bathtub.tau1 || !bathtub.tau2 || !bathtub.b || !deadline) {
-    spec.reject("law", "bathtub lacks a parameter; accepted: with a, tau1, tau2, b and deadline");
-  }
-  law.tau1 = *bathtub.tau1;
-  law.tau2 = *bathtub.tau2;
-  set_shares(law, spec, *bathtub.a, *bathtub.b);
+  law.deadline = deadline.value_or(24);
+  law.tau1 = tau1;
+  law.tau2 = tau2;
+  set_shares(law, spec, a, b);
   return law;
 }
 

@@ -38,9 +38,11 @@ class RunningMachines {
   // Carries out the next event after `time`, and returns its time; both are seconds.
   double advance(double time) {
     const std::int64_t missing = machines_.most - running();
-    const double arrival = missing == 0 ? kNever
-                                        : time - exact::log1p(-waits_.share()) * machines_.wait /
-                                                     static_cast<double>(missing);
+    double arrival = kNever;
+    if (missing > 0) {
+      arrival =
+          time - exact::log1p(-waits_.share()) * machines_.wait / static_cast<double>(missing);
+    }
     const double end = ends_.empty() ? kNever : ends_.top();
     if (arrival < end) {
       add(arrival);

@@ -112,8 +112,9 @@ std::vector<MachineLife> hours_between_losses(const Availability& availability,
       lives.emplace_back();
     }
     const double next = i + 1 < changes.size() ? changes[i + 1].seconds : availability.length();
-    lives.back().hours += static_cast<double>(changes[i].devices / counts.machine) *
-                          (next - changes[i].seconds) / kSecondsOfHour;
+    const std::int64_t machines = changes[i].devices / counts.machine;
+    lives.back().hours +=
+        static_cast<double>(machines) * (next - changes[i].seconds) / kSecondsOfHour;
   }
   return lives;
 }
