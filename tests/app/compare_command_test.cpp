@@ -50,7 +50,7 @@ class CompareCommand : public test::CommandTest {
     for (const auto& entry : fs::directory_iterator(file(experiment) / "runs", error)) {
       if (fs::exists(entry.path() / "summary.json")) ++seen.ended;
     }
-    for (fs::recursive_directory_iterator it(file(experiment) / "work", error), end;
+    for (fs::recursive_directory_iterator it(file(experiment) / "workers", error), end;
          !error && it != end; it.increment(error)) {
       seen.checkpoint = seen.checkpoint || it->path().extension() == ".safetensors";
     }

@@ -113,7 +113,8 @@ TEST(List, SuggestsTheNearestFamily) {
   EXPECT_EQ(
       result.err,
       "rubato list: unknown family 'rlues'; did you mean 'rules'? accepted: models, losses, data, "
-      "samplers, traces, generators, policies, batch-policies, markets, rules, schedules, optimizers, "
+      "samplers, traces, generators, policies, batch-policies, markets, rules, schedules, "
+      "optimizers, "
       "transforms, initializers, augmentations, metrics, precisions, "
       "reducers, algorithms\n");
   EXPECT_THAT(test::rubato("list --jsn").err, HasSubstr("did you mean '--json'?"));

@@ -91,8 +91,8 @@ TEST_F(RunPools, BringAllToTheirEnd) {
   EXPECT_EQ(notes_.most, 1);
   const std::string folder = folder_.path().string();
   EXPECT_THAT(file("calls"), ContainsRegex("train --config " + folder + "/runs/a.toml --out " +
-                                           folder + "/work/[^/]*/runs/a --threads 1 --quiet\n"));
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
+                                           folder + "/workers/[^/]*/runs/a --threads 1 --quiet\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "workers"));
   EXPECT_FALSE(std::filesystem::exists(tasks_[0].files.log));
   // Again there is nothing to do.
   run("exit 9");
@@ -197,7 +197,7 @@ TEST_F(RunPools, GoOnWithCheckpoints) {
   folder_.write("runs/b/config.toml", "");
   folder_.write("runs/b/metrics.jsonl", "");
   run("finish");
-  EXPECT_THAT(file("calls"), ContainsRegex("train --resume [^ ]*/work/[^/ ]*/runs/a "));
+  EXPECT_THAT(file("calls"), ContainsRegex("train --resume [^ ]*/workers/[^/ ]*/runs/a "));
   EXPECT_TRUE(std::filesystem::exists(tasks_[0].files.folder / "config.toml"));
   // What had come to nothing yet begins anew.
   EXPECT_FALSE(std::filesystem::exists(tasks_[1].files.folder / "metrics.jsonl"));
@@ -242,7 +242,7 @@ TEST_F(RunPools, CompareSecondResults) {
           HasSubstr("a has two results: " + other + " of an unknown machine (weights 34), "),
           HasSubstr("/different/runs/a@"), HasSubstr(" (weights 12)"))));
   EXPECT_THAT(differences_in(folder_.path(), "b"), testing::IsEmpty());
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "workers"));
 }
 
 // One is checked: it is done again from the beginning, and its result is that which was there.

@@ -47,7 +47,7 @@ class Workers : public testing::Test {
   }
   // The folder of a worker of another machine, with its attempt.
   [[nodiscard]] fs::path far_attempt(int steps) const {
-    const fs::path attempt = folder_.path() / "work/far.00000000.7/runs/a";
+    fs::path attempt = folder_.path() / "workers/far.00000000.7/runs/a";
     begin(attempt, steps);
     return attempt;
   }
@@ -57,7 +57,7 @@ class Workers : public testing::Test {
       fs::last_write_time(name[0] == 0 ? attempt : attempt / name, then);
     }
   }
-  [[nodiscard]] fs::path work() const { return folder_.path() / "work"; }
+  [[nodiscard]] fs::path work() const { return folder_.path() / "workers"; }
 
   const test::TempFolder folder_;
   const RunFiles run_ = files_of(folder_.path(), "a", false);

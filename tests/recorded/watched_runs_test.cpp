@@ -91,21 +91,21 @@ TEST_F(WatchedRunsTest, OfAnExperimentHaveItsNamesAndEndWithItsAnswer) {
 // A run is one run, wherever workers have it, and is followed from one to the next.
 TEST_F(WatchedRunsTest, AreThoseOfAllWorkers) {
   folder_.write("answer/design.toml", "");
-  add_run("answer/work/near.0.1/runs/a");
-  add_run("answer/work/far.0.2/runs/b");
-  add_run("answer/work/far.0.2/tune/lr");
+  add_run("answer/workers/near.0.1/runs/a");
+  add_run("answer/workers/far.0.2/runs/b");
+  add_run("answer/workers/far.0.2/tune/lr");
   WatchedRuns runs({path("answer")});
   EXPECT_THAT(names(runs), ElementsAre("tune/lr", "a", "b"));
   EXPECT_EQ(runs.expected(), 3U);
   // The newest attempt counts.
-  fs::last_write_time(path("answer/work/near.0.1/runs/a/metrics.jsonl"),
+  fs::last_write_time(path("answer/workers/near.0.1/runs/a/metrics.jsonl"),
                       fs::file_time_type::clock::now() - std::chrono::minutes(1));
-  add_run("answer/work/far.0.2/runs/a");
+  add_run("answer/workers/far.0.2/runs/a");
   EXPECT_THAT(names(runs), ElementsAre("tune/lr", "a", "b"));
-  EXPECT_EQ(runs.runs()[1].run.folder(), path("answer/work/far.0.2/runs/a"));
+  EXPECT_EQ(runs.runs()[1].run.folder(), path("answer/workers/far.0.2/runs/a"));
   fs::create_directories(path("answer/runs"));
-  end_run("answer/work/far.0.2/runs/a");
-  fs::rename(path("answer/work/far.0.2/runs/a"), path("answer/runs/a"));
+  end_run("answer/workers/far.0.2/runs/a");
+  fs::rename(path("answer/workers/far.0.2/runs/a"), path("answer/runs/a"));
   EXPECT_THAT(names(runs), ElementsAre("tune/lr", "a", "b"));
   EXPECT_EQ(runs.runs()[1].run.folder(), path("answer/runs/a")) << "and the old attempt does not";
   EXPECT_TRUE(runs.runs()[1].run.has_ended());

@@ -332,7 +332,6 @@ TEST(Market, FailsAsOftenAsItsMeanTimeBetweenFailuresSays) {
   constexpr std::int64_t kInterval = 5;
   double sum = 0;
   double squares = 0;
-  ClockTime all;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
     ClusterModel cluster{.substep_seconds = 2,
                          .checkpoint_steps = kInterval,

@@ -32,7 +32,7 @@ inline constexpr std::array<Choice<Billing>, 4> kBillings{{{Billing::steps, "ste
                                                            {Billing::aws, "aws"},
                                                            {Billing::gcp, "gcp"}}};
 
-/// What a market is besides a number of devices. It matters with an availability alone.
+/// A market, apart from its number of devices. It matters with an availability alone.
 struct MarketModel {
   /// Devices of a machine, at least 1. They come and go by whole machines: a number of devices is
   /// rounded down to a multiple.

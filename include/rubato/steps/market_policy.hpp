@@ -12,7 +12,7 @@
 
 namespace rubato {
 
-/// What a market policy knows when it decides where to train: nothing of the future.
+/// The knowledge of a market policy when it decides where to train: nothing of the future.
 struct MarketView {
   struct Place {
     bool on_demand = false;

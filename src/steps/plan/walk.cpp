@@ -132,7 +132,7 @@ std::int64_t Walk::all_samples() const {
   // Epochs without end are those of a budget.
   const double of_epochs = static_cast<double>(planner_.options().epochs) *
                            static_cast<double>(planner_.samples_per_epoch());
-  constexpr auto kMost = static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2);
+  constexpr double kMost = 4e18;
   return std::min(static_cast<std::int64_t>(std::min(of_epochs, kMost)),
                   budget_.samples.value_or(std::numeric_limits<std::int64_t>::max()));
 }

@@ -112,7 +112,7 @@ std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
   end = std::min(end, kLatestSecond);
   for (std::optional<double> change = availability.next_change(begin); change && *change < end;
        change = availability.next_change(*change)) {
-    // Those that came last leave first, so these stay as long as there are as many.
+    // The last to come leave first, so these stay as long as there are as many.
     if (cores_with(std::min(devices, market.offered(*change)), progress) < attempt.cores) {
       attempt.loss = change;
       break;
@@ -480,7 +480,7 @@ void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
     state.list(kUnsaved, unsaved_);
   }
   if (options_.market && state.has(kPlace, /*saved=*/true)) {
-    // Where it is, or -1, and since when.
+    // The place, or -1, and the time since when.
     std::array<double, 2> place{place_ ? static_cast<double>(*place_) : -1, fleet_.since};
     state.values(kPlace, std::span<double>(place));
     if (state.loading()) {

@@ -43,11 +43,11 @@ class RunningMachines {
       arrival =
           time - exact::log1p(-waits_.share()) * machines_.wait / static_cast<double>(missing);
     }
-    const double end = ends_.empty() ? kNever : ends_.top();
-    if (arrival < end) {
+    if (ends_.empty() || arrival < ends_.top()) {
       add(arrival);
       return arrival;
     }
+    const double end = ends_.top();
     ends_.pop();
     return end;
   }

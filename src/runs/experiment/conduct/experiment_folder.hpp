@@ -23,7 +23,7 @@ namespace rubato {
 ///                   shares its first steps with another run, NAME.fork.toml as well;
 ///                   with --tensorboard also an event file with the columns of HPARAMS
 ///     tune/         the same for the runs that tune the option of --tune
-///     work/         for each worker a folder with the runs that are under way (Worker)
+///     workers/      for each worker a folder with the runs that are under way (Worker)
 ///     shared/       the first steps of runs that others share (PrefixOfTask)
 ///     different/    results that differ from those in runs/ and tune/, each as NAME@MACHINE
 ///     damaged/      run folders that were changed after they had ended; these runs are repeated

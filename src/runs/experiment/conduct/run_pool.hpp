@@ -121,7 +121,7 @@ struct PoolOptions {
   std::filesystem::path program;
   /// Number of runs at the same time, at least 1.
   std::int64_t jobs = 1;
-  /// Whether tasks wait as long as others work at their runs; otherwise these are trained twice.
+  /// True if tasks wait as long as others work at their runs; otherwise these are trained twice.
   bool waits_for_others = true;
   /// Returns whether to stop: the active runs then write checkpoints and end, and no other begins.
   /// May be empty.

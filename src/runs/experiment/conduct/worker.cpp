@@ -305,7 +305,7 @@ void Worker::take_over(const RunFiles& run) const {
       gone.push_back(attempt);
     }
     const std::int64_t steps = progress_of(attempt, is_gone);
-    // Of two equal ones, the one that need not be copied is taken.
+    // If two are equal, the one that need not be copied is taken.
     if (steps < progress || (steps == progress && (!is_gone || moves))) continue;
     furthest = attempt;
     progress = steps;

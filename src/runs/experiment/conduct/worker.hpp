@@ -39,11 +39,11 @@ enum class RunState {
 /// workers.
 inline constexpr std::string_view kRunsFolder = "runs";
 inline constexpr std::string_view kTuneFolder = "tune";
-inline constexpr std::string_view kWorkFolder = "work";
+inline constexpr std::string_view kWorkFolder = "workers";
 /// The file in a run's folder that names the machine on which the run ended.
 inline constexpr std::string_view kMachine = "machine.txt";
 
-/// What became of a result that a worker has published.
+/// The fate of a result that a worker has published.
 struct Publication {
   enum class Kind {
     first,   ///< it is the run's result now
@@ -57,8 +57,8 @@ struct Publication {
 
 /// A process that does runs of an experiment, in a folder of its own:
 ///
-///     work/WORKER/runs/NAME/   an attempt at a run, and NAME.log with its messages
-///     work/WORKER/tune/NAME/   the same for the runs that tune
+///     workers/WORKER/runs/NAME/   an attempt at a run, and NAME.log with its messages
+///     workers/WORKER/tune/NAME/   the same for the runs that tune
 ///
 /// Any number of workers, on any number of machines, share the folder of an experiment, and need no
 /// lock for it: nobody writes into the folder of another worker, a result is renamed into place as
