@@ -246,8 +246,9 @@ ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
   Limit limit;
   if (!reached(budget, {.time = time_}).empty()) return limit;
   if (const auto seconds = budget.seconds()) limit.seconds = *seconds;
-  if (!budget.money || !times_.model().price.costs()) return limit;
+  if (!budget.money) return limit;
   if (is_plain()) {
+    if (!times_.model().price.costs()) return limit;
     limit.core_seconds = *budget.money / times_.model().price.constant * kSecondsOfHour;
   } else {
     limit.money = *budget.money;
@@ -296,9 +297,9 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
   };
   for (std::int64_t tries = 0; tries < kMostAttempts; ++tries) {
     require_time(time.seconds, progress);
-    // Rounding must not leave less than nothing.
     const double now = time.seconds;
     if (at.place) {
+      // Rounding must not leave less than nothing.
       time.money = std::max(0.0, time.money - markets_[*at.place].settle(at.fleet, now));
     }
     const Decided decided = decide_place(at, progress);
