@@ -49,6 +49,7 @@ TEST_F(JsonOutputs, OfTraceShow) {
   const JsonSchema trace = schema("trace");
   expect_valid(trace, succeeds("trace show elastic --json"));
   expect_valid(trace, succeeds("trace show walk:seed=4 --json"));
+  expect_valid(trace, succeeds("trace show zone:a=walk:seed=4,b=walk:seed=5 --json"));
   EXPECT_THAT(trace.unseen(), IsEmpty());
 }
 

@@ -113,6 +113,12 @@ TEST_F(TraceCommand, ShowsATrace) {
                     HasSubstr("samples in a step over steps")));
 }
 
+TEST_F(TraceCommand, ShowsEachZone) {
+  EXPECT_THAT(printed("show zone:a=constant:devices=4,b=constant:devices=6"),
+              AllOf(StartsWith("zone a\navailability  constant:devices=4\n"),
+                    HasSubstr("devices over hours\n\nzone b\navailability  constant:devices=6\n")));
+}
+
 TEST_F(TraceCommand, DrawsWithBlocksWhereTheTerminalHasThem) {
   const ProgramResult result =
       test::shell("LC_ALL=C.UTF-8 exec \"$0\" trace show constant:devices=4", folder_.path());
@@ -239,6 +245,10 @@ TEST_F(TraceCommand, SaysWhatIsWrong) {
            {"show bad.csv", "rubato trace show: bad.csv:2: 'b' is removed"},
            {"import zones.csv", "zones.csv:1: 3 columns may count devices: us-a, us-b, eu-a"},
            {"show zones.csv,zon=us", "did you mean 'zone'?"},
+           {"convert zone:zones.csv",
+            "zone:zones.csv: there are 3 zones; accepted: the devices of "},
+           {"import zone:zones.csv", "zones, where the devices of one are needed"},
+           {"fit zone:a=zones.csv", "zones, where the devices of one are needed"},
            {"show zones.csv,zone=us,column=us-a", "zone: nothing is added to a column"}}) {
     EXPECT_THAT(error(arguments), HasSubstr(message));
   }

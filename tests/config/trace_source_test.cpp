@@ -80,6 +80,77 @@ TEST(TraceSource, TakesTheColumnsOfAFile) {
               testing::HasSubstr("unknown argument of FILE 'colum'; did you mean 'column'?"));
 }
 
+std::vector<std::string> zones_of(const std::string& text) {
+  std::vector<std::string> zones;
+  const TraceChoice choice = named(text);
+  for (const ZoneTrace& zone : choice.zones) {
+    zones.push_back(zone.name + " = " + zone.trace.text());
+  }
+  return zones;
+}
+
+TEST(TraceSource, TakesZonesByName) {
+  using testing::ElementsAre;
+  EXPECT_THAT(zones_of("zone:a=one.csv,b=spot:most=8,seed=1,c=walk"),
+              ElementsAre("a = one.csv", "b = spot:most=8,seed=1", "c = walk"));
+  // An argument of the file or the generator before it is no zone.
+  EXPECT_THAT(zones_of("zone:a=one.csv,zone=us,seed=two.csv"),
+              ElementsAre("a = one.csv,zone=us", "seed = two.csv"));
+  EXPECT_THAT(named("zone:zones.csv,zone=us").zones, testing::IsEmpty());
+  EXPECT_EQ(named("zone:zones.csv,zone=us").file, "zones.csv");
+  EXPECT_EQ(named("zone:zones.csv,zone=us").columns.zone, "us");
+  // Paths may look like zones.
+  const test::TempFolder folder;
+  std::filesystem::create_directory(folder.path() / "b=1,c=2");
+  const std::string file = folder.write("b=1,c=2/one.csv", "seconds,count\n0,8\n60,\n");
+  EXPECT_THAT(zones_of("zone:a=" + file + ",column=count,d=" + file),
+              ElementsAre("a = " + file + ",column=count", "d = " + file));
+  EXPECT_EQ(named("zone:" + file).file, file);
+  EXPECT_EQ(named("zone:/a=1/one.csv").file, "/a=1/one.csv");
+
+  const auto map = [](const std::filesystem::path& path) { return "/data" / path.filename(); };
+  EXPECT_EQ(map_trace("zone:a=x/one.csv,column=us,b=spot:seed=1,c=two.csv", map),
+            "zone:a=/data/one.csv,column=us,b=spot:seed=1,c=/data/two.csv");
+  EXPECT_EQ(map_trace("zone:x/one.csv,zone=us", map), "zone:/data/one.csv,zone=us");
+  EXPECT_THAT(files_of(named("zone:a=one.csv,b=spot,c=two.csv")),
+              ElementsAre("one.csv", "two.csv"));
+
+  const auto error = [](const std::string& text) {
+    return error_of([&] { static_cast<void>(named(text)); });
+  };
+  constexpr const char* kAccepted = " has no devices over time; accepted: a file or a generator";
+  EXPECT_EQ(error("zone:a=32"), std::string("zone a: '32'") + kAccepted);
+  EXPECT_EQ(error("zone:a=spot:most=8,sede=1"), std::string("zone sede: '1'") + kAccepted);
+  EXPECT_EQ(error("zone:a=zone:b=spot"), std::string("zone a: 'zone:b=spot'") + kAccepted);
+  EXPECT_THAT(error("zone:a=spot:sede=1"), testing::HasSubstr("did you mean 'seed'?"));
+  EXPECT_EQ(error("zone:zones.csv,column=us"),
+            "zone:zones.csv,column=us: one column is one zone; accepted: FILE or FILE,zone=TEXT");
+}
+
+TEST(TraceSource, ReadsZones) {
+  const test::TempFolder folder;
+  const std::string one = folder.write("one.csv", "time,us-a,us-b,eu-a\n0,2,4,1\n60,3,1,9\n");
+  const auto loaded_zones = [](const std::string& text) {
+    return std::get<Zones>(load_steps(text, TraceEnd::hold, "--trace: "));
+  };
+  const Zones columns = loaded_zones("zone:" + one + ",zone=us");
+  ASSERT_EQ(columns.all().size(), 2U);
+  EXPECT_EQ(columns.all()[1].name, "us-b");
+  EXPECT_EQ(columns.all()[1].availability.at(60), 1);
+  EXPECT_EQ(columns.end(), TraceEnd::hold);
+  const Zones named = loaded_zones("zone:a=" + one + ",column=eu-a,b=constant:devices=5");
+  EXPECT_EQ(named.all()[0].availability.at(60), 9);
+  EXPECT_EQ(named.all()[1].availability.at(60), 5);
+  EXPECT_EQ(named.length(), 24 * 3600);
+  EXPECT_THAT(error_loading("zone:" + one),
+              testing::HasSubstr("moves between zones in modelled time; accepted: with --clock"));
+  const std::string steps = folder.write("steps.csv", "step,batchsize\n0,32\n");
+  EXPECT_THAT(error_of([&] { static_cast<void>(loaded_zones("zone:a=" + steps)); }),
+              testing::HasSubstr("is a trace of steps; accepted: devices over time"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(parse_trace_file("zone:a=one.csv")); }),
+              testing::HasSubstr("zones, where the devices of one are needed; accepted: FILE"));
+}
+
 TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
   const std::string accepted =
       "; accepted: a whole number from 1 to 1099511627776, a file, a generator or elastic";

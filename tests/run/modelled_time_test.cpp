@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -140,6 +141,45 @@ TEST_F(ModelledTime, GoesOnAfterAPause) {
     EXPECT_EQ(nlohmann::json::parse(read_file(folder / "summary.json")).at("clock").at("restarts"),
               whole.summary->result.time->restarts);
   }
+}
+
+// Between steps and at any moment training is in one of two zones, and on on-demand devices.
+TEST_F(ModelledTime, GoesOnInItsZone) {
+  configuration_.trace =
+      "zone:a=spot:most=6,wait=0.01,life=0.05,hours=1,seed=3,"
+      "b=spot:most=6,wait=0.01,life=0.05,hours=1,seed=4";
+  configuration_.cluster =
+      "substep=10,restart=7,join=20,zone-latency=5,egress=1e9,on-demand=2,on-demand-price=5";
+  configuration_.market = "greedy";
+  configuration_.deadline = 3;
+  const RunOutcome whole = outcome_of(configuration_, RunLocation::create(folder_));
+  const SimulationResult foreseen = simulated(configuration_, 512);
+  EXPECT_EQ(whole.summary->result.time, foreseen.time);
+  EXPECT_GT(foreseen.time->restarts, 0);
+  for (const std::int64_t steps : {3, 20, 40}) {
+    const fs::path folder = temp_.path() / std::to_string(steps);
+    {
+      rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder));
+      run.trainer().add_observer<test::PauseAfter>(steps);
+      ASSERT_EQ(run.execute().end, RunEnd::paused);
+      run.write_checkpoint();
+    }
+    const RunConfiguration configuration = read_configuration(folder / "config.toml");
+    EXPECT_EQ(
+        configuration.trace.text(),
+        fmt::format("zone:a={0}/availability-a.csv,b={0}/availability-b.csv", folder.string()));
+    const RunOutcome rest = outcome_of(configuration, RunLocation::resume(folder, configuration));
+    EXPECT_EQ(rest.summary->weights_sha256, whole.summary->weights_sha256);
+    EXPECT_EQ(rest.summary->result.time, whole.summary->result.time);
+  }
+  EXPECT_THAT(read_file(temp_.path() / "3" / "config.toml"),
+              HasSubstr("\"zone:a=availability-a.csv,b=availability-b.csv\""));
+}
+
+TEST_F(ModelledTime, RefusesAMoveWithoutZones) {
+  configuration_.cluster = "substep=10,egress=1";
+  EXPECT_THAT(test::error_of([&] { simulated(configuration_, 512); }),
+              HasSubstr("has one zone, and training moves nowhere; accepted: with several zones"));
 }
 
 TEST_F(ModelledTime, GoesOnOnTheSameClusterAlone) {

@@ -112,9 +112,36 @@ TEST(MarketPolicies, AreKnownByTheirNames) {
   EXPECT_EQ(market_policies().size(), 6U);
 }
 
-// A market on which a training of 60 steps of 24 minibatches has to end in time.
+TEST(MarketPolicies, ForeseeMoves) {
+  // The second zone has twice the devices.
+  MarketView view = view_with(kSpot, 60);
+  view.here = 0;
+  view.places[0].enter_seconds = 0;
+  view.places.insert(
+      view.places.begin() + 1,
+      {.devices = 8, .price = 1, .rest_seconds = 30, .enter_seconds = 18, .move_seconds = 8});
+  EXPECT_EQ(place_of("spot", view), 1U);
+  view.places[1].rest_seconds = 61;
+  EXPECT_EQ(place_of("spot", view), 0U);
+  // For the rest, the first zone costs 4 x 60 / 3600 of money, the second 8 x 29 / 3600 and the
+  // move.
+  view.places[1].rest_seconds = 29;
+  EXPECT_EQ(place_of("lifetimes", view), 1U);
+  view.places[1].move_money = 0.01;
+  EXPECT_EQ(place_of("lifetimes", view), 0U);
+  // At half the price, with a loss every 10 s, each of which costs entering without the move.
+  view.places[1] = {.devices = 8,
+                    .price = 0.5,
+                    .rest_seconds = 29,
+                    .enter_seconds = 18,
+                    .mean_stay = 10,
+                    .move_seconds = 8};
+  EXPECT_EQ(place_of("lifetimes", view), 1U);
+}
+
+// Zones in which a training of 60 steps of 24 minibatches has to end in time.
 struct Race {
-  std::vector<AvailabilityChange> changes;
+  std::vector<std::vector<AvailabilityChange>> zones;
   ClusterModel cluster{.substep_seconds = 1};
   double deadline = 0;
 };
@@ -126,8 +153,11 @@ Race random_race(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t end) { return static_cast<std::int64_t>(random() % end); };
   Race race;
-  for (std::int64_t at = 0; at < 3000; at += 1 + below(90)) {
-    race.changes.push_back({static_cast<double>(at), below(2) == 0 ? 0 : below(13)});
+  race.zones.resize(1 + seed % 3);
+  for (std::vector<AvailabilityChange>& changes : race.zones) {
+    for (std::int64_t at = 0; at < 3000; at += 1 + below(90)) {
+      changes.push_back({static_cast<double>(at), below(2) == 0 ? 0 : below(13)});
+    }
   }
   MarketModel& market = race.cluster.market;
   market.provision_seconds = static_cast<double>(below(10));
@@ -139,15 +169,25 @@ Race random_race(std::uint64_t seed) {
   race.cluster.price.constant = 1200;
   race.cluster.restart_seconds = static_cast<double>(below(6));
   race.cluster.checkpoint_steps = 1;
+  if (race.zones.size() > 1) {
+    market.move.latency_seconds = static_cast<double>(below(20));
+    market.move.egress_price = 1e9;
+    market.move.state_bytes = below(3);
+  }
   // On demand, a step takes 6 s.
   race.deadline = static_cast<double>(kRaceSteps * 6 + 60 + below(600));
   return race;
 }
 
 ClockTime time_of(const Race& race, const std::string& policy) {
+  std::vector<Zone> zones;
+  for (const std::vector<AvailabilityChange>& changes : race.zones) {
+    zones.push_back({.name = fmt::format("zone {}", zones.size()),
+                     .availability = {changes, 3000, "cloud", TraceEnd::cycle}});
+  }
   const auto make = [&] {
     return std::make_unique<ClockedSource>(
-        Availability(race.changes, 3000, "cloud", TraceEnd::cycle),
+        Zones(zones, "clouds"),
         [](std::int64_t devices, const SourceProgress&) -> std::optional<TraceStep> {
           if (devices < 4) return std::nullopt;
           return TraceStep{.batch_size = kRaceMinibatches, .cores = devices};
@@ -197,7 +237,7 @@ TEST(MarketPolicies, EndInTime) {
 
 TEST(MarketPolicies, PayWhereTheyAre) {
   const Race race{
-      .changes = {{0, 4}, {15, 0}}, .cluster = random_race(1).cluster, .deadline = 2000};
+      .zones = {{{0, 4}, {15, 0}}}, .cluster = random_race(1).cluster, .deadline = 2000};
   Race simple = race;
   simple.cluster.market = {.on_demand_devices = 4, .on_demand_price = 3600};
   simple.cluster.restart_seconds = 0;

@@ -1,8 +1,14 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,29 +25,47 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::int64_t kMinibatches = 24;
+constexpr std::int64_t kSteps = 64;
 constexpr double kHour = 3600;
 
-// A case whose times are all whole seconds, so that it can be reckoned second by second.
-struct Case {
+// The devices and prices of a zone.
+struct Offers {
   std::vector<AvailabilityChange> changes;
   std::vector<PriceChange> prices;
   std::int64_t length = 0;
+};
+
+// A case whose times are all whole seconds, so that it can be reckoned second by second. So are
+// shares of the deadline, since the steps are a power of two.
+struct Case {
+  std::vector<Offers> zones{1};
   std::int64_t fewest = 1;
   ClusterModel cluster{.substep_seconds = 1};
   OnIdle on_idle = OnIdle::pause;
+  std::string policy;
+  double deadline = std::numeric_limits<double>::infinity();
 };
+
+using Below = std::function<std::int64_t(std::uint64_t)>;
+
+// `mean` seconds between two changes, about one in `without` of which leaves no devices.
+Offers random_offers(const Below& below, std::int64_t length, std::uint64_t mean,
+                     std::uint64_t without) {
+  Offers of{.length = length};
+  for (std::int64_t at = 0; at < length; at += 1 + below(2 * mean - 1)) {
+    of.changes.push_back({static_cast<double>(at), below(without) == 0 ? 0 : below(13)});
+  }
+  for (std::int64_t at = 0; at < length; at += 1 + below(60)) {
+    of.prices.push_back({static_cast<double>(at), static_cast<double>(below(100))});
+  }
+  return of;
+}
 
 Case random_case(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t end) { return static_cast<std::int64_t>(random() % end); };
   Case of{};
-  of.length = 150 + below(200);
-  for (std::int64_t at = 0; at < of.length; at += 1 + below(25)) {
-    of.changes.push_back({static_cast<double>(at), below(5) == 0 ? 0 : below(13)});
-  }
-  for (std::int64_t at = 0; at < of.length; at += 1 + below(60)) {
-    of.prices.push_back({static_cast<double>(at), static_cast<double>(below(100))});
-  }
+  of.zones = {random_offers(below, 150 + below(200), 13, 5)};
   of.fewest = 1 + below(3);
   MarketModel& market = of.cluster.market;
   market.machine = 1 + below(3);
@@ -64,9 +88,52 @@ Case random_case(std::uint64_t seed) {
   return of;
 }
 
+// The same with up to three zones, a move that takes a while and costs money, and a policy that
+// decides between them and on-demand devices.
+Case random_case_of_zones(std::uint64_t seed) {
+  Case of = random_case(seed);
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t end) { return static_cast<std::int64_t>(random() % end); };
+  of.zones.clear();
+  for (std::int64_t zones = 1 + below(3); zones > 0; --zones) {
+    of.zones.push_back(random_offers(below, 150 + below(400), 30, 2));
+  }
+  MarketModel& market = of.cluster.market;
+  market.move = {.latency_seconds = static_cast<double>(below(4)),
+                 .bandwidth = 2,
+                 .state_bytes = 2 * below(8),
+                 .egress_price = 1e9 * static_cast<double>(below(5))};
+  constexpr std::array kPolicies{
+      "spot", "late:few=4,from=0.25", "on-demand", "greedy", "uniform", "lifetimes"};
+  of.policy = kPolicies[static_cast<std::size_t>(below(kPolicies.size()))];
+  const auto policy = make_market_policy(of.policy);
+  if (policy->needs_on_demand() || below(2) == 0) {
+    market.on_demand_devices = 4 + below(5);
+    market.on_demand_price = static_cast<double>(50 + below(100));
+  }
+  if (policy->needs_deadline()) of.deadline = static_cast<double>(kSteps * (4 + below(10)));
+  return of;
+}
+
+SourceProgress progress_of(std::int64_t step) {
+  return {.step = StepIndex{step},
+          .epoch = {},
+          .samples = step * kMinibatches,
+          .all_samples = kSteps * kMinibatches};
+}
+
+Zones zones_of(const Case& of) {
+  std::vector<Zone> zones;
+  for (const Offers& zone : of.zones) {
+    zones.push_back({.name = fmt::format("zone {}", zones.size()),
+                     .availability = {zone.changes, static_cast<double>(zone.length), "cloud",
+                                      TraceEnd::stop, std::nullopt, zone.prices}});
+  }
+  return {std::move(zones), "clouds"};
+}
+
 ClockedSource source_of(const Case& of) {
-  return {Availability(of.changes, static_cast<double>(of.length), "cloud", TraceEnd::stop, {},
-                       of.prices),
+  return {zones_of(of),
           [fewest = of.fewest](std::int64_t devices,
                                const SourceProgress&) -> std::optional<TraceStep> {
             if (devices < fewest) return std::nullopt;
@@ -75,18 +142,25 @@ ClockedSource source_of(const Case& of) {
           ClockOptions{.cluster = of.cluster,
                        .minibatch_size = 1,
                        .on_idle = of.on_idle,
-                       .max_batch = kMinibatches}};
+                       .max_batch = kMinibatches,
+                       .market = of.policy.empty() ? nullptr : make_market_policy(of.policy),
+                       .deadline_seconds = of.deadline}};
 }
 
-// The same without any of the project's clock: a loop over seconds with a list of devices.
+// The same without any of the project's clock: a loop over seconds with a list of devices. Policies
+// decide by what it has reckoned.
 class Reckoning {
  public:
-  explicit Reckoning(const Case& of) : of_(of), market_(of.cluster.market) {}
+  explicit Reckoning(const Case& of) : of_(of), market_(of.cluster.market) {
+    if (!of.policy.empty()) policy_ = make_market_policy(of.policy);
+    places_ = std::ssize(of.zones) + (policy_ && market_.on_demand_devices > 0 ? 1 : 0);
+  }
 
-  // Takes a step; false if none ends before the availability does.
+  // Takes a step; false if none ends before the availabilities do.
   bool step() {
     bool saved = false;
     bool idle = false;
+    bool moved = false;
     std::vector<std::int64_t> queue;
     std::size_t done = 0;
     const auto lose = [&] {
@@ -95,14 +169,21 @@ class Reckoning {
     };
     const std::int64_t notice = whole(market_.notice_seconds);
     while (true) {
-      arrive();
-      std::int64_t use = joined();
+      if (place_) arrive();
+      MarketChoice choice{.place = place_};
+      if (policy_) choice = policy_->choose(view());
+      if (choice.place != place_) {
+        place_ = choice.place;
+        devices_.clear();
+        moved = moved || place_;
+        if (place_) arrive();
+      }
+      std::int64_t use = std::min(joined(), choice.most.value_or(joined()));
       const bool repeats = done < queue.size();
       const bool saves = !repeats && of_.cluster.checkpoint_steps > 0 &&
                          (steps_ + 1) % of_.cluster.checkpoint_steps == 0;
       const auto duration = [&] {
-        const std::int64_t seconds = (kMinibatches + use - 1) / use;
-        return seconds + (saves ? whole(of_.cluster.checkpoint_seconds) : 0);
+        return seconds_with(use) + (saves ? whole(of_.cluster.checkpoint_seconds) : 0);
       };
       if (market_.loses == Loses::step) {
         for (std::int64_t s = 1; use >= of_.fewest && s <= notice && s < duration(); ++s) {
@@ -112,21 +193,31 @@ class Reckoning {
         }
       }
       if (use < of_.fewest) {
-        if (!anything_follows()) return false;
-        if (joined() == 0) lose();
-        const bool joins = joined() < of_.fewest && std::ssize(devices_) >= of_.fewest;
+        const std::int64_t until = next_change(choice.again);
+        if (until < 0) return false;
+        const std::int64_t some = std::min(joined(), choice.most.value_or(joined()));
+        if (some == 0 && !moved) lose();
+        const bool joins =
+            some < of_.fewest && some + std::ssize(devices_) - joined() >= of_.fewest;
         // Something changes in the end, and the kind of the time before is that of its beginning.
-        const std::int64_t until = next_change();
         while (now_ < until) pass(0, joins ? time_.join_seconds : time_.idle_seconds);
         idle = idle || !joins;
         continue;
       }
-      if (idle && of_.on_idle == OnIdle::checkpoint && steps_ > 0) {
-        idle = false;
-        restart(use);
+      const bool restarts = moved || (idle && of_.on_idle == OnIdle::checkpoint);
+      moved = false;
+      idle = false;
+      if (restarts && steps_ > 0) {
+        std::int64_t seconds = 0;
+        if (is_elsewhere(*place_)) {
+          zone_ = *place_;
+          seconds = move_seconds();
+          time_.money += move_money();
+          ++moves_;
+        }
+        restart(use, seconds);
         continue;
       }
-      idle = false;
       const std::int64_t end = now_ + duration();
       std::int64_t lost_at = 0;
       for (std::int64_t s = now_ + 1; s < end && lost_at == 0; ++s) {
@@ -144,6 +235,7 @@ class Reckoning {
         if (saved) unsaved_.clear();
         unsaved_.push_back(kMinibatches);
         if (saves) unsaved_.clear();
+        if (!is_on_demand(*place_)) zone_ = *place_;
         ++steps_;
         return true;
       }
@@ -170,6 +262,8 @@ class Reckoning {
     time.seconds = static_cast<double>(now_);
     return time;
   }
+  // Moves of the state to another zone.
+  [[nodiscard]] std::int64_t moves() const { return moves_; }
 
  private:
   struct Device {
@@ -189,32 +283,103 @@ class Reckoning {
     return *found;
   }
 
-  [[nodiscard]] std::int64_t offered(std::int64_t seconds) const {
-    if (seconds >= of_.length) return 0;
-    return at(of_.changes, seconds).devices / market_.machine * market_.machine;
+  static std::int64_t seconds_with(std::int64_t devices) {
+    return (kMinibatches + devices - 1) / devices;
   }
-  [[nodiscard]] double price() const {
+  [[nodiscard]] bool is_on_demand(std::size_t place) const { return place >= of_.zones.size(); }
+  [[nodiscard]] bool is_elsewhere(std::size_t place) const {
+    return steps_ > 0 && !is_on_demand(place) && place != zone_;
+  }
+  [[nodiscard]] std::int64_t move_seconds() const {
+    return whole(market_.move.latency_seconds) + *market_.move.state_bytes / 2;
+  }
+  [[nodiscard]] double move_money() const {
+    return market_.move.egress_price / 1e9 * static_cast<double>(*market_.move.state_bytes);
+  }
+
+  [[nodiscard]] std::int64_t offered(std::size_t place, std::int64_t seconds) const {
+    std::int64_t devices = market_.on_demand_devices;
+    if (!is_on_demand(place)) {
+      const Offers& zone = of_.zones[place];
+      devices = seconds < zone.length ? at(zone.changes, seconds).devices : 0;
+    }
+    return devices / market_.machine * market_.machine;
+  }
+  [[nodiscard]] std::int64_t offered(std::int64_t seconds) const {
+    return offered(*place_, seconds);
+  }
+  [[nodiscard]] double price(std::size_t place) const {
+    if (is_on_demand(place)) return market_.on_demand_price;
     if (!of_.cluster.price.of_trace) return of_.cluster.price.constant;
-    return now_ < of_.length ? at(of_.prices, now_).price : 0;
+    const Offers& zone = of_.zones[place];
+    return now_ < zone.length ? at(zone.prices, now_).price : 0;
   }
   [[nodiscard]] std::int64_t joined() const {
     return std::ranges::count_if(devices_, [&](const Device& of) { return of.joins <= now_; });
   }
-  [[nodiscard]] std::int64_t next_change() const {
-    std::int64_t next = of_.length;
+  [[nodiscard]] bool changes_at(const Offers& zone, std::int64_t s) const {
+    if (s == zone.length) return true;
+    if (s > zone.length) return false;
+    // A policy may decide by a price.
+    return at(zone.changes, s).devices != at(zone.changes, s - 1).devices ||
+           (of_.cluster.price.of_trace && at(zone.prices, s).price != at(zone.prices, s - 1).price);
+  }
+  // The next second at which anything may change; negative if nothing does.
+  [[nodiscard]] std::int64_t next_change(double again) const {
+    std::int64_t last = now_;
+    for (const Offers& zone : of_.zones) last = std::max(last, zone.length);
+    std::int64_t next = -1;
     const auto consider = [&](std::int64_t time) {
-      if (time > now_) next = std::min(next, time);
+      if (time > now_ && (next < 0 || time < next)) next = time;
     };
-    for (std::int64_t s = now_ + 1; s < of_.length; ++s) {
-      if (at(of_.changes, s).devices != at(of_.changes, s - 1).devices) consider(s);
+    for (std::int64_t s = now_ + 1; s <= last; ++s) {
+      if (std::ranges::any_of(of_.zones, [&](const Offers& zone) { return changes_at(zone, s); })) {
+        consider(s);
+      }
     }
+    if (std::isfinite(again)) consider(whole(again));
     for (const Device& device : devices_) {
       consider(device.paid_from);
       consider(device.joins);
     }
     return next;
   }
-  [[nodiscard]] bool anything_follows() const { return now_ < of_.length; }
+
+  [[nodiscard]] MarketView view() const {
+    MarketView view{.seconds = static_cast<double>(now_),
+                    .deadline = of_.deadline,
+                    .share = static_cast<double>(steps_) / kSteps,
+                    .here = place_};
+    const double restart = of_.cluster.restart_seconds;
+    std::int64_t longest = 0;
+    for (std::size_t i = 0; std::cmp_less(i, places_); ++i) {
+      MarketView::Place place{.on_demand = is_on_demand(i),
+                              .devices = offered(i, now_),
+                              .price = price(i),
+                              .enter_seconds = market_.provision_seconds + market_.join_seconds};
+      if (place_ == i && !devices_.empty()) {
+        place.enter_seconds =
+            static_cast<double>(std::max<std::int64_t>(0, devices_.front().joins - now_));
+      }
+      if (is_elsewhere(i)) {
+        place.move_seconds = static_cast<double>(move_seconds()) + restart;
+        place.move_money = move_money();
+        place.enter_seconds += place.move_seconds;
+      }
+      std::int64_t losses = 0;
+      for (std::int64_t s = 1; s <= now_; ++s) losses += offered(i, s) < offered(i, s - 1) ? 1 : 0;
+      if (losses > 0) place.mean_stay = view.seconds / static_cast<double>(losses);
+      if (place.devices >= of_.fewest) {
+        const std::int64_t seconds = seconds_with(place.devices);
+        longest = std::max(longest, seconds);
+        place.rest_seconds = place.enter_seconds + static_cast<double>((kSteps - steps_) * seconds);
+      }
+      view.places.push_back(place);
+    }
+    view.slack = static_cast<double>(longest) + 2 * restart +
+                 static_cast<double>(of_.zones.size() > 1 ? move_seconds() : 0);
+    return view;
+  }
 
   // Makes the devices those of this second.
   void arrive() {
@@ -234,31 +399,39 @@ class Reckoning {
 
   // A second in which the step has `cores`, of which those that leave are gone.
   void pass(std::int64_t& cores, double& kind) {
-    arrive();
+    if (place_) arrive();
     const auto of = [&](std::int64_t devices) { return devices < of_.fewest ? 0 : devices; };
     cores = std::min(cores, of(joined()));
+    const double each = place_ ? price(*place_) / kHour : 0;
     std::int64_t paid = 0;
     for (Device& device : devices_) {
       if (device.paid_from > now_) continue;
       ++paid;
-      device.cost += price() / kHour;
+      device.cost += each;
     }
     if (market_.billing == Billing::steps) paid = cores + of(paid) - of(joined());
     time_.core_seconds += static_cast<double>(paid);
-    time_.money += static_cast<double>(paid) * price() / kHour;
+    time_.money += static_cast<double>(paid) * each;
     kind += 1;
     ++now_;
   }
   void pass(std::int64_t&& cores, double& kind) { pass(cores, kind); }
 
-  void restart(std::int64_t cores) {
+  void restart(std::int64_t cores, std::int64_t more = 0) {
     ++time_.restarts;
-    const std::int64_t end = now_ + whole(of_.cluster.restart_seconds);
+    const std::int64_t end = now_ + whole(of_.cluster.restart_seconds) + more;
     while (now_ < end) pass(cores, time_.restart_seconds);
   }
 
   const Case& of_;
   const MarketModel market_;
+  std::shared_ptr<const MarketPolicy> policy_;
+  // Zones, and on-demand devices after them.
+  std::int64_t places_ = 1;
+  std::optional<std::size_t> place_{0};
+  // The zone that has the state.
+  std::size_t zone_ = 0;
+  std::int64_t moves_ = 0;
   std::int64_t now_ = 0;
   std::int64_t steps_ = 0;
   std::vector<Device> devices_;
@@ -266,38 +439,61 @@ class Reckoning {
   ClockTime time_;
 };
 
-TEST(Market, CostsWhatSecondsOfDevicesAddUpTo) {
+// Compares all steps of a case with the reckoning; adds to `all` and counts moves and steps.
+struct Compared {
+  ClockTime all{};
   std::int64_t steps = 0;
-  ClockTime all;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    const Case of = random_case(seed);
-    ClockedSource source = source_of(of);
-    Reckoning reckoning(of);
-    for (std::int64_t i = 0;; ++i) {
-      SCOPED_TRACE(fmt::format("seed {}, step {}", seed, i));
-      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
-      const auto step = source.next(progress);
-      ASSERT_EQ(step.has_value(), reckoning.step());
-      if (!step) break;
-      source.taken(*step, progress);
-      const ClockTime time = source.time();
-      const ClockTime expected = reckoning.time();
-      EXPECT_EQ(time.restarts, expected.restarts);
-      for (const auto part :
-           {&ClockTime::seconds, &ClockTime::core_seconds, &ClockTime::money,
-            &ClockTime::idle_seconds, &ClockTime::lost_seconds, &ClockTime::restart_seconds,
-            &ClockTime::join_seconds, &ClockTime::redone_seconds, &ClockTime::checkpoint_seconds}) {
-        ASSERT_NEAR(time.*part, expected.*part, 1e-9 * (1 + std::abs(expected.*part)));
-        all.*part += expected.*part;
-      }
-      ++steps;
+  std::int64_t moves = 0;
+};
+void compare(const Case& of, Compared& compared) {
+  ClockedSource source = source_of(of);
+  Reckoning reckoning(of);
+  constexpr std::array kParts{
+      &ClockTime::seconds,      &ClockTime::core_seconds,   &ClockTime::money,
+      &ClockTime::idle_seconds, &ClockTime::lost_seconds,   &ClockTime::restart_seconds,
+      &ClockTime::join_seconds, &ClockTime::redone_seconds, &ClockTime::checkpoint_seconds};
+  for (std::int64_t i = 0; i < kSteps; ++i) {
+    SCOPED_TRACE(fmt::format("{}, step {}", of.policy, i));
+    const SourceProgress progress = progress_of(i);
+    const auto step = source.next(progress);
+    ASSERT_EQ(step.has_value(), reckoning.step());
+    if (!step) break;
+    source.taken(*step, progress);
+    const ClockTime time = source.time();
+    const ClockTime expected = reckoning.time();
+    EXPECT_EQ(time.restarts, expected.restarts);
+    for (const auto part : kParts) {
+      ASSERT_NEAR(time.*part, expected.*part, 1e-9 * (1 + std::abs(expected.*part)));
+      compared.all.*part += expected.*part;
     }
+    ++compared.steps;
+  }
+  compared.moves += reckoning.moves();
+}
+
+TEST(Market, CostsWhatSecondsOfDevicesAddUpTo) {
+  Compared compared;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    compare(random_case(seed), compared);
+    if (testing::Test::HasFatalFailure()) return;
   }
   // Nothing of it is rare.
-  EXPECT_GT(steps, 2000);
-  EXPECT_GT(all.join_seconds, 5000);
-  EXPECT_GT(all.redone_seconds, 5000);
-  EXPECT_GT(all.checkpoint_seconds, 5000);
+  EXPECT_GT(compared.steps, 2000);
+  EXPECT_GT(compared.all.join_seconds, 5000);
+  EXPECT_GT(compared.all.redone_seconds, 5000);
+  EXPECT_GT(compared.all.checkpoint_seconds, 5000);
+}
+
+TEST(Market, MovesBetweenZonesAsReckonedSecondBySecond) {
+  Compared compared;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    compare(random_case_of_zones(seed), compared);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(compared.steps, 5000);
+  EXPECT_GT(compared.moves, 200);
 }
 
 // The example of docs/cluster.md.
@@ -323,12 +519,81 @@ TEST(Market, IsPaidForWhileItJoins) {
             (ClockTime{.seconds = 9, .core_seconds = 18, .money = 18, .join_seconds = 3}));
 }
 
+// The example of docs/cluster.md.
+ClockedSource two_zones(std::vector<AvailabilityChange> of_b = {{0, 2}}, double egress = 0.5,
+                        double price = kHour) {
+  ClusterModel cluster{.substep_seconds = 1, .restart_seconds = 1};
+  cluster.market.move = {
+      .latency_seconds = 1, .bandwidth = 2e9, .state_bytes = 4'000'000'000, .egress_price = egress};
+  cluster.price.constant = price;
+  std::vector<Zone> zones{
+      {.name = "a", .availability = {{{0, 3}, {9, 0}}, 100, "a", TraceEnd::stop}},
+      {.name = "b", .availability = {std::move(of_b), 100, "b", TraceEnd::stop}}};
+  return {Zones(std::move(zones), "two zones"),
+          [](std::int64_t devices, const SourceProgress&) {
+            return std::optional(TraceStep{.batch_size = 6, .cores = devices});
+          },
+          ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 6}};
+}
+
+// The time after so many steps, or at the end of the budget.
+ClockTime time_after(ClockedSource& source, std::int64_t steps, const Budget& budget = {}) {
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const SourceProgress progress{
+        .step = StepIndex{i}, .epoch = {}, .samples = 6 * i, .budget = budget, .all_samples = 60};
+    const auto step = source.next(progress);
+    if (!step) return *source.end(progress).time;
+    source.taken(*step, progress);
+  }
+  return source.time();
+}
+
+TEST(Market, PaysForMoves) {
+  ClockedSource source = two_zones();
+  EXPECT_EQ(time_after(source, 4), (ClockTime{.seconds = 8, .core_seconds = 24, .money = 24}));
+  ClockedSource moved = two_zones();
+  EXPECT_EQ(time_after(moved, 5), (ClockTime{.seconds = 17,
+                                             .core_seconds = 24 + 3 + 8 + 6,
+                                             .money = 24 + 3 + 2 + 8 + 6,
+                                             .lost_seconds = 1,
+                                             .restart_seconds = 5,
+                                             .restarts = 2}));
+}
+
+TEST(Market, MovesWithinABudget) {
+  const auto with = [](double money, double price = kHour) {
+    ClockedSource source = two_zones({{0, 2}}, 0.5, price);
+    const ClockTime time = time_after(source, 6, {.money = money});
+    EXPECT_EQ(time.money, money);
+    return time.seconds;
+  };
+  // 27 are spent before the move, for which 2 are paid when its restart begins.
+  EXPECT_EQ(with(28), 10);
+  EXPECT_EQ(with(29), 10);
+  EXPECT_EQ(with(32), 11.5);
+  // It is the only cost of devices that are free.
+  EXPECT_EQ(with(2, 0), 10);
+}
+
+TEST(Market, TakesAStateWithTheSameZonesAlone) {
+  ClockedSource source = two_zones();
+  static_cast<void>(time_after(source, 5));
+  const State state = state_of(source, 5);
+  const auto error = [&](std::vector<AvailabilityChange> of_b) {
+    ClockedSource other = two_zones(std::move(of_b), /*egress=*/0);
+    return test::error_of([&] { load_state(other, state, 5); });
+  };
+  // Prices may be others, and devices after the state.
+  EXPECT_EQ(error({{0, 2}, {18, 1}}), "no error");
+  EXPECT_THAT(error({{0, 2}, {16, 1}}), HasSubstr("two zones: the devices until 17 s are not"));
+}
+
 // Failures at random times lose what is done since the last checkpoint. Work of w seconds between
 // two of them, with its checkpoint, takes (1 / rate + restart) (exp(rate w) - 1) seconds on
 // average, since a restart begins anew.
 TEST(Market, FailsAsOftenAsItsMeanTimeBetweenFailuresSays) {
   constexpr std::int64_t kRuns = 400;
-  constexpr std::int64_t kSteps = 100;
+  constexpr std::int64_t kRunSteps = 100;
   constexpr std::int64_t kInterval = 5;
   double sum = 0;
   double squares = 0;
@@ -344,13 +609,13 @@ TEST(Market, FailsAsOftenAsItsMeanTimeBetweenFailuresSays) {
           return std::optional(TraceStep{.batch_size = 1});
         },
         ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 1});
-    for (std::int64_t i = 0; i < kSteps; ++i) {
+    for (std::int64_t i = 0; i < kRunSteps; ++i) {
       const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
       source.taken(*source.next(progress), progress);
     }
     const ClockTime& time = source.time();
-    EXPECT_NEAR(time.training_seconds(), 2 * kSteps, 1e-6);
-    EXPECT_NEAR(time.checkpoint_seconds, 3 * kSteps / kInterval, 1e-6);
+    EXPECT_NEAR(time.training_seconds(), 2 * kRunSteps, 1e-6);
+    EXPECT_NEAR(time.checkpoint_seconds, 3 * kRunSteps / kInterval, 1e-6);
     EXPECT_NEAR(time.restart_seconds, 4.0 * static_cast<double>(time.restarts), 1e-6);
     sum += time.seconds;
     squares += time.seconds * time.seconds;
@@ -359,7 +624,7 @@ TEST(Market, FailsAsOftenAsItsMeanTimeBetweenFailuresSays) {
   const double error = std::sqrt((squares / kRuns - mean * mean) / kRuns);
   const double rate = 1.0 / 20;
   const double expected =
-      kSteps / kInterval * (1 / rate + 4) * (std::exp(rate * (2 * kInterval + 3)) - 1);
+      kRunSteps / kInterval * (1 / rate + 4) * (std::exp(rate * (2 * kInterval + 3)) - 1);
   EXPECT_NEAR(mean, expected, 4 * error);
   EXPECT_LT(error, 0.02 * expected);
 }
@@ -400,16 +665,16 @@ TEST(Market, NeedsPricesForThePriceOfATrace) {
 }
 
 TEST(Market, GoesOnFromAnyStep) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    const Case of = random_case(seed);
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    const Case of = seed % 2 == 0 ? random_case(seed) : random_case_of_zones(seed);
     ClockedSource whole = source_of(of);
     State state;
-    for (std::int64_t i = 0;; ++i) {
+    for (std::int64_t i = 0; i < kSteps; ++i) {
       SCOPED_TRACE(fmt::format("seed {}, step {}", seed, i));
       // Each step is taken by a source of its own, from the state after the step before.
       ClockedSource again = source_of(of);
       if (i > 0) load_state(again, state, i);
-      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
+      const SourceProgress progress = progress_of(i);
       const auto step = whole.next(progress);
       const auto other = again.next(progress);
       ASSERT_EQ(step, other);

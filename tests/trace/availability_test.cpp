@@ -168,5 +168,25 @@ TEST(AvailabilityDeathTest, HasNoTimeBeforeItsStart) {
   EXPECT_DEATH(static_cast<void>(two_minutes().at(-1)), "from 0 on");
 }
 
+TEST(Zones, AreOneOrSeveral) {
+  const Zones one = two_minutes();
+  EXPECT_FALSE(one.several());
+  EXPECT_EQ(one.only().changes(), two_minutes().changes());
+  EXPECT_EQ(one.source(), two_minutes().source());
+  const auto error = [](std::vector<Zone> zones) {
+    return test::error_of([&] { static_cast<void>(Zones(std::move(zones), "a cloud").only()); });
+  };
+  EXPECT_EQ(error({{"a", two_minutes()}}), "no error");
+  EXPECT_THAT(error({{"a", two_minutes()}, {"b", two_minutes()}}),
+              testing::HasSubstr("a cloud: there are 2 zones; accepted: the devices of one"));
+  EXPECT_THAT(error({}), testing::HasSubstr("a cloud: there are no zones"));
+  EXPECT_THAT(error({{"a", two_minutes()}, {"a", two_minutes()}}),
+              testing::HasSubstr("two zones are called a"));
+  EXPECT_THAT(error({{"a/b", two_minutes()}}), testing::HasSubstr("'a/b' is not the name"));
+  const Availability held({{0, 1}}, 60, "held", TraceEnd::hold);
+  EXPECT_THAT(error({{"a", two_minutes()}, {"b", held}}),
+              testing::HasSubstr("what follows the end of b differs from that of a"));
+}
+
 }  // namespace
 }  // namespace rubato

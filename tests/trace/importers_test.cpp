@@ -345,6 +345,12 @@ TEST(ImportersReference, ReadTheColumnsOfZones) {
   EXPECT_THAT(devices({.column = "A100-40_us-west1-b"}), ElementsAre(32, 80, 128));
   EXPECT_THAT(devices({.zone = "us-central1"}), ElementsAre(4 * 32, 4 * 80, 4 * 128));
   EXPECT_THAT(devices({.zone = "all"}), ElementsAre(5 * 32, 5 * 80, 5 * 128));
+  const Zones zones = read_zones(std::string(RUBATO_SHARED_DIR "/data/traces/") + file);
+  ASSERT_EQ(zones.all().size(), 5U);
+  for (const auto& [name, availability] : zones.all()) {
+    EXPECT_THAT(name, HasSubstr("A100-40_us-"));
+    EXPECT_EQ(availability.changes(), shared_availability(file, {.column = name})->changes());
+  }
 }
 
 // The second field of an event says what happens; an empty one says nothing.

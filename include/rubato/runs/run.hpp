@@ -129,7 +129,7 @@ struct RunOutcome {
 /// before execute() for that.
 class Run {
  public:
-  using Steps = std::variant<Trace, Availability>;
+  using Steps = std::variant<Trace, Zones>;
 
   /// Checks everything before it creates a folder or touches that of a run to be continued. With
   /// `hosts` it trains together with other processes that have the same run, of which one may have
@@ -157,7 +157,7 @@ class Run {
 
   [[nodiscard]] const RunConfiguration& configuration() const { return configuration_; }
   [[nodiscard]] const Workload& workload() const { return *workload_; }
-  /// The source of its steps: an availability in modelled time, if the configuration names one,
+  /// The source of its steps: availabilities in modelled time, if the configuration names some,
   /// else a trace.
   [[nodiscard]] const Steps& steps() const { return steps_; }
   [[nodiscard]] Trainer& trainer() { return trainer_; }

@@ -108,6 +108,37 @@ class Availability {
   std::vector<PriceChange> prices_;
 };
 
+/// The devices of one zone over time.
+struct Zone {
+  std::string name{};
+  Availability availability;
+};
+
+/// The availabilities of one or several zones of a cloud, of which a training is in one at a time.
+class Zones {
+ public:
+  /// One zone, without a name.
+  Zones(Availability availability);
+  /// `source` names all of them in messages. Throws Error if there are none, for a name that is
+  /// given twice, is empty, or has one of ",=:/" in it, and for ends (Availability::end()) that
+  /// differ.
+  Zones(std::vector<Zone> zones, std::string source);
+
+  [[nodiscard]] const std::vector<Zone>& all() const { return zones_; }
+  /// True if there are several.
+  [[nodiscard]] bool several() const { return zones_.size() > 1; }
+  /// The availability of the only zone. Throws Error if there are several.
+  [[nodiscard]] const Availability& only() const;
+  /// The continuation of each zone, which has its own length, and the longest of these lengths.
+  [[nodiscard]] TraceEnd end() const { return zones_.front().availability.end(); }
+  [[nodiscard]] double length() const;
+  [[nodiscard]] const std::string& source() const { return source_; }
+
+ private:
+  std::vector<Zone> zones_;
+  std::string source_;
+};
+
 /// The formats of availability files.
 enum class AvailabilityFormat {
   samples,  ///< CSV with a header that has a column of times in seconds and one of counts, and
@@ -139,6 +170,12 @@ struct DeviceColumns {
                                               std::optional<AvailabilityFormat> format = {},
                                               TraceEnd end = TraceEnd::error,
                                               const DeviceColumns& columns = {});
+
+/// Reads a file (or pipe) of samples in which each column of devices is a zone by its own name, or
+/// each whose name contains `part`. A column `price` is that of all. Throws Error as
+/// read_availability() does.
+[[nodiscard]] Zones read_zones(const std::filesystem::path& path, TraceEnd end = TraceEnd::error,
+                               const std::string& part = {});
 
 /// Reads a file (or pipe) with either a trace (Trace::read_csv()) or an availability. A trace is
 /// recognized by a header that begins with `step`.
@@ -221,12 +258,12 @@ AvailabilityChoice AvailabilityChoice::built_in(std::string_view text);
 [[nodiscard]] std::vector<Strategy> scaling_policies();
 
 /// The step for a number of devices, a function of that number alone. Batches and cores are scaled
-/// by the most devices within the availability's length; if a larger number is held beyond it, that
-/// step is as large as the limits allow.
+/// by the most devices of a zone within its availability's length; if a larger number is held
+/// beyond it, that step is as large as the limits allow.
 class StepOfDeviceCount {
  public:
   /// Throws Error for options out of range, and if batches are not multiples of the minibatch.
-  StepOfDeviceCount(const Availability& availability, const AvailabilitySteps& options);
+  StepOfDeviceCount(const Zones& zones, const AvailabilitySteps& options);
 
   /// Empty if the devices do not fill a worker. Throws Error for a batch above kMaxBatchSize.
   [[nodiscard]] std::optional<TraceStep> operator()(std::int64_t devices) const;

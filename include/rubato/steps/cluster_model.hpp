@@ -99,6 +99,10 @@ struct ClusterModel {
   MarketModel market{};
   DevicePrice price{};
 
+  /// Seconds for which the state is on its way from one zone to another, and the money for that.
+  [[nodiscard]] double move_seconds() const;
+  [[nodiscard]] double move_money() const;
+
   friend bool operator==(const ClusterModel&, const ClusterModel&) = default;
 };
 

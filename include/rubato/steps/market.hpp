@@ -32,6 +32,20 @@ inline constexpr std::array<Choice<Billing>, 4> kBillings{{{Billing::steps, "ste
                                                            {Billing::aws, "aws"},
                                                            {Billing::gcp, "gcp"}}};
 
+/// A move of the training's state from one zone to another, besides the provisioning and joining of
+/// devices there and a restart.
+struct MoveModel {
+  /// Seconds of a move, however small the state, at least 0; and bytes per second, above 0.
+  double latency_seconds = 0;
+  double bandwidth = 1e9;
+  /// Bytes of the state; empty if they are those of a gradient (ClusterModel::gradient_bytes).
+  std::optional<std::int64_t> state_bytes{};
+  /// The price of 10^9 bytes that leave a zone.
+  double egress_price = 0;
+
+  friend bool operator==(const MoveModel&, const MoveModel&) = default;
+};
+
 /// A market, apart from its number of devices. It matters with an availability alone.
 struct MarketModel {
   /// Devices of a machine, at least 1. They come and go by whole machines: a number of devices is
@@ -56,6 +70,8 @@ struct MarketModel {
   /// Devices that may be had on demand at any time, 0 for none, and the price of one for an hour.
   std::int64_t on_demand_devices = 0;
   double on_demand_price = 0;
+  /// A move between zones; it matters with several alone.
+  MoveModel move{};
 
   friend bool operator==(const MarketModel&, const MarketModel&) = default;
 };

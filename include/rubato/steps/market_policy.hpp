@@ -14,6 +14,8 @@ namespace rubato {
 
 /// The knowledge of a market policy when it decides where to train: nothing of the future.
 struct MarketView {
+  /// A zone's spot market, in the order of the zones, or the on-demand devices after them, which
+  /// are to be had in the zone where training was last.
   struct Place {
     bool on_demand = false;
     /// Devices of whole machines that it offers now, and the price of one for an hour.
@@ -25,6 +27,10 @@ struct MarketView {
     double enter_seconds = 0;
     /// The mean time between two losses of devices there so far.
     double mean_stay = std::numeric_limits<double>::infinity();
+    /// If the state is in another zone: the seconds of enter_seconds in which it is moved and
+    /// training restarts, and the money for that. 0 otherwise.
+    double move_seconds = 0;
+    double move_money = 0;
   };
 
   /// The time now, and the one at which training should have ended; infinite without one.
@@ -48,9 +54,9 @@ struct MarketChoice {
   double again = std::numeric_limits<double>::infinity();
 };
 
-/// Decides whose devices a training has: those of a spot market, which may leave, or on-demand
-/// ones, which stay and cost more. It is asked when a step begins, and while nothing trains,
-/// whenever a market changes. It must depend on nothing but the view.
+/// Decides whose devices a training has: those of a zone's spot market, which may leave, or
+/// on-demand ones, which stay and cost more. It is asked when a step begins, and while nothing
+/// trains, whenever a market changes. It must depend on nothing but the view.
 class MarketPolicy {
  public:
   MarketPolicy() = default;
@@ -63,6 +69,9 @@ class MarketPolicy {
   [[nodiscard]] virtual bool needs_on_demand() const { return true; }
   [[nodiscard]] virtual bool needs_deadline() const { return true; }
 };
+
+/// The policy of several zones for which none is chosen.
+inline constexpr std::string_view kPolicyOfZones = "spot";
 
 /// A policy by its text, "uniform" or "late:few=8,from=0.5". Throws Error.
 [[nodiscard]] std::shared_ptr<const MarketPolicy> make_market_policy(std::string_view text);

@@ -100,9 +100,10 @@ struct ClockOptions {
   /// StepSource::max_batch(), and StepSource::needs_noise_scale() of the policy.
   std::int64_t max_batch = 0;
   bool needs_noise_scale = false;
-  /// Decides between the spot market and on-demand devices (MarketModel::on_demand_devices), for a
-  /// training that should end within so many seconds; its name in `policy` binds a state. Null to
-  /// train on the spot market alone.
+  /// Decides between the zones' spot markets and on-demand devices
+  /// (MarketModel::on_demand_devices), for a training that should end within so many seconds; its
+  /// name in `policy` binds a state. Null to train on the spot market alone; with several zones,
+  /// the policy `spot` decides then.
   std::shared_ptr<const MarketPolicy> market{};
   double deadline_seconds = std::numeric_limits<double>::infinity();
 };
@@ -124,14 +125,20 @@ struct ClockOptions {
 /// costs nothing until the step in which it takes part again. Other kinds of Billing charge for all
 /// devices that there are.
 ///
+/// With several zones, training is in one of them at a time, with its devices and prices. After a
+/// move to another zone, its state follows in the restart (ClockTime::restart_seconds), which takes
+/// longer by ClusterModel::move_seconds(); ClusterModel::move_money() is paid when that begins.
+/// On-demand devices are in the zone where the last step was, at first in the first zone.
+///
 /// If a budget of hours or money (SourceProgress::budget) is reached while there is no step to end
 /// with, the source ends; its clock then shows exactly the budget.
 class ClockedSource final : public StepSource {
  public:
-  /// `step_of` offers a step for a number of devices; `batch`, if not null, decides its batch when
-  /// it begins, may leave cores idle (which then cost nothing), and receives its duration. Throws
-  /// Error for options out of range, and if `step_of` is empty.
-  ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options,
+  /// `zones` may be a single Availability; `step_of` offers a step for a number of devices;
+  /// `batch`, if not null, decides its batch when it begins, may leave cores idle (which then cost
+  /// nothing), and receives its duration. Throws Error for options out of range, and if `step_of`
+  /// is empty.
+  ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions options,
                 std::unique_ptr<BatchPolicy> batch = {});
 
   /// Empty if the availability ends before the step does; with TraceEnd::error this throws Error.
@@ -164,6 +171,8 @@ class ClockedSource final : public StepSource {
     Fleet fleet{};
     // The market that the fleet is of; empty while there is none.
     std::optional<std::size_t> place{0};
+    // The zone that has the state.
+    std::size_t zone = 0;
     // True if the state before the step was saved after a warning.
     bool saved = false;
     std::vector<NamedNumber> inputs{};
@@ -217,6 +226,10 @@ class ClockedSource final : public StepSource {
   };
   [[nodiscard]] Decided decide_place(Outcome& at, const SourceProgress& progress) const;
   [[nodiscard]] MarketView view_of(const Outcome& at, const SourceProgress& progress) const;
+  // True if the state has to be moved to train at a place.
+  [[nodiscard]] bool moves_state(const Outcome& at, std::size_t place) const {
+    return steps_ > 0 && place < zones_.all().size() && place != at.zone;
+  }
   // The next time at which devices that there are or might be change.
   [[nodiscard]] std::optional<double> next_event(const Outcome& at, double again) const;
   // The cached outcome of simulate() for `progress`.
@@ -235,7 +248,8 @@ class ClockedSource final : public StepSource {
 
   StepOfDevices step_of_;
   ClockOptions options_;
-  // The spot market and, if there are any, the on-demand devices.
+  Zones zones_;
+  // The places: the spot market of each zone and, if there are any, the on-demand devices.
   std::vector<Market> markets_;
   // Null if the offered steps are taken unchanged.
   std::unique_ptr<BatchPolicy> batch_;
@@ -244,6 +258,7 @@ class ClockedSource final : public StepSource {
   ClockTime time_;
   Fleet fleet_;
   std::optional<std::size_t> place_{0};
+  std::size_t zone_ = 0;
   std::int64_t steps_ = 0;
   // With Loses::checkpoint, the minibatches of each step since the last checkpoint.
   std::vector<std::int64_t> unsaved_;

@@ -2,13 +2,10 @@
 
 #include <exception>
 #include <optional>
-#include <variant>
 
 #include <pybind11/pybind11.h>
 
 #include <rubato/runs/run_configuration.hpp>
-#include <rubato/steps/availability.hpp>
-#include <rubato/steps/trace.hpp>
 
 #include "own_parts.hpp"
 
@@ -33,12 +30,10 @@ void define_traces(pybind11::module_& module);
 
 /// The steps in an object of one of these classes; empty for None. Throws pybind11::cast_error for
 /// other objects.
-[[nodiscard]] std::optional<std::variant<Trace, Availability>> steps_in(
-    const pybind11::object& object);
+[[nodiscard]] std::optional<RunSteps> steps_in(const pybind11::object& object);
 
 /// The same steps with another end; unchanged if `end` is empty.
-[[nodiscard]] std::variant<Trace, Availability> with_end(std::variant<Trace, Availability> steps,
-                                                         std::optional<TraceEnd> end);
+[[nodiscard]] RunSteps with_end(RunSteps steps, std::optional<TraceEnd> end);
 
 /// Adds to `module` plan() and simulate(), which say what training would do without training.
 void define_planning(pybind11::module_& module);

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <c10/core/ScalarType.h>
@@ -12,10 +11,9 @@
 #include <rubato/libtorch/model.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
-#include <rubato/steps/availability.hpp>
-#include <rubato/steps/trace.hpp>
 
 #include "loop/data/sample_set.hpp"
+#include "runs/config/values/trace_source.hpp"
 
 namespace rubato::python {
 
@@ -36,7 +34,7 @@ struct OwnParts {
   Tensors test_inputs{};
   Tensors test_targets{};
   /// Steps of the run; empty means the trace that the configuration names.
-  std::optional<std::variant<Trace, Availability>> steps{};
+  std::optional<RunSteps> steps{};
 };
 
 /// An array of the same memory if the tensor is contiguous, or else of a copy; `name` is for

@@ -114,26 +114,26 @@ Availability imported(const std::filesystem::path& path, const std::optional<std
 py::object loaded(const std::string& spec, const std::optional<std::string>& end) {
   const auto of = [&] {
     const py::gil_scoped_release free;
-    return load_trace_or_availability(spec, end ? std::optional(end_of(*end)) : std::nullopt, "");
+    return load_steps(spec, end ? std::optional(end_of(*end)) : std::nullopt, "");
   }();
-  return std::visit([](const auto& it) { return py::cast(it); }, of);
+  if (const Trace* const trace = std::get_if<Trace>(&of)) return py::cast(*trace);
+  return py::cast(std::get<Zones>(of).only());
 }
 
 }  // namespace
 
-std::optional<std::variant<Trace, Availability>> steps_in(const py::object& object) {
+std::optional<RunSteps> steps_in(const py::object& object) {
   if (object.is_none()) return std::nullopt;
   if (py::isinstance<Trace>(object)) return object.cast<Trace>();
   return object.cast<Availability>();
 }
 
-std::variant<Trace, Availability> with_end(std::variant<Trace, Availability> steps,
-                                           std::optional<TraceEnd> end) {
+RunSteps with_end(RunSteps steps, std::optional<TraceEnd> end) {
   if (!end || *end == std::visit([](const auto& of) { return of.end(); }, steps)) return steps;
   if (const Trace* const trace = std::get_if<Trace>(&steps)) {
     return Trace(trace->steps(), *end, trace->source(), trace->scaling());
   }
-  const auto& of = std::get<Availability>(steps);
+  const Availability& of = std::get<Zones>(steps).only();
   return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap(), of.prices());
 }
 
@@ -180,13 +180,12 @@ using namespace py::literals;
 
 // Names of options, with the texts of their values.
 using Options = std::vector<std::pair<std::string, std::string>>;
-using Steps = std::variant<Trace, Availability>;
 
 void set_all(RunConfiguration& run, const Options& options) {
   for (const auto& [name, text] : options) set_option(run, name, text);
 }
 
-RunSteps asked_steps(const RunConfiguration& run, std::optional<Steps> steps) {
+RunSteps asked_steps(const RunConfiguration& run, std::optional<RunSteps> steps) {
   if (!steps) return load_run_steps(run);
   return run_steps_of(run, with_end(*std::move(steps), run.on_trace_end));
 }
@@ -210,7 +209,7 @@ py::dict dict_of_epoch(const EpochPlan& epoch) {
                   "steps"_a = table.columns());
 }
 
-std::vector<EpochPlan> planned(const Options& options, std::optional<Steps> steps,
+std::vector<EpochPlan> planned(const Options& options, std::optional<RunSteps> steps,
                                std::optional<std::int64_t> samples,
                                std::optional<std::int64_t> epochs) {
   RunConfiguration run;
@@ -229,7 +228,7 @@ py::list plan(const Options& options, const py::object& trace, std::optional<std
   if (epochs && (*epochs < 1 || *epochs > kMaxPlannedEpochs)) {
     throw_error("epochs {}: accepted are whole numbers from 1 to {}", *epochs, kMaxPlannedEpochs);
   }
-  std::optional<Steps> steps = steps_in(trace);
+  std::optional<RunSteps> steps = steps_in(trace);
   std::vector<EpochPlan> found;
   {
     const py::gil_scoped_release free;
@@ -259,7 +258,7 @@ std::vector<std::vector<std::int64_t>> shares(std::int64_t first, std::int64_t m
   return of_cores;
 }
 
-SimulatedTraining simulated(const Options& options, std::optional<Steps> loaded,
+SimulatedTraining simulated(const Options& options, std::optional<RunSteps> loaded,
                             std::optional<std::int64_t> samples) {
   RunConfiguration run;
   run.clock = Clock::modelled;
@@ -274,7 +273,7 @@ SimulatedTraining simulated(const Options& options, std::optional<Steps> loaded,
 
 py::dict simulate_one(const Options& options, const py::object& trace,
                       std::optional<std::int64_t> samples) {
-  std::optional<Steps> steps = steps_in(trace);
+  std::optional<RunSteps> steps = steps_in(trace);
   SimulatedTraining found;
   {
     const py::gil_scoped_release free;

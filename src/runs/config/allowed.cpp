@@ -171,7 +171,7 @@ void require_steps(const RunConfiguration& run, const KnownSteps& known) {
   const auto source = known.source();
   // The number of steps that --iterations takes is known only in training.
   if (trace != nullptr || has_batch_policy(run) || run.iterations || !known.samples) return;
-  if (std::get<Availability>(known.steps).end() != TraceEnd::error) return;
+  if (std::get<Zones>(known.steps).end() != TraceEnd::error) return;
   static_cast<void>(simulate(*source,
                              {.dataset_size = *known.samples,
                               .minibatch_size = run.minibatch,

@@ -126,11 +126,17 @@ std::string note_line(const fs::path& file) {
 
 std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
                          std::span<const WorkloadFile> files, std::string_view note) {
-  if (const Availability* const availability = std::get_if<Availability>(&steps)) {
-    std::ostringstream text;
-    availability->write_csv(text);
-    folder.write("availability.csv", text.str());
-    run.trace = folder.file("availability.csv").string();
+  if (const Zones* const zones = std::get_if<Zones>(&steps)) {
+    std::vector<ZoneTrace> traces;
+    for (const auto& [name, availability] : zones->all()) {
+      const std::string file =
+          zones->several() ? fmt::format("availability-{}.csv", name) : "availability.csv";
+      std::ostringstream text;
+      availability.write_csv(text);
+      folder.write(file, text.str());
+      traces.push_back({.name = name, .trace = folder.file(file).string()});
+    }
+    run.trace = zones->several() ? text_of_zones(traces) : traces.front().trace.text();
   } else if (!run.trace->is_built_in()) {
     folder.write(RunFolder::kTrace, std::get<Trace>(steps).to_csv());
     run.trace = folder.file(RunFolder::kTrace).string();

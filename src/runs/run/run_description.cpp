@@ -26,7 +26,7 @@ std::string hash_of(std::string_view content) {
 std::string text_of(const RunSteps& steps) {
   if (const Trace* const trace = std::get_if<Trace>(&steps)) return trace->to_csv();
   std::ostringstream text;
-  std::get<Availability>(steps).write_csv(text);
+  for (const Zone& zone : std::get<Zones>(steps).all()) zone.availability.write_csv(text);
   return text.str();
 }
 

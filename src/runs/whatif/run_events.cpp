@@ -70,7 +70,7 @@ RunEvents::RunEvents(const RunConfiguration& run, const RecordedTraining& traini
   if (const auto* const trace = std::get_if<Trace>(&steps)) {
     add_rows(*trace, run, training, most_samples);
   } else {
-    add_changes(std::get<Availability>(steps), run, training);
+    add_changes(std::get<Zones>(steps).only(), run, training);
   }
   add_faults(training);
 }

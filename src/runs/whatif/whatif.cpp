@@ -55,9 +55,9 @@ struct Fork {
 std::string text_of(const std::optional<RunSteps>& schedule, std::int64_t from) {
   if (!schedule) return "the run's";
   std::ostringstream text;
-  if (const auto* const availability = std::get_if<Availability>(&*schedule)) {
-    availability->write_csv(text);
-    text << choice_name(kTraceEnds, availability->end());
+  if (const auto* const zones = std::get_if<Zones>(&*schedule)) {
+    zones->only().write_csv(text);
+    text << choice_name(kTraceEnds, zones->end());
     return text.str();
   }
   const auto& trace = std::get<Trace>(*schedule);

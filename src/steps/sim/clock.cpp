@@ -57,6 +57,12 @@ std::string text_of(const ClusterModel& cluster) {
   }
   MarketModel m = c.market;
   m.on_demand_price = 0;
+  m.move.egress_price = 0;
+  if (m.move != MoveModel{}) {
+    text += fmt::format("move {} {} bytes {}\n", m.move.latency_seconds, m.move.bandwidth,
+                        m.move.state_bytes.value_or(c.gradient_bytes));
+    m.move = {};
+  }
   if (m != MarketModel{}) {
     text += fmt::format("market {} {} join {} {} {} notice {} loses {} billing {} mtbf {} {}\n",
                         m.machine, m.provision_seconds, m.join_seconds, m.join_spread, m.join_seed,

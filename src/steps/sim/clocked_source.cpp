@@ -21,6 +21,7 @@ namespace {
 constexpr std::string_view kDevices = "source.devices";
 constexpr std::string_view kUnsaved = "source.unsaved";
 constexpr std::string_view kPlace = "source.place";
+constexpr std::string_view kZone = "source.zone";
 // Attempts at one step; if so many fail, none will ever succeed.
 constexpr std::int64_t kMostAttempts = 100'000;
 // No availability is defined beyond this time (Availability::at()).
@@ -28,14 +29,18 @@ constexpr double kLatestSecond = 3e9;
 
 }  // namespace
 
-ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options,
+ClockedSource::ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions options,
                              std::unique_ptr<BatchPolicy> batch)
     : step_of_(std::move(step_of)),
       options_(std::move(options)),
+      zones_(std::move(zones)),
       batch_(std::move(batch)),
       times_(options_.cluster) {
+  if (!options_.market && zones_.several()) options_.market = make_market_policy(kPolicyOfZones);
   const MarketModel& market = options_.cluster.market;
-  markets_.emplace_back(std::move(availability), market, options_.cluster.price);
+  for (const Zone& zone : zones_.all()) {
+    markets_.emplace_back(zone.availability, market, options_.cluster.price);
+  }
   if (options_.market && market.on_demand_devices > 0) {
     // Nobody takes them away, so their first hour is not free either.
     MarketModel on_demand = market;
@@ -131,7 +136,8 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
     throw Error("a market policy needs the samples of the training; accepted: a Walk's progress");
   }
   const double now = at.end.seconds;
-  const MarketModel& model = times_.model().market;
+  const ClusterModel& cluster = times_.model();
+  const MarketModel& model = cluster.market;
   const std::int64_t left = std::max<std::int64_t>(0, *progress.all_samples - progress.samples);
   MarketView view{
       .seconds = now,
@@ -142,13 +148,18 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
   for (std::size_t i = 0; i < markets_.size(); ++i) {
     const Market& market = markets_[i];
     MarketView::Place& place = view.places.emplace_back(
-        MarketView::Place{.on_demand = i > 0,
+        MarketView::Place{.on_demand = i >= zones_.all().size(),
                           .devices = market.offered(now),
                           .price = market.price_at(now),
                           .enter_seconds = model.provision_seconds + model.join_seconds,
                           .mean_stay = market.mean_stay(now)});
     if (at.place == i && !at.fleet.groups.empty()) {
       place.enter_seconds = std::max(0.0, at.fleet.groups.front().joins - now);
+    }
+    if (moves_state(at, i)) {
+      place.move_seconds = cluster.move_seconds() + cluster.restart_seconds;
+      place.move_money = cluster.move_money();
+      place.enter_seconds += place.move_seconds;
     }
     const std::optional<TraceStep> step = step_with(place.devices, progress);
     if (!step) continue;
@@ -159,7 +170,8 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
                                                    static_cast<double>(step->batch_size) * seconds;
   }
   // A step that is lost, its restart, and that of a move.
-  view.slack = longest + 2 * times_.model().restart_seconds;
+  view.slack = longest + 2 * cluster.restart_seconds;
+  if (zones_.several()) view.slack += cluster.move_seconds();
   return view;
 }
 
@@ -258,19 +270,18 @@ ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
 
 ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
                                             const SourceProgress& progress) const {
-  const Availability& availability = markets_[0].availability();
-  if (availability.end() != TraceEnd::error) return {.end = time};
+  if (zones_.end() != TraceEnd::error) return {.end = time};
   throw_error(
       "{}: the availability ends at {:.6g} s, and there is more to train; accepted: a longer one, "
       "or --on-trace-end hold, cycle or stop",
-      where(progress.step), availability.length());
+      where(progress.step), zones_.length());
 }
 
 ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) const {
   const ClusterModel& cluster = times_.model();
   const bool loses_all = cluster.market.loses == Loses::checkpoint;
   const Limit limit = limit_of(progress.budget);
-  Outcome at{.end = time_, .fleet = fleet_, .place = place_};
+  Outcome at{.end = time_, .fleet = fleet_, .place = place_, .zone = zone_};
   ClockTime& time = at.end;
   // Spends time of one kind; true if the limit is reached in it.
   const auto is_last = [&](double end, std::int64_t cores, double ClockTime::*kind) {
@@ -323,7 +334,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
       const std::optional<double> event = next_event(at, choice.again);
       // With too few devices for good, the clock runs on until the budget of hours is used up.
       const bool waits =
-          event || (markets_[0].availability().endless() && std::isfinite(limit.seconds));
+          event || (zones_.all().front().availability.endless() && std::isfinite(limit.seconds));
       if (!waits) return ended(time, progress);
       if (joined == 0 && !has_moved) lose_steps();
       const bool joins = cores_with(joined, progress) == 0 &&
@@ -336,13 +347,20 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
       continue;
     }
     const std::int64_t cores = attempt->cores;
-    const auto restart = [&] {
+    const auto restart = [&](double move_seconds = 0) {
       ++time.restarts;
-      return is_last(time.seconds + cluster.restart_seconds, cores, &ClockTime::restart_seconds);
+      return is_last(time.seconds + cluster.restart_seconds + move_seconds, cores,
+                     &ClockTime::restart_seconds);
     };
     const bool was_idle = std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint;
     if ((std::exchange(has_moved, false) || was_idle) && steps_ > 0) {
-      if (restart()) return spent();
+      const bool moves = moves_state(at, *at.place);
+      if (moves) {
+        at.zone = *at.place;
+        time.money += cluster.move_money();
+        if (time.money >= limit.money) return spent();
+      }
+      if (restart(moves ? cluster.move_seconds() : 0)) return spent();
       continue;
     }
     if (!attempt->loss) {
@@ -358,6 +376,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
         static_cast<void>(pass(at, now + attempt->seconds, cores, {}, progress));
       }
       time.checkpoint_seconds += attempt->seconds - attempt->step_seconds;
+      if (*at.place < zones_.all().size()) at.zone = *at.place;
       at.step = attempt->decision.step;
       at.seconds = attempt->step_seconds;
       at.inputs = std::move(attempt->decision.inputs);
@@ -433,6 +452,7 @@ void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
   time_ = ahead_->end;
   fleet_ = std::move(ahead_->fleet);
   place_ = ahead_->place;
+  zone_ = ahead_->zone;
   const ClusterModel& cluster = times_.model();
   if (cluster.market.loses == Loses::checkpoint) {
     if (ahead_->saved) unsaved_.clear();
@@ -444,8 +464,8 @@ void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
 }
 
 std::string ClockedSource::where(StepIndex step) const {
-  return fmt::format("{} at {:.6g} s, step {} of the run", markets_[0].availability().source(),
-                     time_.seconds, step.value() + 1);
+  return fmt::format("{} at {:.6g} s, step {} of the run", zones_.source(), time_.seconds,
+                     step.value() + 1);
 }
 
 std::string ClockedSource::binding() const {
@@ -456,15 +476,17 @@ std::string ClockedSource::binding() const {
 
 std::string ClockedSource::devices_until(double end) const {
   Sha256 sha;
-  const Availability& availability = markets_[0].availability();
-  for (const AvailabilityChange& change : availability.changes()) {
-    if (change.seconds > end) break;
-    sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
-  }
-  // The devices after the length follow from it and from the kind of end.
-  if (availability.length() <= end) {
-    sha.add(
-        fmt::format("{} {}\n", availability.length(), choice_name(kTraceEnds, availability.end())));
+  for (const auto& [name, availability] : zones_.all()) {
+    if (zones_.several()) sha.add("zone\n");
+    for (const AvailabilityChange& change : availability.changes()) {
+      if (change.seconds > end) break;
+      sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
+    }
+    // The devices after the length follow from it and from the kind of end.
+    if (availability.length() <= end) {
+      sha.add(fmt::format("{} {}\n", availability.length(),
+                          choice_name(kTraceEnds, availability.end())));
+    }
   }
   return sha.hex();
 }
@@ -475,7 +497,7 @@ void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
   if (state.bound(kDevices, devices) != devices && !state.forks()) {
     throw_error(
         "{}: the devices until {:.6g} s are not those that the state has used; accepted: the same",
-        markets_[0].availability().source(), time_.seconds);
+        zones_.source(), time_.seconds);
   }
   if (options_.cluster.market.loses == Loses::checkpoint && state.has(kUnsaved, /*saved=*/true)) {
     state.list(kUnsaved, unsaved_);
@@ -490,6 +512,14 @@ void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
                     "the market that it trains on");
       place_ = place[0] < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(place[0]));
       fleet_.since = place[1];
+    }
+  }
+  if (zones_.several() && state.has(kZone, /*saved=*/true)) {
+    std::array<std::int64_t, 1> zone{static_cast<std::int64_t>(zone_)};
+    state.values(kZone, std::span<std::int64_t>(zone));
+    if (state.loading()) {
+      state.require(zone[0] >= 0 && zone[0] < std::ssize(zones_.all()), "the zone of the state");
+      zone_ = static_cast<std::size_t>(zone[0]);
     }
   }
   visit_policy(state, batch_.get());

@@ -86,6 +86,11 @@ MarketModel read_market(Spec& spec) {
   market.mtbf_seed = static_cast<std::uint64_t>(spec.whole("mtbf-seed", 1, 0, kMostBytes));
   market.on_demand_devices = spec.whole("on-demand", 0, 0, kMostCores);
   market.on_demand_price = spec.real("on-demand-price", market.on_demand_price, kNotNegative);
+  market.move.latency_seconds =
+      spec.real("zone-latency", market.move.latency_seconds, kNotNegative);
+  market.move.bandwidth = spec.real("zone-bandwidth", market.move.bandwidth, kPositive);
+  market.move.state_bytes = spec.whole("state-bytes", Unset{"as bytes"}, 0, kMostBytes);
+  market.move.egress_price = spec.real("egress", market.move.egress_price, kNotNegative);
   if (market.on_demand_devices == 0) {
     spec.refuse("on-demand-price", "does nothing without on-demand; accepted: with it");
   }
@@ -184,6 +189,11 @@ void require_valid(const ClusterModel& model) {
   require_in("notice", model.market.notice_seconds, kNotNegative);
   require_in("mtbf", model.market.mtbf_seconds, kNotNegative);
   require_in("on-demand-price", model.market.on_demand_price, kNotNegative);
+  require_in("zone-latency", model.market.move.latency_seconds, kNotNegative);
+  require_in("zone-bandwidth", model.market.move.bandwidth, kPositive);
+  require_in("state-bytes", static_cast<double>(model.market.move.state_bytes.value_or(0)),
+             kNotNegative);
+  require_in("egress", model.market.move.egress_price, kNotNegative);
   require_in("price", model.price.constant, kNotNegative);
   require_in("bytes", static_cast<double>(model.gradient_bytes), kNotNegative);
   if (model.cores_per_host < 1 || model.cores_per_host > kMostCores) {
@@ -234,6 +244,18 @@ std::vector<Argument> cluster_arguments() {
   Spec spec = Spec::example("");
   static_cast<void>(read_cluster(spec, 0));
   return spec.arguments();
+}
+
+double ClusterModel::move_seconds() const {
+  return market.move.latency_seconds +
+         static_cast<double>(market.move.state_bytes.value_or(gradient_bytes)) /
+             market.move.bandwidth;
+}
+
+double ClusterModel::move_money() const {
+  constexpr double kGigabyte = 1e9;
+  return static_cast<double>(market.move.state_bytes.value_or(gradient_bytes)) / kGigabyte *
+         market.move.egress_price;
 }
 
 std::vector<double> host_weights_of(const ClusterModel& model,

@@ -6,6 +6,8 @@
 #include <rubato/steps/market_policy.hpp>
 #include <rubato/steps/step_plan.hpp>
 
+#include "base/core/seconds.hpp"
+
 namespace rubato {
 
 namespace {
@@ -98,11 +100,11 @@ class LifetimesPolicy final : public UniformPolicy {
   [[nodiscard]] std::optional<std::size_t> chosen_spot(const MarketView& view) const override {
     std::optional<std::size_t> best;
     const Place& sure = view.places[on_demand(view)];
-    double least = cost(sure, sure.enter_seconds);
+    double least = cost(sure);
     for (std::size_t i = 0; i < view.places.size(); ++i) {
       const Place& place = view.places[i];
       if (place.on_demand || !trains(place)) continue;
-      const double money = cost(place, place.enter_seconds);
+      const double money = cost(place);
       if (money < least || (money == least && view.here == i)) {
         least = money;
         best = i;
@@ -111,9 +113,12 @@ class LifetimesPolicy final : public UniformPolicy {
     return best;
   }
 
-  static double cost(const Place& place, double enter) {
+  // The money for the rest of the training there. Entering again after a loss needs no move.
+  static double cost(const Place& place) {
+    const double again = place.enter_seconds - place.move_seconds;
     return place.price * static_cast<double>(place.devices) * place.rest_seconds *
-           (1 + enter / place.mean_stay);
+               (1 + again / place.mean_stay) / kSecondsOfHour +
+           place.move_money;
   }
 };
 

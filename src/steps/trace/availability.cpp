@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <iterator>
 #include <ostream>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -237,6 +239,41 @@ AvailabilitySummary summary_of(const Availability& availability) {
       static_cast<double>(summary.changes) * kSecondsOfHour / availability.length();
   summary.share_at_zero = at_zero / availability.length();
   return summary;
+}
+
+Zones::Zones(Availability availability)
+    : zones_{{.availability = std::move(availability)}},
+      source_(zones_.front().availability.source()) {}
+
+Zones::Zones(std::vector<Zone> zones, std::string source)
+    : zones_(std::move(zones)), source_(std::move(source)) {
+  if (zones_.empty()) throw_error("{}: there are no zones; accepted: one at least", source_);
+  std::set<std::string_view> names;
+  for (const auto& [name, availability] : zones_) {
+    if (name.empty() || name.find_first_of(",=:/") != std::string::npos) {
+      throw_error("{}: '{}' is not the name of a zone; accepted: one without any of ',=:/'",
+                  source_, name);
+    }
+    if (!names.insert(name).second) {
+      throw_error("{}: two zones are called {}; accepted: a name for each", source_, name);
+    }
+    if (availability.end() != end()) {
+      throw_error("{}: what follows the end of {} differs from that of {}; accepted: the same",
+                  source_, name, zones_.front().name);
+    }
+  }
+}
+
+const Availability& Zones::only() const {
+  if (!several()) return zones_.front().availability;
+  throw_error("{}: there are {} zones; accepted: the devices of one (docs/traces.md)", source_,
+              zones_.size());
+}
+
+double Zones::length() const {
+  double longest = 0;
+  for (const Zone& zone : zones_) longest = std::max(longest, zone.availability.length());
+  return longest;
 }
 
 }  // namespace rubato

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -35,6 +36,9 @@ struct AvailabilityParts {
 // The importers, one for each format. Both read in one pass, and throw Error with the line.
 [[nodiscard]] AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns);
 [[nodiscard]] AvailabilityParts import_events(TextReader& reader);
+/// The columns of samples by their names: each of its own, not their sum.
+[[nodiscard]] std::vector<std::pair<std::string, AvailabilityParts>> import_zones(
+    TextReader& reader, const DeviceColumns& columns);
 
 /// The format that a file's beginning indicates; empty if it is neither.
 [[nodiscard]] std::optional<AvailabilityFormat> format_of(std::string_view beginning);

@@ -165,15 +165,16 @@ class StepMaker {
 
 }  // namespace
 
-StepOfDeviceCount::StepOfDeviceCount(const Availability& availability,
-                                     const AvailabilitySteps& options)
-    : options_(options), source_(availability.source()) {
+StepOfDeviceCount::StepOfDeviceCount(const Zones& zones, const AvailabilitySteps& options)
+    : options_(options), source_(zones.source()) {
   require_one("quantum", options_.quantum, kMaxCores);
-  for (const AvailabilityChange& change : availability.changes()) {
-    const std::int64_t workers = change.devices / options_.quantum;
-    // Devices that are only held after the end have no step in a trace.
-    if (change.seconds < availability.length()) most_workers_ = std::max(most_workers_, workers);
-    if (availability.lasts(change)) largest_workers_ = std::max(largest_workers_, workers);
+  for (const auto& [name, availability] : zones.all()) {
+    for (const AvailabilityChange& change : availability.changes()) {
+      const std::int64_t workers = change.devices / options_.quantum;
+      // Devices that are only held after the end have no step in a trace.
+      if (change.seconds < availability.length()) most_workers_ = std::max(most_workers_, workers);
+      if (availability.lasts(change)) largest_workers_ = std::max(largest_workers_, workers);
+    }
   }
   check_limits();
 }

@@ -32,14 +32,17 @@ bool is_index(std::string_view name) {
 // The columns of a table that hold the time and the devices.
 struct SampleColumns {
   std::size_t time = 0;
-  // One column, or several whose sum counts.
+  // One column, or several.
   std::vector<std::size_t> counts{};
+  std::vector<std::string> names{};
   std::optional<std::size_t> price{};
 };
 
 // The columns among `names`; empty unless there is one column of times and at least one other.
+// Several columns are accepted without being asked for if each is to be a zone.
 std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& names,
-                                          const DeviceColumns& wanted, const TextReader& reader) {
+                                          const DeviceColumns& wanted, bool zones,
+                                          const TextReader& reader) {
   SampleColumns columns;
   std::vector<std::string_view> devices;
   std::vector<std::size_t> places;
@@ -62,9 +65,11 @@ std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& n
            name.find(wanted.zone) != std::string_view::npos;
   };
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (is_wanted(devices[i])) columns.counts.push_back(places[i]);
+    if (!is_wanted(devices[i])) continue;
+    columns.counts.push_back(places[i]);
+    columns.names.emplace_back(devices[i]);
   }
-  const bool is_asked = !wanted.column.empty() || !wanted.zone.empty();
+  const bool is_asked = zones || !wanted.column.empty() || !wanted.zone.empty();
   constexpr std::size_t kMostShown = 8;
   const auto shown =
       devices.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, devices.size()));
@@ -93,7 +98,7 @@ struct SampleHeader {
   SampleColumns columns{};
 };
 
-SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted) {
+SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted, bool zones) {
   if (!reader.next_line() || is_blank(reader.line())) {
     throw_error("{}: the file is empty, or begins with a blank line; accepted: {}", reader.source(),
                 kFormatsAccepted);
@@ -102,7 +107,7 @@ SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted)
     CsvFields cells;
     split_csv(reader.line(), separator, cells);
     if (!cells.flaw.empty()) continue;
-    if (auto columns = find_columns(cells.fields, wanted, reader)) {
+    if (auto columns = find_columns(cells.fields, wanted, zones, reader)) {
       return {separator, cells.fields.size(), std::move(*columns)};
     }
   }
@@ -234,9 +239,10 @@ class SampleRows {
   bool ended_ = false;
 };
 
-// Reads a row, which may be the last.
+// Reads a row, which may be the last, for the sum of all columns or, if there are rows for each,
+// for each of them.
 void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& cells,
-              SampleRows& rows) {
+              std::vector<SampleRows>& rows) {
   if (!cells.flaw.empty()) {
     reader.fail(fmt::format("{} in {}", cells.flaw, excerpt(reader.line())),
                 "a number in each field");
@@ -251,21 +257,21 @@ void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& c
   const double seconds = read_time(reader, fields[header.columns.time]);
   const auto& counts = header.columns.counts;
   if (std::all_of(counts.begin(), counts.end(), [&](std::size_t i) { return fields[i].empty(); })) {
-    return rows.take(seconds, std::nullopt, std::nullopt);
+    for (SampleRows& of : rows) of.take(seconds, std::nullopt, std::nullopt);
+    return;
   }
-  std::int64_t sum = 0;
-  for (const std::size_t i : counts) sum += read_count(reader, fields[i]);
-  const auto& price = header.columns.price;
-  const bool has_price = price && !fields[*price].empty();
-  rows.take(seconds, sum,
-            has_price ? std::optional(read_price(reader, fields[*price])) : std::nullopt);
+  std::vector<std::int64_t> devices(rows.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    devices[i % rows.size()] += read_count(reader, fields[counts[i]]);
+  }
+  const auto& column = header.columns.price;
+  const auto price = column && !fields[*column].empty()
+                         ? std::optional(read_price(reader, fields[*column]))
+                         : std::nullopt;
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].take(seconds, devices[i], price);
 }
 
-}  // namespace
-
-AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns) {
-  const SampleHeader header = read_sample_header(reader, columns);
-  SampleRows rows(reader);
+void read_rows(TextReader& reader, const SampleHeader& header, std::vector<SampleRows>& rows) {
   CsvFields cells;
   bool blank = false;
   while (reader.next_line()) {
@@ -277,7 +283,27 @@ AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& column
     if (blank) reader.fail("there is a blank line before this row", "blank lines at the end");
     read_row(reader, header, cells, rows);
   }
-  return rows.all();
+}
+
+}  // namespace
+
+AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& columns) {
+  const SampleHeader header = read_sample_header(reader, columns, /*zones=*/false);
+  std::vector<SampleRows> rows(1, SampleRows(reader));
+  read_rows(reader, header, rows);
+  return rows.front().all();
+}
+
+std::vector<std::pair<std::string, AvailabilityParts>> import_zones(TextReader& reader,
+                                                                    const DeviceColumns& columns) {
+  const SampleHeader header = read_sample_header(reader, columns, /*zones=*/true);
+  std::vector<SampleRows> rows(header.columns.counts.size(), SampleRows(reader));
+  read_rows(reader, header, rows);
+  std::vector<std::pair<std::string, AvailabilityParts>> zones;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    zones.emplace_back(header.columns.names[i], rows[i].all());
+  }
+  return zones;
 }
 
 }  // namespace rubato::detail

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <rubato/base/parse.hpp>
 #include <rubato/steps/availability.hpp>
 
@@ -100,6 +102,23 @@ Availability parse_availability(std::string_view text, std::string source,
                                 const DeviceColumns& columns) {
   TextReader reader = TextReader::of(text, std::move(source));
   return detail::read_availability(reader, format, columns, end);
+}
+
+Zones read_zones(const std::filesystem::path& path, TraceEnd end, const std::string& part) {
+  TextReader reader = open(path);
+  if (detail::format_of(reader.beginning()) == AvailabilityFormat::events) {
+    throw_error(
+        "{}: a file of events has no columns; accepted: samples with a column for each zone",
+        reader.source());
+  }
+  std::vector<Zone> zones;
+  for (auto& [name, parts] : detail::import_zones(reader, {.zone = part})) {
+    const std::string source = fmt::format("{}, {}", reader.source(), name);
+    zones.push_back({.name = std::move(name),
+                     .availability = {std::move(parts.changes), parts.length, source, end,
+                                      parts.sample_gap, std::move(parts.prices)}});
+  }
+  return {std::move(zones), reader.source()};
 }
 
 std::variant<Trace, Availability> read_trace_or_availability(const std::filesystem::path& path,

@@ -203,8 +203,7 @@ class LoadedSteps {
     if (found != loaded_.end()) return run_steps_of(run, found->second);
     return run_steps_of(
         run,
-        loaded_.emplace(key, load_trace_or_availability(run.trace, run.on_trace_end, "--trace: "))
-            .first->second);
+        loaded_.emplace(key, load_steps(run.trace, run.on_trace_end, "--trace: ")).first->second);
   }
 
  private:

@@ -28,8 +28,6 @@ namespace rubato::app {
 
 namespace {
 
-using TraceOrAvailability = std::variant<Trace, Availability>;
-
 // The options of all commands below `rubato trace`.
 struct TraceCommandOptions {
   std::string operand;
@@ -63,9 +61,9 @@ Availability read_file_in(const TraceCommandOptions& options) {
 }
 
 // A given format means that the operand is a file.
-TraceOrAvailability load(const TraceCommandOptions& options) {
+RunSteps load(const TraceCommandOptions& options) {
   if (options.format) return read_file_in(options);
-  return load_trace_or_availability(options.operand, {}, "");
+  return load_steps(options.operand, {}, "");
 }
 
 // Writes the content to --out and prints the summary, or prints the content if there is no --out.
@@ -134,13 +132,13 @@ int convert_trace(std::span<const std::string> arguments) {
       "  rubato trace convert availability.csv --out trace.csv\n"
       "  rubato trace convert spot:seed=1 --availability strong:batch=1024,quantum=4");
   line.parse(arguments);
-  const TraceOrAvailability loaded = load(options);
+  const RunSteps loaded = load(options);
   if (const Trace* trace = std::get_if<Trace>(&loaded)) {
     throw_error("{} is a trace of steps already; accepted: {}", trace->source(),
                 "devices over time (docs/traces.md)");
   }
   const Trace trace =
-      to_steps(std::get<Availability>(loaded), *run.availability->make(run.minibatch));
+      to_steps(std::get<Zones>(loaded).only(), *run.availability->make(run.minibatch));
   put(options, trace.to_csv(), summary_text(trace, output_width()));
   return 0;
 }
@@ -157,15 +155,26 @@ int show_trace(std::span<const std::string> arguments) {
       "  rubato trace show availability.csv\n"
       "  rubato trace show walk:start=16,seed=4 --json");
   line.parse(arguments);
-  const TraceOrAvailability loaded = load(options);
-  const Timeline timeline = std::visit([](const auto& it) { return timeline_of(it); }, loaded);
+  const RunSteps loaded = load(options);
   if (options.json) {
     print_out(std::visit([](const auto& it) { return summary_json(it); }, loaded));
     return 0;
   }
   const LineWidth width = output_width();
-  print_out(std::visit([&](const auto& it) { return summary_text(it, width); }, loaded));
-  print_out(fmt::format("\n{}", text_plot(timeline, speaks_utf8(), width)));
+  const auto show = [&](const auto& it) {
+    print_out(summary_text(it, width));
+    print_out(fmt::format("\n{}", text_plot(timeline_of(it), speaks_utf8(), width)));
+  };
+  if (const Trace* const trace = std::get_if<Trace>(&loaded)) {
+    show(*trace);
+    return 0;
+  }
+  const auto& zones = std::get<Zones>(loaded);
+  for (const Zone& zone : zones.all()) {
+    if (&zone != &zones.all().front()) print_out("\n");
+    if (zones.several()) print_out(fmt::format("zone {}\n", zone.name));
+    show(zone.availability);
+  }
   return 0;
 }
 

@@ -303,19 +303,27 @@ std::string summary_text(const Trace& trace, LineWidth width) {
   return table.text(width);
 }
 
-std::string summary_json(const Availability& availability) {
-  const AvailabilitySummary summary = summary_of(availability);
-  return dumped({{"kind", "availability"},
-                 {"source", availability.source()},
-                 {"length_seconds", availability.length()},
-                 {"sample_gap_seconds", or_null(availability.sample_gap())},
-                 {"fewest", summary.fewest},
-                 {"most", summary.most},
-                 {"mean", summary.mean},
-                 {"changes", summary.changes},
-                 {"changes_per_hour", summary.changes_per_hour},
-                 {"share_at_zero", summary.share_at_zero},
-                 {"longest_at_zero_seconds", summary.longest_at_zero}});
+std::string summary_json(const Zones& zones) {
+  const auto json_of = [](const Availability& availability) {
+    const AvailabilitySummary summary = summary_of(availability);
+    return nlohmann::ordered_json{{"kind", "availability"},
+                                  {"source", availability.source()},
+                                  {"length_seconds", availability.length()},
+                                  {"sample_gap_seconds", or_null(availability.sample_gap())},
+                                  {"fewest", summary.fewest},
+                                  {"most", summary.most},
+                                  {"mean", summary.mean},
+                                  {"changes", summary.changes},
+                                  {"changes_per_hour", summary.changes_per_hour},
+                                  {"share_at_zero", summary.share_at_zero},
+                                  {"longest_at_zero_seconds", summary.longest_at_zero}};
+  };
+  if (!zones.several()) return dumped(json_of(zones.only()));
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& [name, availability] : zones.all()) {
+    list.push_back({{"name", name}, {"availability", json_of(availability)}});
+  }
+  return dumped({{"kind", "zones"}, {"source", zones.source()}, {"zones", std::move(list)}});
 }
 
 std::string summary_json(const Trace& trace) {

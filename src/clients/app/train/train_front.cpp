@@ -59,8 +59,10 @@ void check_trace(const RunConfiguration& run) {
 }
 
 bool names_pipe(const RunConfiguration& run) {
-  std::error_code ignored;
-  return run.trace->file && std::filesystem::is_fifo(*run.trace->file, ignored);
+  return std::ranges::any_of(files_of(*run.trace), [](const path& file) {
+    std::error_code ignored;
+    return std::filesystem::is_fifo(file, ignored);
+  });
 }
 
 // Returns the arguments for exec(), before they are turned into pointers.

@@ -30,12 +30,13 @@ namespace rubato {
 struct TraceContent {
   std::mutex mutex;
   // The end that was asked for, and the steps; empty if the file has not been read.
-  std::optional<std::pair<TraceEnd, std::variant<Trace, Availability>>> read;
+  std::optional<std::pair<TraceEnd, RunSteps>> read;
 };
 
 namespace {
 
 constexpr std::string_view kElastic = "elastic";
+constexpr std::string_view kZones = "zone:";
 
 struct TraceRow {
   std::string_view name;
@@ -54,12 +55,16 @@ void read_columns(Spec& spec, DeviceColumns& columns) {
     spec.refuse("zone", "nothing is added to a column; accepted: one of the two");
 }
 
-constexpr std::array<TraceRow, 3> kTraces{
+constexpr std::array<TraceRow, 4> kTraces{
     {{"FILE",
       "a file with the header 'step,batchsize' or 'step,batchsize,cores' and a row for each step, "
       "or with the availability of devices over time, as --availability makes steps of it; where "
       "it has several columns of devices, FILE,column=NAME or FILE,zone=TEXT",
       read_columns},
+     {"zone:FILE",
+      "a file in which each column of devices is a zone, of which training is in one at a time; "
+      "FILE,zone=TEXT for some of them, and zone:NAME=FILE,NAME=GENERATOR for zones with a trace "
+      "each"},
      {"N", "N samples at every step"},
      {kElastic, "the built-in trace, again and again"}}};
 
@@ -69,6 +74,7 @@ std::string_view name_in(std::string_view spec) {
 }
 
 TraceChoice::Kind kind_of(const std::string& text) {
+  if (text.starts_with(kZones)) return TraceChoice::Kind::zones;
   if (text == kElastic) return TraceChoice::Kind::elastic;
   if (is_number(text)) return TraceChoice::Kind::constant;
   return is_generator(text) ? TraceChoice::Kind::generator : TraceChoice::Kind::file;
@@ -97,6 +103,52 @@ void require_file(const std::filesystem::path& file, std::string_view place) {
       kElastic);
 }
 
+// True if `key` is an argument of a file or a generator, so that it does not name another zone.
+bool takes(const std::string& trace, std::string_view key) {
+  if (!is_generator(trace)) return key == "column" || key == "zone";
+  const std::vector<Strategy> generators = availability_generators();
+  const auto& arguments = find_row("generator", name_in(trace), generators).arguments;
+  return std::ranges::find(arguments, key, &Argument::name) != arguments.end();
+}
+
+// The zones of a text such as "a=one.csv,b=spot:most=8,seed=1"; empty if it does not begin with a
+// zone. What the file or generator before it takes, or what has no name, belongs to that.
+std::vector<ZoneTrace> zones_in(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  while (!text.empty()) {
+    const std::string_view piece = text.substr(0, text.find(','));
+    const std::string_view key = piece.substr(0, piece.find('='));
+    const bool is_named = key.size() < piece.size() && key.find('/') == std::string_view::npos;
+    if (texts.empty() && !is_named) return {};
+    if (is_named && (texts.empty() || !takes(texts.back().second, key))) {
+      texts.emplace_back(key, piece.substr(key.size() + 1));
+    } else {
+      texts.back().second += fmt::format(",{}", piece);
+    }
+    text.remove_prefix(std::min(piece.size() + 1, text.size()));
+    // A path may have commas in it.
+    for (std::size_t end = text.size(); end != std::string_view::npos && end > 0;
+         end = text.rfind(',', end - 1)) {
+      const std::string path = fmt::format("{},{}", texts.back().second, text.substr(0, end));
+      if (!is_there(path)) continue;
+      texts.back().second = path;
+      text.remove_prefix(std::min(end + 1, text.size()));
+      break;
+    }
+  }
+  std::vector<ZoneTrace> zones;
+  for (const auto& [name, trace] : texts) {
+    const TraceChoice::Kind kind = kind_of(trace);
+    if (trace.empty() ||
+        (kind != TraceChoice::Kind::file && kind != TraceChoice::Kind::generator)) {
+      throw_error("zone {}: '{}' has no devices over time; accepted: a file or a generator", name,
+                  trace);
+    }
+    zones.push_back({.name = name, .trace = trace});
+  }
+  return zones;
+}
+
 }  // namespace
 
 std::vector<Strategy> trace_sources() {
@@ -116,8 +168,14 @@ std::shared_ptr<const TraceChoice> Parsed<TraceChoice>::parse(const std::string&
   TraceChoice choice{.kind = kind_of(text)};
   if (choice.kind == TraceChoice::Kind::constant) choice.batch_size = batch_size_of(text);
   if (choice.kind == TraceChoice::Kind::generator) require_generator(text);
-  if (choice.kind == TraceChoice::Kind::file) {
-    TraceFile file = parse_trace_file(text);
+  const bool zones = choice.kind == TraceChoice::Kind::zones;
+  const std::string rest = zones ? text.substr(kZones.size()) : text;
+  if (zones && !is_there(rest)) choice.zones = zones_in(rest);
+  if (choice.kind == TraceChoice::Kind::file || (zones && choice.zones.empty())) {
+    TraceFile file = parse_trace_file(rest);
+    if (zones && !file.columns.column.empty()) {
+      throw_error("{}: one column is one zone; accepted: FILE or FILE,zone=TEXT", text);
+    }
     choice.file = std::move(file.path);
     choice.columns = std::move(file.columns);
     choice.content = std::make_shared<TraceContent>();
@@ -125,20 +183,50 @@ std::shared_ptr<const TraceChoice> Parsed<TraceChoice>::parse(const std::string&
   return std::make_shared<const TraceChoice>(std::move(choice));
 }
 
+std::string text_of_zones(const std::vector<ZoneTrace>& zones) {
+  std::string text;
+  for (const ZoneTrace& zone : zones) {
+    text += fmt::format("{}{}={}", text.empty() ? kZones : ",", zone.name, zone.trace.text());
+  }
+  return text;
+}
+
+std::vector<std::filesystem::path> files_of(const TraceChoice& trace) {
+  std::vector<std::filesystem::path> files;
+  if (trace.file) files.push_back(*trace.file);
+  for (const ZoneTrace& zone : trace.zones) {
+    if (zone.trace->file) files.push_back(*zone.trace->file);
+  }
+  return files;
+}
+
 std::string map_trace(
     const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
   const Parsed<TraceChoice> trace = text;
+  if (!trace->zones.empty()) {
+    std::vector<ZoneTrace> zones = trace->zones;
+    for (ZoneTrace& zone : zones) zone.trace = map_trace(zone.trace.text(), map);
+    return text_of_zones(zones);
+  }
   if (!trace->file) return text;
+  const std::size_t prefix = trace->kind == TraceChoice::Kind::zones ? kZones.size() : 0;
   const std::filesystem::path mapped = map(*trace->file);
   // A file called "128", "elastic" or "spot" stays a file.
   const bool is_file = kind_of(mapped.string()) == TraceChoice::Kind::file;
-  return (is_file ? mapped : "." / mapped).string() + text.substr(trace->file->string().size());
+  return text.substr(0, prefix) + (is_file ? mapped : "." / mapped).string() +
+         text.substr(prefix + trace->file->string().size());
 }
 
 TraceFile parse_trace_file(const std::string& text) {
   // If a file of this name exists, the whole text is its path.
   const bool is_path = is_there(text);
+  if (!is_path && text.starts_with(kZones)) {
+    throw_error(
+        "{}: zones, where the devices of one are needed; accepted: FILE, FILE,column=NAME or "
+        "FILE,zone=TEXT",
+        text);
+  }
   const std::size_t end = is_path ? text.size() : arguments_begin(text);
   TraceFile file{.path = text.substr(0, end)};
   Spec spec(end < text.size() ? fmt::format("FILE:{}", text.substr(end + 1)) : "FILE");
@@ -158,9 +246,31 @@ CoreRange cores_of(const Trace& trace, std::int64_t otherwise) {
   return range;
 }
 
-std::variant<Trace, Availability> load_trace_or_availability(const Parsed<TraceChoice>& trace,
-                                                             std::optional<TraceEnd> end,
-                                                             std::string_view place) {
+namespace {
+
+Zones load_zones(const Parsed<TraceChoice>& trace, std::optional<TraceEnd> end,
+                 std::string_view place) {
+  std::vector<Zone> zones;
+  for (const ZoneTrace& zone : trace->zones) {
+    RunSteps loaded = load_steps(zone.trace, end, place);
+    if (const Trace* const steps = std::get_if<Trace>(&loaded)) {
+      throw_error("{}zone {}: {} is a trace of steps; accepted: devices over time (docs/traces.md)",
+                  place, zone.name, steps->source());
+    }
+    zones.push_back({.name = zone.name, .availability = std::get<Zones>(loaded).only()});
+  }
+  return {std::move(zones), trace.text()};
+}
+
+RunSteps steps_in(const std::filesystem::path& file, TraceEnd end, const DeviceColumns& columns) {
+  return std::visit([](auto&& of) { return RunSteps(std::forward<decltype(of)>(of)); },
+                    read_trace_or_availability(file, end, columns));
+}
+
+}  // namespace
+
+RunSteps load_steps(const Parsed<TraceChoice>& trace, std::optional<TraceEnd> end,
+                    std::string_view place) {
   switch (trace->kind) {
     case TraceChoice::Kind::elastic: {
       Trace elastic = Trace::elastic();
@@ -174,6 +284,9 @@ std::variant<Trace, Availability> load_trace_or_availability(const Parsed<TraceC
       } catch (const Error& error) {
         throw_error("{}{}", place, error.what());
       }
+    case TraceChoice::Kind::zones:
+      if (trace->zones.empty()) break;
+      return load_zones(trace, end, place);
     case TraceChoice::Kind::file:
       break;
   }
@@ -182,19 +295,28 @@ std::variant<Trace, Availability> load_trace_or_availability(const Parsed<TraceC
   auto& read = trace->content->read;
   if (!read || read->first != last) {
     require_file(*trace->file, place);
-    read.emplace(last, read_trace_or_availability(*trace->file, last, trace->columns));
+    read.emplace(last, trace->kind == TraceChoice::Kind::zones
+                           ? read_zones(*trace->file, last, trace->columns.zone)
+                           : steps_in(*trace->file, last, trace->columns));
   }
   return read->second;
 }
 
 RunSteps load_run_steps(const RunConfiguration& run) {
-  return run_steps_of(run, load_trace_or_availability(run.trace, run.on_trace_end, "--trace: "));
+  return run_steps_of(run, load_steps(run.trace, run.on_trace_end, "--trace: "));
 }
 
 RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded) {
   require_availability(run, loaded);
   if (run.clock == Clock::modelled || std::holds_alternative<Trace>(loaded)) return loaded;
-  return to_steps(std::get<Availability>(loaded), *run.availability->make(run.minibatch));
+  const auto& zones = std::get<Zones>(loaded);
+  if (zones.several()) {
+    throw_error(
+        "--trace {}: training moves between zones in modelled time; accepted: with --clock "
+        "virtual",
+        zones.source());
+  }
+  return to_steps(zones.only(), *run.availability->make(run.minibatch));
 }
 
 Trace load_trace(const RunConfiguration& run) {
@@ -209,23 +331,25 @@ const std::string& source_of(const RunSteps& steps) {
 
 std::string scaling_of(const RunSteps& steps, const RunConfiguration& run) {
   if (const Trace* const trace = std::get_if<Trace>(&steps)) return trace->scaling();
-  return step_of_devices(std::get<Availability>(steps), run).scaling();
+  return step_of_devices(std::get<Zones>(steps), run).scaling();
 }
 
-StepOfDeviceCount step_of_devices(const Availability& availability, const RunConfiguration& run) {
-  return {availability, *run.availability->make(run.minibatch)};
+StepOfDeviceCount step_of_devices(const Zones& zones, const RunConfiguration& run) {
+  return {zones, *run.availability->make(run.minibatch)};
 }
 
 CoreRange cores_of(const RunSteps& steps, const RunConfiguration& run) {
   if (const Trace* const trace = std::get_if<Trace>(&steps)) return cores_of(*trace, run.cores);
-  const auto& availability = std::get<Availability>(steps);
-  const StepOfDeviceCount step_of = step_of_devices(availability, run);
+  const auto& zones = std::get<Zones>(steps);
+  const StepOfDeviceCount step_of = step_of_devices(zones, run);
   CoreRange range{.fewest = kMaxCores, .most = 1};
-  for (const AvailabilityChange& change : availability.changes()) {
-    const std::optional<TraceStep> step = step_of(change.devices);
-    if (!step || !availability.lasts(change)) continue;
-    range.fewest = std::min(range.fewest, *step->cores);
-    range.most = std::max(range.most, *step->cores);
+  for (const auto& [name, availability] : zones.all()) {
+    for (const AvailabilityChange& change : availability.changes()) {
+      const std::optional<TraceStep> step = step_of(change.devices);
+      if (!step || !availability.lasts(change)) continue;
+      range.fewest = std::min(range.fewest, *step->cores);
+      range.most = std::max(range.most, *step->cores);
+    }
   }
   range.fewest = std::min(range.fewest, range.most);
   return range;

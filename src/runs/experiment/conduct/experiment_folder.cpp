@@ -99,27 +99,29 @@ Design ExperimentFolder::adopt(const Design& given) const {
 
 std::string ExperimentFolder::adopt_trace(const std::string& trace,
                                           const std::string& label) const {
-  const Parsed<TraceChoice> choice = trace;
-  const auto& file = choice->file;
-  if (!file) return trace;
   const fs::path folder = path_ / kTraces;
-  if (absolute_path(*file).parent_path() == folder) return map_trace(trace, absolute_path);
-  const fs::path copy = folder / (slug(label) + file->extension().string());
-  std::string content;
-  try {
-    content = read_file(*file);
-  } catch (const Error& error) {
-    throw_error("--trace: {}", error.what());
-  }
-  if (!is_there(copy)) {
-    worker_->write(copy, content);
-  } else if (read_file(copy) != content) {
-    throw_error(
-        "--trace: {} differs from the trace of that name in the experiment, {}; accepted: that "
-        "trace, or one with another name",
-        file->string(), copy.string());
-  }
-  return map_trace(trace, [&](const fs::path&) { return fs::path(copy); });
+  // The files of zones after the first have numbers.
+  int files = 0;
+  return map_trace(trace, [&](const fs::path& file) {
+    const std::string number = files++ == 0 ? "" : fmt::format("-{}", files);
+    if (absolute_path(file).parent_path() == folder) return absolute_path(file);
+    fs::path copy = folder / (slug(label) + number + file.extension().string());
+    std::string content;
+    try {
+      content = read_file(file);
+    } catch (const Error& error) {
+      throw_error("--trace: {}", error.what());
+    }
+    if (!is_there(copy)) {
+      worker_->write(copy, content);
+    } else if (read_file(copy) != content) {
+      throw_error(
+          "--trace: {} differs from the trace of that name in the experiment, {}; accepted: that "
+          "trace, or one with another name",
+          file.string(), copy.string());
+    }
+    return copy;
+  });
 }
 
 void ExperimentFolder::write_design(const Design& design) const {
@@ -138,13 +140,10 @@ RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
 std::string ExperimentFolder::config_text(const PlannedRun& run) const {
   RunConfiguration configuration = with_paths_from(path_ / kRunsFolder, run.configuration);
   // The path is relative, so that the folder can be moved.
-  if (const auto& file = configuration.trace->file) {
-    const fs::path inside = file->lexically_relative(path_ / kRunsFolder);
-    if (inside.parent_path() == fs::path("..") / kTraces) {
-      configuration.trace =
-          map_trace(configuration.trace.text(), [&](const fs::path&) { return fs::path(inside); });
-    }
-  }
+  configuration.trace = map_trace(configuration.trace.text(), [&](const fs::path& file) {
+    fs::path inside = file.lexically_relative(path_ / kRunsFolder);
+    return inside.parent_path() == fs::path("..") / kTraces ? inside : file;
+  });
   return to_toml(configuration);
 }
 

@@ -134,6 +134,12 @@ void require_no_fixed_choice(std::string_view name) {
               option.fixed_in_fork, name);
 }
 
+std::vector<std::string> contents(const TraceChoice& trace) {
+  std::vector<std::string> contents;
+  for (const std::filesystem::path& file : files_of(trace)) contents.push_back(read_file(file));
+  return contents;
+}
+
 // Throws Error if the two runs differ in an option that the design takes from them.
 void require_alike(const Design& design, const ForkPoint& one, const RunConfiguration& first,
                    const ForkPoint& other, const RunConfiguration& second) {
@@ -144,7 +150,7 @@ void require_alike(const Design& design, const ForkPoint& one, const RunConfigur
     const bool are_files = a && b && names_file(option, *a) && names_file(option, *b);
     // Traces are copied into the folders of their runs; a fork compares other files by content.
     const bool is_same = are_files && option.name == kTraceOption
-                             ? read_file(*first.trace->file) == read_file(*second.trace->file)
+                             ? contents(*first.trace) == contents(*second.trace)
                              : are_files || a == b;
     if (is_same) continue;
     throw_error("--from: --{} is {} in {}, and {} in {}; accepted: --{} for all forks", option.name,

@@ -97,11 +97,14 @@ std::string label_of(const RunOption& option, const std::string& value) {
   }
   if (option.map_path == nullptr) return value;
   std::filesystem::path path;
+  int files = 0;
   static_cast<void>(option.map_path(value, [&](const std::filesystem::path& file) {
     path = file;
+    ++files;
     return file;
   }));
-  if (path.empty()) return value;
+  // No file of several zones names them all.
+  if (path.empty() || files > 1) return value;
   if (!path.has_filename()) path = path.parent_path();
   if (option.name == kFromOption) {
     return path.filename().string() + value.substr(value.rfind('@'));

@@ -57,24 +57,34 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& 
       std::move(batch));
 }
 
-std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availability& availability,
+std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Zones& zones,
                                       std::int64_t gradient_bytes) {
-  const StepOfDeviceCount step_of = step_of_devices(availability, run);
+  if (!zones.several() && run.cluster->market.move != MoveModel{}) {
+    throw_error(
+        "--cluster {}: {} has one zone, and training moves nowhere; accepted: with several zones "
+        "(docs/cluster.md)",
+        run.cluster.text(), zones.source());
+  }
+  const StepOfDeviceCount step_of = step_of_devices(zones, run);
+  std::int64_t most_devices = 0;
+  for (const Zone& zone : zones.all()) {
+    most_devices = std::max(most_devices, summary_of(zone.availability).most);
+  }
+  const std::string_view market =
+      run.market.empty() && zones.several() ? kPolicyOfZones : run.market.text();
   std::int64_t max_batch = step_of.max_batch();
   if (const auto on_demand = step_of(run.cluster->market.on_demand_devices)) {
     max_batch = std::max(max_batch, on_demand->batch_size);
   }
   return std::make_unique<ClockedSource>(
-      availability,
-      [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },
+      zones, [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },
       ClockOptions{
           .cluster = cluster_of(run, gradient_bytes),
           .minibatch_size = run.minibatch,
           .on_idle = run.on_idle,
           .policy = fmt::format("{} of at most {} devices{}",
                                 run.availability.empty() ? "weak" : run.availability.text(),
-                                summary_of(availability).most,
-                                run.market.empty() ? std::string() : ", " + run.market.text()),
+                                most_devices, market.empty() ? "" : fmt::format(", {}", market)),
           .max_batch = max_batch,
           .market = *run.market,
           .deadline_seconds =
