@@ -103,8 +103,7 @@ TEST(TraceSource, TakesZonesByName) {
   const test::TempFolder folder;
   std::filesystem::create_directory(folder.path() / "b=1,c=2");
   const std::string file = folder.write("b=1,c=2/one.csv", "seconds,count\n0,8\n60,\n");
-  EXPECT_THAT(zones_of("zone:a=" + file + ",column=count,d=" + file),
-              ElementsAre("a = " + file + ",column=count", "d = " + file));
+  EXPECT_THAT(zones_of("zone:a=" + file + ",d=" + file), ElementsAre("a = " + file, "d = " + file));
   EXPECT_EQ(named("zone:" + file).file, file);
   EXPECT_EQ(named("zone:/a=1/one.csv").file, "/a=1/one.csv");
 

@@ -156,7 +156,7 @@ TEST_F(ModelledTime, GoesOnInItsZone) {
   const SimulationResult foreseen = simulated(configuration_, 512);
   EXPECT_EQ(whole.summary->result.time, foreseen.time);
   EXPECT_GT(foreseen.time->restarts, 0);
-  for (const std::int64_t steps : {3, 20, 40}) {
+  for (const std::int64_t steps : {3, 12, 25}) {
     const fs::path folder = temp_.path() / std::to_string(steps);
     {
       rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder));
