@@ -105,7 +105,7 @@ TEST(AnswerFiles, HaveALineForEachCell) {
 
 TEST(AnswerFiles, HaveALineForEachRun) {
   const std::string csv = runs_csv(some_answer());
-  EXPECT_THAT(csv, HasSubstr("\nwild-2,t,wild,2,false,diverged,,,2,20,2000,0,,,,,,,0\n"));
+  EXPECT_THAT(csv, HasSubstr("\nwild-2,t,wild,2,false,diverged,,,2,20,2000,0,,,,,,,,,,0\n"));
   EXPECT_THAT(csv, HasSubstr("\nlinear:ramp=2-1,t,linear:ramp=2,1,false,finished,0.51,0.51,"));
 }
 

@@ -23,16 +23,19 @@ inline std::filesystem::path write_run(const TempFolder& folder, const std::stri
     metrics += fmt::format(R"({{"kind":"step","step":{}}})"
                            "\n",
                            epoch);
-    metrics += nlohmann::ordered_json{{"kind", "epoch"},
-                                      {"epoch", epoch},
-                                      {"steps", 10},
-                                      {"samples", 1000},
-                                      {"train_loss", 0.5},
-                                      {"test_loss", 1 - accuracy},
-                                      {"test_accuracy", accuracy},
-                                      {"clock", {{"hours", epoch + 1.5}, {"money", epoch + 3}}}}
-                   .dump() +
-               "\n";
+    metrics +=
+        nlohmann::ordered_json{
+            {"kind", "epoch"},
+            {"epoch", epoch},
+            {"steps", 10},
+            {"samples", 1000},
+            {"train_loss", 0.5},
+            {"test_loss", 1 - accuracy},
+            {"test_accuracy", accuracy},
+            {"clock",
+             {{"hours", epoch + 1.5}, {"core_hours", 2 * epoch + 6}, {"money", epoch + 3}}}}
+            .dump() +
+        "\n";
     ++epoch;
   }
   folder.write(name + "/metrics.jsonl", metrics + more_metrics);

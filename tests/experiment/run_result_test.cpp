@@ -44,6 +44,9 @@ TEST_F(RunResults, SayWhatARunCameTo) {
   ASSERT_EQ(result.curve.size(), 3U);
   EXPECT_EQ(result.curve[1].point.samples, 2000);
   EXPECT_EQ(result.curve[1].point.hours, 2.5);
+  EXPECT_EQ(result.curve[1].point.samples_per_hour(), 800);
+  EXPECT_EQ(result.curve[1].point.samples_per_core_hour(), 250);
+  EXPECT_EQ(RunPoint{}.samples_per_hour(), std::nullopt);
 }
 
 TEST_F(RunResults, SayWhereATargetWasReached) {

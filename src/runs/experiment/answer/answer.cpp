@@ -168,12 +168,17 @@ std::optional<Answer::ToTarget> Answering::to_target(const AnswerCell& cell) con
 
 Answer::Spent Answering::spent(std::span<const RunResult* const> ended) {
   const auto mean = [&](const auto& get) { return mean_of(ended, get); };
-  return Answer::Spent{.steps = *mean([](const RunResult& r) { return r.last.steps; }),
-                       .samples = *mean([](const RunResult& r) { return r.last.samples; }),
-                       .epochs = *mean([](const RunResult& r) { return r.epochs; }),
-                       .iterations = *mean([](const RunResult& r) { return r.iterations; }),
-                       .hours = mean([](const RunResult& r) { return r.last.hours; }),
-                       .money = mean([](const RunResult& r) { return r.last.money; })};
+  return Answer::Spent{
+      .steps = *mean([](const RunResult& r) { return r.last.steps; }),
+      .samples = *mean([](const RunResult& r) { return r.last.samples; }),
+      .epochs = *mean([](const RunResult& r) { return r.epochs; }),
+      .iterations = *mean([](const RunResult& r) { return r.iterations; }),
+      .hours = mean([](const RunResult& r) { return r.last.hours; }),
+      .core_hours = mean([](const RunResult& r) { return r.last.core_hours; }),
+      .money = mean([](const RunResult& r) { return r.last.money; }),
+      .samples_per_hour = mean([](const RunResult& r) { return r.last.samples_per_hour(); }),
+      .samples_per_core_hour =
+          mean([](const RunResult& r) { return r.last.samples_per_core_hour(); })};
 }
 
 void Answering::compare_with_baselines() {

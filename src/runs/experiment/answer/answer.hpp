@@ -97,7 +97,10 @@ struct Answer {
     double epochs = 0;
     double iterations = 0;
     std::optional<double> hours{};
+    std::optional<double> core_hours{};
     std::optional<double> money{};
+    std::optional<double> samples_per_hour{};
+    std::optional<double> samples_per_core_hour{};
   };
 
   /// Runs with the same values of all columns.

@@ -275,8 +275,16 @@ std::vector<AnswerColumn<AnswerCell>> cell_columns(const Answer& answer) {
               at(&AnswerCell::elasticity, &Elasticity::most_cores));
   columns.add("hours", "spent/hours", "spent on average on the virtual clock",
               at(&AnswerCell::spent, &Answer::Spent::hours), clock, "hours");
+  columns.add("core_hours", "spent/core_hours", "",
+              at(&AnswerCell::spent, &Answer::Spent::core_hours));
   columns.add("money", "spent/money", "", at(&AnswerCell::spent, &Answer::Spent::money), clock,
               "money");
+  columns.add("samples_per_hour", "spent/samples_per_hour",
+              "goodput: samples per hour, and per hour of a core that was paid for",
+              at(&AnswerCell::spent, &Answer::Spent::samples_per_hour), clock, "samples/hour");
+  columns.add("samples_per_core_hour", "spent/samples_per_core_hour", "",
+              at(&AnswerCell::spent, &Answer::Spent::samples_per_core_hour), clock,
+              "samples/core-hour");
   columns.add("reached_target", "to_target/reached", "how many runs reached `--target`",
               at(&AnswerCell::to_target, &Target::reached), target, reach,
               [](const AnswerCell& cell) {
@@ -324,7 +332,14 @@ std::vector<AnswerColumn<Run>> run_columns(const Answer& answer) {
               at(&Run::result, &RunResult::iterations));
   columns.add("hours", "spent/hours", "the same, on the virtual clock",
               at(&Run::result, &RunResult::last, &RunPoint::hours));
+  columns.add("core_hours", "spent/core_hours", "",
+              at(&Run::result, &RunResult::last, &RunPoint::core_hours));
   columns.add("money", "spent/money", "", at(&Run::result, &RunResult::last, &RunPoint::money));
+  columns.add("samples_per_hour", "spent/samples_per_hour",
+              "goodput: samples per hour, and per hour of a core that was paid for",
+              at(&Run::result, &RunResult::last, &RunPoint::samples_per_hour));
+  columns.add("samples_per_core_hour", "spent/samples_per_core_hour", "",
+              at(&Run::result, &RunResult::last, &RunPoint::samples_per_core_hour));
   columns.add("target_steps", "to_target/steps", "what it had spent when it reached `--target`",
               at(&Run::to_target, &RunPoint::steps));
   columns.add("target_samples", "to_target/samples", "", at(&Run::to_target, &RunPoint::samples));

@@ -29,6 +29,7 @@ namespace {
 
 void take_clock(const RecordInfo& record, const Cells& cells, RunPoint& point) {
   point.hours = number_in(record, cells, "hours");
+  point.core_hours = number_in(record, cells, "core_hours");
   point.money = number_in(record, cells, "money");
 }
 

@@ -83,7 +83,20 @@ struct RunPoint {
   std::int64_t samples = 0;
   /// Time and cost on the virtual clock; empty without one.
   std::optional<double> hours{};
+  std::optional<double> core_hours{};
   std::optional<double> money{};
+
+  /// Goodput: samples per hour, and per hour of a core that was paid for; empty without hours.
+  [[nodiscard]] std::optional<double> samples_per_hour() const { return samples_per(hours); }
+  [[nodiscard]] std::optional<double> samples_per_core_hour() const {
+    return samples_per(core_hours);
+  }
+
+ private:
+  [[nodiscard]] std::optional<double> samples_per(std::optional<double> spent) const {
+    if (!spent || *spent <= 0) return std::nullopt;
+    return static_cast<double>(samples) / *spent;
+  }
 };
 
 /// The extent to which batch sizes and cores changed between the steps of a run.
