@@ -131,6 +131,21 @@ TEST(Runs, OfTheBaselineHaveNoDevices) {
   EXPECT_EQ(plan.runs.back().configuration.availability, "");
 }
 
+TEST(Runs, OfTheBaselineAreOfNoMarket) {
+  Design design = two_by_two();
+  set_values(design, "trace", {"spot:most=8,seed=1"});
+  set_values(design, "clock", {"virtual"});
+  set_values(design, "cluster", {"substep=20,join=30,update=1,on-demand=8,on-demand-price=3"});
+  set_values(design, "price", {"trace"});
+  set_values(design, "market", {"uniform"});
+  set_values(design, "deadline", {"8"});
+  const RunConfiguration& run = plan_of(design).runs.back().configuration;
+  EXPECT_EQ(run.cluster, "substep=20,update=1");
+  EXPECT_EQ(run.market, "");
+  EXPECT_FALSE(run.deadline);
+  EXPECT_FALSE(run.price->costs());
+}
+
 TEST(Runs, AreCheckedBeforeTheyRun) {
   Design design = two_by_two();
   design.base.momentum = 0;

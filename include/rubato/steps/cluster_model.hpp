@@ -119,6 +119,9 @@ inline constexpr std::int64_t kBytesOfModel = -1;
 /// which cluster_arguments() lists. A gradient has `gradient_bytes` unless the text gives them.
 /// Throws Error.
 [[nodiscard]] ClusterModel parse_cluster(std::string_view text, std::int64_t gradient_bytes = 0);
+/// The text of a cluster without the arguments of its market (ClusterModel::market): the same for
+/// devices that neither come nor go.
+[[nodiscard]] std::string without_market(std::string_view text);
 
 struct Argument;  // base/spec.hpp
 [[nodiscard]] std::vector<Argument> cluster_arguments();

@@ -3,11 +3,13 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/step_plan.hpp>
 
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "numbers/collective/host_runs.hpp"
 #include "numbers/collective/schedule.hpp"
@@ -238,6 +240,17 @@ ClusterModel parse_cluster(std::string_view text, std::int64_t gradient_bytes) {
   ClusterModel model = read_cluster(spec, gradient_bytes);
   spec.finish();
   return model;
+}
+
+std::string without_market(std::string_view text) {
+  Spec market = Spec::example("");
+  static_cast<void>(read_market(market));
+  std::vector<std::string_view> kept = split_at(text, ',');
+  std::erase_if(kept, [&](std::string_view argument) {
+    return std::ranges::find(market.arguments(), argument.substr(0, argument.find('=')),
+                             &Argument::name) != market.arguments().end();
+  });
+  return fmt::to_string(fmt::join(kept, ","));
 }
 
 std::vector<Argument> cluster_arguments() {

@@ -170,12 +170,16 @@ RunConfiguration Planning::baseline(const Combination& setting) {
   configuration.trace = fmt::to_string(configuration.reference_batch);
   configuration.rule = "constant";
   for (const auto& [name, value] : design_.baseline) run_option(name).set(configuration, value);
-  // Availability of devices has no meaning for a trace that is given in steps.
-  if (std::ranges::none_of(design_.baseline,
-                           [](const Assigned& set) { return set.name == "availability"; }) &&
-      configuration.trace->is_built_in()) {
-    run_option("availability").reset(configuration);
-  }
+  if (!configuration.trace->is_built_in()) return configuration;
+  // What devices that come and go cost has no meaning for a trace that is given in steps.
+  const auto reset = [&](std::string_view option) {
+    if (std::ranges::find(design_.baseline, option, &Assigned::name) == design_.baseline.end()) {
+      run_option(option).reset(configuration);
+    }
+  };
+  for (const char* option : {"availability", "market", "deadline"}) reset(option);
+  if (configuration.price->of_trace) reset("price");
+  configuration.cluster = without_market(configuration.cluster.text());
   return configuration;
 }
 
