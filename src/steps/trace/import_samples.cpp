@@ -265,9 +265,8 @@ void read_row(const TextReader& reader, const SampleHeader& header, CsvFields& c
     devices[i % rows.size()] += read_count(reader, fields[counts[i]]);
   }
   const auto& column = header.columns.price;
-  const auto price = column && !fields[*column].empty()
-                         ? std::optional(read_price(reader, fields[*column]))
-                         : std::nullopt;
+  std::optional<double> price;
+  if (column && !fields[*column].empty()) price = read_price(reader, fields[*column]);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].take(seconds, devices[i], price);
 }
 
