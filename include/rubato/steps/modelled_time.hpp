@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,9 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] const ClockTime& time() const { return time_; }
 
  private:
+  // Tries all choices of a market policy, one decision after the other.
+  friend class OptimumSearch;
+
   // A step that has ended, or the reason why there is none, and the time then.
   struct Outcome {
     std::optional<TraceStep> step{};
@@ -190,8 +194,25 @@ class ClockedSource final : public StepSource {
   // The outcome if there are never enough devices for a step again. Throws Error if the
   // availability must not end before training does.
   [[nodiscard]] Outcome ended(const ClockTime& time, const SourceProgress& progress) const;
+  // The way to the next step, between two decisions of the market policy.
+  struct Trying {
+    Outcome at{};
+    // If it is set, it is used instead of the market policy.
+    std::optional<MarketChoice> choice{};
+    // True if there were too few devices, and if training has come to another place: a move takes
+    // the state along.
+    bool idle = false;
+    bool has_moved = false;
+    // The steps to repeat, a part of unsaved_, and how many of them have been.
+    std::span<const std::int64_t> lost_steps{};
+    std::size_t redone = 0;
+  };
+  [[nodiscard]] Trying begin() const;
   // The outcome of the next step, from time_ on.
   [[nodiscard]] Outcome simulate(const SourceProgress& progress) const;
+  // Makes at most so many decisions; empty if there is no outcome after them.
+  [[nodiscard]] std::optional<Outcome> go_on(Trying& trying, const SourceProgress& progress,
+                                             std::int64_t most) const;
   // A step, or the repetition of one, that begins now on some devices.
   struct Attempt {
     BatchDecision decision{};
@@ -218,13 +239,14 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] std::optional<Attempt> attempt_with(std::int64_t devices, const Outcome& at,
                                                     std::optional<std::int64_t> minibatches,
                                                     const SourceProgress& progress) const;
-  // Lets the market policy decide, and goes where it says; returns its choice, and whether training
-  // has other devices than before.
+  // Lets the market policy decide, unless there is a choice already, and goes where it says;
+  // returns the choice, and whether training has other devices than before.
   struct Decided {
     MarketChoice choice{.place = 0};
     bool moved = false;
   };
-  [[nodiscard]] Decided decide_place(Outcome& at, const SourceProgress& progress) const;
+  [[nodiscard]] Decided decide_place(Outcome& at, const std::optional<MarketChoice>& choice,
+                                     const SourceProgress& progress) const;
   [[nodiscard]] MarketView view_of(const Outcome& at, const SourceProgress& progress) const;
   // True if the state has to be moved to train at a place.
   [[nodiscard]] bool moves_state(const Outcome& at, std::size_t place) const {

@@ -176,9 +176,10 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
 }
 
 ClockedSource::Decided ClockedSource::decide_place(Outcome& at,
+                                                   const std::optional<MarketChoice>& choice,
                                                    const SourceProgress& progress) const {
   if (!options_.market) return {};
-  Decided decided{.choice = options_.market->choose(view_of(at, progress))};
+  Decided decided{.choice = choice ? *choice : options_.market->choose(view_of(at, progress))};
   if (decided.choice.place == at.place) return decided;
   if (decided.choice.place && *decided.choice.place >= markets_.size()) {
     throw_error("{}: the market policy goes to place {} of {}; accepted: one that there is",
@@ -277,11 +278,28 @@ ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
       where(progress.step), zones_.length());
 }
 
+ClockedSource::Trying ClockedSource::begin() const {
+  return {.at = {.end = time_, .fleet = fleet_, .place = place_, .zone = zone_}};
+}
+
 ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) const {
+  Trying trying = begin();
+  if (std::optional<Outcome> outcome = go_on(trying, progress, kMostAttempts)) {
+    return *std::move(outcome);
+  }
+  throw_error(
+      "{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its cores stay; "
+      "accepted: shorter steps",
+      where(progress.step), kMostAttempts, trying.at.end.seconds);
+}
+
+std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
+                                                           const SourceProgress& progress,
+                                                           std::int64_t most) const {
   const ClusterModel& cluster = times_.model();
   const bool loses_all = cluster.market.loses == Loses::checkpoint;
   const Limit limit = limit_of(progress.budget);
-  Outcome at{.end = time_, .fleet = fleet_, .place = place_, .zone = zone_};
+  Outcome& at = trying.at;
   ClockTime& time = at.end;
   // Spends time of one kind; true if the limit is reached in it.
   const auto is_last = [&](double end, std::int64_t cores, double ClockTime::*kind) {
@@ -296,31 +314,26 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
     at.cause = SourceEnd::Cause::budget;
     return at;
   };
-  bool idle = false;
-  // A move takes the state along.
-  bool has_moved = false;
-  // The steps to repeat, and how many of them have been.
-  std::span<const std::int64_t> lost_steps;
-  std::size_t redone = 0;
   const auto lose_steps = [&] {
-    if (loses_all && !at.saved) lost_steps = unsaved_;
-    redone = 0;
+    if (loses_all && !at.saved) trying.lost_steps = unsaved_;
+    trying.redone = 0;
   };
-  for (std::int64_t tries = 0; tries < kMostAttempts; ++tries) {
+  for (std::int64_t tries = 0; tries < most; ++tries) {
     require_time(time.seconds, progress);
     const double now = time.seconds;
     if (at.place) {
       // Rounding must not leave less than nothing.
       time.money = std::max(0.0, time.money - markets_[*at.place].settle(at.fleet, now));
     }
-    const Decided decided = decide_place(at, progress);
+    const Decided decided = decide_place(at, trying.choice, progress);
     const MarketChoice& choice = decided.choice;
-    has_moved = has_moved || decided.moved;
+    trying.has_moved = trying.has_moved || decided.moved;
     const std::int64_t joined =
         std::min(at.fleet.joined(now), choice.most.value_or(at.fleet.joined(now)));
-    const bool repeats = redone < lost_steps.size();
+    const bool repeats = trying.redone < trying.lost_steps.size();
     const auto attempt_of = [&](std::int64_t devices) {
-      return attempt_with(devices, at, repeats ? std::optional(lost_steps[redone]) : std::nullopt,
+      return attempt_with(devices, at,
+                          repeats ? std::optional(trying.lost_steps[trying.redone]) : std::nullopt,
                           progress);
     };
     const double notice = cluster.market.notice_seconds;
@@ -336,14 +349,14 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
       const bool waits =
           event || (zones_.all().front().availability.endless() && std::isfinite(limit.seconds));
       if (!waits) return ended(time, progress);
-      if (joined == 0 && !has_moved) lose_steps();
+      if (joined == 0 && !trying.has_moved) lose_steps();
       const bool joins = cores_with(joined, progress) == 0 &&
                          cores_with(joined + at.fleet.coming(now), progress) > 0;
       if (is_last(event.value_or(limit.seconds), 0,
                   joins ? &ClockTime::join_seconds : &ClockTime::idle_seconds)) {
         return spent();
       }
-      idle = idle || !joins;
+      trying.idle = trying.idle || !joins;
       continue;
     }
     const std::int64_t cores = attempt->cores;
@@ -352,8 +365,9 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
       return is_last(time.seconds + cluster.restart_seconds + move_seconds, cores,
                      &ClockTime::restart_seconds);
     };
-    const bool was_idle = std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint;
-    if ((std::exchange(has_moved, false) || was_idle) && steps_ > 0) {
+    const bool was_idle =
+        std::exchange(trying.idle, false) && options_.on_idle == OnIdle::checkpoint;
+    if ((std::exchange(trying.has_moved, false) || was_idle) && steps_ > 0) {
       const bool moves = moves_state(at, *at.place);
       if (moves) {
         at.zone = *at.place;
@@ -366,7 +380,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
     if (!attempt->loss) {
       if (repeats) {
         if (is_last(now + attempt->seconds, cores, &ClockTime::redone_seconds)) return spent();
-        ++redone;
+        ++trying.redone;
         continue;
       }
       if (is_plain()) {
@@ -395,7 +409,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
         // Repeated steps are saved with it only once all of them have been repeated.
         if (!repeats) {
           at.saved = true;
-          lost_steps = {};
+          trying.lost_steps = {};
         }
       }
       if (is_last(loss, cores, &ClockTime::lost_seconds)) return spent();
@@ -403,10 +417,7 @@ ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) c
     lose_steps();
     if (restart()) return spent();
   }
-  throw_error(
-      "{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its cores stay; "
-      "accepted: shorter steps",
-      where(progress.step), kMostAttempts, time.seconds);
+  return std::nullopt;
 }
 
 std::optional<TraceStep> ClockedSource::next(const SourceProgress& progress) const {
