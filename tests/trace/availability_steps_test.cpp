@@ -138,7 +138,7 @@ TEST(AvailabilitySteps, AreScaledByWhatLasts) {
 // In modelled time it may be held: its step is the largest that fits, and is known beforehand.
 TEST(StepOfDeviceCount, KeepsWhatIsHeldWithinTheLimits) {
   const auto step_of = [](const std::string& policy, TraceEnd end) {
-    return StepOfDeviceCount({{{0, 4}, {60, 2}, {120, 16}}, 120, "made", end},
+    return StepOfDeviceCount(Availability({{0, 4}, {60, 2}, {120, 16}}, 120, "made", end),
                              *AvailabilityChoice(policy).make(32));
   };
   const auto held = [&](const std::string& policy) {

@@ -14,12 +14,14 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/modelled_time.hpp>
 
+#include "base/core/check.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/images/digits.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
+#include "steps/sim/optimum.hpp"
 
 namespace rubato {
 
@@ -57,8 +59,10 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& 
       std::move(batch));
 }
 
-std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Zones& zones,
-                                      std::int64_t gradient_bytes) {
+// `market` decides instead of --market, if it is not null.
+std::unique_ptr<ClockedSource> source_of(const RunConfiguration& run, const Zones& zones,
+                                         std::int64_t gradient_bytes,
+                                         std::shared_ptr<const MarketPolicy> market = {}) {
   if (!zones.several() && run.cluster->market.move != MoveModel{}) {
     throw_error(
         "--cluster {}: {} has one zone, and training moves nowhere; accepted: with several zones "
@@ -70,12 +74,13 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Zones& 
   for (const Zone& zone : zones.all()) {
     most_devices = std::max(most_devices, summary_of(zone.availability).most);
   }
-  const std::string_view market =
+  const std::string_view policy =
       run.market.empty() && zones.several() ? kPolicyOfZones : run.market.text();
   std::int64_t max_batch = step_of.max_batch();
   if (const auto on_demand = step_of(run.cluster->market.on_demand_devices)) {
     max_batch = std::max(max_batch, on_demand->batch_size);
   }
+  if (!market) market = *run.market;
   return std::make_unique<ClockedSource>(
       zones, [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },
       ClockOptions{
@@ -84,9 +89,9 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Zones& 
           .on_idle = run.on_idle,
           .policy = fmt::format("{} of at most {} devices{}",
                                 run.availability.empty() ? "weak" : run.availability.text(),
-                                most_devices, market.empty() ? "" : fmt::format(", {}", market)),
+                                most_devices, policy.empty() ? "" : fmt::format(", {}", policy)),
           .max_batch = max_batch,
-          .market = *run.market,
+          .market = std::move(market),
           .deadline_seconds =
               run.deadline.value_or(std::numeric_limits<double>::infinity()) * kSecondsOfHour},
       batch_policy_of(run));
@@ -113,7 +118,11 @@ ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes
 
 std::unique_ptr<StepSource> make_step_source(const RunConfiguration& run, const RunSteps& steps,
                                              std::int64_t gradient_bytes) {
-  return std::visit([&](const auto& of) { return source_of(run, of, gradient_bytes); }, steps);
+  return std::visit(
+      [&](const auto& of) -> std::unique_ptr<StepSource> {
+        return source_of(run, of, gradient_bytes);
+      },
+      steps);
 }
 
 namespace {
@@ -160,21 +169,24 @@ std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t>
   return list;
 }
 
-SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps& steps,
-                                    std::optional<std::int64_t> samples,
-                                    const std::function<void()>& after_each) {
-  const std::int64_t bytes = known_gradient_bytes(run);
-  const auto source = make_step_source(run, steps, bytes);
-  const ClusterModel cluster = cluster_of(run, bytes);
+namespace {
+
+PlanOptions plan_of(const RunConfiguration& run, std::optional<std::int64_t> samples) {
+  return {.dataset_size = samples ? *samples : samples_of(run),
+          .minibatch_size = run.minibatch,
+          .cores = run.cores,
+          .remainder = run.remainder,
+          .epochs = run.epochs};
+}
+
+SimulatedTraining simulate_source(const RunConfiguration& run, StepSource& source,
+                                  const PlanOptions& plan,
+                                  const std::function<void()>& after_each) {
+  const ClusterModel cluster = cluster_of(run, known_gradient_bytes(run));
   double sent = 0;
   SimulatedTraining found{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
   found.result = simulate(
-      *source,
-      {.dataset_size = samples ? *samples : samples_of(run),
-       .minibatch_size = run.minibatch,
-       .cores = run.cores,
-       .remainder = run.remainder,
-       .epochs = run.epochs},
+      source, plan,
       [&](const SimulatedStep& step) {
         sent += static_cast<double>(host_bytes(cluster, step.plan));
         found.fewest_cores = std::min(found.fewest_cores, step.plan.cores);
@@ -183,14 +195,50 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
       },
       budget_of(run));
   const SimulationResult& result = found.result;
-  if (result.steps == 0) {
-    throw_error(
-        "--trace {}: there is no step to simulate; accepted: devices that stay as long as a step "
-        "takes, within the budget",
-        source_of(steps));
-  }
+  if (result.steps == 0) return found;
   found.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
   found.host_bytes = sent / static_cast<double>(result.steps);
+  return found;
+}
+
+}  // namespace
+
+SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps& steps,
+                                    std::optional<std::int64_t> samples,
+                                    const std::function<void()>& after_each) {
+  const auto source = make_step_source(run, steps, known_gradient_bytes(run));
+  SimulatedTraining found = simulate_source(run, *source, plan_of(run, samples), after_each);
+  if (found.result.steps > 0) return found;
+  throw_error(
+      "--trace {}: there is no step to simulate; accepted: devices that stay as long as a step "
+      "takes, within the budget",
+      source_of(steps));
+}
+
+SimulatedOptimum simulate_optimum(const RunConfiguration& run, const RunSteps& steps,
+                                  std::optional<std::int64_t> samples,
+                                  const std::function<void(std::int64_t states)>& on_states) {
+  const Zones* const zones = std::get_if<Zones>(&steps);
+  if (zones == nullptr || (!*run.market && !zones->several())) {
+    throw_error("--regret compares market policies; accepted: with --market");
+  }
+  if (const Budget budget = budget_of(run); budget != Budget()) {
+    throw_error("--regret compares whole trainings; accepted: without a budget of {}",
+                to_text(budget));
+  }
+  const std::int64_t bytes = known_gradient_bytes(run);
+  const auto make = [&](std::shared_ptr<const MarketPolicy> policy) {
+    return source_of(run, *zones, bytes, std::move(policy));
+  };
+  const PlanOptions plan = plan_of(run, samples);
+  const Optimum optimum = find_optimum(make, {.plan = plan, .on_states = on_states});
+  SimulatedOptimum found{.proven = optimum.proven};
+  if (optimum.policy == nullptr) return found;
+  const auto source = make(optimum.policy);
+  found.training = simulate_source(run, *source, plan, {});
+  const ClockTime time = found.training->result.time.value_or(ClockTime());
+  RUBATO_CHECK(time.money == optimum.money && time.seconds == optimum.seconds,
+               "the clock reckons a schedule as the search for it did");
   return found;
 }
 

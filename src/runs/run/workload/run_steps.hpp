@@ -69,6 +69,21 @@ struct SimulatedTraining {
                                                   std::optional<std::int64_t> samples,
                                                   const std::function<void()>& after_each = {});
 
+/// The cheapest schedule of a training in its markets (find_optimum()).
+struct SimulatedOptimum {
+  /// Empty if no schedule was found that ends by the deadline.
+  std::optional<SimulatedTraining> training{};
+  /// Optimum::proven.
+  bool proven = false;
+};
+
+/// The optimum for a run with a market policy, which is not asked; the arguments are those of
+/// simulate_training() and OptimumOptions::on_states. Throws Error for a run without markets or
+/// with a budget, and as find_optimum() does.
+[[nodiscard]] SimulatedOptimum simulate_optimum(
+    const RunConfiguration& run, const RunSteps& steps, std::optional<std::int64_t> samples,
+    const std::function<void(std::int64_t states)>& on_states = {});
+
 /// The reason why a simulation ended before its epochs did: "out of devices", "trace ended", or the
 /// part of the budget that was reached; empty if it did not.
 [[nodiscard]] std::string ended_by(const SimulationResult& result);

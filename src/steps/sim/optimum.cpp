@@ -1,0 +1,590 @@
+#include "optimum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/seconds.hpp"
+#include "base/core/throw_error.hpp"
+#include "optimum_bound.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// A part of the money: schedules that differ by less count as equal, and the sums of two of them
+// may differ by less if they add up the same numbers in another order.
+constexpr double kSame = 1e-9;
+constexpr double kRounding = 1e-12;
+// A policy that takes so many times as long as it may is given up.
+constexpr double kLate = 10;
+
+using Place = std::optional<std::size_t>;
+
+// Makes the choices that were found, by the time and the place at which they were.
+class SchedulePolicy final : public MarketPolicy {
+ public:
+  using Choices = std::map<std::pair<double, Place>, MarketChoice>;
+  explicit SchedulePolicy(Choices choices) : choices_(std::move(choices)) {}
+
+  [[nodiscard]] MarketChoice choose(const MarketView& view) const override {
+    const auto found = choices_.find({view.seconds, view.here});
+    // Once all is trained, the clock still looks for a step, which nobody takes.
+    return found != choices_.end() ? found->second : MarketChoice{.place = view.places.size() - 1};
+  }
+  [[nodiscard]] bool needs_on_demand() const override { return false; }
+  [[nodiscard]] bool needs_deadline() const override { return false; }
+
+ private:
+  Choices choices_;
+};
+
+}  // namespace
+
+class OptimumSearch {
+ public:
+  OptimumSearch(const MakeClock& make, const OptimumOptions& options)
+      : make_(make),
+        options_(options),
+        planner_(options.plan),
+        clock_(make(make_market_policy("spot"))),
+        deadline_(clock_->options_.deadline_seconds),
+        kinds_(kinds()),
+        needed_(needed_of_epoch()),
+        bound_(clock_->markets_, kinds_, end(),
+               market().billing == Billing::aws || market().billing == Billing::gcp) {
+    find_losses();
+  }
+
+  Optimum optimum() {
+    for (const Strategy& policy : market_policies()) try_policy(policy);
+    // The first search leaves states out that are most probably superfluous, so its result may not
+    // be the best, but bounds the second, which leaves out only what cannot be better.
+    search(/*proves=*/false);
+    best_.proven = search(/*proves=*/true);
+    return best_;
+  }
+
+ private:
+  using Trying = ClockedSource::Trying;
+
+  // The samples trained, and the steps since the last checkpoint that was due.
+  struct Node {
+    std::int64_t epoch = 0;
+    std::int64_t samples = 0;
+    std::int64_t steps = 0;
+
+    friend auto operator<=>(const Node&, const Node&) = default;
+  };
+
+  // A state of the training in which its policy decides.
+  struct State {
+    Trying trying{};
+    std::vector<std::int64_t> unsaved{};
+    std::int64_t steps = 0;
+    // The decision that led to it, one of decisions_.
+    std::size_t decision = 0;
+    // States that follow from each other by waiting have the same number.
+    std::size_t chain = 0;
+    // Of the state after the last step: the result, if no step follows.
+    double taken_money = 0;
+    double taken_seconds = 0;
+
+    [[nodiscard]] double seconds() const { return trying.at.end.seconds; }
+    [[nodiscard]] double money() const { return trying.at.end.money; }
+  };
+
+  struct Decision {
+    std::size_t before = 0;
+    double seconds = 0;
+    double again = 0;
+    // Places, or -1.
+    std::int32_t here = -1;
+    std::int32_t place = -1;
+    // MarketChoice::most, or -1.
+    std::int32_t most = -1;
+  };
+
+  // A state from which the search has gone on.
+  struct Visited {
+    double seconds = 0;
+    double money = 0;
+    double taken_money = 0;
+    std::size_t chain = 0;
+    // The devices that are offered at its place change then.
+    double until = 0;
+    // The least money of it and of those before.
+    double least = 0;
+  };
+
+  // What is equal for states that can be compared.
+  using Likeness = std::vector<double>;
+
+  [[nodiscard]] const MarketModel& market() const { return clock_->options_.cluster.market; }
+  [[nodiscard]] const ClusterModel& cluster() const { return clock_->options_.cluster; }
+  [[nodiscard]] bool loses_all() const { return market().loses == Loses::checkpoint; }
+
+  // The time at which the search ends.
+  [[nodiscard]] double end() const {
+    if (clock_->batch_ != nullptr) {
+      throw Error("the optimum does not know a batch policy's decisions; accepted: fixed batches");
+    }
+    for (const Market& place : clock_->markets_) {
+      if (std::isfinite(deadline_) || place.availability().end() != TraceEnd::cycle) continue;
+      throw_error(
+          "{}: without an end, the least money may take for ever; accepted: with a deadline",
+          place.availability().source());
+    }
+    return deadline_;
+  }
+
+  [[nodiscard]] std::vector<StepKind> kinds() const {
+    std::int64_t most = 0;
+    for (const Market& place : clock_->markets_) {
+      for (const AvailabilityChange& change : place.availability().changes()) {
+        most = std::max(most, change.devices);
+      }
+    }
+    StepTimes times(cluster());
+    std::vector<StepKind> kinds;
+    for (std::int64_t devices = 1; devices <= most; ++devices) {
+      const std::optional<TraceStep> step = clock_->step_with(devices, {});
+      if (!step || !planner_.objection(*step).empty() ||
+          (!kinds.empty() && kinds.back().samples == step->batch_size &&
+           kinds.back().cores == *step->cores)) {
+        continue;
+      }
+      kinds.push_back({.devices = devices,
+                       .samples = step->batch_size,
+                       .cores = *step->cores,
+                       .seconds = times.step_seconds(
+                           minibatches_of(step->batch_size, clock_->options_.minibatch_size),
+                           *step->cores, step->host_cores)});
+    }
+    return kinds;
+  }
+
+  // With Remainder::drop, the fewest samples from each minibatch of an epoch to its end: a step
+  // that does not fit begins the next.
+  [[nodiscard]] std::vector<std::int64_t> needed_of_epoch() const {
+    if (planner_.carries()) return {};
+    const std::int64_t minibatch = options_.plan.minibatch_size;
+    const std::int64_t all = planner_.minibatches_per_epoch();
+    std::vector<std::int64_t> needed(static_cast<std::size_t>(all) + 1);
+    for (std::int64_t i = all; i-- > 0;) {
+      std::int64_t fewest = planner_.samples_per_epoch();
+      for (const StepKind& kind : kinds_) {
+        const std::int64_t after = i + kind.samples / minibatch;
+        fewest = std::min(fewest,
+                          after > all ? 0 : kind.samples + needed[static_cast<std::size_t>(after)]);
+      }
+      needed[static_cast<std::size_t>(i)] = fewest;
+    }
+    return needed;
+  }
+
+  // The fewest samples of whole steps until the end of training.
+  [[nodiscard]] double needed(const Node& node) const {
+    const std::int64_t epochs = options_.plan.epochs - node.epoch;
+    if (planner_.carries()) {
+      // The last step may be shorter than any of the kinds.
+      return std::max(
+          0.0, static_cast<double>(epochs) * static_cast<double>(planner_.samples_per_epoch()) -
+                   static_cast<double>(node.samples + clock_->options_.max_batch));
+    }
+    const auto minibatch = static_cast<std::size_t>(node.samples / options_.plan.minibatch_size);
+    return static_cast<double>(needed_[minibatch]) +
+           static_cast<double>(epochs - 1) * static_cast<double>(needed_.front());
+  }
+
+  // For each loss of devices, its time, and the money for a second of all that leave from then on.
+  void find_losses() {
+    std::int64_t most = 0;
+    const SourceProgress none;
+    for (const Market& place : clock_->markets_) {
+      const Availability& devices = place.availability();
+      dearest_ = std::max(dearest_, place.price_at(0));
+      for (const PriceChange& change : devices.prices()) {
+        dearest_ = std::max(dearest_, change.price);
+      }
+      std::int64_t cores = clock_->cores_with(place.offered(0), none);
+      most = std::max(most, cores);
+      for (auto at = devices.next_change(0); at && *at <= deadline_;
+           at = devices.next_change(*at)) {
+        const std::int64_t after = clock_->cores_with(place.offered(*at), none);
+        most = std::max(most, after);
+        if (after < cores) {
+          losses_.emplace_back(*at, static_cast<double>(cores - after) * place.price_at(0));
+        }
+        cores = after;
+      }
+    }
+    std::ranges::sort(losses_);
+    const bool enters_at_once = market().provision_seconds == 0 && market().join_seconds == 0 &&
+                                cluster().restart_seconds == 0 && cluster().move_seconds() == 0;
+    double sum = enters_at_once ? 0 : static_cast<double>(most) * dearest_;
+    for (auto loss = losses_.rbegin(); loss != losses_.rend(); ++loss) {
+      if (!enters_at_once) sum += loss->second;
+      loss->second = sum / kSecondsOfHour;
+    }
+    last_exposure_ = enters_at_once ? 0 : static_cast<double>(most) * dearest_ / kSecondsOfHour;
+  }
+
+  // A bound of the money that a schedule can save for each second by which it is later: devices
+  // that leave before they take part are then paid for less long.
+  [[nodiscard]] double exposure(double seconds) const {
+    const auto next =
+        std::ranges::upper_bound(losses_, seconds, {}, &std::pair<double, double>::first);
+    return next == losses_.end() ? last_exposure_ : next->second;
+  }
+
+  // True if who is earlier can wait for who is later, at no cost but that of exposure().
+  [[nodiscard]] bool can_wait() const {
+    return market().billing == Billing::steps && !cluster().price.of_trace &&
+           market().join_spread == 0 && (!loses_all() || cluster().checkpoint_steps == 1) &&
+           (clock_->options_.on_idle == OnIdle::pause || cluster().restart_seconds == 0);
+  }
+
+  void try_policy(const Strategy& strategy) {
+    if (std::ranges::any_of(strategy.arguments,
+                            [](const Argument& argument) { return !argument.example.empty(); })) {
+      return;
+    }
+    auto policy = make_market_policy(strategy.name);
+    if ((policy->needs_on_demand() && market().on_demand_devices == 0) ||
+        (policy->needs_deadline() && !std::isfinite(deadline_))) {
+      return;
+    }
+    try {
+      const auto clock = make_(policy);
+      // Some would wait for ever.
+      Budget budget;
+      if (std::isfinite(deadline_)) budget.hours = kLate * deadline_ / kSecondsOfHour;
+      const SimulationResult result = simulate(*clock, options_.plan, {}, budget);
+      if (result.ended || result.time->seconds > deadline_) return;
+      consider(result.time->money, result.time->seconds, [&] { return policy; });
+    } catch (const Error&) {
+      // Another schedule may still end.
+      return;
+    }
+  }
+
+  template <class Policy>
+  void consider(double money, double seconds, const Policy& policy) {
+    if (std::tie(money, seconds) >= std::tie(best_.money, best_.seconds)) return;
+    best_.money = money;
+    best_.seconds = seconds;
+    best_.policy = policy();
+  }
+
+  // True if nothing that follows a state can be better than the best schedule so far.
+  [[nodiscard]] bool is_hopeless(const State& state, double needed) const {
+    const double end = state.seconds() + bound_.seconds(needed);
+    if (end > deadline_) return true;
+    // The next step may not fit into the last epoch.
+    const double least = (needed == 0 ? std::min(state.taken_money, state.money())
+                                      : state.money() + bound_.money(state.seconds(), needed)) -
+                         free_after_all(state.trying);
+    return least >= best_.money * (1 - kSame) && (least > best_.money || end >= best_.seconds);
+  }
+
+  // A bound of the money that the provider does not ask for if all devices leave now.
+  [[nodiscard]] double free_after_all(const Trying& trying) const {
+    if (market().billing != Billing::aws && market().billing != Billing::gcp) return 0;
+    double money = 0;
+    for (const FleetGroup& group : trying.at.fleet.groups) {
+      money += static_cast<double>(group.devices) * dearest_ *
+               std::max(0.0, trying.at.end.seconds - group.paid_from) / kSecondsOfHour;
+    }
+    return money;
+  }
+
+  // Searches from the beginning. False if the limit of states was reached.
+  bool search(bool proves) {
+    proves_ = proves;
+    decisions_.assign(1, {});
+    chains_ = 0;
+    waiting_.clear();
+    const std::int64_t limit = best_.states + options_.most_states;
+    put({}, {.trying = clock_->begin(), .chain = ++chains_});
+    while (!waiting_.empty()) {
+      auto node = waiting_.extract(waiting_.begin());
+      visited_.clear();
+      // In the order of time; of equal times, the cheaper first.
+      const auto later = [&](std::size_t a, std::size_t b) {
+        const State& x = node.mapped()[a];
+        const State& y = node.mapped()[b];
+        return std::tuple(x.seconds(), x.money(), a) > std::tuple(y.seconds(), y.money(), b);
+      };
+      std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> queue(later);
+      for (std::size_t i = 0; i < node.mapped().size(); ++i) queue.push(i);
+      const double needed = this->needed(node.key());
+      here_ = &node.mapped();
+      while (!queue.empty()) {
+        if (best_.states >= limit) return false;
+        const State state = std::move(node.mapped()[queue.top()]);
+        queue.pop();
+        if (is_hopeless(state, needed) || !visit(state)) continue;
+        ++best_.states;
+        constexpr std::int64_t kOften = 1024;
+        if (options_.on_states && best_.states % kOften == 0) options_.on_states(best_.states);
+        const std::size_t before = node.mapped().size();
+        go_on(node.key(), state);
+        for (std::size_t i = before; i < node.mapped().size(); ++i) queue.push(i);
+      }
+    }
+    return true;
+  }
+
+  // True if a state has to be gone on with: none that was visited before is as good.
+  bool visit(const State& state) {
+    const Trying& trying = state.trying;
+    const Place place = trying.at.place;
+    const double now = state.seconds();
+    std::vector<Visited>& like = visited_[likeness(trying, state.unsaved)];
+    const bool joins = place && trying.at.fleet.coming(now) > 0;
+    const double rounding = kRounding * (std::isfinite(best_.money) ? best_.money : state.money());
+    for (auto other = like.rbegin(); other != like.rend(); ++other) {
+      // Those before were visited at earlier times.
+      const double slack = proves_ ? (now - other->seconds) * exposure(other->seconds) : 0;
+      if (other->least + slack > state.money() + rounding) break;
+      if (other->money > state.money() + rounding ||
+          other->taken_money > state.taken_money + rounding) {
+        continue;
+      }
+      if (other->seconds == now) return false;
+      // It is this one, before it waited.
+      if (other->chain == state.chain) continue;
+      if (!proves_) return false;
+      if (!can_wait() || joins || other->until <= now) continue;
+      if (other->money + slack <= state.money() + rounding) return false;
+    }
+    const std::optional<double> change =
+        place ? clock_->markets_[*place].next_offer(now) : std::nullopt;
+    like.push_back(
+        {.seconds = now,
+         .money = state.money(),
+         .taken_money = state.taken_money,
+         .chain = state.chain,
+         .until = change.value_or(kNever),
+         .least = like.empty() ? state.money() : std::min(like.back().least, state.money())});
+    return true;
+  }
+
+  [[nodiscard]] Likeness likeness(const Trying& trying,
+                                  const std::vector<std::int64_t>& unsaved) const {
+    const ClockedSource::Outcome& at = trying.at;
+    const double now = at.end.seconds;
+    const bool idle = trying.idle && clock_->options_.on_idle == OnIdle::checkpoint;
+    Likeness like{at.place ? static_cast<double>(*at.place) : -1,
+                  static_cast<double>(at.zone),
+                  static_cast<double>(trying.has_moved),
+                  static_cast<double>(idle),
+                  static_cast<double>(at.saved),
+                  static_cast<double>(trying.lost_steps.size()),
+                  static_cast<double>(trying.redone),
+                  static_cast<double>(at.fleet.joined(now)),
+                  static_cast<double>(at.fleet.coming(now))};
+    if (!proves_) {
+      like.push_back(static_cast<double>(unsaved.size()));
+      return like;
+    }
+    // Devices that have joined differ only in what becomes free if they leave soon.
+    const bool all_matter = market().billing != Billing::steps || market().join_spread > 0;
+    for (const FleetGroup& group : at.fleet.groups) {
+      if (group.joins <= now && !all_matter) continue;
+      like.insert(like.end(),
+                  {static_cast<double>(group.devices),
+                   all_matter ? group.paid_from : std::max(group.paid_from, now), group.joins});
+    }
+    if (all_matter) like.push_back(static_cast<double>(at.fleet.machines));
+    like.insert(like.end(), unsaved.begin(), unsaved.end());
+    return like;
+  }
+
+  [[nodiscard]] static StepPlace place_of(const Node& node) {
+    return {.step = {}, .epoch = EpochIndex{node.epoch}, .samples = node.samples};
+  }
+
+  // The next time at which a loss is announced or the run fails.
+  [[nodiscard]] double next_moment(double now) const {
+    double next = clock_->markets_.front().next_failure(now);
+    const double notice = market().notice_seconds;
+    if (notice == 0) return next;
+    for (const Market& place : clock_->markets_) {
+      const std::optional<double> change = place.availability().next_change(now + notice);
+      if (change && *change - notice > now) next = std::min(next, *change - notice);
+    }
+    return next;
+  }
+
+  void go_on(const Node& node, const State& state) {
+    const double again = next_moment(state.seconds());
+    const Place here = state.trying.at.place;
+    try_choice(node, state, {.again = again});
+    if (here) try_choice(node, state, {.place = here, .most = 0, .again = again});
+    for (std::size_t i = 0; i < clock_->markets_.size(); ++i) {
+      const std::int64_t devices = clock_->markets_[i].offered(state.seconds());
+      // Without devices there, it is the same to wait for them elsewhere.
+      if (here != i && devices == 0) continue;
+      try_choice(node, state, {.place = i, .again = again});
+      for (const std::int64_t stay : announced(clock_->markets_[i], state.seconds(), devices)) {
+        try_choice(node, state, {.place = i, .most = stay, .again = again});
+      }
+    }
+  }
+
+  // The devices that stay after the losses that are announced.
+  [[nodiscard]] std::set<std::int64_t> announced(const Market& place, double now,
+                                                 std::int64_t devices) const {
+    std::set<std::int64_t> stay;
+    // With Loses::checkpoint, the clock does not go on without those that leave either.
+    if (loses_all()) return stay;
+    const Availability& offers = place.availability();
+    for (auto change = offers.next_change(now); change && *change - market().notice_seconds <= now;
+         change = offers.next_change(*change)) {
+      const std::int64_t left = place.offered(*change);
+      if (left > 0 && left < devices) stay.insert(left);
+    }
+    return stay;
+  }
+
+  void try_choice(const Node& node, const State& before, const MarketChoice& choice) {
+    State state = before;
+    state.trying.choice = choice;
+    clock_->steps_ = state.steps;
+    clock_->unsaved_ = state.unsaved;
+    if (!state.trying.lost_steps.empty()) state.trying.lost_steps = clock_->unsaved_;
+    const SourceProgress progress{.step = StepIndex{state.steps},
+                                  .epoch = EpochIndex{node.epoch},
+                                  .samples_left = planner_.samples_left(place_of(node))};
+    std::optional<ClockedSource::Outcome> outcome;
+    try {
+      outcome = clock_->go_on(state.trying, progress, 1);
+    } catch (const Error&) {
+      // The availability has ended.
+      return;
+    }
+    if (outcome && !outcome->step) return;
+    state.decision = decisions_.size();
+    const Place here = before.trying.at.place;
+    decisions_.push_back({.before = before.decision,
+                          .seconds = before.seconds(),
+                          .again = choice.again,
+                          .here = here ? static_cast<std::int32_t>(*here) : -1,
+                          .place = choice.place ? static_cast<std::int32_t>(*choice.place) : -1,
+                          .most = static_cast<std::int32_t>(choice.most.value_or(-1))});
+    if (outcome) return take(node, std::move(state), *std::move(outcome));
+    const bool waited = state.trying.at.place == here &&
+                        state.trying.at.end.restarts == before.trying.at.end.restarts;
+    if (!waited) state.chain = ++chains_;
+    settle(state);
+    here_->push_back(std::move(state));
+  }
+
+  // Takes a step, as a Walk does.
+  void take(Node node, State state, ClockedSource::Outcome outcome) {
+    const TraceStep step = *std::exchange(outcome.step, {});
+    // A Walk would throw.
+    if (!planner_.objection(step).empty()) return;
+    std::optional<StepPlan> plan = planner_.plan(place_of(node), step);
+    if (!plan) {
+      ++node.epoch;
+      node.samples = 0;
+      if (node.epoch == options_.plan.epochs) return end_with(state);
+      plan = planner_.plan(place_of(node), step);
+      if (!plan) return;
+    }
+    if (loses_all()) {
+      if (outcome.saved) state.unsaved.clear();
+      state.unsaved.push_back(plan->minibatches);
+    }
+    ++state.steps;
+    const std::int64_t every = cluster().checkpoint_steps;
+    if (every > 0 && state.steps % every == 0) state.unsaved.clear();
+    outcome.saved = false;
+    outcome.inputs.clear();
+    state.trying = {.at = std::move(outcome)};
+    state.taken_money = state.money();
+    state.taken_seconds = state.seconds();
+    state.chain = ++chains_;
+    node.samples += plan->batch_size;
+    node.epoch += node.samples / planner_.samples_per_epoch();
+    node.samples %= planner_.samples_per_epoch();
+    node.steps = every > 0 ? state.steps % every : 0;
+    if (node.epoch >= options_.plan.epochs) return end_with(state);
+    settle(state);
+    put(node, std::move(state));
+  }
+
+  void put(const Node& node, State state) {
+    if (!is_hopeless(state, needed(node))) waiting_[node].push_back(std::move(state));
+  }
+
+  // Applies the changes of the market at that very time, as the clock does before the next
+  // decision.
+  void settle(State& state) {
+    ClockedSource::Outcome& at = state.trying.at;
+    if (!at.place) return;
+    at.end.money =
+        std::max(0.0, at.end.money - clock_->markets_[*at.place].settle(at.fleet, at.end.seconds));
+  }
+
+  void end_with(const State& state) {
+    if (state.taken_seconds > deadline_) return;
+    consider(state.taken_money, state.taken_seconds, [&] {
+      SchedulePolicy::Choices choices;
+      const auto place = [](std::int32_t index) {
+        return index < 0 ? std::nullopt : Place(static_cast<std::size_t>(index));
+      };
+      for (std::size_t i = state.decision; i != 0; i = decisions_[i].before) {
+        const Decision& decision = decisions_[i];
+        choices.try_emplace(
+            {decision.seconds, place(decision.here)},
+            MarketChoice{.place = place(decision.place),
+                         .most = decision.most < 0 ? std::nullopt
+                                                   : std::optional<std::int64_t>(decision.most),
+                         .again = decision.again});
+      }
+      return std::make_shared<SchedulePolicy>(std::move(choices));
+    });
+  }
+
+  const MakeClock& make_;
+  const OptimumOptions& options_;
+  StepPlanner planner_;
+  std::unique_ptr<ClockedSource> clock_;
+  double deadline_;
+  std::vector<StepKind> kinds_;
+  std::vector<std::int64_t> needed_;
+  OptimumBound bound_;
+  std::vector<std::pair<double, double>> losses_;
+  double last_exposure_ = 0;
+  // The highest price of a device.
+  double dearest_ = 0;
+
+  Optimum best_;
+  bool proves_ = false;
+  std::vector<Decision> decisions_;
+  std::size_t chains_ = 0;
+  // The states of each node that the search has come to and not yet visited.
+  std::map<Node, std::vector<State>> waiting_;
+  // Of the node that is visited: its states, and those visited so far.
+  std::vector<State>* here_ = nullptr;
+  std::map<Likeness, std::vector<Visited>> visited_;
+};
+
+Optimum find_optimum(const MakeClock& make, const OptimumOptions& options) {
+  return OptimumSearch(make, options).optimum();
+}
+
+}  // namespace rubato

@@ -1,0 +1,302 @@
+// The optimum is compared with all sequences of choices, each simulated from the beginning.
+
+#include "steps/sim/optimum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/steps/modelled_time.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// A device costs so many units in a second, so that money is a whole number.
+constexpr double kUnit = 3600;
+
+// All times are whole seconds.
+struct Case {
+  std::vector<AvailabilityChange> changes;
+  std::vector<PriceChange> prices;
+  double length = 60;
+  TraceEnd end = TraceEnd::hold;
+  ClusterModel cluster{.substep_seconds = 1};
+  OnIdle on_idle = OnIdle::pause;
+  std::int64_t fewest = 1;
+  // Minibatches, of one sample, of a step: for each device, or of all.
+  std::int64_t of_device = 0;
+  std::int64_t of_step = 12;
+  double deadline = kNever;
+  PlanOptions plan{.minibatch_size = 1, .epochs = 1};
+};
+
+constexpr std::int64_t kMostDevices = 12;
+
+Availability availability_of(const Case& of) {
+  return {of.changes, of.length, "cloud", of.end, {}, of.prices};
+}
+
+MakeClock maker_of(const Case& of) {
+  return [of](std::shared_ptr<const MarketPolicy> policy) {
+    return std::make_unique<ClockedSource>(
+        availability_of(of),
+        [of](std::int64_t devices, const SourceProgress&) -> std::optional<TraceStep> {
+          if (devices < of.fewest) return std::nullopt;
+          return TraceStep{.batch_size = of.of_device > 0 ? of.of_device * devices : of.of_step,
+                           .cores = devices};
+        },
+        ClockOptions{.cluster = of.cluster,
+                     .minibatch_size = 1,
+                     .on_idle = of.on_idle,
+                     .max_batch = std::max(of.of_step, of.of_device * kMostDevices),
+                     .market = std::move(policy),
+                     .deadline_seconds = of.deadline});
+  };
+}
+
+Case random_case(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t end) { return static_cast<std::int64_t>(random() % end); };
+  const auto seconds = [&](std::uint64_t end) { return static_cast<double>(below(end)); };
+  Case of;
+  for (std::int64_t at = 0; at < 30; at += 3 + below(14)) {
+    of.changes.push_back({static_cast<double>(at), below(4) == 0 ? 0 : below(kMostDevices + 1)});
+  }
+  of.length = 31 + seconds(20);
+  of.end = std::array{TraceEnd::hold, TraceEnd::stop, TraceEnd::error,
+                      TraceEnd::cycle}[static_cast<std::size_t>(below(4))];
+  MarketModel& market = of.cluster.market;
+  market.machine = 1 + below(2);
+  market.provision_seconds = static_cast<double>(below(2)) * seconds(4);
+  market.join_seconds = static_cast<double>(below(2)) * seconds(5);
+  market.notice_seconds = static_cast<double>(below(2)) * seconds(5);
+  market.loses = below(3) == 0 ? Loses::checkpoint : Loses::step;
+  market.on_demand_devices = below(4) == 0 ? 0 : 4;
+  market.on_demand_price = static_cast<double>(2 + below(3)) * kUnit;
+  if (below(3) == 0) market.billing = kBillings[static_cast<std::size_t>(below(4))].value;
+  if (below(5) == 0) market.mtbf_seconds = 20;
+  of.cluster.restart_seconds = static_cast<double>(below(3)) * seconds(3);
+  of.cluster.checkpoint_steps = below(3);
+  of.cluster.checkpoint_seconds = seconds(2);
+  of.on_idle = below(3) == 0 ? OnIdle::checkpoint : OnIdle::pause;
+  if (below(4) == 0) {
+    of.cluster.price.of_trace = true;
+    for (std::int64_t at = 0; at < 30; at += 4 + below(20)) {
+      of.prices.push_back({static_cast<double>(at), static_cast<double>(below(5)) * kUnit});
+    }
+  } else {
+    of.cluster.price.constant = static_cast<double>(below(3)) * kUnit;
+  }
+  of.fewest = 1 + below(4);
+  of.of_device = below(2) * 3;
+  of.deadline = static_cast<double>(8 + below(16));
+  of.plan.remainder = below(2) == 0 ? Remainder::drop : Remainder::carry;
+  of.plan.epochs = 1 + below(3) / 2;
+  of.plan.dataset_size = kMostDevices * 2 + below(6);
+  return of;
+}
+
+// Answers by a list of numbers, one for each different view, which it lengthens by zeros.
+class Script final : public MarketPolicy {
+ public:
+  Script(const Case& of, std::vector<std::size_t>& numbers, std::vector<std::size_t>& choices)
+      : of_(of),
+        spot_(availability_of(of), of.cluster.market, of.cluster.price),
+        numbers_(numbers),
+        choices_(choices) {}
+
+  struct TooLate {};
+
+  [[nodiscard]] MarketChoice choose(const MarketView& view) const override {
+    if (view.seconds > of_.deadline) throw TooLate();
+    const double again = next_moment(view.seconds);
+    std::vector<MarketChoice> all{{.again = again}};
+    for (std::size_t i = 0; i < view.places.size(); ++i) {
+      if (view.here == i) all.push_back({.place = i, .most = 0, .again = again});
+      if (view.here != i && view.places[i].devices == 0) continue;
+      all.push_back({.place = i, .again = again});
+      if (i > 0) continue;
+      for (const std::int64_t stay : staying(view.seconds, view.places[i].devices)) {
+        all.push_back({.place = i, .most = stay, .again = again});
+      }
+    }
+    const auto [found, is_new] =
+        asked_.try_emplace({view.seconds, view.share, view.here}, asked_.size());
+    // An epoch's end may ask once more; otherwise it goes round in circles.
+    if (!is_new && ++again_ > 100) throw TooLate();
+    if (!is_new) return all[numbers_[found->second]];
+    if (numbers_.size() < asked_.size()) numbers_.push_back(0);
+    choices_.resize(asked_.size());
+    choices_.back() = all.size();
+    return all[numbers_[found->second]];
+  }
+
+ private:
+  // The devices that stay after the losses that have been announced.
+  [[nodiscard]] std::set<std::int64_t> staying(double now, std::int64_t devices) const {
+    std::set<std::int64_t> stay;
+    const MarketModel& market = of_.cluster.market;
+    if (market.loses == Loses::checkpoint) return stay;
+    for (double at = now + 1; at <= now + market.notice_seconds; ++at) {
+      const std::int64_t left = spot_.offered(std::floor(at));
+      if (left > 0 && left < devices) stay.insert(left);
+    }
+    return stay;
+  }
+
+  // The next time at which a loss is announced or the run fails.
+  [[nodiscard]] double next_moment(double now) const {
+    double next = spot_.next_failure(now);
+    const double notice = of_.cluster.market.notice_seconds;
+    if (notice == 0) return next;
+    const auto change = spot_.availability().next_change(now + notice);
+    if (change && *change - notice > now) next = std::min(next, *change - notice);
+    return next;
+  }
+
+  const Case& of_;
+  Market spot_;
+  std::vector<std::size_t>& numbers_;
+  std::vector<std::size_t>& choices_;
+  mutable int again_ = 0;
+  mutable std::map<std::tuple<double, double, std::optional<std::size_t>>, std::size_t> asked_;
+};
+
+using Result = std::pair<double, double>;
+constexpr Result kNone{kNever, kNever};
+
+// Money and time of a policy; kNone if it does not end, or not in time.
+Result result_of(const Case& of, std::shared_ptr<const MarketPolicy> policy) {
+  try {
+    const auto clock = maker_of(of)(std::move(policy));
+    const SimulationResult result =
+        simulate(*clock, of.plan, {}, {.hours = 10 * of.deadline / kUnit});
+    if (result.ended || result.time->seconds > of.deadline) return kNone;
+    return {result.time->money, result.time->seconds};
+  } catch (const Script::TooLate&) {
+    return kNone;
+  } catch (const Error&) {
+    return kNone;
+  }
+}
+
+constexpr std::int64_t kMostScripts = 10'000;
+
+// The best of all sequences of choices; empty if they are too many.
+std::optional<Result> brute_force(const Case& of) {
+  Result best = kNone;
+  std::vector<std::size_t> numbers;
+  for (std::int64_t scripts = 0; scripts < kMostScripts; ++scripts) {
+    std::vector<std::size_t> choices;
+    best = std::min(best, result_of(of, std::make_shared<Script>(of, numbers, choices)));
+    numbers.resize(choices.size());
+    while (!numbers.empty() && numbers.back() + 1 == choices[numbers.size() - 1]) {
+      numbers.pop_back();
+    }
+    if (numbers.empty()) return best;
+    ++numbers.back();
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> policies_of(const Case& of) {
+  if (of.cluster.market.on_demand_devices == 0) return {"spot"};
+  return {"spot", "on-demand", "greedy", "uniform", "lifetimes"};
+}
+
+Result best_policy(const Case& of) {
+  Result best = kNone;
+  for (const std::string& policy : policies_of(of)) {
+    best = std::min(best, result_of(of, make_market_policy(policy)));
+  }
+  return best;
+}
+
+TEST(Optimum, IsTheBestOfAllSequencesOfChoices) {
+  int compared = 0;
+  int ends = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(seed);
+    const Case of = random_case(seed);
+    const std::optional<Result> best = brute_force(of);
+    if (!best) continue;
+    ++compared;
+    const Optimum optimum = find_optimum(maker_of(of), {.plan = of.plan});
+    EXPECT_TRUE(optimum.proven);
+    // A policy may also decide at times of its own.
+    const Result least = std::min(*best, best_policy(of));
+    if (of.cluster.market.mtbf_seconds > 0 && least != kNone) {
+      // Failures are no whole seconds, so the order of a sum matters.
+      EXPECT_NEAR(optimum.money, least.first, 1e-9);
+    } else {
+      EXPECT_EQ(optimum.money, least.first);
+      EXPECT_EQ(optimum.seconds, least.second);
+    }
+    ASSERT_EQ(optimum.policy != nullptr, least != kNone);
+    if (!optimum.policy) continue;
+    ++ends;
+    EXPECT_EQ(result_of(of, optimum.policy), Result(optimum.money, optimum.seconds));
+  }
+  EXPECT_GE(compared, 110);
+  EXPECT_GE(ends, 60);
+}
+
+// A longer training, in markets as random as those of market_policy_test.cpp.
+Case random_race(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t end) { return static_cast<std::int64_t>(random() % end); };
+  Case race{.length = 1000, .end = TraceEnd::cycle, .fewest = 4, .of_step = 24};
+  for (std::int64_t at = 0; at < 1000; at += 1 + below(90)) {
+    race.changes.push_back({static_cast<double>(at), below(2) == 0 ? 0 : below(13)});
+  }
+  MarketModel& market = race.cluster.market;
+  market.provision_seconds = static_cast<double>(below(10));
+  market.join_seconds = static_cast<double>(below(10));
+  market.notice_seconds = static_cast<double>(below(2) * below(12));
+  market.on_demand_devices = 4;
+  market.on_demand_price = 3 * kUnit;
+  race.cluster.price.constant = kUnit;
+  race.cluster.restart_seconds = static_cast<double>(below(6));
+  constexpr std::int64_t kSteps = 30;
+  race.plan.dataset_size = kSteps * race.of_step;
+  race.deadline = static_cast<double>(kSteps * 6 + 60 + below(300));
+  return race;
+}
+
+TEST(Optimum, IsNeverDearerThanAPolicy) {
+  int proven = 0;
+  int better = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    const Case race = random_race(seed);
+    const Optimum optimum = find_optimum(maker_of(race), {.plan = race.plan});
+    const Result best = best_policy(race);
+    ASSERT_NE(optimum.policy, nullptr);
+    EXPECT_LE(optimum.money, best.first);
+    EXPECT_LE(optimum.seconds, race.deadline);
+    EXPECT_EQ(result_of(race, optimum.policy), Result(optimum.money, optimum.seconds));
+    better += optimum.money < best.first ? 1 : 0;
+    proven += optimum.proven ? 1 : 0;
+  }
+  EXPECT_GE(better, 15);
+  EXPECT_GE(proven, 15);
+}
+
+}  // namespace
+}  // namespace rubato
