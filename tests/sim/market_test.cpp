@@ -30,8 +30,8 @@ constexpr double kHour = 3600;
 
 // The devices and prices of a zone.
 struct Offers {
-  std::vector<AvailabilityChange> changes;
-  std::vector<PriceChange> prices;
+  std::vector<AvailabilityChange> changes{};
+  std::vector<PriceChange> prices{};
   std::int64_t length = 0;
 };
 

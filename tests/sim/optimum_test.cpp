@@ -21,7 +21,7 @@
 
 #include "support/error_of.hpp"
 
-namespace rubato {
+namespace rubato::optimum_test {
 namespace {
 
 using testing::HasSubstr;
@@ -32,8 +32,10 @@ constexpr double kUnit = 3600;
 
 // All times are whole seconds.
 struct Case {
-  std::vector<AvailabilityChange> changes;
-  std::vector<PriceChange> prices;
+  std::vector<AvailabilityChange> changes{};
+  std::vector<PriceChange> prices{};
+  // Those of a second zone; empty if there is none.
+  std::vector<AvailabilityChange> far_changes{};
   double length = 60;
   TraceEnd end = TraceEnd::hold;
   ClusterModel cluster{.substep_seconds = 1};
@@ -48,14 +50,18 @@ struct Case {
 
 constexpr std::int64_t kMostDevices = 12;
 
-Availability availability_of(const Case& of) {
-  return {of.changes, of.length, "cloud", of.end, {}, of.prices};
+Zones zones_of(const Case& of) {
+  const auto zone = [&](const std::vector<AvailabilityChange>& changes) {
+    return Availability(changes, of.length, "cloud", of.end, {}, of.prices);
+  };
+  if (of.far_changes.empty()) return zone(of.changes);
+  return {{{"near", zone(of.changes)}, {"far", zone(of.far_changes)}}, "clouds"};
 }
 
 MakeClock maker_of(const Case& of) {
   return [of](std::shared_ptr<const MarketPolicy> policy) {
     return std::make_unique<ClockedSource>(
-        availability_of(of),
+        zones_of(of),
         [of](std::int64_t devices, const SourceProgress&) -> std::optional<TraceStep> {
           if (devices < of.fewest) return std::nullopt;
           return TraceStep{.batch_size = of.of_device > 0 ? of.of_device * devices : of.of_step,
@@ -74,10 +80,15 @@ Case random_case(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t end) { return static_cast<std::int64_t>(random() % end); };
   const auto seconds = [&](std::uint64_t end) { return static_cast<double>(below(end)); };
+  const auto changes = [&] {
+    std::vector<AvailabilityChange> made;
+    for (std::int64_t at = 0; at < 30; at += 3 + below(14)) {
+      made.push_back({static_cast<double>(at), below(4) == 0 ? 0 : below(kMostDevices + 1)});
+    }
+    return made;
+  };
   Case of;
-  for (std::int64_t at = 0; at < 30; at += 3 + below(14)) {
-    of.changes.push_back({static_cast<double>(at), below(4) == 0 ? 0 : below(kMostDevices + 1)});
-  }
+  of.changes = changes();
   of.length = 31 + seconds(20);
   of.end = std::array{TraceEnd::hold, TraceEnd::stop, TraceEnd::error,
                       TraceEnd::cycle}[static_cast<std::size_t>(below(4))];
@@ -109,6 +120,12 @@ Case random_case(std::uint64_t seed) {
   of.plan.remainder = below(2) == 0 ? Remainder::drop : Remainder::carry;
   of.plan.epochs = 1 + below(3) / 2;
   of.plan.dataset_size = kMostDevices * 2 + below(6);
+  if (below(3) == 0) {
+    of.far_changes = changes();
+    market.move.latency_seconds = seconds(3);
+    market.move.state_bytes = 1'000'000'000;
+    market.move.egress_price = static_cast<double>(below(3));
+  }
   return of;
 }
 
@@ -116,10 +133,11 @@ Case random_case(std::uint64_t seed) {
 class Script final : public MarketPolicy {
  public:
   Script(const Case& of, std::vector<std::size_t>& numbers, std::vector<std::size_t>& choices)
-      : of_(of),
-        spot_(availability_of(of), of.cluster.market, of.cluster.price),
-        numbers_(numbers),
-        choices_(choices) {}
+      : of_(of), numbers_(numbers), choices_(choices) {
+    for (const Zone& zone : zones_of(of).all()) {
+      spot_.emplace_back(zone.availability, of.cluster.market, of.cluster.price);
+    }
+  }
 
   struct TooLate {};
 
@@ -131,8 +149,8 @@ class Script final : public MarketPolicy {
       if (view.here == i) all.push_back({.place = i, .most = 0, .again = again});
       if (view.here != i && view.places[i].devices == 0) continue;
       all.push_back({.place = i, .again = again});
-      if (i > 0) continue;
-      for (const std::int64_t stay : staying(view.seconds, view.places[i].devices)) {
+      if (i >= spot_.size()) continue;
+      for (const std::int64_t stay : staying(spot_[i], view.seconds, view.places[i].devices)) {
         all.push_back({.place = i, .most = stay, .again = again});
       }
     }
@@ -149,12 +167,13 @@ class Script final : public MarketPolicy {
 
  private:
   // The devices that stay after the losses that have been announced.
-  [[nodiscard]] std::set<std::int64_t> staying(double now, std::int64_t devices) const {
+  [[nodiscard]] std::set<std::int64_t> staying(const Market& spot, double now,
+                                               std::int64_t devices) const {
     std::set<std::int64_t> stay;
     const MarketModel& market = of_.cluster.market;
     if (market.loses == Loses::checkpoint) return stay;
     for (double at = now + 1; at <= now + market.notice_seconds; ++at) {
-      const std::int64_t left = spot_.offered(std::floor(at));
+      const std::int64_t left = spot.offered(std::floor(at));
       if (left > 0 && left < devices) stay.insert(left);
     }
     return stay;
@@ -162,16 +181,18 @@ class Script final : public MarketPolicy {
 
   // The next time at which a loss is announced or the run fails.
   [[nodiscard]] double next_moment(double now) const {
-    double next = spot_.next_failure(now);
+    double next = spot_.front().next_failure(now);
     const double notice = of_.cluster.market.notice_seconds;
     if (notice == 0) return next;
-    const auto change = spot_.availability().next_change(now + notice);
-    if (change && *change - notice > now) next = std::min(next, *change - notice);
+    for (const Market& spot : spot_) {
+      const auto change = spot.availability().next_change(now + notice);
+      if (change && *change - notice > now) next = std::min(next, *change - notice);
+    }
     return next;
   }
 
   const Case& of_;
-  Market spot_;
+  std::vector<Market> spot_;
   std::vector<std::size_t>& numbers_;
   std::vector<std::size_t>& choices_;
   mutable int again_ = 0;
@@ -230,13 +251,15 @@ Result best_policy(const Case& of) {
 
 TEST(Optimum, IsTheBestOfAllSequencesOfChoices) {
   int compared = 0;
+  int moved = 0;
   int ends = 0;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     const Case of = random_case(seed);
     const std::optional<Result> best = brute_force(of);
     if (!best) continue;
     ++compared;
+    moved += of.far_changes.empty() ? 0 : 1;
     const Optimum optimum = find_optimum(maker_of(of), {.plan = of.plan});
     EXPECT_TRUE(optimum.proven);
     // A policy may also decide at times of its own.
@@ -254,6 +277,7 @@ TEST(Optimum, IsTheBestOfAllSequencesOfChoices) {
     EXPECT_EQ(result_of(of, optimum.policy), Result(optimum.money, optimum.seconds));
   }
   EXPECT_GE(compared, 110);
+  EXPECT_GE(moved, 30);
   EXPECT_GE(ends, 60);
 }
 
@@ -299,4 +323,4 @@ TEST(Optimum, IsNeverDearerThanAPolicy) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::optimum_test

@@ -20,7 +20,6 @@ namespace rubato {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // A part of the money: schedules that differ by less count as equal, and the sums of two of them
 // may differ by less if they add up the same numbers in another order.
 constexpr double kSame = 1e-9;
@@ -28,12 +27,12 @@ constexpr double kRounding = 1e-12;
 // A policy that takes so many times as long as it may is given up.
 constexpr double kLate = 10;
 
-using Place = std::optional<std::size_t>;
+using PlaceIndex = std::optional<std::size_t>;
 
 // Makes the choices that were found, by the time and the place at which they were.
 class SchedulePolicy final : public MarketPolicy {
  public:
-  using Choices = std::map<std::pair<double, Place>, MarketChoice>;
+  using Choices = std::map<std::pair<double, PlaceIndex>, MarketChoice>;
   explicit SchedulePolicy(Choices choices) : choices_(std::move(choices)) {}
 
   [[nodiscard]] MarketChoice choose(const MarketView& view) const override {
@@ -348,7 +347,7 @@ class OptimumSearch {
   // True if a state has to be gone on with: none that was visited before is as good.
   bool visit(const State& state) {
     const Trying& trying = state.trying;
-    const Place place = trying.at.place;
+    const PlaceIndex place = trying.at.place;
     const double now = state.seconds();
     std::vector<Visited>& like = visited_[likeness(trying, state.unsaved)];
     const bool joins = place && trying.at.fleet.coming(now) > 0;
@@ -429,7 +428,7 @@ class OptimumSearch {
 
   void go_on(const Node& node, const State& state) {
     const double again = next_moment(state.seconds());
-    const Place here = state.trying.at.place;
+    const PlaceIndex here = state.trying.at.place;
     try_choice(node, state, {.again = again});
     if (here) try_choice(node, state, {.place = here, .most = 0, .again = again});
     for (std::size_t i = 0; i < clock_->markets_.size(); ++i) {
@@ -476,7 +475,7 @@ class OptimumSearch {
     }
     if (outcome && !outcome->step) return;
     state.decision = decisions_.size();
-    const Place here = before.trying.at.place;
+    const PlaceIndex here = before.trying.at.place;
     decisions_.push_back({.before = before.decision,
                           .seconds = before.seconds(),
                           .again = choice.again,
@@ -544,7 +543,7 @@ class OptimumSearch {
     consider(state.taken_money, state.taken_seconds, [&] {
       SchedulePolicy::Choices choices;
       const auto place = [](std::int32_t index) {
-        return index < 0 ? std::nullopt : Place(static_cast<std::size_t>(index));
+        return index < 0 ? std::nullopt : PlaceIndex(static_cast<std::size_t>(index));
       };
       for (std::size_t i = state.decision; i != 0; i = decisions_[i].before) {
         const Decision& decision = decisions_[i];

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/core/seconds.hpp"
@@ -11,7 +10,6 @@ namespace rubato {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostWorths = 12;
 
 // The times from 0 on at which a market changes, before `end`.

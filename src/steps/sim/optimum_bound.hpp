@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include <rubato/steps/market.hpp>
 
 namespace rubato {
+
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Steps with as many cores, of as many samples.
 struct StepKind {
