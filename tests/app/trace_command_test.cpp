@@ -245,8 +245,7 @@ TEST_F(TraceCommand, SaysWhatIsWrong) {
            {"show bad.csv", "rubato trace show: bad.csv:2: 'b' is removed"},
            {"import zones.csv", "zones.csv:1: 3 columns may count devices: us-a, us-b, eu-a"},
            {"show zones.csv,zon=us", "did you mean 'zone'?"},
-           {"convert zone:zones.csv",
-            "zone:zones.csv: there are 3 zones; accepted: the devices of "},
+           {"convert zone:zones.csv", "zones.csv: there are 3 zones; accepted: the devices of "},
            {"import zone:zones.csv", "zones, where the devices of one are needed"},
            {"fit zone:a=zones.csv", "zones, where the devices of one are needed"},
            {"show zones.csv,zone=us,column=us-a", "zone: nothing is added to a column"}}) {

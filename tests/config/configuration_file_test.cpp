@@ -239,7 +239,7 @@ TEST(ConfigurationFile, RejectsOtherValues) {
        {"fault = 1\n",
         "1: fault: 1 is not a string; accepted: a string, such as fault = "
         "\"core=K,step=N[,substep=M]\""},
-       {"trace = ''", "1: trace: is empty; accepted: FILE|N|elastic|GENERATOR"},
+       {"trace = ''", "1: trace: is empty; accepted: FILE|zone:FILE|N|elastic|GENERATOR"},
        {"seed = \"42\"\n",
         "1: seed: \"42\" is a string; accepted: a whole number from 0 to 18446744073709551615"},
        {"\ncores = 0\n",
