@@ -139,7 +139,8 @@ TEST(Runs, OfTheBaselineAreOfNoMarket) {
   set_values(design, "price", {"trace"});
   set_values(design, "market", {"uniform"});
   set_values(design, "deadline", {"8"});
-  const RunConfiguration& run = plan_of(design).runs.back().configuration;
+  const ExperimentPlan plan = plan_of(design);
+  const RunConfiguration& run = plan.runs.back().configuration;
   EXPECT_EQ(run.cluster, "substep=20,update=1");
   EXPECT_EQ(run.market, "");
   EXPECT_FALSE(run.deadline);

@@ -293,7 +293,7 @@ TEST(ClusterModel, IsReadFromText) {
   // The others have to load the same as those that join.
   EXPECT_EQ(market.restart_seconds, 120);
   EXPECT_EQ(parse_cluster("join=120,restart=5").restart_seconds, 5);
-  EXPECT_EQ(cluster_arguments().size(), 27U);
+  EXPECT_EQ(cluster_arguments().size(), 31U);
 }
 
 TEST(ClusterModel, IsRefusedOutOfItsRange) {
