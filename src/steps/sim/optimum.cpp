@@ -94,7 +94,7 @@ class OptimumSearch {
     std::size_t decision = 0;
     // States that follow from each other by waiting have the same number.
     std::size_t chain = 0;
-    // Of the state after the last step: the result, if no step follows.
+    // The result, if this is the state after the last step.
     double taken_money = 0;
     double taken_seconds = 0;
 
@@ -125,7 +125,7 @@ class OptimumSearch {
     double least = 0;
   };
 
-  // What is equal for states that can be compared.
+  // States can be compared if this is equal.
   using Likeness = std::vector<double>;
 
   [[nodiscard]] const MarketModel& market() const { return clock_->options_.cluster.market; }
@@ -353,7 +353,7 @@ class OptimumSearch {
     const bool joins = place && trying.at.fleet.coming(now) > 0;
     const double rounding = kRounding * (std::isfinite(best_.money) ? best_.money : state.money());
     for (auto other = like.rbegin(); other != like.rend(); ++other) {
-      // Those before were visited at earlier times.
+      // All of them were visited at earlier times.
       const double slack = proves_ ? (now - other->seconds) * exposure(other->seconds) : 0;
       if (other->least + slack > state.money() + rounding) break;
       if (other->money > state.money() + rounding ||
@@ -577,7 +577,7 @@ class OptimumSearch {
   std::size_t chains_ = 0;
   // The states of each node that the search has come to and not yet visited.
   std::map<Node, std::vector<State>> waiting_;
-  // Of the node that is visited: its states, and those visited so far.
+  // The states of the node that is visited, and those visited so far.
   std::vector<State>* here_ = nullptr;
   std::map<Likeness, std::vector<Visited>> visited_;
 };

@@ -171,7 +171,7 @@ RunConfiguration Planning::baseline(const Combination& setting) {
   configuration.rule = "constant";
   for (const auto& [name, value] : design_.baseline) run_option(name).set(configuration, value);
   if (!configuration.trace->is_built_in()) return configuration;
-  // What devices that come and go cost has no meaning for a trace that is given in steps.
+  // Markets have no meaning for a trace that is given in steps.
   const auto reset = [&](std::string_view option) {
     if (std::ranges::find(design_.baseline, option, &Assigned::name) == design_.baseline.end()) {
       run_option(option).reset(configuration);
