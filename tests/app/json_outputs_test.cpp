@@ -42,6 +42,8 @@ TEST_F(JsonOutputs, OfSimulate) {
   expect_valid(simulate, succeeds("simulate --trace spot:most=8,seed=3 --price 2.5 --cores 2,4 "
                                   "--epochs 1 --json"));
   expect_valid(simulate, succeeds("simulate --cluster hosts=2 --epochs 1 --json"));
+  expect_valid(simulate, succeeds("simulate --trace constant:devices=4,hours=1 --on-trace-end hold "
+                                  "--epochs 1 --price 1 --market spot --regret --json"));
   EXPECT_THAT(simulate.unseen(), IsEmpty());
 }
 

@@ -186,5 +186,43 @@ TEST_F(SimulateCommand, FindsTheBestIntervalBetweenCheckpoints) {
               HasSubstr("'often' is no time; accepted: such as 4h"));
 }
 
+// By hand: 46 steps of 8 minibatches take 2 s each on the four devices that leave after 40 s, 20 of
+// them at a price of 1 in a device-second, and the 26 others at 3 on demand. After that, 0 s before
+// the spot devices come back at 1000 s, the deadline is over.
+TEST_F(SimulateCommand, ComparesPoliciesWithTheOptimum) {
+  folder_.write("spot.csv", "seconds,count\n0,4\n40,0\n1000,4\n10000,\n");
+  const test::Words arguments =
+      "--trace=spot.csv --on-trace-end hold --availability strong:batch=256 --epochs=1 "
+      "--price=3600 --market on-demand,greedy,spot --deadline=0.05 --regret "
+      "--cluster=substep=1,bytes=0,on-demand=4,on-demand-price=10800";
+  const auto runs = json_of(arguments);
+  ASSERT_EQ(runs.size(), 4U);
+  constexpr double kOptimum = (20 * 1 + 26 * 3) * 2.0 * 4;
+  const auto regret = [&](std::size_t i, const char* market, bool missed, double money) {
+    SCOPED_TRACE(market);
+    const auto& of = runs[i].at("regret");
+    EXPECT_EQ(runs[i].at("options").at("market"), market);
+    EXPECT_EQ(of.at("proven"), true);
+    EXPECT_NEAR(of.at("optimum").get<double>(), kOptimum, 1e-6);
+    EXPECT_EQ(of.at("missed"), missed);
+    if (missed) {
+      EXPECT_EQ(of.at("money"), nullptr);
+    } else {
+      EXPECT_NEAR(of.at("money").get<double>(), money, 1e-6);
+      EXPECT_NEAR(of.at("percent").get<double>(), money / kOptimum * 100, 1e-6);
+    }
+  };
+  regret(0, "on-demand", false, 46 * 3 * 2 * 4 - kOptimum);
+  regret(1, "greedy", false, 0);
+  regret(2, "spot", true, 0);
+  regret(3, "optimum", false, 0);
+  EXPECT_THAT(printed(arguments), HasSubstr("missed"));
+  EXPECT_THAT(error("--trace=spot.csv --on-trace-end hold --regret"), HasSubstr("with --market"));
+  EXPECT_THAT(error("--trace=spot.csv --on-trace-end hold --regret --market spot --samples 512"),
+              HasSubstr("without a budget of samples"));
+  EXPECT_THAT(error("--trace=spot.csv --on-trace-end cycle --regret --market spot"),
+              HasSubstr("with a deadline"));
+}
+
 }  // namespace
 }  // namespace rubato

@@ -29,7 +29,7 @@ struct Optimum {
 struct OptimumOptions {
   PlanOptions plan{};
   /// The most states of each of the two searches. A million takes about 200 MB.
-  std::int64_t most_states = 2'000'000;
+  std::int64_t most_states = 500'000;
   /// Called now and then with the states so far, if it is not empty.
   std::function<void(std::int64_t states)> on_states{};
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,11 +38,22 @@ struct PlanView {
 [[nodiscard]] std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs,
                                      const PlanView& view, LineWidth width = {});
 
+/// A training compared with the optimum for it.
+struct Regret {
+  /// The optimum's money, if a schedule was found that ends by the deadline, and whether no cheaper
+  /// one exists.
+  std::optional<double> optimum{};
+  bool proven = false;
+  /// True if the training ended after its deadline, or not at all.
+  bool missed = false;
+};
+
 /// One of the simulated trainings.
 struct SimulatedRun {
   /// The options that differ between the runs, with the values of this run.
   std::vector<std::pair<std::string, std::string>> options{};
   SimulatedTraining training{};
+  std::optional<Regret> regret{};
 };
 
 /// A table with a line for each run and a column for each option that differs. There must be at

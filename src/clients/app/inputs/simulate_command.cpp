@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/random.hpp>
@@ -36,6 +38,7 @@
 #include "runs/experiment/design/value_list.hpp"
 #include "runs/report/report_schemas.hpp"
 #include "runs/run/workload/run_steps.hpp"
+#include "steps/sim/optimum.hpp"
 
 namespace rubato::app {
 
@@ -47,6 +50,38 @@ std::string cores_text(const SimulatedTraining& training) {
              : fmt::format("{} to {}", training.fewest_cores, training.most_cores);
 }
 
+// The money beyond the optimum; empty if the training missed its deadline or there is no optimum.
+std::optional<double> regret_of(const SimulatedRun& run) {
+  if (!run.regret || !run.regret->optimum || run.regret->missed) return std::nullopt;
+  return run.training.result.time.value_or(ClockTime()).money - *run.regret->optimum;
+}
+
+// The same in percent of the optimum, if that costs anything.
+std::optional<double> regret_percent_of(const SimulatedRun& run) {
+  constexpr double kPercent = 100;
+  const std::optional<double> regret = regret_of(run);
+  if (!regret || *run.regret->optimum == 0) return std::nullopt;
+  return *regret / *run.regret->optimum * kPercent;
+}
+
+std::string regret_note(std::span<const SimulatedRun> runs) {
+  const auto any = [&](auto is) {
+    return std::ranges::any_of(
+        runs, [&](const SimulatedRun& run) { return run.regret && is(*run.regret); });
+  };
+  std::string note;
+  if (any([](const Regret& of) { return !of.optimum; })) {
+    note += "\nNo schedule was found that ends by the deadline.\n";
+  }
+  if (any([](const Regret& of) { return of.optimum && !of.proven; })) {
+    note +=
+        "\nAn optimum is not proven: the search was ended after a million states. A cheaper "
+        "schedule may exist, and regrets be larger. Fewer steps or an earlier deadline need fewer "
+        "states.\n";
+  }
+  return note;
+}
+
 }  // namespace
 
 std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width) {
@@ -54,6 +89,7 @@ std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width
   const bool money = any([](const SimulatedRun& run) {
     return run.training.result.time.value_or(ClockTime()).money > 0;
   });
+  const bool regret = any([](const SimulatedRun& run) { return run.regret.has_value(); });
   const bool hosts = any([](const SimulatedRun& run) { return run.training.host_bytes > 0; });
   const bool ends =
       any([](const SimulatedRun& run) { return !ended_by(run.training.result).empty(); });
@@ -67,6 +103,10 @@ std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width
   for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"})
     put(name);
   if (money) put("money");
+  if (regret) {
+    put("regret");
+    put("%");
+  }
   if (hosts) put("bytes/step");
   for (const char* name : {"samples/hour", "samples/core-hour", "idle", "lost", "restarting"}) {
     put(name);
@@ -97,6 +137,13 @@ std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width
     row.push_back(modelled_time(time.seconds));
     row.push_back(fmt::format("{:.4g}", time.core_seconds / kSecondsOfHour));
     if (money) row.push_back(fmt::format("{:.4g}", time.money));
+    if (regret) {
+      const bool missed = run.regret && run.regret->missed;
+      const std::optional<double> beyond = regret_of(run);
+      const std::optional<double> percent = regret_percent_of(run);
+      row.push_back(missed ? "missed" : beyond ? fmt::format("{:.4g}", *beyond) : "-");
+      row.push_back(percent ? fmt::format("{:.1f}", *percent) : "-");
+    }
     if (hosts) row.push_back(grouped(std::llround(run.training.host_bytes)));
     const Goodput goodput = goodput_of(result.samples, time);
     row.push_back(grouped(std::llround(goodput.samples_per_hour)));
@@ -109,8 +156,21 @@ std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width
     if (ends) row.push_back(ended_by(result));
     table.add(row);
   }
-  return table.text(width);
+  return table.text(width) + regret_note(runs);
 }
+
+namespace {
+
+nlohmann::ordered_json regret_json(const SimulatedRun& run) {
+  if (!run.regret) return nullptr;
+  return {{"optimum", or_null(run.regret->optimum)},
+          {"proven", run.regret->proven},
+          {"missed", run.regret->missed},
+          {"money", or_null(regret_of(run))},
+          {"percent", or_null(regret_percent_of(run))}};
+}
+
+}  // namespace
 
 std::string simulation_json(std::span<const SimulatedRun> runs) {
   auto list = nlohmann::ordered_json::array();
@@ -132,7 +192,8 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
          {"clock", json_of(clock_schema(), time).at("clock")},
          {"samples_per_hour", goodput.samples_per_hour},
          {"samples_per_core_hour", goodput.samples_per_core_hour},
-         {"ended_by", or_null(end)}});
+         {"ended_by", or_null(end)},
+         {"regret", regret_json(run)}});
   }
   return json_text(list, 2) + "\n";
 }
@@ -153,6 +214,7 @@ struct SimulateOptions {
   std::optional<std::int64_t> dataset_size;
   /// Mean times between failures, in seconds.
   std::vector<double> mtbf;
+  bool regret = false;
   bool json = false;
 };
 
@@ -220,15 +282,67 @@ std::vector<RunConfiguration> checked_combinations(const SimulateOptions& option
   return configurations;
 }
 
+constexpr std::string_view kMarket = "market";
+constexpr const char* kOptimum = "optimum";
+
 // The options with several values, and those of a run.
 std::vector<std::pair<std::string, std::string>> chosen_by(const SimulateOptions& options,
                                                            const RunConfiguration& run) {
   std::vector<std::pair<std::string, std::string>> chosen;
   for (const Values& values : options.values) {
-    if (values.texts.size() < 2) continue;
+    // Beside a regret, the market of the optimum is another.
+    if (values.texts.size() < 2 && !(options.regret && values.option->name == kMarket)) continue;
     chosen.emplace_back(values.option->name, values.option->text(run).value_or(""));
   }
   return chosen;
+}
+
+constexpr std::int64_t kSearches = 2;
+
+Regret regret_against(const SimulatedOptimum& optimum, const RunConfiguration& run,
+                      const SimulatedTraining& training) {
+  const auto time_of = [](const SimulatedTraining& of) {
+    return of.result.time.value_or(ClockTime());
+  };
+  const double deadline =
+      run.deadline.value_or(std::numeric_limits<double>::infinity()) * kSecondsOfHour;
+  Regret regret{
+      .proven = optimum.proven,
+      .missed = training.result.ended.has_value() || time_of(training).seconds > deadline};
+  if (optimum.training) regret.optimum = time_of(*optimum.training).money;
+  return regret;
+}
+
+// Compares each run with the optimum for it, and adds the optima.
+void add_optima(const SimulateOptions& options, LoadedSteps& steps,
+                std::vector<SimulatedRun>& runs) {
+  CountedProgress progress("searched states for an optimum:",
+                           kSearches * OptimumOptions().most_states);
+  const std::vector<RunConfiguration> configurations = checked_combinations(options);
+  // By the options that differ, without the market.
+  std::map<std::vector<std::string>, SimulatedOptimum> optima;
+  for (std::size_t i = 0; i < configurations.size(); ++i) {
+    const RunConfiguration& run = configurations[i];
+    auto chosen = chosen_by(options, run);
+    std::vector<std::string> others;
+    for (auto& [name, value] : chosen) {
+      if (name == kMarket) value = kOptimum;
+      others.push_back(value);
+    }
+    auto found = optima.find(others);
+    if (found == optima.end()) {
+      found = optima
+                  .emplace(others,
+                           simulate_optimum(run, steps.of(run), options.dataset_size,
+                                            [&](std::int64_t states) { progress.show(states); }))
+                  .first;
+      if (found->second.training) {
+        runs.push_back({.options = std::move(chosen), .training = *found->second.training});
+        runs.back().regret = regret_against(found->second, run, runs.back().training);
+      }
+    }
+    runs[i].regret = regret_against(found->second, run, runs[i].training);
+  }
 }
 
 std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
@@ -241,6 +355,7 @@ std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
     runs.push_back({.options = chosen_by(options, run),
                     .training = simulate_training(run, steps.of(run), options.dataset_size)});
   }
+  if (options.regret) add_optima(options, steps, runs);
   return runs;
 }
 
@@ -275,6 +390,11 @@ int simulate_command(std::span<const std::string> arguments) {
   line.group("Data");
   line.whole("dataset-size", "N", "samples in the data set", "that of the built-in data",
              options.dataset_size, 1, kMaxDatasetSize);
+  line.group("Markets");
+  line.flag("regret",
+            "compare each --market with the optimum: the least money with which any policy could "
+            "have ended by the deadline, if it had known the future",
+            options.regret);
   line.group("Failures");
   line.list("mtbf", "TIME,...",
             "find the best interval between checkpoints for mean times between failures such as "
@@ -296,6 +416,9 @@ int simulate_command(std::span<const std::string> arguments) {
   const std::string printed = [&] {
     try {
       if (!options.mtbf.empty()) {
+        if (options.regret) {
+          throw Error("--regret and --mtbf answer different questions; accepted: one of them");
+        }
         const std::vector<FailureRow> rows = simulated_with_failures(options);
         return options.json ? failure_json(rows) : failure_table(rows, output_width());
       }
