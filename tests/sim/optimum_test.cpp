@@ -19,12 +19,8 @@
 
 #include <rubato/steps/modelled_time.hpp>
 
-#include "support/error_of.hpp"
-
 namespace rubato::optimum_test {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // A device costs so many units in a second, so that money is a whole number.

@@ -231,9 +231,9 @@ class OptimumSearch {
     const bool enters_at_once = market().provision_seconds == 0 && market().join_seconds == 0 &&
                                 cluster().restart_seconds == 0 && cluster().move_seconds() == 0;
     double sum = enters_at_once ? 0 : static_cast<double>(most) * dearest_;
-    for (auto loss = losses_.rbegin(); loss != losses_.rend(); ++loss) {
-      if (!enters_at_once) sum += loss->second;
-      loss->second = sum / kSecondsOfHour;
+    for (std::size_t i = losses_.size(); i-- > 0;) {
+      if (!enters_at_once) sum += losses_[i].second;
+      losses_[i].second = sum / kSecondsOfHour;
     }
     last_exposure_ = enters_at_once ? 0 : static_cast<double>(most) * dearest_ / kSecondsOfHour;
   }
@@ -352,20 +352,21 @@ class OptimumSearch {
     std::vector<Visited>& like = visited_[likeness(trying, state.unsaved)];
     const bool joins = place && trying.at.fleet.coming(now) > 0;
     const double rounding = kRounding * (std::isfinite(best_.money) ? best_.money : state.money());
-    for (auto other = like.rbegin(); other != like.rend(); ++other) {
+    for (std::size_t i = like.size(); i-- > 0;) {
+      const Visited& other = like[i];
       // All of them were visited at earlier times.
-      const double slack = proves_ ? (now - other->seconds) * exposure(other->seconds) : 0;
-      if (other->least + slack > state.money() + rounding) break;
-      if (other->money > state.money() + rounding ||
-          other->taken_money > state.taken_money + rounding) {
+      const double slack = proves_ ? (now - other.seconds) * exposure(other.seconds) : 0;
+      if (other.least + slack > state.money() + rounding) break;
+      if (other.money > state.money() + rounding ||
+          other.taken_money > state.taken_money + rounding) {
         continue;
       }
-      if (other->seconds == now) return false;
+      if (other.seconds == now) return false;
       // It is this one, before it waited.
-      if (other->chain == state.chain) continue;
+      if (other.chain == state.chain) continue;
       if (!proves_) return false;
-      if (!can_wait() || joins || other->until <= now) continue;
-      if (other->money + slack <= state.money() + rounding) return false;
+      if (!can_wait() || joins || other.until <= now) continue;
+      if (other.money + slack <= state.money() + rounding) return false;
     }
     const std::optional<double> change =
         place ? clock_->markets_[*place].next_offer(now) : std::nullopt;

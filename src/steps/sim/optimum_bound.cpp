@@ -113,13 +113,13 @@ double OptimumBound::integral(const Steps& of, double seconds) const {
 double OptimumBound::money(double seconds, double samples) const {
   if (samples <= 0 || worths_.empty()) return 0;
   if (times_.empty()) return worths_.front() * samples;
-  constexpr double kRounding = 1e-9;
-  if (integral(samples_, seconds) < samples * (1 - kRounding)) return kNever;
+  constexpr double kPart = 1e-9;
+  if (integral(samples_, seconds) < samples * (1 - kPart)) return kNever;
   double money = 0;
   for (std::size_t i = 0; i < worths_.size(); ++i) {
     money = std::max(money, worths_[i] * samples - integral(earned_[i], seconds));
   }
-  return money * (1 - kRounding);
+  return money * (1 - kPart);
 }
 
 }  // namespace rubato

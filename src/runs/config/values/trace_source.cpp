@@ -165,7 +165,8 @@ std::string trace_values() {
 template <>
 std::shared_ptr<const TraceChoice> Parsed<TraceChoice>::parse(const std::string& text,
                                                               const Extensions& /*own*/) {
-  TraceChoice choice{.kind = kind_of(text)};
+  TraceChoice choice;
+  choice.kind = kind_of(text);
   if (choice.kind == TraceChoice::Kind::constant) choice.batch_size = batch_size_of(text);
   if (choice.kind == TraceChoice::Kind::generator) require_generator(text);
   const bool zones = choice.kind == TraceChoice::Kind::zones;

@@ -46,7 +46,7 @@ struct TraceChoice {
   /// The columns of a file that count as devices, or as zones.
   DeviceColumns columns{};
   /// The zones, unless they are columns.
-  std::vector<ZoneTrace> zones{};
+  std::vector<ZoneTrace> zones;
   /// The content of the file once it has been read, for all who have this choice.
   std::shared_ptr<TraceContent> content{};
 
