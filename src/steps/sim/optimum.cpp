@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <queue>
 #include <set>
@@ -59,17 +61,29 @@ class OptimumSearch {
         deadline_(clock_->options_.deadline_seconds),
         kinds_(kinds()),
         needed_(needed_of_epoch()),
-        bound_(clock_->markets_, kinds_, end(),
-               market().billing == Billing::aws || market().billing == Billing::gcp) {
+        bound_(clock_->markets_, kinds_, end(), market()) {
     find_losses();
+    find_moments();
   }
 
   Optimum optimum() {
-    for (const Strategy& policy : market_policies()) try_policy(policy);
-    // The first search leaves states out that are most probably superfluous, so its result may not
-    // be the best, but bounds the second, which leaves out only what cannot be better.
-    search(/*proves=*/false);
-    best_.proven = search(/*proves=*/true);
+    if (kinds_.empty()) return {.proven = true, .least = kNever};
+    for (const auto& policy : options_.policies) try_policy(policy);
+    // What is left is expected to cost as much beyond its bound as the best schedule so far costs
+    // in all. The result may not be the best, but bounds the search that leaves out only what
+    // cannot be better.
+    best_.least = bound_.money_without_devices(0, needed({}));
+    for (std::int64_t i = 1; i < kMostSearches; ++i) {
+      const double before = best_.money;
+      if (std::isfinite(before)) {
+        beyond_ = best_.least > 0 ? before / best_.least : 1;
+      } else {
+        beyond_ *= 2;
+      }
+      guess();
+      if (best_.money == before && std::isfinite(before)) break;
+    }
+    best_.proven = prove();
     return best_;
   }
 
@@ -87,6 +101,7 @@ class OptimumSearch {
 
   // A state of the training in which its policy decides.
   struct State {
+    Node node{};
     Trying trying{};
     std::vector<std::int64_t> unsaved{};
     std::int64_t steps = 0;
@@ -238,6 +253,26 @@ class OptimumSearch {
     last_exposure_ = enters_at_once ? 0 : static_cast<double>(most) * dearest_ / kSecondsOfHour;
   }
 
+  // When the market changes or announces that it will, and so often besides.
+  void find_moments() {
+    constexpr int kMoments = 64;
+    double end = deadline_;
+    if (!std::isfinite(end)) {
+      end = 0;
+      for (const Market& place : clock_->markets_) {
+        end = std::max(end, place.availability().length());
+      }
+    }
+    for (int i = 1; i < kMoments; ++i) moments_.push_back(end / kMoments * i);
+    for (const Market& place : clock_->markets_) {
+      for (auto at = place.next_offer(0); at && *at < end; at = place.next_offer(*at)) {
+        moments_.insert(moments_.end(), {*at, *at - market().notice_seconds});
+      }
+    }
+    std::ranges::sort(moments_);
+    moments_.erase(std::unique(moments_.begin(), moments_.end()), moments_.end());
+  }
+
   // A bound of the money that a schedule can save for each second by which it is later: devices
   // that leave before they take part are then paid for less long.
   [[nodiscard]] double exposure(double seconds) const {
@@ -253,16 +288,7 @@ class OptimumSearch {
            (clock_->options_.on_idle == OnIdle::pause || cluster().restart_seconds == 0);
   }
 
-  void try_policy(const Strategy& strategy) {
-    if (std::ranges::any_of(strategy.arguments,
-                            [](const Argument& argument) { return !argument.example.empty(); })) {
-      return;
-    }
-    auto policy = make_market_policy(strategy.name);
-    if ((policy->needs_on_demand() && market().on_demand_devices == 0) ||
-        (policy->needs_deadline() && !std::isfinite(deadline_))) {
-      return;
-    }
+  void try_policy(const std::shared_ptr<const MarketPolicy>& policy) {
     try {
       const auto clock = make_(policy);
       // Some would wait for ever.
@@ -285,14 +311,24 @@ class OptimumSearch {
     best_.policy = policy();
   }
 
-  // True if nothing that follows a state can be better than the best schedule so far.
-  [[nodiscard]] bool is_hopeless(const State& state, double needed) const {
-    const double end = state.seconds() + bound_.seconds(needed);
-    if (end > deadline_) return true;
+  // A bound of the money of all schedules that follow from a state; infinite if they miss the
+  // deadline.
+  [[nodiscard]] double least_money(const State& state) const {
+    const double needed = this->needed(state.node);
+    if (state.seconds() + bound_.seconds(needed) > deadline_) return kNever;
+    const bool enters = !state.trying.at.place || state.trying.at.fleet.groups.empty();
     // The next step may not fit into the last epoch.
-    const double least = (needed == 0 ? std::min(state.taken_money, state.money())
-                                      : state.money() + bound_.money(state.seconds(), needed)) -
-                         free_after_all(state.trying);
+    return (needed == 0 ? std::min(state.taken_money, state.money())
+                        : state.money() + bound_.money(state.seconds(), needed) +
+                              (enters ? bound_.entry_money() : 0)) -
+           free_after_all(state.trying);
+  }
+
+  // True if nothing that follows a state can be better than the best schedule so far.
+  [[nodiscard]] bool is_hopeless(const State& state) const {
+    const double least = least_money(state);
+    if (least == kNever) return true;
+    const double end = state.seconds() + bound_.seconds(needed(state.node));
     return least >= best_.money * (1 - kSame) && (least > best_.money || end >= best_.seconds);
   }
 
@@ -307,38 +343,115 @@ class OptimumSearch {
     return money;
   }
 
-  // Searches from the beginning. False if the limit of states was reached.
-  bool search(bool proves) {
-    proves_ = proves;
+  [[nodiscard]] State begin() {
+    State state{.trying = clock_->begin(), .chain = ++chains_};
+    settle(state);
+    return state;
+  }
+
+  void count_state() {
+    ++best_.states;
+    constexpr std::int64_t kOften = 1024;
+    if (options_.on_states && best_.states % kOften == 0) options_.on_states(best_.states);
+  }
+
+  // Decides anew only after each of moments_, and goes on from as many states after each: the most
+  // promising ones.
+  void guess() {
     decisions_.assign(1, {});
-    chains_ = 0;
-    waiting_.clear();
+    std::map<std::size_t, std::vector<State>> waiting;
+    const auto put = [&](State state) {
+      if (is_hopeless(state)) return;
+      const auto next = std::ranges::upper_bound(moments_, state.seconds());
+      waiting[static_cast<std::size_t>(next - moments_.begin())].push_back(std::move(state));
+    };
+    put(begin());
     const std::int64_t limit = best_.states + options_.most_states;
-    put({}, {.trying = clock_->begin(), .chain = ++chains_});
-    while (!waiting_.empty()) {
-      auto node = waiting_.extract(waiting_.begin());
+    while (!waiting.empty()) {
+      const auto stage = waiting.extract(waiting.begin());
+      const double until = stage.key() < moments_.size() ? moments_[stage.key()] : kNever;
+      const auto stages = static_cast<std::int64_t>(moments_.size() - stage.key()) + 1;
+      const std::int64_t share =
+          best_.states + std::max<std::int64_t>(1, (limit - best_.states) / stages);
+      for (const State* const state : promising(stage.mapped())) {
+        if (best_.states >= share) break;
+        for (MarketChoice choice : choices_of(*state)) {
+          std::optional<State> next = *state;
+          while (next && next->seconds() < until && !is_hopeless(*next)) {
+            choice.again = next_moment(next->seconds());
+            next = advance(*next, choice);
+            count_state();
+          }
+          if (next) put(*std::move(next));
+        }
+      }
+    }
+  }
+
+  // Those that are no worse than others, in turn from those with about as many samples: who takes
+  // few devices is behind, and yet may lose less in the end. Of these, those first whose schedules
+  // may be expected to cost the least.
+  [[nodiscard]] std::vector<const State*> promising(const std::vector<State>& states) const {
+    constexpr std::int64_t kParts = 24;
+    const std::int64_t part = samples_at({.epoch = options_.plan.epochs}) / kParts + 1;
+    std::map<Likeness, std::vector<const State*>> alike;
+    std::map<std::int64_t, std::vector<std::pair<double, const State*>>> parts;
+    for (const State& state : states) {
+      std::vector<const State*>& like = alike[likeness(state)];
+      const bool is_worse = std::ranges::any_of(like, [&](const State* other) {
+        return other->seconds() <= state.seconds() && other->money() <= state.money() &&
+               samples_at(other->node) >= samples_at(state.node);
+      });
+      if (is_worse) continue;
+      like.push_back(&state);
+      parts[samples_at(state.node) / part].emplace_back(
+          state.money() + beyond_ * (least_money(state) - state.money()), &state);
+    }
+    for (auto& [at, of] : parts) {
+      std::ranges::stable_sort(of, {}, &std::pair<double, const State*>::first);
+    }
+    std::vector<const State*> best;
+    for (std::size_t i = 0; !parts.empty(); ++i) {
+      std::erase_if(parts, [&](const auto& entry) { return i >= entry.second.size(); });
+      for (const auto& [at, of] : parts) best.push_back(of[i].second);
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::int64_t samples_at(const Node& node) const {
+    return node.epoch * planner_.samples_per_epoch() + node.samples;
+  }
+
+  // Searches all schedules. False if the limit of states was reached.
+  bool prove() {
+    decisions_.assign(1, {});
+    std::map<Node, std::vector<State>> waiting;
+    const std::int64_t limit = best_.states + options_.most_states;
+    waiting[{}].push_back(begin());
+    while (!waiting.empty()) {
+      auto node = waiting.extract(waiting.begin());
       visited_.clear();
       // In the order of time; of equal times, the cheaper first.
+      std::vector<State>& states = node.mapped();
       const auto later = [&](std::size_t a, std::size_t b) {
-        const State& x = node.mapped()[a];
-        const State& y = node.mapped()[b];
-        return std::tuple(x.seconds(), x.money(), a) > std::tuple(y.seconds(), y.money(), b);
+        return std::tuple(states[a].seconds(), states[a].money(), a) >
+               std::tuple(states[b].seconds(), states[b].money(), b);
       };
       std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> queue(later);
-      for (std::size_t i = 0; i < node.mapped().size(); ++i) queue.push(i);
-      const double needed = this->needed(node.key());
-      here_ = &node.mapped();
+      for (std::size_t i = 0; i < states.size(); ++i) queue.push(i);
       while (!queue.empty()) {
         if (best_.states >= limit) return false;
-        const State state = std::move(node.mapped()[queue.top()]);
+        const State state = std::move(states[queue.top()]);
         queue.pop();
-        if (is_hopeless(state, needed) || !visit(state)) continue;
-        ++best_.states;
-        constexpr std::int64_t kOften = 1024;
-        if (options_.on_states && best_.states % kOften == 0) options_.on_states(best_.states);
-        const std::size_t before = node.mapped().size();
-        go_on(node.key(), state);
-        for (std::size_t i = before; i < node.mapped().size(); ++i) queue.push(i);
+        if (is_hopeless(state) || !visit(state)) continue;
+        count_state();
+        for (const MarketChoice& choice : choices_of(state)) {
+          std::optional<State> next = advance(state, choice);
+          if (!next || is_hopeless(*next)) continue;
+          const bool is_here = next->node == node.key();
+          (is_here ? states : waiting[next->node]).push_back(*std::move(next));
+          if (is_here) queue.push(states.size() - 1);
+        }
       }
     }
     return true;
@@ -349,13 +462,13 @@ class OptimumSearch {
     const Trying& trying = state.trying;
     const PlaceIndex place = trying.at.place;
     const double now = state.seconds();
-    std::vector<Visited>& like = visited_[likeness(trying, state.unsaved)];
+    std::vector<Visited>& like = visited_[likeness(state)];
     const bool joins = place && trying.at.fleet.coming(now) > 0;
     const double rounding = kRounding * (std::isfinite(best_.money) ? best_.money : state.money());
     for (std::size_t i = like.size(); i-- > 0;) {
       const Visited& other = like[i];
       // All of them were visited at earlier times.
-      const double slack = proves_ ? (now - other.seconds) * exposure(other.seconds) : 0;
+      const double slack = (now - other.seconds) * exposure(other.seconds);
       if (other.least + slack > state.money() + rounding) break;
       if (other.money > state.money() + rounding ||
           other.taken_money > state.taken_money + rounding) {
@@ -364,7 +477,6 @@ class OptimumSearch {
       if (other.seconds == now) return false;
       // It is this one, before it waited.
       if (other.chain == state.chain) continue;
-      if (!proves_) return false;
       if (!can_wait() || joins || other.until <= now) continue;
       if (other.money + slack <= state.money() + rounding) return false;
     }
@@ -380,8 +492,8 @@ class OptimumSearch {
     return true;
   }
 
-  [[nodiscard]] Likeness likeness(const Trying& trying,
-                                  const std::vector<std::int64_t>& unsaved) const {
+  [[nodiscard]] Likeness likeness(const State& state) const {
+    const Trying& trying = state.trying;
     const ClockedSource::Outcome& at = trying.at;
     const double now = at.end.seconds;
     const bool idle = trying.idle && clock_->options_.on_idle == OnIdle::checkpoint;
@@ -394,10 +506,6 @@ class OptimumSearch {
                   static_cast<double>(trying.redone),
                   static_cast<double>(at.fleet.joined(now)),
                   static_cast<double>(at.fleet.coming(now))};
-    if (!proves_) {
-      like.push_back(static_cast<double>(unsaved.size()));
-      return like;
-    }
     // Devices that have joined differ only in what becomes free if they leave soon.
     const bool all_matter = market().billing != Billing::steps || market().join_spread > 0;
     for (const FleetGroup& group : at.fleet.groups) {
@@ -407,7 +515,7 @@ class OptimumSearch {
                    all_matter ? group.paid_from : std::max(group.paid_from, now), group.joins});
     }
     if (all_matter) like.push_back(static_cast<double>(at.fleet.machines));
-    like.insert(like.end(), unsaved.begin(), unsaved.end());
+    like.insert(like.end(), state.unsaved.begin(), state.unsaved.end());
     return like;
   }
 
@@ -427,20 +535,38 @@ class OptimumSearch {
     return next;
   }
 
-  void go_on(const Node& node, const State& state) {
+  [[nodiscard]] std::vector<MarketChoice> choices_of(const State& state) const {
     const double again = next_moment(state.seconds());
     const PlaceIndex here = state.trying.at.place;
-    try_choice(node, state, {.again = again});
-    if (here) try_choice(node, state, {.place = here, .most = 0, .again = again});
+    std::vector<MarketChoice> choices{{.again = again}};
+    if (here) choices.push_back({.place = here, .most = 0, .again = again});
     for (std::size_t i = 0; i < clock_->markets_.size(); ++i) {
-      const std::int64_t devices = clock_->markets_[i].offered(state.seconds());
       // Without devices there, it is the same to wait for them elsewhere.
-      if (here != i && devices == 0) continue;
-      try_choice(node, state, {.place = i, .again = again});
-      for (const std::int64_t stay : announced(clock_->markets_[i], state.seconds(), devices)) {
-        try_choice(node, state, {.place = i, .most = stay, .again = again});
+      if (here != i && clock_->markets_[i].offered(state.seconds()) == 0) continue;
+      choices.push_back({.place = i, .again = again});
+      for (const std::int64_t most : fewer_devices(state, i)) {
+        choices.push_back({.place = i, .most = most, .again = again});
       }
     }
+    return choices;
+  }
+
+  // The numbers of devices of a place that are tried besides all: those that stay after announced
+  // losses, and powers of two.
+  [[nodiscard]] std::set<std::int64_t> fewer_devices(const State& state, std::size_t place) const {
+    const double now = state.seconds();
+    const std::int64_t devices = clock_->markets_[place].offered(now);
+    const bool joins = market().provision_seconds > 0 || market().join_seconds > 0;
+    const std::int64_t joined = state.trying.at.place == place ? state.trying.at.fleet.joined(now)
+                                : joins                        ? 0
+                                                               : devices;
+    // All wait for the first to join.
+    if (joined == 0) return {};
+    std::set<std::int64_t> fewer = announced(clock_->markets_[place], now, devices);
+    for (std::int64_t most = 1; most < joined; most *= 2) {
+      if (most >= kinds_.front().devices) fewer.insert(most);
+    }
+    return fewer;
   }
 
   // The devices that stay after the losses that are announced.
@@ -458,23 +584,24 @@ class OptimumSearch {
     return stay;
   }
 
-  void try_choice(const Node& node, const State& before, const MarketChoice& choice) {
+  // The next state in which a policy decides; empty if training has ended, or never does.
+  std::optional<State> advance(const State& before, const MarketChoice& choice) {
     State state = before;
     state.trying.choice = choice;
     clock_->steps_ = state.steps;
     clock_->unsaved_ = state.unsaved;
     if (!state.trying.lost_steps.empty()) state.trying.lost_steps = clock_->unsaved_;
     const SourceProgress progress{.step = StepIndex{state.steps},
-                                  .epoch = EpochIndex{node.epoch},
-                                  .samples_left = planner_.samples_left(place_of(node))};
+                                  .epoch = EpochIndex{state.node.epoch},
+                                  .samples_left = planner_.samples_left(place_of(state.node))};
     std::optional<ClockedSource::Outcome> outcome;
     try {
       outcome = clock_->go_on(state.trying, progress, 1);
     } catch (const Error&) {
       // The availability has ended.
-      return;
+      return std::nullopt;
     }
-    if (outcome && !outcome->step) return;
+    if (outcome && !outcome->step) return std::nullopt;
     state.decision = decisions_.size();
     const PlaceIndex here = before.trying.at.place;
     decisions_.push_back({.before = before.decision,
@@ -483,26 +610,27 @@ class OptimumSearch {
                           .here = here ? static_cast<std::int32_t>(*here) : -1,
                           .place = choice.place ? static_cast<std::int32_t>(*choice.place) : -1,
                           .most = static_cast<std::int32_t>(choice.most.value_or(-1))});
-    if (outcome) return take(node, std::move(state), *std::move(outcome));
+    if (outcome) return take(std::move(state), *std::move(outcome));
     const bool waited = state.trying.at.place == here &&
                         state.trying.at.end.restarts == before.trying.at.end.restarts;
     if (!waited) state.chain = ++chains_;
     settle(state);
-    here_->push_back(std::move(state));
+    return state;
   }
 
   // Takes a step, as a Walk does.
-  void take(Node node, State state, ClockedSource::Outcome outcome) {
+  std::optional<State> take(State state, ClockedSource::Outcome outcome) {
+    Node& node = state.node;
     const TraceStep step = *std::exchange(outcome.step, {});
     // A Walk would throw.
-    if (!planner_.objection(step).empty()) return;
+    if (!planner_.objection(step).empty()) return std::nullopt;
     std::optional<StepPlan> plan = planner_.plan(place_of(node), step);
     if (!plan) {
       ++node.epoch;
       node.samples = 0;
-      if (node.epoch == options_.plan.epochs) return end_with(state);
+      if (node.epoch == options_.plan.epochs) return ended(state);
       plan = planner_.plan(place_of(node), step);
-      if (!plan) return;
+      if (!plan) return std::nullopt;
     }
     if (loses_all()) {
       if (outcome.saved) state.unsaved.clear();
@@ -521,13 +649,9 @@ class OptimumSearch {
     node.epoch += node.samples / planner_.samples_per_epoch();
     node.samples %= planner_.samples_per_epoch();
     node.steps = every > 0 ? state.steps % every : 0;
-    if (node.epoch >= options_.plan.epochs) return end_with(state);
+    if (node.epoch >= options_.plan.epochs) return ended(state);
     settle(state);
-    put(node, std::move(state));
-  }
-
-  void put(const Node& node, State state) {
-    if (!is_hopeless(state, needed(node))) waiting_[node].push_back(std::move(state));
+    return state;
   }
 
   // Applies the changes of the market at that very time, as the clock does before the next
@@ -539,8 +663,8 @@ class OptimumSearch {
         std::max(0.0, at.end.money - clock_->markets_[*at.place].settle(at.fleet, at.end.seconds));
   }
 
-  void end_with(const State& state) {
-    if (state.taken_seconds > deadline_) return;
+  std::nullopt_t ended(const State& state) {
+    if (state.taken_seconds > deadline_) return std::nullopt;
     consider(state.taken_money, state.taken_seconds, [&] {
       SchedulePolicy::Choices choices;
       const auto place = [](std::int32_t index) {
@@ -557,6 +681,7 @@ class OptimumSearch {
       }
       return std::make_shared<SchedulePolicy>(std::move(choices));
     });
+    return std::nullopt;
   }
 
   const MakeClock& make_;
@@ -569,17 +694,17 @@ class OptimumSearch {
   OptimumBound bound_;
   std::vector<std::pair<double, double>> losses_;
   double last_exposure_ = 0;
+  // guess() expects what is left to cost so many times its bound.
+  double beyond_ = 1;
+  // The times at which guess() decides.
+  std::vector<double> moments_;
   // The highest price of a device.
   double dearest_ = 0;
 
   Optimum best_;
-  bool proves_ = false;
   std::vector<Decision> decisions_;
   std::size_t chains_ = 0;
-  // The states of each node that the search has come to and not yet visited.
-  std::map<Node, std::vector<State>> waiting_;
-  // The states of the node that is visited, and those visited so far.
-  std::vector<State>* here_ = nullptr;
+  // The states of a node from which prove() has gone on.
   std::map<Likeness, std::vector<Visited>> visited_;
 };
 

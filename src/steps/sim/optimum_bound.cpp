@@ -67,8 +67,10 @@ OptimumBound::Steps OptimumBound::steps(std::span<const Market> markets,
 }
 
 OptimumBound::OptimumBound(std::span<const Market> markets, std::vector<StepKind> kinds, double end,
-                           bool is_free)
+                           const MarketModel& model)
     : kinds_(std::move(kinds)), end_(end) {
+  // Devices may cost nothing after all.
+  const bool is_free = model.billing == Billing::aws || model.billing == Billing::gcp;
   const auto rate = [](const StepKind& kind) {
     return kind.seconds > 0 ? static_cast<double>(kind.samples) / kind.seconds : kNever;
   };
@@ -80,6 +82,9 @@ OptimumBound::OptimumBound(std::span<const Market> markets, std::vector<StepKind
   if (!std::isfinite(fastest_)) return;
   double known = 0;
   for (const Market& market : markets) known = std::max(known, market.availability().length());
+  if (!is_free && model.join_spread == 0) {
+    find_entries(markets, std::isfinite(end) ? end : known, model);
+  }
   std::vector<double> costs;
   for (const double at : changes_until(markets, std::min(known, end))) {
     for (const Market& market : markets) {
@@ -103,6 +108,35 @@ OptimumBound::OptimumBound(std::span<const Market> markets, std::vector<StepKind
   samples_ = steps(markets, [&](const StepKind& kind, double) { return rate(kind); });
 }
 
+// All devices of a place are taken, and those that came last leave first: so those that were offered
+// all the time until the first of them take part have joined then, and have been paid for.
+void OptimumBound::find_entries(std::span<const Market> markets, double until,
+                                const MarketModel& model) {
+  entry_seconds_ = model.provision_seconds + model.join_seconds;
+  if (model.join_seconds == 0) return;
+  entry_money_ = kNever;
+  for (const Market& market : markets) {
+    const std::vector<double> changes = changes_until({&market, 1}, until);
+    std::vector<double> times = changes;
+    for (const double change : changes) times.push_back(std::max(0.0, change - entry_seconds_));
+    for (const double begin : times) {
+      std::int64_t devices = market.offered(begin);
+      double price = market.price_at(begin);
+      for (auto at = market.next_offer(begin); at && *at <= begin + entry_seconds_;
+           at = market.next_offer(*at)) {
+        devices = std::min(devices, market.offered(*at));
+        price = std::min(price, market.price_at(*at));
+      }
+      const auto more = std::ranges::upper_bound(kinds_, devices, {}, &StepKind::devices);
+      if (more == kinds_.begin()) continue;
+      const double money = static_cast<double>(std::prev(more)->cores) * price *
+                           model.join_seconds / kSecondsOfHour;
+      entries_.push_back({.seconds = begin, .money = money});
+      entry_money_ = std::min(entry_money_, money);
+    }
+  }
+}
+
 double OptimumBound::integral(const Steps& of, double seconds) const {
   const auto after = std::ranges::upper_bound(times_, seconds) - times_.begin();
   const auto next = static_cast<std::size_t>(after);
@@ -120,6 +154,17 @@ double OptimumBound::money(double seconds, double samples) const {
     money = std::max(money, worths_[i] * samples - integral(earned_[i], seconds));
   }
   return money * (1 - kPart);
+}
+
+double OptimumBound::money_without_devices(double seconds, double samples) const {
+  if (entries_.empty()) return money(seconds + entry_seconds_, samples);
+  double least = kNever;
+  for (const Entry& entry : entries_) {
+    // An entry before that time stands for those between it and the next as well.
+    const double begin = std::max(seconds, entry.seconds);
+    least = std::min(least, entry.money + money(begin + entry_seconds_, samples));
+  }
+  return least;
 }
 
 }  // namespace rubato

@@ -40,10 +40,11 @@ struct PlanView {
 
 /// A training compared with the optimum for it.
 struct Regret {
-  /// The optimum's money, if a schedule was found that ends by the deadline, and whether no cheaper
-  /// one exists.
+  /// The optimum's money, if a schedule was found that ends by the deadline; whether the search has
+  /// come to its end; and the money below which there is no schedule of any kind.
   std::optional<double> optimum{};
   bool proven = false;
+  std::optional<double> least{};
   /// True if the training ended after its deadline, or not at all.
   bool missed = false;
 };

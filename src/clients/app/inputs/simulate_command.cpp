@@ -73,11 +73,16 @@ std::string regret_note(std::span<const SimulatedRun> runs) {
   if (any([](const Regret& of) { return !of.optimum; })) {
     note += "\nNo schedule was found that ends by the deadline.\n";
   }
-  if (any([](const Regret& of) { return of.optimum && !of.proven; })) {
-    note +=
-        "\nAn optimum is not proven: the search was ended after a million states. A cheaper "
-        "schedule may exist, and regrets be larger. Fewer steps or an earlier deadline need fewer "
-        "states.\n";
+  constexpr double kPercent = 100;
+  double most = 0;
+  for (const SimulatedRun& run : runs) {
+    if (!run.regret || !run.regret->optimum || run.regret->proven) continue;
+    most = std::max(most, 1 - run.regret->least.value_or(0) / *run.regret->optimum);
+  }
+  if (most > 0) {
+    note += fmt::format(
+        "\nAn optimum is the best schedule found: a cheaper one may exist, by at most {:.1f} %.\n",
+        most * kPercent);
   }
   return note;
 }
@@ -163,11 +168,9 @@ namespace {
 
 nlohmann::ordered_json regret_json(const SimulatedRun& run) {
   if (!run.regret) return nullptr;
-  return {{"optimum", or_null(run.regret->optimum)},
-          {"proven", run.regret->proven},
-          {"missed", run.regret->missed},
-          {"money", or_null(regret_of(run))},
-          {"percent", or_null(regret_percent_of(run))}};
+  return {{"optimum", or_null(run.regret->optimum)}, {"proven", run.regret->proven},
+          {"least", or_null(run.regret->least)},     {"missed", run.regret->missed},
+          {"money", or_null(regret_of(run))},        {"percent", or_null(regret_percent_of(run))}};
 }
 
 }  // namespace
@@ -297,8 +300,6 @@ std::vector<std::pair<std::string, std::string>> chosen_by(const SimulateOptions
   return chosen;
 }
 
-constexpr std::int64_t kSearches = 2;
-
 Regret regret_against(const SimulatedOptimum& optimum, const RunConfiguration& run,
                       const SimulatedTraining& training) {
   const auto time_of = [](const SimulatedTraining& of) {
@@ -309,6 +310,7 @@ Regret regret_against(const SimulatedOptimum& optimum, const RunConfiguration& r
   Regret regret{
       .proven = optimum.proven,
       .missed = training.result.ended.has_value() || time_of(training).seconds > deadline};
+  if (std::isfinite(optimum.least)) regret.least = optimum.least;
   if (optimum.training) regret.optimum = time_of(*optimum.training).money;
   return regret;
 }
@@ -317,31 +319,36 @@ Regret regret_against(const SimulatedOptimum& optimum, const RunConfiguration& r
 void add_optima(const SimulateOptions& options, LoadedSteps& steps,
                 std::vector<SimulatedRun>& runs) {
   CountedProgress progress("searched states for an optimum:",
-                           kSearches * OptimumOptions().most_states);
+                           kMostSearches * OptimumOptions().most_states);
   const std::vector<RunConfiguration> configurations = checked_combinations(options);
-  // By the options that differ, without the market.
-  std::map<std::vector<std::string>, SimulatedOptimum> optima;
+  // The runs that differ in nothing but the market, by the other options that do.
+  std::map<std::vector<std::string>, std::vector<std::size_t>> same;
   for (std::size_t i = 0; i < configurations.size(); ++i) {
-    const RunConfiguration& run = configurations[i];
-    auto chosen = chosen_by(options, run);
     std::vector<std::string> others;
-    for (auto& [name, value] : chosen) {
+    for (const auto& [name, value] : runs[i].options) {
+      if (name != kMarket) others.push_back(value);
+    }
+    same[others].push_back(i);
+  }
+  for (const auto& [others, indices] : same) {
+    const RunConfiguration& run = configurations[indices.front()];
+    std::vector<std::shared_ptr<const MarketPolicy>> policies;
+    for (const std::size_t i : indices) {
+      if (*configurations[i].market) policies.push_back(*configurations[i].market);
+    }
+    const SimulatedOptimum optimum =
+        simulate_optimum(run, steps.of(run), options.dataset_size, std::move(policies),
+                         [&](std::int64_t states) { progress.show(states); });
+    for (const std::size_t i : indices) {
+      runs[i].regret = regret_against(optimum, configurations[i], runs[i].training);
+    }
+    if (!optimum.training) continue;
+    SimulatedRun best{.options = runs[indices.front()].options, .training = *optimum.training};
+    for (auto& [name, value] : best.options) {
       if (name == kMarket) value = kOptimum;
-      others.push_back(value);
     }
-    auto found = optima.find(others);
-    if (found == optima.end()) {
-      found = optima
-                  .emplace(others,
-                           simulate_optimum(run, steps.of(run), options.dataset_size,
-                                            [&](std::int64_t states) { progress.show(states); }))
-                  .first;
-      if (found->second.training) {
-        runs.push_back({.options = std::move(chosen), .training = *found->second.training});
-        runs.back().regret = regret_against(found->second, run, runs.back().training);
-      }
-    }
-    runs[i].regret = regret_against(found->second, run, runs[i].training);
+    best.regret = regret_against(optimum, run, best.training);
+    runs.push_back(std::move(best));
   }
 }
 

@@ -217,6 +217,7 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
 
 SimulatedOptimum simulate_optimum(const RunConfiguration& run, const RunSteps& steps,
                                   std::optional<std::int64_t> samples,
+                                  std::vector<std::shared_ptr<const MarketPolicy>> policies,
                                   const std::function<void(std::int64_t states)>& on_states) {
   const Zones* const zones = std::get_if<Zones>(&steps);
   if (zones == nullptr || (!*run.market && !zones->several())) {
@@ -231,8 +232,9 @@ SimulatedOptimum simulate_optimum(const RunConfiguration& run, const RunSteps& s
     return source_of(run, *zones, bytes, std::move(policy));
   };
   const PlanOptions plan = plan_of(run, samples);
-  const Optimum optimum = find_optimum(make, {.plan = plan, .on_states = on_states});
-  SimulatedOptimum found{.proven = optimum.proven};
+  const Optimum optimum = find_optimum(
+      make, {.plan = plan, .policies = std::move(policies), .on_states = on_states});
+  SimulatedOptimum found{.proven = optimum.proven, .least = optimum.least};
   if (optimum.policy == nullptr) return found;
   const auto source = make(optimum.policy);
   found.training = simulate_source(run, *source, plan, {});

@@ -73,15 +73,17 @@ struct SimulatedTraining {
 struct SimulatedOptimum {
   /// Empty if no schedule was found that ends by the deadline.
   std::optional<SimulatedTraining> training{};
-  /// Optimum::proven.
+  /// Optimum::proven and Optimum::least.
   bool proven = false;
+  double least = 0;
 };
 
-/// The optimum for a run with a market policy, which is not asked; the arguments are those of
-/// simulate_training() and OptimumOptions::on_states. Throws Error for a run without markets or
-/// with a budget, and as find_optimum() does.
+/// The optimum for a run with a market policy; the arguments are those of simulate_training() and
+/// of OptimumOptions. Throws Error for a run without markets or with a budget, and as
+/// find_optimum() does.
 [[nodiscard]] SimulatedOptimum simulate_optimum(
     const RunConfiguration& run, const RunSteps& steps, std::optional<std::int64_t> samples,
+    std::vector<std::shared_ptr<const MarketPolicy>> policies,
     const std::function<void(std::int64_t states)>& on_states = {});
 
 /// The reason why a simulation ended before its epochs did: "out of devices", "trace ended", or the
