@@ -74,7 +74,7 @@ TEST(RootAdam, HasThePublishedBetasWithinTheirRange) {
 TEST(RootAdam, IsRefusedForOtherOptimizers) {
   EXPECT_EQ(Adjusted("root-adam", {}).refusal(kSgd),
             "rule root-adam answers the betas of Adam, which the optimizer does not have; "
-            "accepted: with optimizer adam or adamw");
+            "accepted: with optimizer adam, adamw or muon");
   EXPECT_EQ(Adjusted("root-adam", {}).refusal(kAdam), "no error");
   EXPECT_EQ(Adjusted("root-adam", {.memories = {.beta2 = true}}).refusal(kAdam),
             "rule root-adam answers the betas itself; accepted: without betas in samples");
@@ -106,9 +106,9 @@ TEST(Memories, AreThoseOfTheOptimizer) {
   EXPECT_THAT(Adjusted("linear", {.memories = {.momentum = true}}).refusal(kAdam),
               HasSubstr("accepted: with a momentum above 0"));
   EXPECT_THAT(Adjusted("linear", {.memories = {.beta1 = true}}).refusal(kSgd),
-              HasSubstr("accepted: with optimizer adam or adamw"));
+              HasSubstr("accepted: with optimizer adam, adamw or muon"));
   EXPECT_THAT(Adjusted("linear", {.memories = {.beta2 = true}}).refusal(kSgd),
-              HasSubstr("accepted: with optimizer adam or adamw"));
+              HasSubstr("accepted: with optimizer adam, adamw or muon"));
 }
 
 TEST(Memories, AreRefusedWhereARuleAnswersThem) {

@@ -66,7 +66,7 @@ BatchChange parse_batch_change(const std::string& text) {
 
 void RateAdjuster::require_effect(const OptimizerNumbers& optimizer, const Rule& rule) const {
   const MemoriesInSamples& memories = adjustments_.memories;
-  constexpr std::string_view kAdam = "with optimizer adam or adamw";
+  constexpr std::string_view kAdam = "with optimizer adam, adamw or muon";
   require_memory(memories.momentum, optimizer.momentum.has_value(), "a momentum in samples",
                  "with a momentum above 0");
   require_memory(memories.beta1, optimizer.beta1.has_value(), "beta1 in samples", kAdam);
@@ -74,7 +74,7 @@ void RateAdjuster::require_effect(const OptimizerNumbers& optimizer, const Rule&
   const BatchChange& change = adjustments_.on_batch_change;
   require_memory(change.of_mean() != Treatment::keep, optimizer.has_mean,
                  "a batch change treats the mean (m) of gradients",
-                 "with a momentum above 0, or optimizer adam or adamw");
+                 "with a momentum above 0, or optimizer adam, adamw or muon");
   require_memory(change.squares.value_or(Treatment::keep) != Treatment::keep, optimizer.has_squares,
                  "a batch change treats the mean squares (v) of gradients", kAdam);
   if (change.squares == Treatment::rescale && optimizer.of_minibatches) {
