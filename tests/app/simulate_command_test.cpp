@@ -142,7 +142,10 @@ TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
   EXPECT_EQ(error("--cores=1..999 --minibatch=1..999"),
             "rubato simulate: --minibatch: all combinations are more than 100000 runs; accepted: "
             "fewer values\n");
-  EXPECT_THAT(error("--money=3"), HasSubstr("--money: nothing costs anything"));
+  EXPECT_THAT(
+      error("--money=3"),
+      HasSubstr("--money: nothing costs anything; accepted: with --price, or --cluster with "
+                "on-demand-price or egress"));
 }
 
 // By hand: of two devices one leaves after 200 s, the other after 1000, each in a step of 60 s that
@@ -184,6 +187,15 @@ TEST_F(SimulateCommand, FindsTheBestIntervalBetweenCheckpoints) {
   EXPECT_THAT(error("--trace=64 --mtbf=1h"), HasSubstr("--cluster with checkpoint=SECONDS"));
   EXPECT_THAT(error(training + "--mtbf=often"),
               HasSubstr("'often' is no time; accepted: such as 4h"));
+}
+
+// Spot devices are free here.
+TEST_F(SimulateCommand, HasABudgetForOnDemandDevices) {
+  const auto run = json_of(
+      "--trace=constant:devices=1 --on-trace-end=hold --epochs=1 --market=on-demand --money=20 "
+      "--cluster=substep=1,bytes=0,on-demand=4,on-demand-price=3600");
+  EXPECT_EQ(run.at(0).at("ended_by"), "20 of money reached");
+  EXPECT_GE(run.at(0).at("clock").at("money"), 20);
 }
 
 // By hand: 46 steps of 8 minibatches take 2 s each on the four devices that leave after 40 s, 20 of

@@ -107,21 +107,24 @@ void check_clock(const RunConfiguration& run) {
     if (run.deadline) refuse("deadline", kWhy, "with --clock virtual");
     return;
   }
-  if (const MarketPolicy* const market = run.market->get(); market != nullptr) {
-    if (market->needs_on_demand() && run.cluster->market.on_demand_devices == 0) {
+  const MarketModel& market = run.cluster->market;
+  if (const MarketPolicy* const policy = run.market->get(); policy != nullptr) {
+    if (policy->needs_on_demand() && market.on_demand_devices == 0) {
       refuse("market " + run.market.text(), "there are no on-demand devices",
              "with --cluster on-demand=N");
     }
-    if (market->needs_deadline() && !run.deadline) {
+    if (policy->needs_deadline() && !run.deadline) {
       refuse("market " + run.market.text(), "nothing has to end in time", "with --deadline");
     }
   } else if (run.deadline) {
     refuse("deadline", "nobody decides by it", "with --market greedy, uniform or lifetimes");
-  } else if (run.cluster->market.on_demand_devices > 0) {
+  } else if (market.on_demand_devices > 0) {
     refuse("cluster " + run.cluster.text(), "nobody takes on-demand devices", "with --market");
   }
-  if (run.money && !run.price->costs()) {
-    refuse("money", "nothing costs anything", "with --price");
+  if (run.money && !run.price->costs() && market.on_demand_price == 0 &&
+      market.move.egress_price == 0) {
+    refuse("money", "nothing costs anything",
+           "with --price, or --cluster with on-demand-price or egress");
   }
   constexpr std::string_view kFaults = "in modelled time cores are lost when devices leave";
   constexpr std::string_view kAccepted =
