@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -53,6 +54,18 @@ TEST_F(JsonOutputs, OfTraceShow) {
   expect_valid(trace, succeeds("trace show walk:seed=4 --json"));
   expect_valid(trace, succeeds("trace show zone:a=walk:seed=4,b=walk:seed=5 --json"));
   EXPECT_THAT(trace.unseen(), IsEmpty());
+}
+
+TEST_F(JsonOutputs, OfTraceFit) {
+  const JsonSchema fit = schema("trace-fit");
+  succeeds("trace generate spot:most=8,wait=0.5,life=4,bulk=1,hours=500,seed=1 --out counts.csv");
+  expect_valid(fit, succeeds("trace fit counts.csv --resamples 19 --json"));
+  std::string lives;
+  for (int i = 0; i < 40; ++i)
+    lives += fmt::format("{{\"seconds\":{},\"preempted\":1}}\n", i * i + 9);
+  folder_.write("lives.jsonl", lives);
+  expect_valid(fit, succeeds("trace fit lives.jsonl --resamples 19 --deadline 0.4 --json"));
+  EXPECT_THAT(fit.unseen(), IsEmpty());
 }
 
 TEST_F(JsonOutputs, OfWhatIf) {

@@ -171,8 +171,21 @@ TEST_F(TraceCommand, FitsAGenerator) {
       AllOf(HasSubstr("\nmachines   unknown over time: "),
             HasSubstr("\n20 of 40 preempted lives end between 22.8 and 24.0 h: if "),
             HasSubstr("\nmachines:machine=4,law="), testing::EndsWith(",hours=24,seed=0\n")));
+  const auto fit_json = nlohmann::json::parse(printed(machines + "--deadline=24 --json"));
+  EXPECT_EQ(fit_json["lives"], 40);
+  EXPECT_EQ(fit_json["preempted"], 20);
+  EXPECT_EQ(fit_json["deadline"], 24);
+  EXPECT_EQ(fit_json["at_deadline"], 20);
+  EXPECT_EQ(fit_json["machines"], nullptr);
+  EXPECT_EQ(fit_json["unseen"], 20);
+  EXPECT_EQ(fit_json["laws"].size(), 3U);
+  const std::string deadlined = printed(machines + "--deadline=24");
+  EXPECT_TRUE(deadlined.ends_with("\n\n" + fit_json["generator"].get<std::string>() + "\n"));
+  EXPECT_THAT(deadlined, HasSubstr(fmt::format("p = {:.3g} by 19 resamples: {}refuted",
+                                               fit_json["p"].get<double>(),
+                                               fit_json["refuted"].get<bool>() ? "" : "not ")));
   EXPECT_THAT(
-      printed(machines + "--deadline=24"),
+      deadlined,
       AllOf(StartsWith("lives      40, 20 preempted before and 20 at the deadline of 24 h\n"),
             HasSubstr("\nbathtub "), Not(HasSubstr("preempted lives end")),
             HasSubstr(",deadline=24,hours=24,")));
@@ -181,6 +194,7 @@ TEST_F(TraceCommand, FitsAGenerator) {
            {"fit events.csv --law=bathtub", "--law: the bathtub has a deadline; accepted: with"},
            {"fit events.csv --deadline=2",
             "losses in half of it before the deadline; accepted: at"},
+           {"fit events.csv --json --plot=terminal", "--json: a plot on the terminal is not JSON"},
            {"fit events.csv --plot=a.txt", "--plot: 'a.txt' is not a picture"},
            {"fit events.csv --resamples=5", "accepted: a whole number from 19 to 99999"},
            {"fit events.csv,zone=a", "a file of events has no columns"},

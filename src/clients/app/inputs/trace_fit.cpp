@@ -10,12 +10,16 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
 #include <rubato/steps/availability.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/seconds.hpp"
+#include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
 #include "clients/app/line/command_line.hpp"
@@ -53,6 +57,7 @@ struct FitOptions {
   std::int64_t seed = 0;
   std::string plot;
   std::string out;
+  bool json = false;
 };
 
 FitOptions read_options(std::span<const std::string> arguments, CommandLine& line) {
@@ -84,12 +89,15 @@ FitOptions read_options(std::span<const std::string> arguments, CommandLine& lin
                 options.plot = text;
               });
   line.text("out", "FILE", "write the generator to FILE, too", "", options.out);
+  line.flag("json", "print the fit as JSON", options.json);
   line.footer(
       "Examples:\n"
       "  rubato trace fit lives.jsonl --deadline 24 --plot terminal\n"
       "  rubato trace fit events.csv --machine 8 --hours 8760 --out year.txt\n"
       "  rubato simulate --trace \"$(cat year.txt)\" --cluster substep=0.1");
   line.parse(arguments);
+  line.refuse_idle("json", options.json && options.plot == kTerminal,
+                   "a plot on the terminal is not JSON", "with --plot FILE");
   return options;
 }
 
@@ -129,6 +137,15 @@ Machines read(const FitOptions& options, const CommandLine& line) {
           .is_availability = true};
 }
 
+// The lives that the provider ended before the deadline, and those that reached it.
+std::int64_t preempted_in(const std::vector<MachineLife>& lives, double deadline) {
+  return std::ranges::count_if(lives_until(deadline, lives), &MachineLife::preempted);
+}
+std::int64_t ended_at(double deadline, const std::vector<MachineLife>& lives) {
+  return std::ranges::count_if(lives,
+                               [&](const MachineLife& life) { return life.hours >= deadline; });
+}
+
 struct Halves {
   std::vector<MachineLife> fitted_to;
   std::vector<MachineLife> unseen;
@@ -143,9 +160,7 @@ Halves halves_of(const Machines& machines, const FitOptions& options) {
     (unseen ? halves.unseen : halves.fitted_to).push_back(machines.lives[i]);
   }
   for (const auto& half : {halves.fitted_to, halves.unseen}) {
-    const std::int64_t preempted =
-        std::ranges::count_if(lives_until(options.deadline, half),
-                              [](const MachineLife& life) { return life.preempted; });
+    const std::int64_t preempted = preempted_in(half, options.deadline);
     if (preempted >= kFewest) continue;
     throw_error("{}: {} losses in half of it{}; accepted: at least {}", options.operand, preempted,
                 std::isfinite(options.deadline) ? " before the deadline" : "", kFewest);
@@ -175,21 +190,15 @@ FittedLaw chosen_of(const std::vector<FittedLaw>& fits, const FitOptions& option
 }
 
 std::string lives_text(const Machines& machines, double deadline) {
-  const auto count = [](const auto& lives, const auto& is) {
-    return grouped(std::ranges::count_if(lives, is));
-  };
-  const auto preempted = [](const MachineLife& life) { return life.preempted; };
+  const std::string preempted = grouped(preempted_in(machines.lives, deadline));
   if (machines.is_availability) {
-    return fmt::format("{}; the machine-hours between them take the place of lives",
-                       count(machines.lives, preempted));
+    return fmt::format("{}; the machine-hours between them take the place of lives", preempted);
   }
-  std::string text = fmt::format("{}, {} preempted", grouped(std::ssize(machines.lives)),
-                                 count(lives_until(deadline, machines.lives), preempted));
+  std::string text =
+      fmt::format("{}, {} preempted", grouped(std::ssize(machines.lives)), preempted);
   if (!std::isfinite(deadline)) return text;
   return text + fmt::format(" before and {} at the deadline of {:g} h",
-                            count(machines.lives,
-                                  [&](const MachineLife& life) { return life.hours >= deadline; }),
-                            deadline);
+                            grouped(ended_at(deadline, machines.lives)), deadline);
 }
 
 std::string counts_text(const Machines& machines) {
@@ -270,13 +279,17 @@ LawTest tested(const LifeLaw& law, const Halves& halves, const FitOptions& optio
                   [&](std::int64_t done) { progress.show(done); });
 }
 
-std::string test_text(const LawTest& test, std::int64_t resamples) {
+bool is_refuted(const LawTest& test) {
   constexpr double kLevel = 0.05;
+  return test.p <= kLevel;
+}
+
+std::string test_text(const LawTest& test, std::int64_t resamples) {
   return fmt::format(
       "The distance to the lives not seen (Kolmogorov-Smirnov) is {:.4f}; p = {:.3g} by {} "
       "resamples: "
       "{}.\n",
-      test.distance, test.p, resamples, test.p <= kLevel ? "refuted" : "not refuted");
+      test.distance, test.p, resamples, is_refuted(test) ? "refuted" : "not refuted");
 }
 
 // A step of a distribution is drawn by two points.
@@ -319,6 +332,63 @@ std::string generator_of(const LifeLaw& law, const Machines& machines, const Fit
   return text;
 }
 
+nlohmann::ordered_json json_of(const std::optional<MachineCounts>& counts) {
+  if (!counts) return nullptr;
+  return {{"hours", counts->hours},        {"start", counts->start},
+          {"most", counts->most},          {"mean", counts->mean},
+          {"wait", or_null(counts->wait)}, {"most_lost", counts->most_lost},
+          {"mean_lost", counts->mean_lost}};
+}
+
+nlohmann::ordered_json json_of(const FittedLaw& fit) {
+  const std::string text = parameters_of(fit.law);
+  nlohmann::ordered_json parameters;
+  for (const std::string_view parameter : split_at(text, ',')) {
+    const std::size_t equals = parameter.find('=');
+    parameters[std::string(parameter.substr(0, equals))] =
+        parse_real(parameter.substr(equals + 1), kAnyReal);
+  }
+  return {{"law", choice_name(kLifeLaws, fit.law.kind)},
+          {"parameters", parameters},
+          {"log_likelihood", fit.log_likelihood},
+          {"aic", fit.aic()}};
+}
+
+// What is known once a law is chosen and tested.
+struct Fit {
+  std::vector<FittedLaw> laws;
+  FittedLaw chosen{};
+  LawTest test{};
+  std::string generator{};
+};
+
+std::string json_of(const Machines& machines, const Halves& halves, const Fit& fit,
+                    const FitOptions& options) {
+  const bool has_deadline = std::isfinite(options.deadline);
+  auto laws = nlohmann::ordered_json::array();
+  for (const FittedLaw& law : fit.laws) laws.push_back(json_of(law));
+  const nlohmann::ordered_json json{
+      {"source", options.operand},
+      {"kind", machines.is_availability ? "availability" : "lives"},
+      {"lives", machines.lives.size()},
+      {"preempted", preempted_in(machines.lives, options.deadline)},
+      {"deadline", or_null(has_deadline ? std::optional(options.deadline) : std::nullopt)},
+      {"at_deadline", ended_at(options.deadline, machines.lives)},
+      {"machine", machines.machine},
+      {"machines", json_of(machines.counts)},
+      {"fitted_to", halves.fitted_to.size()},
+      {"unseen", halves.unseen.size()},
+      {"tested_by", choice_name(kTestedBy, options.tested_by)},
+      {"laws", laws},
+      {"law", choice_name(kLifeLaws, fit.chosen.law.kind)},
+      {"distance", fit.test.distance},
+      {"p", fit.test.p},
+      {"resamples", options.resamples},
+      {"refuted", is_refuted(fit.test)},
+      {"generator", fit.generator}};
+  return json_text(json, 2) + '\n';
+}
+
 }  // namespace
 
 int fit_trace(std::span<const std::string> arguments) {
@@ -330,17 +400,24 @@ int fit_trace(std::span<const std::string> arguments) {
   const FitOptions options = read_options(arguments, line);
   const Machines machines = read(options, line);
   const Halves halves = halves_of(machines, options);
-  const std::vector<FittedLaw> fits = fits_of(halves, machines, options);
-  const FittedLaw chosen = chosen_of(fits, options);
-  print_out(fmt::format("{}\n{}\n", report(machines, halves, options), laws_text(fits, chosen)));
+  Fit fit{.laws = fits_of(halves, machines, options)};
+  fit.chosen = chosen_of(fit.laws, options);
   // The test is of the law that the generator has, to its last digit.
-  const LifeLaw law = chosen.law.rounded();
-  print_text(test_text(tested(law, halves, options), options.resamples));
-  if (!machines.is_availability) print_text(hint_at_deadline(machines.lives, options.deadline));
-  const std::string generator = generator_of(law, machines, options);
+  const LifeLaw law = fit.chosen.law.rounded();
+  if (!options.json) {
+    print_out(fmt::format("{}\n{}\n", report(machines, halves, options),
+                          laws_text(fit.laws, fit.chosen)));
+  }
+  fit.test = tested(law, halves, options);
+  fit.generator = generator_of(law, machines, options);
+  if (!options.json) {
+    print_text(test_text(fit.test, options.resamples));
+    if (!machines.is_availability) print_text(hint_at_deadline(machines.lives, options.deadline));
+  }
   if (!options.plot.empty()) plot(law, halves, options.plot);
-  if (!options.out.empty()) write_file(options.out, generator + "\n");
-  print_out(fmt::format("\n{}\n", generator));
+  if (!options.out.empty()) write_file(options.out, fit.generator + "\n");
+  print_out(options.json ? json_of(machines, halves, fit, options)
+                         : fmt::format("\n{}\n", fit.generator));
   return 0;
 }
 
