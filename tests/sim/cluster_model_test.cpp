@@ -277,7 +277,8 @@ TEST(ClusterModel, IsReadFromText) {
   EXPECT_EQ(parse_cluster(""), ClusterModel());
   const ClusterModel market = parse_cluster(
       "machine=8,provision=60,join=120,join-spread=0.5,join-seed=7,notice=30,loses=checkpoint,"
-      "billing=aws,mtbf=3600,mtbf-seed=5,on-demand=16,on-demand-price=3.5");
+      "billing=aws,mtbf=3600,mtbf-seed=5,false-notice=7200,false-notice-seed=6,on-demand=16,"
+      "on-demand-price=3.5");
   EXPECT_EQ(market.market, (MarketModel{.machine = 8,
                                         .provision_seconds = 60,
                                         .join_seconds = 120,
@@ -288,12 +289,14 @@ TEST(ClusterModel, IsReadFromText) {
                                         .billing = Billing::aws,
                                         .mtbf_seconds = 3600,
                                         .mtbf_seed = 5,
+                                        .false_notice_seconds = 7200,
+                                        .false_notice_seed = 6,
                                         .on_demand_devices = 16,
                                         .on_demand_price = 3.5}));
   // The others have to load the same as those that join.
   EXPECT_EQ(market.restart_seconds, 120);
   EXPECT_EQ(parse_cluster("join=120,restart=5").restart_seconds, 5);
-  EXPECT_EQ(cluster_arguments().size(), 31U);
+  EXPECT_EQ(cluster_arguments().size(), 33U);
 }
 
 TEST(ClusterModel, IsRefusedOutOfItsRange) {
@@ -311,6 +314,11 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
   EXPECT_THAT(error("join=1,join-seed=1"), HasSubstr("does nothing without join-spread"));
   EXPECT_THAT(error("mtbf=0"), HasSubstr("accepted: a number greater than 0"));
   EXPECT_THAT(error("mtbf-seed=2"), HasSubstr("does nothing without mtbf"));
+  EXPECT_THAT(error("notice=1,false-notice=0"), HasSubstr("accepted: a number greater than 0"));
+  EXPECT_EQ(error("false-notice=9"),
+            "false-notice: does nothing without notice; accepted: with it");
+  EXPECT_THAT(error("notice=1,false-notice-seed=2"),
+              HasSubstr("does nothing without false-notice; accepted: with it"));
   EXPECT_THAT(error("billing=azure"), HasSubstr("accepted: steps, seconds, aws, gcp"));
   EXPECT_EQ(test::error_of([] { static_cast<void>(parse_price("free")); }),
             "'free' is no price; accepted: a number of at least 0, or trace");
@@ -328,6 +336,8 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
               HasSubstr("cluster: restart is 1e+308; accepted: a number of at least 0, up to "));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.price.constant = -1; }),
               HasSubstr("cluster: price is -1"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.market.false_notice_seconds = 9; }),
+              HasSubstr("cluster: false-notice does nothing without notice"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.cores_per_host = 0; }), HasSubstr("cores-per-host"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.hosts = 0; }), HasSubstr("cluster: hosts is 0"));
   EXPECT_THAT(misuse([](ClusterModel& m) {

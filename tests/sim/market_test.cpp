@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,6 +86,10 @@ Case random_case(std::uint64_t seed) {
   } else {
     of.cluster.price.of_trace = true;
   }
+  if (market.notice_seconds > 0 && below(3) > 0) {
+    market.false_notice_seconds = static_cast<double>(2 + below(15));
+    market.false_notice_seed = seed;
+  }
   return of;
 }
 
@@ -154,6 +159,11 @@ class Reckoning {
   explicit Reckoning(const Case& of) : of_(of), market_(of.cluster.market) {
     if (!of.policy.empty()) policy_ = make_market_policy(of.policy);
     places_ = std::ssize(of.zones) + (policy_ && market_.on_demand_devices > 0 ? 1 : 0);
+    const Market market(zones_of(of).all().front().availability, market_, {});
+    constexpr double kEnd = 2000;
+    for (double at = market.next_false_notice(0); at < kEnd; at = market.next_false_notice(at)) {
+      false_notices_.insert(whole(at));
+    }
   }
 
   // Takes a step; false if none ends before the availabilities do.
@@ -185,16 +195,25 @@ class Reckoning {
       const auto duration = [&] {
         return seconds_with(use) + (saves ? whole(of_.cluster.checkpoint_seconds) : 0);
       };
+      std::int64_t doubted_until = -1;
       if (market_.loses == Loses::step) {
         for (std::int64_t s = 1; use >= of_.fewest && s <= notice && s < duration(); ++s) {
-          if (offered(now_ + s) >= use) continue;
-          use = std::min(use, offered(now_ + s));
+          if (offered(now_ + s) < use) {
+            use = offered(now_ + s);
+          } else if (is_falsely_announced(now_ + s) && without_last() < use) {
+            use = without_last();
+            doubted_until = now_ + s;
+          } else {
+            continue;
+          }
           s = 0;
         }
       }
       if (use < of_.fewest) {
-        const std::int64_t until = next_change(choice.again);
+        std::int64_t until = next_change(choice.again);
+        if (doubted_until >= 0 && (until < 0 || doubted_until < until)) until = doubted_until;
         if (until < 0) return false;
+        if (until == doubted_until) ++false_alarms_;
         const std::int64_t some = std::min(joined(), choice.most.value_or(joined()));
         if (some == 0 && !moved) lose();
         const bool joins =
@@ -219,9 +238,22 @@ class Reckoning {
         continue;
       }
       const std::int64_t end = now_ + duration();
+      const std::int64_t saving = whole(of_.cluster.checkpoint_seconds);
       std::int64_t lost_at = 0;
+      bool is_true = true;
       for (std::int64_t s = now_ + 1; s < end && lost_at == 0; ++s) {
-        if (offered(s) < use) lost_at = s;
+        if (offered(s) < use) {
+          lost_at = s;
+        } else if (is_falsely_announced(s)) {
+          const std::int64_t known = std::max(now_, s - notice);
+          const bool matters = market_.loses == Loses::step
+                                   ? offered(known) - market_.machine < use
+                                   : !repeats && !saved && !unsaved_.empty() && known + saving <= s;
+          if (!matters) continue;
+          lost_at = s;
+          is_true = false;
+          ++false_alarms_;
+        }
       }
       if (lost_at == 0) {
         double none = 0;
@@ -242,7 +274,6 @@ class Reckoning {
       std::int64_t cores = use;
       while (now_ < lost_at - notice) pass(cores, time_.lost_seconds);
       if (market_.loses == Loses::checkpoint) {
-        const std::int64_t saving = whole(of_.cluster.checkpoint_seconds);
         if (notice > 0 && now_ + saving <= lost_at) {
           for (std::int64_t s = 0; s < saving; ++s) pass(cores, time_.checkpoint_seconds);
           if (!repeats) {
@@ -250,6 +281,7 @@ class Reckoning {
             queue.clear();
           }
         }
+        if (!is_true) continue;
         while (now_ < lost_at) pass(cores, time_.lost_seconds);
       }
       lose();
@@ -264,6 +296,8 @@ class Reckoning {
   }
   // Moves of the state to another zone.
   [[nodiscard]] std::int64_t moves() const { return moves_; }
+  // False notices that have changed something.
+  [[nodiscard]] std::int64_t false_alarms() const { return false_alarms_; }
 
  private:
   struct Device {
@@ -308,6 +342,12 @@ class Reckoning {
   [[nodiscard]] std::int64_t offered(std::int64_t seconds) const {
     return offered(*place_, seconds);
   }
+  // True if a loss at that second was or will be announced, which does not come.
+  [[nodiscard]] bool is_falsely_announced(std::int64_t seconds) const {
+    return !is_on_demand(*place_) &&
+           false_notices_.contains(seconds - whole(market_.notice_seconds));
+  }
+  [[nodiscard]] std::int64_t without_last() const { return offered(now_) - market_.machine; }
   [[nodiscard]] double price(std::size_t place) const {
     if (is_on_demand(place)) return market_.on_demand_price;
     if (!of_.cluster.price.of_trace) return of_.cluster.price.constant;
@@ -432,6 +472,8 @@ class Reckoning {
   // The zone that has the state.
   std::size_t zone_ = 0;
   std::int64_t moves_ = 0;
+  std::set<std::int64_t> false_notices_;
+  std::int64_t false_alarms_ = 0;
   std::int64_t now_ = 0;
   std::int64_t steps_ = 0;
   std::vector<Device> devices_;
@@ -444,6 +486,7 @@ struct Compared {
   ClockTime all{};
   std::int64_t steps = 0;
   std::int64_t moves = 0;
+  std::int64_t false_alarms = 0;
 };
 void compare(const Case& of, Compared& compared) {
   ClockedSource source = source_of(of);
@@ -469,6 +512,7 @@ void compare(const Case& of, Compared& compared) {
     ++compared.steps;
   }
   compared.moves += reckoning.moves();
+  compared.false_alarms += reckoning.false_alarms();
 }
 
 TEST(Market, CostsWhatSecondsOfDevicesAddUpTo) {
@@ -483,6 +527,7 @@ TEST(Market, CostsWhatSecondsOfDevicesAddUpTo) {
   EXPECT_GT(compared.all.join_seconds, 5000);
   EXPECT_GT(compared.all.redone_seconds, 5000);
   EXPECT_GT(compared.all.checkpoint_seconds, 5000);
+  EXPECT_GT(compared.false_alarms, 200);
 }
 
 TEST(Market, MovesBetweenZonesAsReckonedSecondBySecond) {
@@ -494,6 +539,7 @@ TEST(Market, MovesBetweenZonesAsReckonedSecondBySecond) {
   }
   EXPECT_GT(compared.steps, 5000);
   EXPECT_GT(compared.moves, 200);
+  EXPECT_GT(compared.false_alarms, 200);
 }
 
 // The example of docs/cluster.md.
@@ -627,6 +673,100 @@ TEST(Market, FailsAsOftenAsItsMeanTimeBetweenFailuresSays) {
       kRunSteps / kInterval * (1 / rate + 4) * (std::exp(rate * (2 * kInterval + 3)) - 1);
   EXPECT_NEAR(mean, expected, 4 * error);
   EXPECT_LT(error, 0.02 * expected);
+}
+
+// The example of docs/cluster.md.
+TEST(Market, IsWarnedWithoutALoss) {
+  ClusterModel cluster{.substep_seconds = 1, .restart_seconds = 1};
+  MarketModel& market = cluster.market;
+  market = {.notice_seconds = 2, .false_notice_seconds = 50};
+  const Availability three({{0, 3}}, 100, "three", TraceEnd::hold);
+  const auto first_at_5 = [&] {
+    const Market drawn(three, market, {});
+    return drawn.next_false_notice(0) == 5 && drawn.next_false_notice(5) > 20;
+  };
+  while (!first_at_5()) ++market.false_notice_seed;
+  const auto second_step = [&] {
+    ClockedSource source(
+        three,
+        [](std::int64_t devices, const SourceProgress&) {
+          return std::optional(TraceStep{.batch_size = 12, .cores = devices});
+        },
+        ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 12});
+    for (std::int64_t i = 0; i < 2; ++i) {
+      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
+      source.taken(*source.next(progress), progress);
+    }
+    return source.time();
+  };
+  EXPECT_EQ(second_step(), (ClockTime{.seconds = 12,
+                                      .core_seconds = 12 + 3 + 3 + 12,
+                                      .lost_seconds = 1,
+                                      .restart_seconds = 1,
+                                      .restarts = 1}));
+  market.loses = Loses::checkpoint;
+  cluster.checkpoint_seconds = 1;
+  EXPECT_EQ(
+      second_step(),
+      (ClockTime{.seconds = 10, .core_seconds = 30, .lost_seconds = 1, .checkpoint_seconds = 1}));
+  // It would not be ready before the loss.
+  cluster.checkpoint_seconds = 3;
+  EXPECT_EQ(second_step(), (ClockTime{.seconds = 8, .core_seconds = 24}));
+}
+
+// The only device waits for a loss that does not come, and goes on at that very time, however it is
+// rounded.
+TEST(Market, GoesOnWhenANoticeHasProvedFalse) {
+  for (const double notice : {0.1, 0.3, 0.7, 1.1, 2.3}) {
+    ClusterModel cluster{.substep_seconds = 3};
+    cluster.market = {.notice_seconds = notice, .false_notice_seconds = 20};
+    ClockedSource source(
+        Availability({{0, 1}}, 100, "one", TraceEnd::hold),
+        [](std::int64_t, const SourceProgress&) {
+          return std::optional(TraceStep{.batch_size = 1});
+        },
+        ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 1});
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
+      source.taken(*source.next(progress), progress);
+    }
+    EXPECT_GT(source.time().idle_seconds, 5 * notice);
+    EXPECT_NEAR(source.time().training_seconds(), 600, 1e-6);
+  }
+}
+
+TEST(Market, TakesAStateWithTheSameFalseNoticesAlone) {
+  Case of{};
+  of.zones = {{.changes = {{0, 4}}, .length = 100}};
+  of.cluster.market = {.notice_seconds = 2, .false_notice_seconds = 9};
+  ClockedSource source = source_of(of);
+  const State state = state_of(source, 0);
+  ++of.cluster.market.false_notice_seed;
+  ClockedSource other = source_of(of);
+  EXPECT_THAT(test::error_of([&] { load_state(other, state, 0); }),
+              HasSubstr("the state is of another cluster"));
+}
+
+TEST(Market, DrawsTheTimesOfFalseNotices) {
+  constexpr std::int64_t kNotices = 2000;
+  const MarketModel model{.mtbf_seconds = 100, .false_notice_seconds = 100};
+  const Market market(Availability({{0, 1}}, 10, "cloud"), model, {});
+  double last = 0;
+  for (std::int64_t i = 0; i < kNotices; ++i) {
+    const double next = market.next_false_notice(last);
+    ASSERT_GE(next, last + 1);
+    ASSERT_EQ(next, std::floor(next));
+    last = next;
+  }
+  // Four standard errors; and failures with the same seed come at other times.
+  EXPECT_NEAR(last / kNotices, 100, 4 * 100 / std::sqrt(kNotices));
+  EXPECT_GT(std::abs(market.next_failure(0) - market.next_false_notice(0)), 1);
+}
+
+TEST(Market, FailsAtMostOnceInAMillisecond) {
+  const Market market(Availability({{0, 1}}, 10, "cloud"), {.mtbf_seconds = 1e-9}, {});
+  EXPECT_EQ(market.next_failure(0), 0.001);
+  EXPECT_EQ(market.next_failure(0.001), 0.002);
 }
 
 TEST(Market, DrawsTheTimesToJoinOfMachines) {

@@ -67,6 +67,10 @@ struct MarketModel {
   /// by this seed, as many in each second; 0 for none.
   double mtbf_seconds = 0;
   std::uint64_t mtbf_seed = 1;
+  /// The mean time between notices that no loss follows, likewise; 0 for none. They need a notice
+  /// of more than 0 seconds.
+  double false_notice_seconds = 0;
+  std::uint64_t false_notice_seed = 1;
   /// Devices that may be had on demand at any time, 0 for none, and the price of one for an hour.
   std::int64_t on_demand_devices = 0;
   double on_demand_price = 0;
@@ -135,7 +139,11 @@ class Market {
   /// their price may change; empty if nothing changes any more.
   [[nodiscard]] std::optional<double> next_event(const Fleet& fleet, double seconds) const;
   /// The first failure after `seconds`; infinite without failures.
-  [[nodiscard]] double next_failure(double seconds) const;
+  [[nodiscard]] double next_failure(double seconds) const { return failures_.after(seconds); }
+  /// The first notice after `seconds` that no loss follows, at a whole second; infinite without.
+  [[nodiscard]] double next_false_notice(double seconds) const {
+    return false_notices_.after(seconds);
+  }
   /// The next time after `seconds` at which the devices that are offered or their price change.
   [[nodiscard]] std::optional<double> next_offer(double seconds) const;
   /// The mean time between two losses of devices from the beginning until `seconds`; infinite if
@@ -160,8 +168,20 @@ class Market {
   Availability availability_;
   MarketModel model_;
   DevicePrice price_;
-  // The failures that have been asked for, in order.
-  mutable std::vector<double> failures_;
+  // Times that a seed draws, as many in each second on average.
+  struct RandomTimes {
+    double mean = 0;
+    std::uint64_t seed = 0;
+    std::int64_t stream = 0;
+    // They are whole numbers of this part of a second.
+    double per_second = 1;
+    // Those that have been asked for, in order.
+    mutable std::vector<double> times{};
+
+    [[nodiscard]] double after(double seconds) const;
+  };
+  RandomTimes failures_;
+  RandomTimes false_notices_;
 };
 
 }  // namespace rubato

@@ -221,9 +221,12 @@ class ClockedSource final : public StepSource {
     // Its duration, with a checkpoint if one follows, and that without.
     double seconds = 0;
     double step_seconds = 0;
-    // The first time before its end at which it lacks a core or fails.
+    // The first time before its end at which it lacks a core or fails, or would if a notice were
+    // true; the time at which that is known, and the devices that stay.
     std::optional<double> loss{};
-    bool fails = false;
+    double known = 0;
+    std::int64_t staying = 0;
+    bool is_false = false;
   };
 
   // The step offered to a number of devices, with its cores, if they are enough for one; and the

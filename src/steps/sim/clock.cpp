@@ -63,6 +63,9 @@ std::string text_of(const ClusterModel& cluster) {
                         m.move.state_bytes.value_or(c.gradient_bytes));
     m.move = {};
   }
+  if (m.false_notice_seconds > 0) {
+    text += fmt::format("false notices {} {}\n", m.false_notice_seconds, m.false_notice_seed);
+  }
   if (m != MarketModel{}) {
     text += fmt::format("market {} {} join {} {} {} notice {} loses {} billing {} mtbf {} {}\n",
                         m.machine, m.provision_seconds, m.join_seconds, m.join_spread, m.join_seed,

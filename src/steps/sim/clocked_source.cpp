@@ -44,6 +44,7 @@ ClockedSource::ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions op
   if (options_.market && market.on_demand_devices > 0) {
     // Nobody takes them away, so their first hour is not free either.
     MarketModel on_demand = market;
+    on_demand.false_notice_seconds = 0;
     if (on_demand.billing != Billing::steps) on_demand.billing = Billing::seconds;
     markets_.emplace_back(Availability({{0, market.on_demand_devices}}, kSecondsOfHour,
                                        "on-demand devices", TraceEnd::hold),
@@ -97,6 +98,8 @@ std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
   const std::optional<TraceStep> offered = step_with(devices, progress);
   if (!offered) return std::nullopt;
   const Market& market = markets_[*at.place];
+  const ClusterModel& cluster = times_.model();
+  const double notice = cluster.market.notice_seconds;
   const double begin = at.end.seconds;
   Attempt attempt{
       .decision = minibatches ? BatchDecision{.step = *offered} : decide(*offered, progress),
@@ -118,15 +121,37 @@ std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
   for (std::optional<double> change = availability.next_change(begin); change && *change < end;
        change = availability.next_change(*change)) {
     // The last to come leave first, so these stay as long as there are as many.
-    if (cores_with(std::min(devices, market.offered(*change)), progress) < attempt.cores) {
+    attempt.staying = std::min(devices, market.offered(*change));
+    if (cores_with(attempt.staying, progress) < attempt.cores) {
       attempt.loss = change;
+      attempt.known = std::max(begin, *change - notice);
       break;
     }
   }
-  const double failure = market.next_failure(begin);
-  if (failure < attempt.loss.value_or(begin + attempt.seconds)) {
-    attempt.loss = failure;
-    attempt.fails = true;
+  // Notices that no loss follows matter where they change what is done: with a checkpoint to begin
+  // from, it has to fit and save something.
+  const auto first_loss = [&] { return attempt.loss.value_or(begin + attempt.seconds); };
+  for (double at_notice = market.next_false_notice(begin - notice);
+       at_notice + notice < std::min(first_loss(), kLatestSecond);
+       at_notice = market.next_false_notice(at_notice)) {
+    if (at_notice + notice <= begin) continue;
+    const double known = std::max(begin, at_notice);
+    // Each is of the machine that came last.
+    const std::int64_t staying = std::min(devices, market.offered(known) - cluster.market.machine);
+    const bool saves = !minibatches && !at.saved && !unsaved_.empty() &&
+                       known + cluster.checkpoint_seconds <= at_notice + notice;
+    if (cluster.market.loses == Loses::checkpoint ? saves
+                                                  : cores_with(staying, progress) < attempt.cores) {
+      attempt.loss = at_notice + notice;
+      attempt.known = known;
+      attempt.staying = staying;
+      attempt.is_false = true;
+    }
+  }
+  // Nobody announces a failure.
+  if (const double failure = market.next_failure(begin); failure < first_loss()) {
+    attempt.loss = attempt.known = failure;
+    attempt.is_false = false;
   }
   return attempt;
 }
@@ -336,15 +361,17 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
                           repeats ? std::optional(trying.lost_steps[trying.redone]) : std::nullopt,
                           progress);
     };
-    const double notice = cluster.market.notice_seconds;
     std::optional<Attempt> attempt = attempt_of(joined);
+    std::optional<double> proves_false;
     // Without a checkpoint to begin from, those that stay can go on without the others.
-    while (!loses_all && notice > 0 && attempt && attempt->loss && !attempt->fails &&
-           *attempt->loss - notice <= now) {
-      attempt = attempt_of(std::min(attempt->devices, markets_[*at.place].offered(*attempt->loss)));
+    while (!loses_all && attempt && attempt->loss && attempt->known <= now) {
+      if (attempt->is_false) proves_false = attempt->loss;
+      attempt = attempt_of(attempt->staying);
     }
     if (!attempt) {
-      const std::optional<double> event = next_event(at, choice.again);
+      std::optional<double> event = next_event(at, choice.again);
+      // Too few would stay, until it turns out that all do.
+      if (proves_false) event = std::min(*proves_false, event.value_or(*proves_false));
       // With too few devices for good, the clock runs on until the budget of hours is used up.
       const bool waits =
           event || (zones_.all().front().availability.endless() && std::isfinite(limit.seconds));
@@ -397,21 +424,18 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
       return at;
     }
     const double loss = *attempt->loss;
-    // Nobody announces a failure.
-    const double announced = attempt->fails ? 0 : notice;
-    const double warning = std::max(now, loss - announced);
-    if (is_last(warning, cores, &ClockTime::lost_seconds)) return spent();
+    const double written = attempt->known + cluster.checkpoint_seconds;
+    if (is_last(attempt->known, cores, &ClockTime::lost_seconds)) return spent();
     if (loses_all) {
-      if (announced > 0 && warning + cluster.checkpoint_seconds <= loss) {
-        if (is_last(warning + cluster.checkpoint_seconds, cores, &ClockTime::checkpoint_seconds)) {
-          return spent();
-        }
+      if (attempt->known < loss && written <= loss) {
+        if (is_last(written, cores, &ClockTime::checkpoint_seconds)) return spent();
         // Repeated steps are saved with it only once all of them have been repeated.
         if (!repeats) {
           at.saved = true;
           trying.lost_steps = {};
         }
       }
+      if (attempt->is_false) continue;
       if (is_last(loss, cores, &ClockTime::lost_seconds)) return spent();
     }
     lose_steps();

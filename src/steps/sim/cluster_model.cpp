@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/step_plan.hpp>
@@ -86,6 +87,10 @@ MarketModel read_market(Spec& spec) {
   market.mtbf_seconds =
       spec.real("mtbf", Unset{"no failures"}, kPositive).value_or(market.mtbf_seconds);
   market.mtbf_seed = static_cast<std::uint64_t>(spec.whole("mtbf-seed", 1, 0, kMostBytes));
+  market.false_notice_seconds = spec.real("false-notice", Unset{"no false notices"}, kPositive)
+                                    .value_or(market.false_notice_seconds);
+  market.false_notice_seed =
+      static_cast<std::uint64_t>(spec.whole("false-notice-seed", 1, 0, kMostBytes));
   market.on_demand_devices = spec.whole("on-demand", 0, 0, kMostCores);
   market.on_demand_price = spec.real("on-demand-price", market.on_demand_price, kNotNegative);
   market.move.latency_seconds =
@@ -104,6 +109,12 @@ MarketModel read_market(Spec& spec) {
   }
   if (market.mtbf_seconds == 0) {
     spec.refuse("mtbf-seed", "does nothing without mtbf; accepted: with it");
+  }
+  if (market.notice_seconds == 0) {
+    spec.refuse("false-notice", "does nothing without notice; accepted: with it");
+  }
+  if (market.false_notice_seconds == 0) {
+    spec.refuse("false-notice-seed", "does nothing without false-notice; accepted: with it");
   }
   return market;
 }
@@ -190,6 +201,10 @@ void require_valid(const ClusterModel& model) {
   require_in("join-spread", model.market.join_spread, kNotNegative);
   require_in("notice", model.market.notice_seconds, kNotNegative);
   require_in("mtbf", model.market.mtbf_seconds, kNotNegative);
+  require_in("false-notice", model.market.false_notice_seconds, kNotNegative);
+  if (model.market.false_notice_seconds > 0 && model.market.notice_seconds == 0) {
+    throw Error("cluster: false-notice does nothing without notice; accepted: with it");
+  }
   require_in("on-demand-price", model.market.on_demand_price, kNotNegative);
   require_in("zone-latency", model.market.move.latency_seconds, kNotNegative);
   require_in("zone-bandwidth", model.market.move.bandwidth, kPositive);

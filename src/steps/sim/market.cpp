@@ -55,7 +55,12 @@ std::int64_t Fleet::coming(double seconds) const {
 }
 
 Market::Market(Availability availability, MarketModel model, DevicePrice price)
-    : availability_(std::move(availability)), model_(model), price_(price) {
+    : availability_(std::move(availability)),
+      model_(model),
+      price_(price),
+      failures_{.mean = model.mtbf_seconds, .seed = model.mtbf_seed, .per_second = kMilliseconds},
+      false_notices_{
+          .mean = model.false_notice_seconds, .seed = model.false_notice_seed, .stream = 1} {
   if (price_.of_trace && availability_.prices().empty()) {
     throw_error(
         "{}: it has no prices; accepted: a column 'price' beside the devices (docs/traces.md), or "
@@ -97,15 +102,16 @@ double Market::join_seconds(std::uint64_t machine) const {
          kMilliseconds;
 }
 
-double Market::next_failure(double seconds) const {
-  if (model_.mtbf_seconds == 0) return std::numeric_limits<double>::infinity();
-  const NormalNumbers draws(StreamKey{.seed = model_.mtbf_seed});
-  while (failures_.empty() || failures_.back() <= seconds) {
-    const double last = failures_.empty() ? 0 : failures_.back();
-    const double between = -exact::log1p(-draws.uniform(failures_.size())) * model_.mtbf_seconds;
-    failures_.push_back(last + std::round(between * kMilliseconds) / kMilliseconds);
+double Market::RandomTimes::after(double seconds) const {
+  if (mean == 0) return std::numeric_limits<double>::infinity();
+  const NormalNumbers draws(StreamKey{.seed = seed, .step = stream});
+  while (times.empty() || times.back() <= seconds) {
+    const double last = times.empty() ? 0 : times.back();
+    const double between = -exact::log1p(-draws.uniform(times.size())) * mean;
+    // Two at the same time would be one, and all of them would never come to an end.
+    times.push_back(last + std::max(1.0, std::round(between * per_second)) / per_second);
   }
-  return *std::ranges::upper_bound(failures_, seconds);
+  return *std::ranges::upper_bound(times, seconds);
 }
 
 void Market::grow(Fleet& fleet, std::int64_t devices, double seconds) const {
