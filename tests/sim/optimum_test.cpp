@@ -122,6 +122,7 @@ Case random_case(std::uint64_t seed) {
     market.move.state_bytes = 1'000'000'000;
     market.move.egress_price = static_cast<double>(below(3));
   }
+  if (market.notice_seconds > 0 && below(2) == 0) market.false_notice_seconds = 8;
   return of;
 }
 
