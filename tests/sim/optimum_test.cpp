@@ -131,7 +131,8 @@ class Script final : public MarketPolicy {
  public:
   Script(const Case& of, std::vector<std::size_t>& numbers, std::vector<std::size_t>& choices)
       : of_(of), numbers_(numbers), choices_(choices) {
-    for (const Zone& zone : zones_of(of).all()) {
+    const Zones zones = zones_of(of);
+    for (const Zone& zone : zones.all()) {
       spot_.emplace_back(zone.availability, of.cluster.market, of.cluster.price);
     }
   }
