@@ -392,8 +392,8 @@ class OptimumSearch {
   // few devices is behind, and yet may lose less in the end. Of these, those first whose schedules
   // may be expected to cost the least.
   [[nodiscard]] std::vector<const State*> promising(const std::vector<State>& states) const {
-    constexpr std::int64_t kParts = 24;
-    const std::int64_t part = samples_at({.epoch = options_.plan.epochs}) / kParts + 1;
+    constexpr std::int64_t kGroups = 24;
+    const std::int64_t part = samples_at({.epoch = options_.plan.epochs}) / kGroups + 1;
     std::map<Likeness, std::vector<const State*>> alike;
     std::map<std::int64_t, std::vector<std::pair<double, const State*>>> parts;
     for (const State& state : states) {
