@@ -835,9 +835,9 @@ TEST_F(ElasticCommand, IsLaunchedAndStartsAgainWhatIsKilled) {
 // As the first process of a container it is given the children that others have left.
 TEST_F(ElasticCommand, IsLaunchedAsTheFirstProcess) {
   const std::string command = fmt::format(
-      "cd {} && unshare --pid --fork --mount-proc bash -c '(sleep 0.1 &); (sleep 1; ps --ppid 1 -o "
-      "stat= >states; kill -INT 1) & exec {} launch --hosts 1 -- train --epochs 1000000 --out run "
-      "--quiet' 2>said",
+      "cd {} && unshare --pid --fork --mount-proc bash -c '(sleep 0.1 &); (for i in {{1..60}}; do "
+      "sleep 1; ps --ppid 1 -o stat= >states; grep -q Z states || break; done; kill -INT 1) & "
+      "exec {} launch --hosts 1 -- train --epochs 1000000 --out run --quiet' 2>said",
       folder_.path().string(), RUBATO_PROGRAM);
   if (std::system("unshare --pid --fork --mount-proc true 2>/dev/null") != 0) {
     GTEST_SKIP() << "no namespaces of processes: not root";

@@ -253,7 +253,7 @@ class OptimumSearch {
     last_exposure_ = enters_at_once ? 0 : static_cast<double>(most) * dearest_ / kSecondsOfHour;
   }
 
-  // When the market changes or announces that it will, and so often besides.
+  // When the market changes or announces that it will, and at regular intervals besides.
   void find_moments() {
     constexpr int kMoments = 64;
     double end = deadline_;
@@ -269,6 +269,7 @@ class OptimumSearch {
         moments_.insert(moments_.end(), {*at, *at - market().notice_seconds});
       }
     }
+    moments_.push_back(kNever);
     std::ranges::sort(moments_);
     moments_.erase(std::unique(moments_.begin(), moments_.end()), moments_.end());
   }
@@ -369,8 +370,8 @@ class OptimumSearch {
     const std::int64_t limit = best_.states + options_.most_states;
     while (!waiting.empty()) {
       const auto stage = waiting.extract(waiting.begin());
-      const double until = stage.key() < moments_.size() ? moments_[stage.key()] : kNever;
-      const auto stages = static_cast<std::int64_t>(moments_.size() - stage.key()) + 1;
+      const double until = moments_[stage.key()];
+      const auto stages = static_cast<std::int64_t>(moments_.size() - stage.key());
       const std::int64_t share =
           best_.states + std::max<std::int64_t>(1, (limit - best_.states) / stages);
       for (const State* const state : promising(stage.mapped())) {
@@ -696,7 +697,7 @@ class OptimumSearch {
   double last_exposure_ = 0;
   // guess() expects what is left to cost so many times its bound.
   double beyond_ = 1;
-  // The times at which guess() decides.
+  // The times at which guess() decides, and infinity.
   std::vector<double> moments_;
   // The highest price of a device.
   double dearest_ = 0;
