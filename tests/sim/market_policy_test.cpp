@@ -168,14 +168,17 @@ Race random_race(std::uint64_t seed) {
   market.on_demand_price = 3600;
   race.cluster.price.constant = 1200;
   race.cluster.restart_seconds = static_cast<double>(below(6));
-  race.cluster.checkpoint_steps = 1;
+  race.cluster.checkpoint_steps = 1 + below(8);
+  race.cluster.checkpoint_seconds = static_cast<double>(below(6));
   if (race.zones.size() > 1) {
     market.move.latency_seconds = static_cast<double>(below(20));
     market.move.egress_price = 1e9;
     market.move.state_bytes = below(3);
   }
   // On demand, a step takes 6 s.
-  race.deadline = static_cast<double>(kRaceSteps * 6 + 60 + below(600));
+  race.deadline = static_cast<double>(kRaceSteps * 6 + 60 + below(600)) +
+                  static_cast<double>(kRaceSteps / race.cluster.checkpoint_steps) *
+                      race.cluster.checkpoint_seconds;
   return race;
 }
 
@@ -241,6 +244,7 @@ TEST(MarketPolicies, PayWhereTheyAre) {
   Race simple = race;
   simple.cluster.market = {.on_demand_devices = 4, .on_demand_price = 3600};
   simple.cluster.restart_seconds = 0;
+  simple.cluster.checkpoint_seconds = 0;
   // Two steps of 6 s on four spot devices at a third of the price, and a third that is lost after
   // three seconds; then 58 steps on demand.
   const ClockTime time = time_of(simple, "uniform");

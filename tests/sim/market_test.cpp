@@ -181,7 +181,7 @@ class Reckoning {
     while (true) {
       if (place_) arrive();
       MarketChoice choice{.place = place_};
-      if (policy_) choice = policy_->choose(view());
+      if (policy_) choice = policy_->choose(view(saved));
       if (choice.place != place_) {
         place_ = choice.place;
         devices_.clear();
@@ -385,13 +385,15 @@ class Reckoning {
     return next;
   }
 
-  [[nodiscard]] MarketView view() const {
+  [[nodiscard]] MarketView view(bool saved) const {
     MarketView view{.seconds = static_cast<double>(now_),
                     .deadline = of_.deadline,
                     .share = static_cast<double>(steps_) / kSteps,
                     .here = place_};
     const double restart = of_.cluster.restart_seconds;
+    const std::int64_t saving = whole(of_.cluster.checkpoint_seconds);
     std::int64_t longest = 0;
+    std::int64_t repeated = 0;
     for (std::size_t i = 0; std::cmp_less(i, places_); ++i) {
       MarketView::Place place{.on_demand = is_on_demand(i),
                               .devices = offered(i, now_),
@@ -412,11 +414,20 @@ class Reckoning {
       if (place.devices >= of_.fewest) {
         const std::int64_t seconds = seconds_with(place.devices);
         longest = std::max(longest, seconds);
-        place.rest_seconds = place.enter_seconds + static_cast<double>((kSteps - steps_) * seconds);
+        const std::int64_t every = of_.cluster.checkpoint_steps;
+        std::int64_t checkpoints = 0;
+        for (std::int64_t step = steps_ + 1; step <= kSteps; ++step) {
+          checkpoints += every > 0 && step % every == 0 ? 1 : 0;
+        }
+        place.rest_seconds = place.enter_seconds + static_cast<double>((kSteps - steps_) * seconds +
+                                                                       checkpoints * saving);
+        if (place.on_demand && market_.loses == Loses::checkpoint && !saved) {
+          repeated = std::ssize(unsaved_) * seconds;
+        }
       }
       view.places.push_back(place);
     }
-    view.slack = static_cast<double>(longest) + 2 * restart +
+    view.slack = static_cast<double>(longest + saving + repeated) + 2 * restart +
                  static_cast<double>(of_.zones.size() > 1 ? move_seconds() : 0);
     return view;
   }

@@ -38,7 +38,8 @@ struct MarketView {
   double deadline = std::numeric_limits<double>::infinity();
   /// The share of the samples that have been trained.
   double share = 0;
-  /// An upper bound of the time until the next decision.
+  /// An upper bound of the time until the next decision, and of what on-demand devices would have
+  /// to repeat if a loss came before it.
   double slack = 0;
   std::vector<Place> places{};
   /// The place whose devices training has; empty if it waits without any.

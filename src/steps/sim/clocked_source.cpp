@@ -170,6 +170,7 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
       .share = 1 - static_cast<double>(left) / static_cast<double>(*progress.all_samples),
       .here = at.place};
   double longest = 0;
+  double repeated = 0;
   for (std::size_t i = 0; i < markets_.size(); ++i) {
     const Market& market = markets_[i];
     MarketView::Place& place = view.places.emplace_back(
@@ -188,14 +189,21 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
     }
     const std::optional<TraceStep> step = step_with(place.devices, progress);
     if (!step) continue;
-    const double seconds = times_.step_seconds(
-        minibatches_of(step->batch_size, options_.minibatch_size), *step->cores, step->host_cores);
+    const auto seconds_of = [&](std::int64_t minibatches) {
+      return times_.step_seconds(minibatches, *step->cores, step->host_cores);
+    };
+    const double seconds = seconds_of(minibatches_of(step->batch_size, options_.minibatch_size));
     longest = std::max(longest, seconds);
-    place.rest_seconds = place.enter_seconds + static_cast<double>(left) /
-                                                   static_cast<double>(step->batch_size) * seconds;
+    const std::int64_t steps = (left + step->batch_size - 1) / step->batch_size;
+    const std::int64_t every = cluster.checkpoint_steps;
+    const std::int64_t checkpoints = every > 0 ? (steps_ + steps) / every - steps_ / every : 0;
+    place.rest_seconds = place.enter_seconds + static_cast<double>(steps) * seconds +
+                         static_cast<double>(checkpoints) * cluster.checkpoint_seconds;
+    if (!place.on_demand || model.loses != Loses::checkpoint || at.saved) continue;
+    for (const std::int64_t minibatches : unsaved_) repeated += seconds_of(minibatches);
   }
-  // A step that is lost, its restart, and that of a move.
-  view.slack = longest + 2 * cluster.restart_seconds;
+  // A step that is lost, its restart, that of a move, and what is repeated then.
+  view.slack = longest + cluster.checkpoint_seconds + 2 * cluster.restart_seconds + repeated;
   if (zones_.several()) view.slack += cluster.move_seconds();
   return view;
 }
