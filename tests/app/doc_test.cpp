@@ -175,7 +175,7 @@ TEST(FindingsDoc, HasCommandsThatRun) {
   const auto headers = matches(doc, "\n(\\|[^\n]*\\| constant-2048 \\|[^\n]*)\n\\|---");
   EXPECT_EQ(headers.size(), 3U);
   for (const std::string& header : headers) EXPECT_THAT(tables, HasSubstr(header));
-  for (const char* const script : {"jumps", "rules"}) {
+  for (const char* const script : {"jumps", "money", "rules"}) {
     EXPECT_THAT(run(std::string(script) + " --help"), HasSubstr("bench/findings/"));
   }
 }
