@@ -182,6 +182,9 @@ class Market {
   };
   RandomTimes failures_;
   RandomTimes false_notices_;
+  // The losses that mean_stay() has been asked about, in order, and the last change among them.
+  mutable std::vector<double> losses_{};
+  mutable double losses_until_ = 0;
 };
 
 }  // namespace rubato

@@ -179,13 +179,14 @@ std::optional<double> Market::next_offer(double seconds) const {
 }
 
 double Market::mean_stay(double seconds) const {
-  std::int64_t losses = 0;
-  for (std::optional<double> change = availability_.next_change(0); change && *change <= seconds;
-       change = availability_.next_change(*change)) {
+  for (std::optional<double> change = availability_.next_change(losses_until_);
+       change && *change <= seconds; change = availability_.next_change(losses_until_)) {
     // The devices before a change are those at the last microsecond before it.
     constexpr double kMicrosecond = 1e-6;
-    if (offered(*change) < offered(*change - kMicrosecond)) ++losses;
+    if (offered(*change) < offered(*change - kMicrosecond)) losses_.push_back(*change);
+    losses_until_ = *change;
   }
+  const auto losses = std::ranges::upper_bound(losses_, seconds) - losses_.begin();
   return losses == 0 ? std::numeric_limits<double>::infinity()
                      : seconds / static_cast<double>(losses);
 }
