@@ -108,8 +108,8 @@ OptimumBound::OptimumBound(std::span<const Market> markets, std::vector<StepKind
   samples_ = steps(markets, [&](const StepKind& kind, double) { return rate(kind); });
 }
 
-// All devices of a place are taken, and those that came last leave first: so those that were offered
-// all the time until the first of them take part have joined then, and have been paid for.
+// All devices of a place are taken, and those that came last leave first: so those that were
+// offered all the time until the first of them take part have joined then, and have been paid for.
 void OptimumBound::find_entries(std::span<const Market> markets, double until,
                                 const MarketModel& model) {
   entry_seconds_ = model.provision_seconds + model.join_seconds;
@@ -129,8 +129,8 @@ void OptimumBound::find_entries(std::span<const Market> markets, double until,
       }
       const auto more = std::ranges::upper_bound(kinds_, devices, {}, &StepKind::devices);
       if (more == kinds_.begin()) continue;
-      const double money = static_cast<double>(std::prev(more)->cores) * price *
-                           model.join_seconds / kSecondsOfHour;
+      const double money =
+          static_cast<double>(std::prev(more)->cores) * price * model.join_seconds / kSecondsOfHour;
       entries_.push_back({.seconds = begin, .money = money});
       entry_money_ = std::min(entry_money_, money);
     }
