@@ -232,8 +232,8 @@ SimulatedOptimum simulate_optimum(const RunConfiguration& run, const RunSteps& s
     return source_of(run, *zones, bytes, std::move(policy));
   };
   const PlanOptions plan = plan_of(run, samples);
-  const Optimum optimum = find_optimum(
-      make, {.plan = plan, .policies = std::move(policies), .on_states = on_states});
+  const Optimum optimum =
+      find_optimum(make, {.plan = plan, .policies = std::move(policies), .on_states = on_states});
   SimulatedOptimum found{.proven = optimum.proven, .least = optimum.least};
   if (optimum.policy == nullptr) return found;
   const auto source = make(optimum.policy);
