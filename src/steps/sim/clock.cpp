@@ -34,13 +34,16 @@ void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterMod
   spend_core_seconds(time, seconds, seconds * static_cast<double>(cores), cluster);
 }
 
+std::int64_t checkpoints_in(const ClusterModel& cluster, std::int64_t steps, std::int64_t more) {
+  const std::int64_t every = cluster.checkpoint_steps;
+  return every > 0 ? (steps + more) / every - steps / every : 0;
+}
+
 double seconds_of_step(StepTimes& times, std::int64_t minibatches, std::int64_t cores,
                        std::span<const std::int64_t> host_cores, std::int64_t steps) {
-  const ClusterModel& cluster = times.model();
   const double seconds = times.step_seconds(minibatches, cores, host_cores);
-  const bool checkpoint =
-      cluster.checkpoint_steps > 0 && (steps + 1) % cluster.checkpoint_steps == 0;
-  return checkpoint ? seconds + cluster.checkpoint_seconds : seconds;
+  const bool checkpoint = checkpoints_in(times.model(), steps, 1) > 0;
+  return checkpoint ? seconds + times.model().checkpoint_seconds : seconds;
 }
 
 std::string text_of(const ClusterModel& cluster) {

@@ -22,6 +22,9 @@ void spend_core_seconds(ClockTime& time, double seconds, double core_seconds,
 /// Advances the clock and charges for `cores` cores during all of it.
 void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterModel& cluster);
 
+/// The checkpoints that follow `more` steps after `steps` others.
+[[nodiscard]] std::int64_t checkpoints_in(const ClusterModel& cluster, std::int64_t steps,
+                                          std::int64_t more);
 /// Seconds of the step after `steps` others, including the checkpoint if one follows it.
 [[nodiscard]] double seconds_of_step(StepTimes& times, std::int64_t minibatches, std::int64_t cores,
                                      std::span<const std::int64_t> host_cores, std::int64_t steps);

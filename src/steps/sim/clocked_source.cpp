@@ -195,12 +195,12 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
     const double seconds = seconds_of(minibatches_of(step->batch_size, options_.minibatch_size));
     longest = std::max(longest, seconds);
     const std::int64_t steps = (left + step->batch_size - 1) / step->batch_size;
-    const std::int64_t every = cluster.checkpoint_steps;
-    const std::int64_t checkpoints = every > 0 ? (steps_ + steps) / every - steps_ / every : 0;
-    place.rest_seconds = place.enter_seconds + static_cast<double>(steps) * seconds +
-                         static_cast<double>(checkpoints) * cluster.checkpoint_seconds;
-    if (!place.on_demand || model.loses != Loses::checkpoint || at.saved) continue;
-    for (const std::int64_t minibatches : unsaved_) repeated += seconds_of(minibatches);
+    place.rest_seconds =
+        place.enter_seconds + static_cast<double>(steps) * seconds +
+        static_cast<double>(checkpoints_in(cluster, steps_, steps)) * cluster.checkpoint_seconds;
+    if (place.on_demand && model.loses == Loses::checkpoint && !at.saved && !unsaved_.empty()) {
+      repeated = static_cast<double>(unsaved_.size()) * seconds_of(std::ranges::max(unsaved_));
+    }
   }
   // A step that is lost, its restart, that of a move, and what is repeated then.
   view.slack = longest + cluster.checkpoint_seconds + 2 * cluster.restart_seconds + repeated;
