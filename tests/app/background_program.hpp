@@ -48,6 +48,13 @@ class BackgroundProgram {
   void signal(int number) const {
     if (runs_) kill(process_, number);
   }
+  /// Stands still, until SIGCONT: none of its threads does anything more when this returns.
+  void stop() const {
+    if (!runs_) return;
+    kill(process_, SIGSTOP);
+    siginfo_t stopped{};
+    waitid(P_PID, static_cast<id_t>(process_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+  }
   /// Whether it does; what it answered is known once it does not.
   bool runs() {
     if (runs_) note(waitpid(process_, &status_, WNOHANG));

@@ -181,7 +181,7 @@ class ElasticCommand : public test::SmallTraining {
   // on beside it.
   [[nodiscard]] std::size_t stop_writer() const {
     const std::size_t stopped = writer();
-    hosts_[stopped]->signal(SIGSTOP);
+    hosts_[stopped]->stop();
     wait_until([this] { return lines("run-2") >= 20; });
     return stopped;
   }
@@ -371,7 +371,7 @@ TEST_F(ElasticHandover, LeavesTheOlderStateWhereTheNewerOneIsLost) {
   train_long_state_on(2);
   const std::size_t gives = writer();
   BackgroundProgram& behind = *hosts_[1 - gives];
-  behind.signal(SIGSTOP);
+  behind.stop();
   wait_until([&] { return groups().find(": 1 host; gone: ") != std::string::npos; });
   const std::ptrdiff_t before = lines("run");
   wait_until([&] { return lines("run") >= before + 3; });
@@ -768,12 +768,16 @@ TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
   train_on(2);
   const std::size_t first = writer();
   // A checkpoint would make the folder again.
-  hosts_[first]->signal(SIGSTOP);
+  hosts_[first]->stop();
   fs::rename(file("run"), file("elsewhere"));
   kill_host(first);
-  wait_for_lines(20);
+  // The new folder has the old lines before anything is said of it.
+  wait_until([this] {
+    return hosts_[0]->output().find("the run continues in run after ") != std::string::npos;
+  });
   EXPECT_THAT(hosts_[0]->output(),
               HasSubstr("the folder of the run is gone; is its disk still mounted?\n"));
+  wait_for_more_lines("run");
   stop_by(0);
   expect_one_run();
 }
@@ -785,7 +789,7 @@ TEST_F(ElasticCommand, LeavesNoCopyOfAFirstStep) {
   train_without_end();
   start_all(2);
   const std::size_t first = writer();
-  hosts_[first]->signal(SIGSTOP);
+  hosts_[first]->stop();
   server_->end(SIGKILL);
   BackgroundProgram& left = *hosts_[1 - first];
   expect_end(left, 28);
