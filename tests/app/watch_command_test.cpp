@@ -45,7 +45,7 @@ TEST_F(Watch, PrintsHowARunStandsWhereThereIsNoTerminal) {
   train("run");
   const std::string shown = succeeds("watch run");
   EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(shown, ContainsRegex("^epoch 2/2 +100 %  .*\ntook +0:0[0-9]  step 89  .*\n"
+  EXPECT_THAT(shown, ContainsRegex("^epoch 2/2 +100 %  .*\ntook +[0-9]+:[0-9][0-9]  step 89  .*\n"
                                    "loss +0\\.[0-9]+  .*\naccuracy +8[0-9]\\.[0-9]+ %  .*\n"
                                    "batch +[0-9]+  .*\ncores +8/8  .*\nlr +0\\.[0-9]+  gain "));
 }
@@ -55,8 +55,8 @@ TEST_F(Watch, PrintsALineForEachOfSeveral) {
   train("runs/second --rule root");
   const std::string shown = succeeds("watch runs");
   EXPECT_THAT(shown,
-              ContainsRegex("^2 of 2 runs have ended  .*\nfirst +100 %  .* 0:0[0-9] took +8[0-9]"
-                            "\\.[0-9]+ %  loss +0\\.[0-9]+.*\nsecond +100 %  [^\n]*\n$"));
+              ContainsRegex("^2 of 2 runs have ended  .*\nfirst +100 %  .* [0-9]+:[0-9][0-9] took +"
+                            "8[0-9]\\.[0-9]+ %  loss +0\\.[0-9]+.*\nsecond +100 %  [^\n]*\n$"));
 }
 
 // On a terminal it follows a run that is killed and resumed, to its end.

@@ -62,6 +62,9 @@ void RecordedRun::begin_anew() {
 }
 
 void RecordedRun::update() {
+  // A run writes its summary last: what is read after the summary is complete.
+  WholeFile summary = summary_;
+  const bool summary_has_changed = summary.has_changed(folder_ / RunFolder::kSummary);
   read_configuration_file();
   try {
     read_metrics();
@@ -71,7 +74,8 @@ void RecordedRun::update() {
     begin_anew();
     read_metrics();
   }
-  read_summary();
+  summary_ = summary;
+  if (summary_has_changed) read_summary();
   conclude();
 }
 
@@ -104,12 +108,10 @@ void RecordedRun::take(const EpochRecord& epoch) {
 }
 
 void RecordedRun::read_summary() {
-  const fs::path file = folder_ / RunFolder::kSummary;
-  if (!summary_.has_changed(file)) return;
   view_.phase = RunView::Phase::training;
   view_.stopped.clear();
   if (!summary_.written) return;
-  const RunSummary summary = rubato::read_summary(file);
+  const RunSummary summary = rubato::read_summary(folder_ / RunFolder::kSummary);
   view_.phase = RunView::Phase::ended;
   view_.phase_seconds = summary.wall_seconds;
   const std::string reason = printable(summary.stopped);
