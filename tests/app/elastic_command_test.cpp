@@ -73,7 +73,7 @@ class ElasticCommand : public test::SmallTraining {
     const Arguments meeting{"train",
                             "--min-hosts=1",
                             "--max-hosts=4",
-                            "--host-timeout=5",
+                            "--host-timeout=" + host_timeout_,
                             fmt::format("--hosts={}", first_),
                             "--rendezvous=" + rendezvous_};
     return with(with(meeting, run_), more);
@@ -84,9 +84,10 @@ class ElasticCommand : public test::SmallTraining {
     hosts_.push_back(std::make_unique<BackgroundProgram>(host(more), folder_.path(), network));
     return *hosts_.back();
   }
-  void start_all(int count) {
+  // Starts so many hosts, and waits until each of them trains along.
+  void start_all(int count, const Arguments& more = {"--out", "run"}) {
     first_ = count;
-    for (int i = 0; i < count; ++i) start();
+    for (int i = 0; i < count; ++i) start(more);
     wait_until([this] {
       return std::ranges::all_of(hosts_, [](const auto& host) { return has_state(*host); });
     });
@@ -121,7 +122,7 @@ class ElasticCommand : public test::SmallTraining {
     return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
   }
 
-  // Fails the test after two minutes, and tells then what every host has said and is doing.
+  // Fails the test after five minutes, and tells then what every host has said and is doing.
   void wait_until(const std::function<bool()>& condition,
                   milliseconds between = milliseconds(20)) const {
     const auto told = [this] {
@@ -206,8 +207,7 @@ class ElasticCommand : public test::SmallTraining {
   // One of two hosts with these options is asked to terminate, and both end.
   void expect_all_to_stop(const Arguments& options) {
     train_without_end();
-    first_ = 2;
-    for (int i = 0; i < 2; ++i) start(with({"--out", "run"}, options));
+    start_all(2, with({"--out", "run"}, options));
     wait_for_lines(20);
     hosts_[another()]->signal(SIGTERM);
     for (const auto& host : hosts_) expect_end(*host, 143);
@@ -262,6 +262,10 @@ class ElasticCommand : public test::SmallTraining {
                  "--minibatch", "8",          "--model",  "softmax",   "--rule",         "adascale",
                  "--threads",   "1",          "--epochs", "3"};
   int first_ = 1;
+  // The time limit of hosts for each other: long, so that none is given up that the machine has
+  // held up, where no test waits for it.
+  std::string host_timeout_ = "60";
+  static constexpr const char* kBrief = "5";
   int port_ = 0;
   std::string rendezvous_;
   std::unique_ptr<test::BackgroundRendezvous> server_;
@@ -302,6 +306,7 @@ TEST_F(ElasticCommand, SurvivesKills) {
 // It is dropped, and the others, which may not touch its folder, go on beside it; when it goes on
 // it is one of them again.
 TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsStopped) {
+  host_timeout_ = kBrief;
   train_on(3);
   const std::string before = open_metrics(*hosts_[writer()]);
   const std::size_t stopped = stop_writer();
@@ -335,7 +340,7 @@ class ElasticHandover : public ElasticCommand {
  protected:
   void train_long_state_on(int count) {
     write_trace({8});
-    run_ = with(run_, {"--data", "digits", "--model", "mlp:hidden=4096/2048", "--checkpoint-every",
+    run_ = with(run_, {"--data", "digits", "--model", "mlp:hidden=2048/2048", "--checkpoint-every",
                        "never"});
     train_without_end();
     start_all(count);
@@ -350,43 +355,70 @@ class ElasticHandover : public ElasticCommand {
     wait_until([&] { return written_by(giver.process()) > before + kBegun; }, milliseconds(1));
   }
   [[nodiscard]] std::string groups() const { return test::read_file(file("run") / "hosts.log"); }
+  // How often a host has gone on alone.
+  [[nodiscard]] std::ptrdiff_t times_alone() const {
+    const std::string all = groups();
+    std::ptrdiff_t times = 0;
+    for (std::size_t at = 0; (at = all.find(kAlone, at)) != std::string::npos; ++at) ++times;
+    return times;
+  }
+  static bool says(const std::string& text, const char* what) {
+    return text.find(what) != std::string::npos;
+  }
+  static constexpr const char* kAlone = ": 1 host; gone: ";
+  static constexpr const char* kLost = "; lost again in the handover";
+  // A host that is killed in the middle of the handover may have come to its end all the same,
+  // where this test was held up: then another one is tried.
+  static constexpr int kTrials = 10;
 };
 
 // A host that comes dies while it is given the state: the run has had a group that never trained.
 TEST_F(ElasticHandover, IsToldOfWhenItsGroupIsLost) {
   train_long_state_on(1);
-  wait_for_handover(*hosts_[0], [this] { start(); });
-  kill_host(1);
-  wait_until([&] { return std::ranges::count(groups(), '\n') == 3; });
-  EXPECT_THAT(groups(),
-              testing::MatchesRegex("[^\n]* group 1: 1 host;[^\n]*\n"
-                                    "[^\n]*: 2 hosts; new: 2;[^\n]*; lost again in the handover\n"
-                                    "[^\n]*: 1 host; gone: 2;[^\n]*\n"));
+  for (int trial = 1; trial <= kTrials && !says(groups(), kLost); ++trial) {
+    wait_for_handover(*hosts_[0], [this] { start(); });
+    kill_host(1);
+    wait_until([&] { return times_alone() == trial && groups().ends_with('\n'); });
+  }
+  EXPECT_THAT(groups(), testing::MatchesRegex(
+                            "[^\n]* group 1: 1 host;[^\n]*\n([^\n]*\n)*"
+                            "[^\n]*: 2 hosts; new: [0-9]+;[^\n]*; lost again in the handover\n"
+                            "[^\n]*: 1 host; gone: [0-9]+;[^\n]*\n"));
   stop_by(0);
 }
 
 // A host that was left behind comes back, and the one that gives it what it has missed dies in the
 // middle of that: the older state is all there is, and the run goes on from it.
 TEST_F(ElasticHandover, LeavesTheOlderStateWhereTheNewerOneIsLost) {
+  // The state is written and checked in less, on a slow machine too.
+  host_timeout_ = "20";
   train_long_state_on(2);
-  const std::size_t gives = writer();
-  BackgroundProgram& behind = *hosts_[1 - gives];
-  behind.stop();
-  wait_until([&] { return groups().find(": 1 host; gone: ") != std::string::npos; });
-  const std::ptrdiff_t before = lines("run");
-  wait_until([&] { return lines("run") >= before + 3; });
-  wait_for_handover(*hosts_[gives], [&] { behind.signal(SIGCONT); });
-  kill_host(gives);
-  const std::string lost = "; lost again in the handover";
-  wait_until([&] { return !behind.runs() || behind.output().find(lost) != std::string::npos; });
-  ASSERT_TRUE(behind.runs()) << behind.output();
-  EXPECT_THAT(behind.output(),
-              testing::ContainsRegex("after [1-9][0-9]* steps, group [0-9]+: 1 host; gone: "));
+  for (int trial = 1; trial <= kTrials; ++trial) {
+    const std::size_t gives = writer();
+    BackgroundProgram& behind = *hosts_[1 - gives];
+    const std::ptrdiff_t alone = times_alone();
+    behind.stop();
+    wait_until([&] { return times_alone() > alone; });
+    const std::ptrdiff_t before = lines("run");
+    wait_until([&] { return lines("run") >= before + 3; });
+    wait_for_handover(*hosts_[gives], [&] { behind.signal(SIGCONT); });
+    kill_host(gives);
+    wait_until([&] { return !behind.runs() || says(behind.output(), kAlone); });
+    ASSERT_TRUE(behind.runs()) << behind.output();
+    if (says(behind.output(), kLost)) break;
+    start();
+    wait_until([this] { return has_state(*hosts_[1]); });
+  }
+  EXPECT_THAT(hosts_[0]->output(),
+              testing::AllOf(
+                  HasSubstr(kLost),
+                  testing::ContainsRegex("after [1-9][0-9]* steps, group [0-9]+: 1 host; gone: ")));
   stop_by(0);
 }
 
 // It does not know that the others have gone on without it.
 TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
+  host_timeout_ = kBrief;
   train_on(3);
   const std::size_t stopped = stop_writer();
   hosts_[stopped]->signal(SIGINT);
@@ -472,8 +504,7 @@ TEST_F(ElasticCommand, KeepsARunThatNoHostCanWrite) {
   const Disk disk(file("disk"), kSmallDisk);
   if (!disk.is_there()) GTEST_SKIP() << "no file systems can be mounted";
   train_without_end();
-  first_ = 3;
-  for (int i = 0; i < 3; ++i) start({"--out", "disk/run", "--checkpoint-every", "never"});
+  start_all(3, {"--out", "disk/run", "--checkpoint-every", "never"});
   wait_until([this] { return lines("disk/run") >= 20; });
   disk.run(kFillDisk);
   std::string told;
@@ -536,13 +567,14 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatNobodyReads) {
   train_without_end();
   std::string first = fmt::format("cd {} && {{ {}", folder_.path().string(), RUBATO_PROGRAM);
   for (const std::string& word : host({"--out", "run"})) first += " '" + word + "'";
-  first += " 2>said; echo $? >code; } | while [ ! -e go ]; do head -c 4096 >/dev/null; done &";
+  first += " 2>said; echo $? >code; } | while [ ! -e go ]; do head -n 1 >/dev/null; done &";
   ASSERT_EQ(std::system(first.c_str()), 0);
   wait_for_lines(1);
   start();
   wait_until([this] { return has_state(*hosts_[0]); });
   folder_.write("go", "");
-  wait_until([this] { return fs::exists(file("code")) && writer() == 0; });
+  // The shell makes the file before it writes to it.
+  wait_until([this] { return test::read_file(file("code")).ends_with('\n') && writer() == 0; });
   EXPECT_EQ(test::read_file(file("code")), "24\n");
   EXPECT_THAT(test::read_file(file("said")),
               HasSubstr("cannot write the output: Broken pipe; others may continue the run"));
@@ -555,6 +587,7 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatNobodyReads) {
 // One of two hosts is cut off for ten seconds from the other one, and from the rendezvous. The
 // other one waits for it.
 TEST_F(ElasticCommand, TakesBackAHostThatWasCutOff) {
+  host_timeout_ = kBrief;
   const NetworkOfItsOwn network;
   if (!network.is_there()) GTEST_SKIP() << "no network namespaces: not root, or no ip";
   train_without_end();
@@ -667,7 +700,7 @@ TEST_F(ElasticCommand, IsOpenedAgainByTheHostThatBringsTheCheckpoint) {
   train_on(2);
   stop_by(0);
   first_ = 2;
-  BackgroundProgram& empty = start({"--out", "elsewhere", "--continue", "--host-timeout", "60"});
+  BackgroundProgram& empty = start({"--out", "elsewhere", "--continue"});
   std::this_thread::sleep_for(seconds(1));
   EXPECT_TRUE(empty.runs()) << empty.output();
   start({"--resume", "run"});
@@ -722,6 +755,7 @@ TEST_F(ElasticCommand, EndsAndGoesOnFromACheckpointUnderAnotherName) {
 
 // What there is of the run is kept.
 TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
+  host_timeout_ = kBrief;
   train_on(2);
   server_->end(SIGKILL);
   const std::size_t first = writer();
@@ -784,10 +818,12 @@ TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
 
 // It would have been empty.
 TEST_F(ElasticCommand, LeavesNoCopyOfAFirstStep) {
+  host_timeout_ = kBrief;
   write_trace({12'000});
-  run_ = with(run_, {"--data", "digits", "--model", "mlp:hidden=1024/1024", "--host-timeout", "2"});
+  run_ = with(run_, {"--data", "digits", "--model", "mlp:hidden=1024/1024"});
   train_without_end();
-  start_all(2);
+  // Together: one alone would come to its second step.
+  start_all(2, {"--out", "run", "--min-hosts", "2"});
   const std::size_t first = writer();
   hosts_[first]->stop();
   server_->end(SIGKILL);
@@ -810,10 +846,14 @@ TEST_F(ElasticCommand, IsLaunchedAndStartsAgainWhatIsKilled) {
   const ProgramResult result = test::rubato(
       with({"launch", "--hosts", "2", "--min-hosts", "1", "--", "train", "--out", "run"}, run_),
       folder_.path(), [&, this](pid_t process, const fs::path&) {
-        const auto both_train = [&] { return training_children(process).size() == 2; };
+        std::vector<pid_t> training;
+        const auto both_train = [&] {
+          training = training_children(process);
+          return training.size() == 2;
+        };
         const auto kill_one = [&] {
           wait_until(both_train);
-          const pid_t victim = training_children(process).back();
+          const pid_t victim = training.back();
           kill(victim, SIGKILL);
           wait_until([&] { return open_metrics(victim).empty(); });
           wait_until(both_train);
@@ -836,11 +876,13 @@ TEST_F(ElasticCommand, IsLaunchedAndStartsAgainWhatIsKilled) {
   expect_one_run();
 }
 
-// As the first process of a container it is given the children that others have left.
+// As the first process of a container it is given the children that others have left. Signals have
+// no effect on such a process before it handles them: it does when its host trains.
 TEST_F(ElasticCommand, IsLaunchedAsTheFirstProcess) {
   const std::string command = fmt::format(
       "cd {} && unshare --pid --fork --mount-proc bash -c '(sleep 0.1 &); (for i in {{1..60}}; do "
-      "sleep 1; ps --ppid 1 -o stat= >states; grep -q Z states || break; done; kill -INT 1) & "
+      "sleep 1; ps --ppid 1 -o stat= >states; grep -q Z states || break; done; "
+      "until [ -s run/metrics.jsonl ]; do sleep 0.1; done; kill -INT 1) & "
       "exec {} launch --hosts 1 -- train --epochs 1000000 --out run --quiet' 2>said",
       folder_.path().string(), RUBATO_PROGRAM);
   if (std::system("unshare --pid --fork --mount-proc true 2>/dev/null") != 0) {
@@ -852,12 +894,13 @@ TEST_F(ElasticCommand, IsLaunchedAsTheFirstProcess) {
 
 // To a supervisor, a run that was stopped is not complete.
 TEST_F(ElasticCommand, WaitsForTheCheckpointNoLongerThanItsTimeLimit) {
+  host_timeout_ = kBrief;
   train_without_end();
   start_all(2);
   wait_for_lines(20);
   stop_by(0);
   first_ = 2;
-  BackgroundProgram& empty = start({"--out", "elsewhere", "--continue", "--host-timeout", "1"});
+  BackgroundProgram& empty = start({"--out", "elsewhere", "--continue"});
   wait_until([&] { return !empty.runs(); });
   EXPECT_EQ(empty.code(), 29);
   EXPECT_THAT(empty.output(), HasSubstr("hosts that bring its newest checkpoint open it again"));
