@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -45,6 +46,17 @@ class BackgroundProgram {
     if (std::system(command.c_str()) != 0) return "no stacks: gdb is missing, or it has failed\n";
     return read_file(said);
   }
+  /// Whether each of its threads waits for something: none computes, or waits for a CPU.
+  [[nodiscard]] bool sleeps() const {
+    std::error_code error;
+    const std::filesystem::path threads = "/proc/" + std::to_string(process_) + "/task";
+    for (const auto& thread : std::filesystem::directory_iterator(threads, error)) {
+      // The state comes after the name, which is in brackets.
+      const std::string all = read_file(thread.path() / "stat");
+      if (all.find(") S ") == std::string::npos) return false;
+    }
+    return !error;
+  }
   void signal(int number) const {
     if (runs_) kill(process_, number);
   }
@@ -83,11 +95,11 @@ class BackgroundProgram {
   int status_ = 0;
 };
 
-/// Waits until the condition holds. Fails the test after two minutes, with what `told` says then.
+/// Waits until the condition holds. Fails the test after five minutes, with what `told` says then.
 inline void wait_until(const std::function<bool()>& condition,
                        const std::function<std::string()>& told = {},
                        std::chrono::milliseconds between = std::chrono::milliseconds(20)) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   while (std::chrono::steady_clock::now() < end) {
     if (condition()) return;
     std::this_thread::sleep_for(between);

@@ -15,7 +15,7 @@
 namespace rubato::test {
 
 /// How long a test waits for what must come.
-inline constexpr auto kPatience = std::chrono::seconds(60);
+inline constexpr auto kPatience = std::chrono::minutes(5);
 
 /// Runs that end and go on: 10 steps and 40 minibatches in an epoch.
 class ResumedTraining : public SmallTraining {

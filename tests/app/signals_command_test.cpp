@@ -33,12 +33,18 @@ class Signals : public test::ResumedTraining {
   [[nodiscard]] static std::string endless(const std::string& run) {
     return options("--epochs=1000000 --straggler=core=0,factor=300 --quiet --out=" + run);
   }
-  // In its fourth step for as long as it matters.
+  // In its fourth step, which sleeps, for as long as it matters.
   [[nodiscard]] static std::string stuck(const std::string& run) {
     return options("--epochs=1 --quiet --out=" + run + stuck_after_three_steps());
   }
   void wait_for_lines(const std::string& run, std::size_t lines) const {
     test::wait_until([&] { return metrics_lines(run) >= lines; });
+  }
+  // Until a program that is stuck is in its fourth step: a signal that comes between two steps ends
+  // it there.
+  void wait_until_stuck(const BackgroundProgram& program, const std::string& run) const {
+    wait_for_lines(run, 3);
+    test::wait_until([&] { return program.sleeps(); });
   }
   [[nodiscard]] std::vector<std::string> checkpoints(const std::string& run) const {
     std::vector<std::string> names;
@@ -108,7 +114,7 @@ TEST_F(Signals, SaveTheStateBeforeAStepAtOnce) {
     fs::remove_all(file("run"));
     fs::remove_all(file("whole"));
     BackgroundProgram program(stuck("run") + more, folder_.path());
-    wait_for_lines("run", 3);
+    wait_until_stuck(program, "run");
     program.signal(SIGTERM);
     test::wait_until([&] { return !checkpoints("run").empty(); });
     EXPECT_THAT(checkpoints("run"), testing::ElementsAre("step-3.safetensors")) << program.output();
@@ -125,11 +131,11 @@ TEST_F(Signals, SaveTheStateBeforeAStepAtOnce) {
 
 TEST_F(Signals, OfOneRequestCountOnce) {
   BackgroundProgram program(stuck("run"), folder_.path());
-  wait_for_lines("run", 3);
+  wait_until_stuck(program, "run");
   for (int i = 0; i < 3; ++i) {
     program.signal(SIGTERM);
     program.signal(SIGINT);
-    std::this_thread::sleep_for(milliseconds(50));
+    std::this_thread::sleep_for(milliseconds(5));
   }
   test::wait_until([&] { return !checkpoints("run").empty(); });
   EXPECT_TRUE(program.runs());
@@ -152,7 +158,7 @@ TEST_F(Signals, Usr1SavesAndTheRunGoesOn) {
   expect_one_run("run");
 
   BackgroundProgram slow(stuck("slow"), folder_.path());
-  wait_for_lines("slow", 3);
+  wait_until_stuck(slow, "slow");
   slow.signal(SIGUSR1);
   test::wait_until([&] { return !checkpoints("slow").empty(); });
   EXPECT_THAT(checkpoints("slow"), testing::ElementsAre("step-3.safetensors"));

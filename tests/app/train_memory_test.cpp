@@ -1,9 +1,11 @@
 // Trainings that do not get the memory they need.
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -91,7 +93,15 @@ TEST_F(TrainMemory, ThatRunsOutLeavesACheckpointToGoOnFrom) {
   write_trace(trace);
   const auto take_the_rest = [this](pid_t process, const fs::path&) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!fs::exists(file("run/checkpoints")) || fs::is_empty(file("run/checkpoints"))) {
+    // Not a file that is still being written.
+    const auto has_checkpoint = [this] {
+      std::error_code error;
+      const fs::directory_iterator files(file("run/checkpoints"), error);
+      return std::any_of(begin(files), end(files), [](const fs::directory_entry& entry) {
+        return entry.path().extension() == ".safetensors";
+      });
+    };
+    while (!has_checkpoint()) {
       if (std::chrono::steady_clock::now() > deadline) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
