@@ -277,7 +277,7 @@ TEST_F(HostsCommand, AreLostWhereTheyCannotConnect) {
     return command({"train"}, "run",
                    {"--model", "softmax", "--hosts", "2", "--rank", fmt::to_string(rank),
                     "--rendezvous", fmt::format("{}:{}", network.here(), port.number()),
-                    "--host-timeout", "5", "--interface", interface});
+                    "--host-timeout", "20", "--interface", interface});
   };
   // The first host is at the loopback of this machine, which is not that of the other one.
   test::BackgroundProgram first(host(0, "127.0.0.1"), folder_.path());

@@ -314,7 +314,7 @@ TEST_F(Elastic, PauseBehindAGroupThatIsJustListed) {
   EXPECT_TRUE(to_stop->leave(true));
   lists.join();
   EXPECT_TRUE(leader->pause_asked());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(30));
 }
 
 // The step in which it was said may be lost.
@@ -469,8 +469,9 @@ TEST_F(Elastic, RefuseOptionsOutOfRange) {
 TEST(ServedStore, WaitsForSeveralKeysAtOnce) {
   const RendezvousServer server(0);
   hosts_detail::ServedStore store({.host = "127.0.0.1", .port = server.port()});
-  constexpr milliseconds kLimit{2000};
-  constexpr milliseconds kLate{1800};
+  // Both far from the other end of what is told apart, for a busy machine.
+  constexpr milliseconds kLimit{6000};
+  constexpr milliseconds kLate{3000};
   const auto begun = std::chrono::steady_clock::now();
   std::thread other([&] {
     std::this_thread::sleep_until(begun + kLate);

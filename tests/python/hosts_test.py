@@ -12,11 +12,12 @@ from support import PROGRAM, TestCase
 
 RUN = {"model": "softmax", "trace": [32, 64, 160, 96], "on_trace_end": "cycle"}
 
-# A host as a process of its own: prints the hash of its weights, its folder, and how many steps it has records of.
+# A host as a process of its own: prints the hash of its weights, its folder, and how many steps it has records of. The
+# time limit is long, so that hosts begin together, and none is given up that the machine has held up.
 HOST = """
 import ast, rubato, sys
 run, rendezvous, out, count, epochs = sys.argv[1:]
-hosts = rubato.Hosts(rendezvous, count=int(count), least=1, most=4, timeout=10)
+hosts = rubato.Hosts(rendezvous, count=int(count), least=1, most=4, timeout=100)
 result = rubato.train(epochs=int(epochs), out=out, hosts=hosts, **ast.literal_eval(run))
 print(result.sha256, result.folder, result.steps.rows)
 """
