@@ -34,7 +34,7 @@ print(count)
 """
 CLIENT = """
 import json, socket, sys, time
-for _ in range(100):
+for _ in range(1200):
     try:
         connection = socket.create_connection((sys.argv[1], 5000))
         break
