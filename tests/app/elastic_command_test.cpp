@@ -122,7 +122,11 @@ class ElasticCommand : public test::SmallTraining {
     return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
   }
 
-  // Fails the test after five minutes, and tells then what every host has said and is doing.
+  static bool says(const std::string& text, const char* what) {
+    return test::occurrences(text, what) > 0;
+  }
+
+  // As test::wait_until(); where it fails, it tells what every host has said and is doing.
   void wait_until(const std::function<bool()>& condition,
                   milliseconds between = milliseconds(20)) const {
     const auto told = [this] {
@@ -339,6 +343,8 @@ std::int64_t written_by(pid_t process) {
 class ElasticHandover : public ElasticCommand {
  protected:
   void train_long_state_on(int count) {
+    // The state is written and checked in less, on a slow machine too.
+    host_timeout_ = "20";
     write_trace({8});
     run_ = with(run_, {"--data", "digits", "--model", "mlp:hidden=2048/2048", "--checkpoint-every",
                        "never"});
@@ -356,15 +362,7 @@ class ElasticHandover : public ElasticCommand {
   }
   [[nodiscard]] std::string groups() const { return test::read_file(file("run") / "hosts.log"); }
   // How often a host has gone on alone.
-  [[nodiscard]] std::ptrdiff_t times_alone() const {
-    const std::string all = groups();
-    std::ptrdiff_t times = 0;
-    for (std::size_t at = 0; (at = all.find(kAlone, at)) != std::string::npos; ++at) ++times;
-    return times;
-  }
-  static bool says(const std::string& text, const char* what) {
-    return text.find(what) != std::string::npos;
-  }
+  [[nodiscard]] std::ptrdiff_t times_alone() const { return test::occurrences(groups(), kAlone); }
   static constexpr const char* kAlone = ": 1 host; gone: ";
   static constexpr const char* kLost = "; lost again in the handover";
   // A host that is killed in the middle of the handover may have come to its end all the same,
@@ -390,8 +388,6 @@ TEST_F(ElasticHandover, IsToldOfWhenItsGroupIsLost) {
 // A host that was left behind comes back, and the one that gives it what it has missed dies in the
 // middle of that: the older state is all there is, and the run goes on from it.
 TEST_F(ElasticHandover, LeavesTheOlderStateWhereTheNewerOneIsLost) {
-  // The state is written and checked in less, on a slow machine too.
-  host_timeout_ = "20";
   train_long_state_on(2);
   for (int trial = 1; trial <= kTrials; ++trial) {
     const std::size_t gives = writer();
@@ -806,9 +802,7 @@ TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
   fs::rename(file("run"), file("elsewhere"));
   kill_host(first);
   // The new folder has the old lines before anything is said of it.
-  wait_until([this] {
-    return hosts_[0]->output().find("the run continues in run after ") != std::string::npos;
-  });
+  wait_until([this] { return says(hosts_[0]->output(), "the run continues in run after "); });
   EXPECT_THAT(hosts_[0]->output(),
               HasSubstr("the folder of the run is gone; is its disk still mounted?\n"));
   wait_for_more_lines("run");

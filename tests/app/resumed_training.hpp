@@ -5,17 +5,14 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "app/background_program.hpp"
 #include "app/small_training.hpp"
 
 namespace rubato::test {
-
-/// How long a test waits for what must come.
-inline constexpr auto kPatience = std::chrono::minutes(5);
 
 /// Runs that end and go on: 10 steps and 40 minibatches in an epoch.
 class ResumedTraining : public SmallTraining {
@@ -51,10 +48,7 @@ class ResumedTraining : public SmallTraining {
   [[nodiscard]] WhileRunning after_lines(const std::string& run, std::size_t lines,
                                          const std::function<void(pid_t)>& act) const {
     return [=, this](pid_t process, const std::filesystem::path&) {
-      const auto end = std::chrono::steady_clock::now() + kPatience;
-      while (metrics_lines(run) < lines && std::chrono::steady_clock::now() < end) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
+      wait_until([&] { return metrics_lines(run) >= lines; }, {}, std::chrono::milliseconds(5));
       act(process);
     };
   }

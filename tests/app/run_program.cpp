@@ -71,6 +71,12 @@ ProgramResult run_program(const std::filesystem::path& program, const Words& arg
   return result;
 }
 
+std::ptrdiff_t occurrences(const std::string& text, const std::string& part) {
+  std::ptrdiff_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
 ProgramResult rubato(const Words& arguments, const std::filesystem::path& folder,
                      const WhileRunning& during) {
   return run_program(RUBATO_PROGRAM, arguments, folder, during);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
@@ -53,6 +54,9 @@ using WhileRunning = std::function<void(pid_t process, const std::filesystem::pa
                                         const Words& arguments,
                                         const std::filesystem::path& folder = ".",
                                         const WhileRunning& during = {});
+
+/// How often a text has a part.
+[[nodiscard]] std::ptrdiff_t occurrences(const std::string& text, const std::string& part);
 
 /// Runs the rubato of this build.
 [[nodiscard]] ProgramResult rubato(const Words& arguments,

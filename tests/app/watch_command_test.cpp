@@ -34,11 +34,8 @@ std::vector<std::string> shown(const test::TerminalProgram& program, std::size_t
   return screen.rows();
 }
 
-int epochs_in(const std::string& metrics) {
-  const std::string epoch = R"("kind":"epoch")";
-  int count = 0;
-  for (std::size_t at = 0; (at = metrics.find(epoch, at)) != std::string::npos; ++at) ++count;
-  return count;
+std::ptrdiff_t epochs_in(const std::string& metrics) {
+  return test::occurrences(metrics, R"("kind":"epoch")");
 }
 
 TEST_F(Watch, PrintsHowARunStandsWhereThereIsNoTerminal) {

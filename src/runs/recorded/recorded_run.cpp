@@ -62,7 +62,8 @@ void RecordedRun::begin_anew() {
 }
 
 void RecordedRun::update() {
-  // A run writes its summary last: what is read after the summary is complete.
+  // A run writes its summary last: metrics that are read after it was there are all there are. That
+  // it has changed counts once they are read, which may fail.
   WholeFile summary = summary_;
   const bool summary_has_changed = summary.has_changed(folder_ / RunFolder::kSummary);
   read_configuration_file();
