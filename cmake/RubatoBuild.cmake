@@ -37,9 +37,13 @@ if(RUBATO_SANITIZE)
   endif()
 endif()
 
-# For what runs once, not once a step: compiles in four fifths of the time.
+# For what runs once, not once a step: compiles in four fifths of the time, and in half of it for AddressSanitizer.
 add_library(rubato_cold INTERFACE)
-target_compile_options(rubato_cold INTERFACE $<$<CONFIG:Release>:-O1>)
+if(RUBATO_SANITIZE MATCHES "address")
+  target_compile_options(rubato_cold INTERFACE -O0)
+else()
+  target_compile_options(rubato_cold INTERFACE $<$<CONFIG:Release>:-O1>)
+endif()
 
 # The language and the compiler extensions, for every target made below this line.
 set(CMAKE_CXX_STANDARD 20)
