@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ostream>
 #include <regex>
 #include <set>
 #include <string>
@@ -60,6 +61,8 @@ struct Page {
   std::string name;
   // Models of libtorch are trained, or small ones for longer than a sanitizer has time for.
   bool needs_torch = false;
+
+  friend std::ostream& operator<<(std::ostream& out, const Page& page) { return out << page.name; }
 };
 
 class DocCommands : public testing::TestWithParam<Page> {};

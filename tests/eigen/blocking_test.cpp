@@ -17,6 +17,7 @@
 
 #include "eigen/all_kernels.hpp"
 #include "loop/eigen/dense_parameters.hpp"
+#include "support/sizes.hpp"
 
 namespace rubato {
 namespace {
@@ -272,13 +273,14 @@ void expect_exact(const Kernels<T>& kernels, const Sizes& sizes, bool with_panel
 
 template <class T>
 void expect_exact_sums() {
+  const auto lengths = test::cases<std::vector<std::ptrdiff_t>>({265, 529}, {264, 265, 305, 529});
   for (const auto& [name, kernels] : all_kernels<T>()) {
     SCOPED_TRACE(name);
     for (const bool with_panels : {false, true}) {
       const auto expect = [&kernels = kernels, with_panels](const Sizes& sizes) {
         expect_exact(kernels, sizes, with_panels);
       };
-      for (const std::ptrdiff_t length : {264, 265, 305, 529}) {
+      for (const std::ptrdiff_t length : lengths) {
         expect({.samples = 7, .inputs = length, .hidden = 20, .outputs = length});
         expect({.samples = length, .inputs = 20, .hidden = 9, .outputs = 5});
       }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -18,6 +19,12 @@
 #include "eigen/support.hpp"
 
 namespace rubato {
+
+// In names of tests.
+static std::ostream& operator<<(std::ostream& out, Activation activation) {
+  return out << choice_name(kActivations, activation);
+}
+
 namespace {
 
 using test::compute;

@@ -116,13 +116,17 @@ TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
       .run = tasks_[0].files, .steps = 9, .shared = shared, .config = "b.fork.toml"};
   tasks_[2].prefix = {
       .run = tasks_[0].files, .steps = 5, .shared = shared, .config = "c.fork.toml"};
+  // The folder of c is gone as soon as it has ended; its call stays.
   run("case $name in a) mkdir -p $out/checkpoints; touch $out/checkpoints/step-{3,5}.safetensors;\n"
       "touch $out/config.toml $out/metrics.jsonl $out/weights.pt\n"
-      "for ((i = 0; i < 3000; ++i)); do [[ -e ${out%/*}/c ]] && break; sleep 0.01; done;; esac\n"
-      "finish",
+      "for ((i = 0; i < 3000; ++i)); do grep --quiet c.fork.toml " +
+          (folder_.path() / "calls").string() +
+          " && break; sleep 0.01; done; ((i < 3000)) || exit 9;; esac\n"
+          "finish",
       3);
   EXPECT_THAT(notes_.started, ElementsAre("a", "c", "b"));
-  EXPECT_EQ(notes_.ended.size(), 3U);
+  EXPECT_THAT(notes_.ended,
+              UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
   EXPECT_THAT(file("calls"), testing::AllOf(HasSubstr("--config c.fork.toml"), HasSubstr("/b.toml"),
                                             testing::Not(HasSubstr("b.fork.toml"))));
   // What a fork needs, and nothing that the run may have left since.

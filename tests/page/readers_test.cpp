@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ostream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -73,6 +74,8 @@ struct Ending {
   std::string stopped;
   std::string on_page;
   ResultEnd result;
+
+  friend std::ostream& operator<<(std::ostream& out, const Ending& of) { return out << of.on_page; }
 };
 
 class Readers : public testing::TestWithParam<Ending> {};

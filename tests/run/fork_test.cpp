@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,8 @@ class ForkTest : public testing::Test {
 struct Case {
   std::string name;
   std::function<void(RunConfiguration&)> set;
+
+  friend std::ostream& operator<<(std::ostream& out, const Case& of) { return out << of.name; }
 };
 
 // Other batch sizes every few steps.
@@ -287,6 +290,8 @@ struct JumpCase {
   std::function<void(RunConfiguration&)> change;
   // The same changes as a rule makes them.
   SwitchedRule::Change of_rule{};
+
+  friend std::ostream& operator<<(std::ostream& out, const JumpCase& of) { return out << of.name; }
 };
 
 class ForksAtAJump : public ForkTest, public testing::WithParamInterface<JumpCase> {};

@@ -19,7 +19,7 @@
 
 #include <rubato/steps/modelled_time.hpp>
 
-#include "support/sanitizers.hpp"
+#include "support/sizes.hpp"
 
 namespace rubato::optimum_test {
 namespace {
@@ -267,11 +267,11 @@ Result best_policy(const Case& of) {
 }
 
 TEST(Optimum, IsTheBestOfAllSequencesOfChoices) {
-  constexpr int kCases = test::kSanitized ? 30 : 150;
+  const int cases = test::cases(30, 150);
   int compared = 0;
   int moved = 0;
   int ends = 0;
-  for (std::uint64_t seed = 1; seed <= std::uint64_t{kCases}; ++seed) {
+  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases); ++seed) {
     SCOPED_TRACE(seed);
     const Case of = random_case(seed);
     const std::optional<Result> best = brute_force(of);
@@ -296,9 +296,9 @@ TEST(Optimum, IsTheBestOfAllSequencesOfChoices) {
     ++ends;
     EXPECT_EQ(result_of(of, optimum.policy), Result(optimum.money, optimum.seconds));
   }
-  EXPECT_GE(compared, kCases / 2);
-  EXPECT_GE(moved, kCases / 10);
-  EXPECT_GE(ends, kCases * 3 / 10);
+  EXPECT_GE(compared, cases / 2);
+  EXPECT_GE(moved, cases / 10);
+  EXPECT_GE(ends, cases * 3 / 10);
 }
 
 // A longer training, in markets as random as those of market_policy_test.cpp.
@@ -324,10 +324,10 @@ Case random_race(std::uint64_t seed) {
 }
 
 TEST(Optimum, IsNeverDearerThanAPolicy) {
-  constexpr int kRaces = test::kSanitized ? 6 : 30;
+  const int races = test::cases(6, 30);
   int proven = 0;
   int better = 0;
-  for (std::uint64_t seed = 1; seed <= std::uint64_t{kRaces}; ++seed) {
+  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(races); ++seed) {
     SCOPED_TRACE(seed);
     const Case race = random_race(seed);
     const Optimum optimum =
@@ -340,8 +340,8 @@ TEST(Optimum, IsNeverDearerThanAPolicy) {
     better += optimum.money < best.first ? 1 : 0;
     proven += optimum.proven ? 1 : 0;
   }
-  EXPECT_GE(better, kRaces / 2);
-  EXPECT_GE(proven, kRaces / 2);
+  EXPECT_GE(better, races / 2);
+  EXPECT_GE(proven, races / 2);
 }
 
 TEST(Optimum, IsBoundedWhereItIsNotProven) {

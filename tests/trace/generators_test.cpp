@@ -16,6 +16,7 @@
 #include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
+#include "support/sizes.hpp"
 
 namespace rubato {
 namespace {
@@ -247,6 +248,11 @@ TEST(Generators, RefuseWhatCannotBe) {
   EXPECT_THAT(error_generating("spot:most=1000,machine=2000"),
               HasSubstr("2000 devices in each of 1000 machines; accepted: up to 1048576 in all"));
   EXPECT_THAT(error_generating("machines:start=9"), HasSubstr("9 is above 8"));
+}
+
+// Each of them was drawn before.
+TEST(Generators, RefuseTooManyEvents) {
+  if (!test::cases(false, true)) GTEST_SKIP() << "takes seconds";
   EXPECT_THAT(error_generating("spot:most=1000000,wait=0.001,life=0.001"),
               HasSubstr("more than 10000000 arrivals and preemptions"));
 }
