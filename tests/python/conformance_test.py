@@ -200,7 +200,9 @@ class Wrong(Finding):
                 # The case alone shows it, and a waiver hides it.
                 again, _ = self.found(check_loop, loop, case=str(found[check]))
                 self.assertEqual(again, {check: found[check]})
-                self.assertIn(check, check_loop(loop, case=str(found[check]), waive={check: "planted"}).waived)
+                report = check_loop(loop, case=str(found[check]), waive={check: "planted"})
+                self.assertEqual([check in names for names in (report.waived, report.passed, report.untried)], [True, False, False])
+                self.assertNotIn(check, str(report).partition("\nwaived")[0])
 
     def test_what_depends_on_chance(self):
         self.assertIn("repeatable", self.found(check_loop, mistaken(ElasticLoop, rate=by_chance))[0])
@@ -227,6 +229,56 @@ class Wrong(Finding):
             "  expected 1/3 of the rate for 0 1 2",
             "  got      1/4 of the rate for 0 2, 1/2 for 1",
             "  why      A mean of the ranks' means weights the samples of a small share more."])
+
+
+class Velocity(ElasticLoop):
+    """A velocity that the first step after a resize still has: half of the gradient before it."""
+
+    def gradient(self, shares, size):
+        gradient = ElasticLoop.gradient(self, shares, size)
+        resized, self.resized = self.resized, False
+        old, self.last = getattr(self, "last", None), (gradient, self.phase.world_size)
+        return gradient + old[0] / 2 if resized and old[1] != self.phase.world_size else gradient
+
+    def resumed(self, state):
+        self.resized = state["step"] > 0
+        return state
+
+
+class Named(Finding):
+    """What is named although it looks like another mistake."""
+
+    def test_a_velocity_that_is_left_over(self):
+        def uncleared(self, shares, size):
+            # The gradient of the step before is never cleared.
+            begun, old = self.job.entries, getattr(self, "last", None)
+            self.last = ElasticLoop.gradient(self, shares, size)
+            return self.last + old if begun and old is not None else self.last
+
+        for loop in (Velocity(), mistaken(ElasticLoop, gradient=uncleared)):
+            found, text = self.found(check_loop, loop)
+            self.assertEqual(list(found), ["every-sample-once"], text)
+            self.assertIn("gradients of an earlier step again, as of a velocity that is left over", " ".join(text.split()))
+
+    def test_the_rate_of_another_batch(self):
+        for size, words in ((lambda phase: phase.minibatch * phase.world_size, "the minibatch times the ranks"),
+                            (lambda phase: phase.minibatch, "that of one rank"), (lambda phase: phase.batch + 3, "that of a batch of")):
+            loop = mistaken(ElasticLoop, rate=lambda self, state, _, size=size: self.job.rate(state["step"], size(self.phase)))
+            found, text = self.found(check_loop, loop)
+            self.assertEqual(list(found), ["rate-after-resize"], text)
+            self.assertIn(words, text)
+
+    def test_random_numbers_that_repeat_in_later_steps(self):
+        # Ranks differ in each step, and on one rank no resume is needed to see it.
+        again = on_threads(mistaken(RankLoop, random=lambda self, step, rank: RankLoop.random(self, step % 2, rank)))
+        found, text = self.found(check_loop, again)
+        self.assertEqual(list(found), ["random-numbers"])
+        self.assertEqual(str(found["random-numbers"]), "1:1x3@1")
+        self.assertIn("as rank 0 in step 0", text)
+
+    def test_a_short_batch_may_have_the_rate_of_a_full_one(self):
+        full = mistaken(ElasticLoop, rate=lambda self, state, size: self.job.rate(state["step"], self.phase.batch))
+        self.assertTrue(check_loop(full, cases=CASES).passed)
 
 
 # A program with a checkpoint, whose ranks are emulated; {mistake} is a line before the checkpoint is written.
@@ -322,6 +374,20 @@ class Use(TestCase):
         file.write_text("seconds\n")
         with self.assertRaises(ValueError):
             read_trace(file)
+
+    def test_a_verdict_that_nobody_reads(self):
+        def code_of(*arguments, stdout):
+            return subprocess.run([sys.executable, "-m", "rubato.conformance", *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True,
+                                  cwd=SOURCE / "tests" / "python")
+
+        reader, closed = os.pipe()
+        os.close(reader)
+        with open(closed, "w") as closed, open("/dev/full", "w") as full:
+            for out, why in ((closed, "Broken pipe"), (full, "No space left on device")):
+                for arguments, code in ((("known_mistakes:padded",), 32), (("--list",), 24)):
+                    with self.subTest(arguments, why=why):
+                        done = code_of(*arguments, stdout=out)
+                        self.assertEqual((done.returncode, done.stderr), (code, f"rubato conform: cannot write the output: {why}\n"))
 
     def test_needs_neither_torch_nor_the_core(self):
         code = "import sys; import rubato.conformance as c; c.check_sampler; print([n for n in ('torch', 'rubato._rubato') if n in sys.modules])"

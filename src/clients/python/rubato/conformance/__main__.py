@@ -9,7 +9,7 @@ import sys
 from . import CHECKS, NonConforming, check_loop, check_resume, check_sampler, read_trace
 
 # Exit codes of rubato (docs/runs.md).
-_FAILED, _USAGE = 32, 2
+_FAILED, _UNWRITTEN, _USAGE = 32, 24, 2
 
 
 def _waiver(text):
@@ -57,13 +57,23 @@ def _level_of(target):
     return "loop" if "job" in inspect.signature(target).parameters else "sampler"
 
 
+def _told(text, code=0):
+    """Prints a text, and returns the exit code: a check that fails counts more than a reader who has gone."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # Python would write what is left again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"rubato conform: cannot write the output: {error.strerror}", file=sys.stderr)
+        return code or _UNWRITTEN
+    return code
+
+
 def main(arguments=None):
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.list:
-        for name, check in CHECKS.items():
-            print(f"{name:18}{check.demand}")
-        return 0
+        return _told("\n".join(f"{name:18}{check.demand}" for name, check in CHECKS.items()))
     if given.target is None:
         parser.error("missing MODULE:NAME")
     try:
@@ -76,14 +86,13 @@ def main(arguments=None):
         if level != "process":
             options |= {"batch": given.batch, "divisible": given.divisible, "trace": given.trace and read_trace(given.trace)}
         check = {"sampler": check_sampler, "loop": check_loop, "process": check_resume}[level]
-        print(check(target, **options))
+        report, code = check(target, **options), 0
     except NonConforming as found:
-        print(found.report)
-        return _FAILED
+        report, code = found.report, _FAILED
     except (AttributeError, ImportError, OSError, ValueError) as error:
         print(f"rubato conform: {error}", file=sys.stderr)
         return _USAGE
-    return 0
+    return _told(report, code)
 
 
 if __name__ == "__main__":

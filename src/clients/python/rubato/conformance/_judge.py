@@ -131,14 +131,33 @@ def _explainer(case, plan, run, reference):
     return explain
 
 
+def _without_left_over(run, plan, step, rate):
+    """The samples of a step that would have equal weights if it did not add gradients of earlier steps again; None if that does
+    not explain its weights."""
+    values, at, tokens = run.values[step], plan[step], run.case.tokens or (1,) * run.case.samples
+    earlier = {sample for counted, other in zip(run.counted[:step], plan) if other.epoch == at.epoch for sample in counted}
+    rests = [[0 if sample in earlier else value for sample, value in enumerate(values)]]
+    before = run.values[step - 1] if step > 0 else []
+    # At the border of two epochs, samples of this step may be those of the one before.
+    rests += [[value - scale * old for value, old in zip(values, before)]
+              for scale in dict.fromkeys((value - own) / old for own in (0, rate / Fraction(at.size)) for value, old in zip(values, before)
+                                         if value and old)]
+    for rest in rests:
+        own = {sample: value for sample, value in enumerate(rest) if value}
+        total = sum(tokens[sample] for sample in own)
+        if len(own) == at.size and all(value * total == rate * tokens[sample] for sample, value in own.items()):
+            return own
+    return None
+
+
 def _weights_of_step(run, plan, step, only_resumed):
     """Counts of the samples of a step, after the checks of their weights and of the rate. `only_resumed` says that the run
     without interruptions has passed them, and that this step differs from it by an interruption alone."""
     case, at, values = run.case, plan[step], run.values[step]
     phase, place = case.phases[at.phase], place_of(case, plan, step)
 
-    def fail_weights(check, *texts):
-        fail("resume-equal" if only_resumed else check, case, place, *texts)
+    def fail_weights(check, *texts, unclear=False):
+        fail("resume-equal" if only_resumed else check, case, place, *texts, unclear=unclear)
 
     seen = {sample: value for sample, value in enumerate(values) if value}
     if not seen:
@@ -160,9 +179,18 @@ def _weights_of_step(run, plan, step, only_resumed):
         return _grouped({sample: value / rate for sample, value in seen.items()}, "the rate")
 
     factors = {value * total / tokens[sample] for sample, value in seen.items()}
+    rests = {rate: rest for rate in rates if (rest := _without_left_over(run, plan, step, rate))}
+    # Where both steps have the same samples, any factor would be explained.
+    same = bool(rests) and len(factors) == 1 and len(seen) == at.size
+    if rests and not same:
+        rate, own = next(iter(rests.items()))
+        fail_weights("every-sample-once", _grouped({sample: value / rate for sample, value in own.items()}, "the rate"),
+                     f"{shares(rate)}: gradients of an earlier step again, as of a velocity that is left over")
     if len(factors) > 1:
         name = "tokens" if case.tokens else "last-batch" if at.size < phase.batch else "uneven-shares"
-        fail_weights(name, expected, shares(next((rate for rate in rates if sum(seen.values()) == rate), rates[0])))
+        whole = next((rate for rate in rates if sum(seen.values()) == rate), None)
+        # What several earlier steps have left over is not told apart from shares that do not add up to one.
+        fail_weights(name, expected, shares(whole or rates[0]), unclear=step > 0 and whole is None)
     effective = factors.pop()
     for rate in rates:
         factor = effective / rate
@@ -175,18 +203,21 @@ def _weights_of_step(run, plan, step, only_resumed):
                          f"{shares(rate)}, as of a mean over all ranks, also those without samples")
         if factor != 1 and factor in (phase.world_size, at.size, phase.world_size * at.size, phase.batch, len(seen)):
             what = "ranks" if factor == phase.world_size else "samples"
-            fail_weights("mean-not-sum", expected, f"{shares(rate)}: {factor} times as much, as of a sum over {what}")
-    sizes = {other.batch for other in case.phases} | {other.size for other in plan}
-    stale = next((size for size in sorted(sizes) if effective == case.rate(at.position, size)), None)
+            fail_weights("mean-not-sum", expected, f"{shares(rate)}: {factor} times as much, as of a sum over {what}", unclear=same)
+    padded = phase.minibatch * phase.world_size
+    # Batches of this case first, then any of four ranks.
+    sizes = dict.fromkeys([*sorted({other.batch for other in case.phases} | {other.size for other in plan}), padded, *range(1, 65)])
+    stale = next((size for size in sizes if effective == case.rate(at.position, size)), None)
     if stale is not None:
-        fail("rate-after-resize", case, place, f"the rate of a batch of {at.size}", f"that of a batch of {stale}")
+        words = ", the minibatch times the ranks" if stale == padded else ", that of one rank" if stale == phase.minibatch else ""
+        fail("rate-after-resize", case, place, f"the rate of a batch of {at.size}", f"that of a batch of {stale}{words}")
     positions = [position for position in range(200) for size in {at.size, phase.batch} if effective == case.rate(position, size)]
     if positions:
         fail("schedule-place", case, place, f"the rate of place {at.position} (in {case.schedule})", f"that of place {positions[0]}")
     if any(effective == case.rate(position, size) for position in range(200) for size in sizes):
         fail("rate-after-resize", case, place, f"the rate of a batch of {at.size} at place {at.position} (in {case.schedule})",
              "that of another batch size at another place")
-    fail_weights("mean-not-sum", expected, shares(rates[0]))
+    fail_weights("mean-not-sum", expected, shares(rates[0]), unclear=same)
 
 
 def judge_samples(case, plan, counted, reference, tried):

@@ -173,7 +173,9 @@ class Search:
             if not flaky and not all(isinstance(one, Violation) for one in errors):
                 raise
             return [self.unrepeatable(latest[-1])] if flaky else list(errors)
-        return unclear[:1]
+        # Hypothesis has not tried these again.
+        return [found if any(again.check == found.check for again in self._tried(found.case)) else self.unrepeatable(found)
+                for found in unclear[:1]]
 
     @staticmethod
     def unrepeatable(found):
