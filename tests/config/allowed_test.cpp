@@ -6,9 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include <gmock/gmock.h>
 
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/modelled_time.hpp>
 #include <rubato/steps/step_source.hpp>
 
 #include "support/error_of.hpp"
@@ -17,6 +20,7 @@ namespace rubato {
 namespace {
 
 using test::error_of;
+using testing::HasSubstr;
 using testing::StartsWith;
 
 KnownData images() {
@@ -100,6 +104,32 @@ TEST(Allowed, AsksPoliciesForRoomAlone) {
   EXPECT_THAT(error_of_steps(run, steps, 96),
               StartsWith("--batch noise-scale:max=128: a batch of 128 samples is larger than an "
                          "epoch (96); accepted: batches of at most 96"));
+}
+
+// As long as a training is, its start takes no longer than that of 100,000 steps.
+TEST(Allowed, LooksForTheEndOfAnAvailabilityInTheFirstSteps) {
+  const RunSteps steps = Zones(Availability({{0, 4}}, 3600, "cloud", TraceEnd::error));
+  std::int64_t asked = 0;
+  const auto error_with_steps_of = [&](double seconds, std::int64_t epochs) {
+    asked = 0;
+    return error_of([&] {
+      require_steps({.epochs = epochs},
+                    {.steps = steps, .samples = 64, .source = [&] {
+                       return std::make_unique<ClockedSource>(
+                           std::get<Zones>(steps),
+                           [&asked](std::int64_t devices, const SourceProgress&) {
+                             ++asked;
+                             return TraceStep{.batch_size = 64, .cores = devices};
+                           },
+                           ClockOptions{.cluster = {.substep_seconds = seconds}, .max_batch = 64});
+                     }});
+    });
+  };
+  EXPECT_THAT(error_with_steps_of(1, 1'000'000), HasSubstr("the availability ends at 3600 s"));
+  EXPECT_EQ(error_with_steps_of(1, 1000), "no error");
+  EXPECT_EQ(error_with_steps_of(1e-6, 1'000'000), "no error");
+  EXPECT_GE(asked, 100'000);
+  EXPECT_LT(asked, 500'000);
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include <rubato/steps/availability.hpp>
-#include <rubato/steps/modelled_time.hpp>
 #include <rubato/steps/plan.hpp>
 #include <rubato/steps/random.hpp>
 #include <rubato/steps/step_source.hpp>
+#include <rubato/steps/walk.hpp>
 
 #include "chosen_parts.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -172,13 +172,23 @@ void require_steps(const RunConfiguration& run, const KnownSteps& known) {
   // The number of steps that --iterations takes is known only in training.
   if (trace != nullptr || has_batch_policy(run) || run.iterations || !known.samples) return;
   if (std::get<Zones>(known.steps).end() != TraceEnd::error) return;
-  static_cast<void>(simulate(*source,
-                             {.dataset_size = *known.samples,
-                              .minibatch_size = run.minibatch,
-                              .cores = run.cores,
-                              .remainder = run.remainder,
-                              .epochs = run.epochs},
-                             {}, budget_of(run)));
+  // Hosts and people wait for this: a training of a million epochs begins without all of its steps.
+  constexpr std::int64_t kMostSteps = 100'000;
+  Walk walk(*source,
+            {.dataset_size = *known.samples,
+             .minibatch_size = run.minibatch,
+             .cores = run.cores,
+             .remainder = run.remainder,
+             .epochs = run.epochs},
+            budget_of(run));
+  while (walk.epoch().value() < run.epochs && walk.step().value() < kMostSteps &&
+         !walk.budget_is_reached() && !walk.has_ended()) {
+    if (walk.next() != nullptr) {
+      walk.take();
+    } else {
+      walk.end_epoch();
+    }
+  }
 }
 
 }  // namespace rubato

@@ -67,7 +67,7 @@ struct KnownSteps {
 };
 
 /// Throws Error for batches that are larger than an epoch, for epochs that a trace does not hold,
-/// and if devices run out before the end of training and that is to be an error: all that training
+/// and if devices run out in the first 100,000 steps and that is to be an error: all that training
 /// itself would find out late. The decisions of a policy (--batch) cannot be known in advance.
 void require_steps(const RunConfiguration& run, const KnownSteps& known);
 
