@@ -172,6 +172,7 @@ struct FragileOptions {
   std::int64_t cores = 3;
   int threads = 2;
   bool scales_loss = false;
+  Treatment of_mean = Treatment::keep;
 };
 
 RuleRegistry with_fragile(const Planted& planted) {
@@ -195,6 +196,7 @@ Trainer fragile_trainer(const Planted& planted, const FragileOptions& fragile = 
                        .exact = is_reproducible(fragile.reduce),
                        .threads = fragile.threads};
   options.lookahead.emplace().k = 3;
+  options.adjustments.on_batch_change.mean = fragile.of_mean;
   options.own_schedule = [planted] { return std::make_unique<FragileSchedule>(planted); };
   if (planted.place == "on_fault") {
     options.faults.planned = {{.core = CoreRank{0}, .step = StepIndex{planted.step}}};
@@ -267,6 +269,8 @@ TEST(Exceptions, BeforeTheUpdateLeaveTheStepBefore) {
       }
       expect_goes_on({.step = step, .place = place}, step, {.scales_loss = true});
     }
+    // A change of the batch is one from the last batch that was applied.
+    expect_goes_on({.step = step, .place = "on_gradients"}, step, {.of_mean = Treatment::rescale});
     expect_goes_on({.step = step, .place = "rates"}, step, {.rule = "fragile"});
     expect_goes_on({.step = step, .place = "rates"}, step,
                    {.rule = "fragile", .scales_loss = true});
