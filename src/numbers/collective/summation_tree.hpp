@@ -62,12 +62,6 @@ class SummationTree {
     const auto [first, last] = leaves_below(node);
     return begin <= first && last <= end;
   }
-  /// True if some leaves below `node` lie in [begin, end) and some do not.
-  [[nodiscard]] constexpr bool straddles(TreeNode node, std::int64_t begin,
-                                         std::int64_t end) const {
-    const auto [first, last] = leaves_below(node);
-    return first < end && begin < last && !within(node, begin, end);
-  }
 
  private:
   std::int64_t leaves_;

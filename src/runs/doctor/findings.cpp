@@ -14,10 +14,6 @@ namespace rubato::doctor {
 
 namespace {
 
-constexpr std::string_view kInstallOpenBlas =
-    "install an OpenBLAS (Debian: apt-get install libopenblas0-pthread), or choose it: "
-    "update-alternatives --config libblas.so.3-x86_64-linux-gnu";
-
 // Says of what was found why it matters, and what to do.
 void complain(Finding& finding, Health health, std::string_view why, std::string advice) {
   finding.health = health;

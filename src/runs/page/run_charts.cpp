@@ -230,8 +230,6 @@ std::vector<Json> time_figures(std::span<const ThinnedRun> runs) {
 
 namespace {
 
-using Paths = std::set<std::pair<CurveOf, std::string>>;
-
 // With more runs, the maps of their cores would take most of the page.
 constexpr std::size_t kMostMaps = 6;
 // Maximum number of marks of all runs together.

@@ -247,10 +247,6 @@ int StopSignals::received() const {
   return ending_signal.load();
 }
 
-bool StopSignals::wants_checkpoint() const {
-  return checkpoint_asked.load();
-}
-
 bool StopSignals::take_checkpoint_request() const {
   return checkpoint_asked.exchange(false);
 }

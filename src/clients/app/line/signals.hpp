@@ -106,7 +106,6 @@ class StopSignals {
   [[nodiscard]] int received() const;
   /// Returns whether a checkpoint has been requested since the last call.
   [[nodiscard]] bool take_checkpoint_request() const;
-  [[nodiscard]] bool wants_checkpoint() const;
   /// The number of times that the terminal has been written to by others, so that a drawing there
   /// has to start anew below: by the message, or by a shell while the process was stopped
   /// (SIGCONT).

@@ -158,8 +158,6 @@ constexpr std::array<DataRow, 8> kData{
      {kSentences, "a text of size=N bytes that the program makes itself by a grammar",
       read_sentences}}};
 
-constexpr std::string_view kMnist = "mnist:";
-
 std::string_view kind_of(std::string_view name) {
   return name.substr(0, name.find(':'));
 }
@@ -310,10 +308,6 @@ void require_data_files(const DataSource& source) {
   };
   require_one(source.path);
   if (source.csv.test) require_one(*source.csv.test);
-}
-
-std::string mnist_data(const std::filesystem::path& folder) {
-  return fmt::format("{}{}", kMnist, folder.string());
 }
 
 }  // namespace rubato

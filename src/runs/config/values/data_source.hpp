@@ -53,7 +53,4 @@ struct DataSource {
 /// Throws Error if a file or folder of the data does not exist.
 void require_data_files(const DataSource& source);
 
-/// Returns "mnist:DIR" for that folder.
-[[nodiscard]] std::string mnist_data(const std::filesystem::path& folder);
-
 }  // namespace rubato
