@@ -148,6 +148,21 @@ TEST_F(PastCommands, AReplayGoesOnWhereItWasInterrupted) {
   EXPECT_THAT(succeeds("replay run --steps 2..500"), HasSubstr("records in run/replays/2-500-2\n"));
 }
 
+TEST_F(PastCommands, AReplaySaysWhatItHasCompared) {
+  succeeds("train --model softmax --epochs 1 --quiet --digest never --out run");
+  EXPECT_THAT(succeeds("replay run --steps 3..7"),
+              HasSubstr("\nsteps 3 to 7: no digests, 5 losses compared, the same\n"));
+}
+
+TEST_F(PastCommands, WarnInTheirOwnNames) {
+  train("run", "--checkpoint-every 10steps --keep 9");
+  folder_.write("run/checkpoints/step-20.safetensors", "damaged");
+  EXPECT_THAT(rubato("replay run --steps 22..23").err, StartsWith("rubato replay: "));
+  EXPECT_THAT(rubato("train --from run@22 --quiet --out fork").err, StartsWith("rubato train: "));
+  EXPECT_THAT(rubato("train --from run@22 --lr 0.02 --quiet --out other").code, 0);
+  EXPECT_THAT(rubato("diff run other --distance 0").err, StartsWith("rubato diff: "));
+}
+
 // Changes a number of a state in a file; the file has the right checksum all the same.
 void flip_a_bit(const fs::path& checkpoint, const std::string& part) {
   State state;
@@ -171,7 +186,7 @@ TEST_F(PastCommands, AReplayFindsTheStepWithOtherBits) {
     flip_a_bit(checkpoint, part);
     const test::ProgramResult result = rubato("replay run --steps 11..20");
     EXPECT_EQ(result.code, 23) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("run: step 11 has the digest")) << part;
+    EXPECT_THAT(result.out, HasSubstr("step-10.safetensors: the state has the digest")) << part;
     fs::remove_all(file("run/replays"));
   }
   succeeds("replay run --steps 21..30");

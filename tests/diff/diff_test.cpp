@@ -311,7 +311,7 @@ TEST_F(DiffTest, TellsOfADigestThatTheRunItselfDoesNotHaveAgain) {
   EXPECT_EQ(found.first->stage, DiffStage::unexplained);
   EXPECT_EQ(found.first->step, 20);
   EXPECT_THAT(found.first->what,
-              AllOf(HasSubstr("cannot be found"), HasSubstr("a: step 10 has the digest")));
+              AllOf(HasSubstr("cannot be found"), HasSubstr("a: step 6 has the loss")));
 }
 
 // The rate is set by an observer, of whom the run's options know nothing.
@@ -446,9 +446,12 @@ TEST_F(DiffTest, MeasuresHowTheDistanceGrows) {
   EXPECT_TRUE(found.doubling);
 }
 
-// A step of one minibatch has its gradient, and its loss.
-TEST(SteppedTraining, ComputesMinibatchesAsTheirStepsDo) {
+// A step of one minibatch has its gradient, and its loss, also if they have noise.
+class SteppedTrainings : public testing::TestWithParam<const char*> {};
+
+TEST_P(SteppedTrainings, ComputeMinibatchesAsTheirStepsDo) {
   RunConfiguration run = of_two_epochs();
+  run.model = GetParam();
   run.trace = "32";
   const auto workload = dense_workload(run);
   SteppedTraining taken(run, workload, nullptr);
@@ -465,6 +468,159 @@ TEST(SteppedTraining, ComputesMinibatchesAsTheirStepsDo) {
     ASSERT_TRUE(next.advance());
     EXPECT_EQ(next.step().digest, taken.step().digest);
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfModels, SteppedTrainings,
+                         testing::Values("softmax", "quadratic:dim=5,samples=512"));
+
+class DiffOfFiles : public DiffTest {
+ protected:
+  // "a" and its copy "b".
+  void train_copies() const {
+    train("a", of_two_epochs());
+    fs::remove_all(folder("b"));
+    fs::copy(folder("a"), folder("b"), fs::copy_options::recursive);
+  }
+  // The difference after a text in the copy's metrics has been replaced, from step `step` on.
+  [[nodiscard]] RunsDifference with(int step, const std::string& was, const std::string& is) const {
+    const fs::path file = folder("b") / "metrics.jsonl";
+    const std::string good = read_file(folder("a") / "metrics.jsonl");
+    std::string text = good;
+    text.replace(text.find(was, text.find(fmt::format("\"step\":{},", step - 1))), was.size(), is);
+    write_file(file, text);
+    return difference();
+  }
+};
+
+TEST_F(DiffOfFiles, FindsANumberOfMetricsThatHasChanged) {
+  train_copies();
+  EXPECT_FALSE(difference().first);
+  for (const std::string column : {"loss", "lr", "batch"}) {
+    const RunsDifference found =
+        with(16, fmt::format("\"{}\":", column), fmt::format("\"{}\":1", column));
+    ASSERT_TRUE(found.first) << column;
+    EXPECT_EQ(found.first->stage, DiffStage::files);
+    EXPECT_EQ(found.first->step, 16);
+    EXPECT_THAT(found.first->what, AllOf(HasSubstr("b/metrics.jsonl is not the file that the run"),
+                                         HasSubstr("the first recorded difference is")));
+  }
+  // Nothing but the checksum tells of the time of a step.
+  EXPECT_TRUE(with(16, "\"wall\":", "\"wall\":1").first);
+  // Without a summary there is no checksum.
+  fs::remove(folder("b") / "summary.json");
+  EXPECT_TRUE(with(16, "\"loss\":", "\"loss\":1").first);
+}
+
+TEST_F(DiffOfFiles, FindsMetricsThatAreCut) {
+  train_copies();
+  const std::string good = read_file(folder("a") / "metrics.jsonl");
+  write_file(folder("b") / "metrics.jsonl", good.substr(0, good.find("\"step\":15,") + 20));
+  const RunsDifference cut = difference();
+  ASSERT_TRUE(cut.first);
+  EXPECT_EQ(cut.first->stage, DiffStage::files);
+  EXPECT_EQ(cut.equal_steps, 15);
+  EXPECT_THAT(cut.first->what, HasSubstr("; it has 15 of 22 steps"));
+  // One that trains has an end like this.
+  fs::remove(folder("b") / "summary.json");
+  const RunsDifference training = difference();
+  ASSERT_TRUE(training.first);
+  EXPECT_EQ(training.first->stage, DiffStage::length);
+  EXPECT_THAT(training.first->what, HasSubstr("22 and 15 steps; b has not ended"));
+}
+
+TEST_F(DiffOfFiles, FindsOtherWeights) {
+  train_copies();
+  const fs::path file = folder("b") / "weights.safetensors";
+  State changed;
+  const State found = read_state(file);
+  for (auto [name, array] : found.arrays()) {
+    if (name.starts_with("linear.weight")) array.bytes.front() ^= 1;
+    if (name != "rubato.sha256") changed.put_array(name, array);
+  }
+  for (const auto& [name, text] : found.texts()) {
+    if (!name.starts_with("rubato.")) changed.put_text(name, text);
+  }
+  write_state(file, changed);
+  const RunsDifference other = difference();
+  ASSERT_TRUE(other.first);
+  EXPECT_EQ(other.first->stage, DiffStage::files);
+  ASSERT_TRUE(other.first->element);
+  EXPECT_EQ(other.first->element->ulps, 1);
+  // One whose checksum is wrong, too.
+  std::string bytes = read_file(folder("a") / "weights.safetensors");
+  bytes[bytes.size() / 2] ^= 1;
+  write_file(file, bytes);
+  EXPECT_THAT(difference().first.value().what, HasSubstr("weights.safetensors"));
+}
+
+TEST_F(DiffOfFiles, FindsAChangedCheckpoint) {
+  train_copies();
+  flip("b", 10, "parameter.linear.weight", 300, 20);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->step, 10);
+  EXPECT_THAT(found.first->what, HasSubstr("b/checkpoints/step-10.safetensors"));
+}
+
+// What only one of them remembers does not hide what differs later.
+TEST_F(DiffTest, LooksBehindAverages) {
+  RunConfiguration averaged = of_two_epochs();
+  averaged.ema = 5000;
+  train("a", averaged);
+  train("b", of_two_epochs());
+  const RunsDifference none = difference();
+  ASSERT_TRUE(none.first);
+  EXPECT_EQ(none.first->stage, DiffStage::start);
+  EXPECT_EQ(none.equal_steps, 22);
+  EXPECT_THAT(none.first->what, AllOf(HasSubstr("ema."), HasSubstr("is only in one of them")));
+  EXPECT_THAT(none.first->options, ElementsAre("ema"));
+
+  fs::remove_all(folder("b"));
+  train("run", of_two_epochs());
+  RunConfiguration faster = of_two_epochs();
+  faster.learning_rate = 0.02;
+  fork("b", faster, "run", 13);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::rule);
+  EXPECT_EQ(found.first->step, 14);
+  EXPECT_EQ(found.equal_steps, 13);
+  EXPECT_THAT(found.first->what, HasSubstr("(besides, ema."));
+}
+
+TEST_F(DiffTest, LooksBehindLookahead) {
+  RunConfiguration ahead = of_two_epochs();
+  ahead.lookahead = 5;
+  train("a", ahead);
+  train("b", of_two_epochs());
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::update);
+  EXPECT_EQ(found.first->step, 5);
+  EXPECT_THAT(found.first->options, ElementsAre("lookahead"));
+}
+
+TEST_F(DiffTest, NamesSamplesThatAreSwappedInTheData) {
+  const auto train_on = [&](const std::string& name, int swapped) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 512; ++i) {
+      const int row = i == 0 ? swapped : i == swapped ? 0 : i;
+      text += fmt::format("{}.5,{}.5,{}\n", row % 31, row % 47, row % 2);
+    }
+    write_file(folder(name + ".csv"), text);
+    RunConfiguration run = of_two_epochs();
+    run.trace = "64";
+    run.data = "csv:" + folder(name + ".csv").string();
+    train(name, run);
+  };
+  train_on("a", 0);
+  train_on("b", 7);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::gradient);
+  EXPECT_THAT(found.first->what,
+              HasSubstr("has samples of the same numbers, and the data are not the same"));
+  EXPECT_THAT(found.first->options, ElementsAre("data"));
 }
 
 TEST(DoublingSteps, AreThoseOfAnExponential) {

@@ -103,13 +103,19 @@ class UnchangedForks : public ForkTest, public testing::WithParamInterface<Case>
 
 TEST_P(UnchangedForks, AreTheRunItself) {
   RunConfiguration run = forked();
+  run.digest = "every=1";
   GetParam().set(run);
   const std::string weights = train("run", run);
   const auto metrics = metrics_in(folder("run"));
+  const RecordedSteps recorded = recorded_steps(folder("run"));
+  for (const fs::path& file : CheckpointFolder(folder("run") / "checkpoints", 1).files()) {
+    require_state_of_step(file, read_state(file), CheckpointFolder::steps_of(file).value(),
+                          recorded);
+  }
   const auto steps =
       std::ranges::count(metrics, "step", [](const auto& line) { return line["kind"]; });
   ASSERT_GT(steps, 13);
-  for (const std::int64_t step : {0, 1, 5, 7, 8, 13}) {
+  for (const std::int64_t step : {0, 1, 5, 7, 8, 10, 13}) {
     const std::string name = fmt::format("fork-{}", step);
     EXPECT_EQ(fork(name, run, "run", step), weights) << step;
     EXPECT_EQ(metrics_in(folder(name)), metrics) << step;
@@ -545,7 +551,89 @@ TEST_F(ForkTest, FindsAStateThatIsNotThatOfItsRun) {
   }
   write_state(file, state);
   EXPECT_EQ(refused(every_step, 9), "no error");
-  EXPECT_THAT(refused(every_step, 12), HasSubstr("step 11 has the digest"));
+  for (const std::int64_t step : {10, 12}) {
+    EXPECT_THAT(refused(every_step, step),
+                HasSubstr("step-10.safetensors: the state has the digest"));
+  }
+  fs::remove(file);
+  EXPECT_EQ(refused(every_step, 12), "no error");
+}
+
+TEST_F(ForkTest, SaysThatItsOriginIsGone) {
+  train("run", forked());
+  fork("child", forked(), "run", 12);
+  fs::rename(folder("run"), folder("moved"));
+  RunConfiguration run = forked();
+  const auto refused = [&](std::int64_t step) {
+    run.from = fmt::format("{}@{}", folder("child").string(), step);
+    return error_of([&] { static_cast<void>(location_of_fork({}, run, parts_)); });
+  };
+  EXPECT_THAT(refused(11), AllOf(HasSubstr("run, the origin of "), HasSubstr("child, is gone"),
+                                 HasSubstr("steps from 12 on can be forked")));
+  EXPECT_EQ(refused(12), "no error");
+  EXPECT_EQ(refused(14), "no error");
+}
+
+TEST_F(ForkTest, LeavesNoFolderIfItsStateIsRefused) {
+  EXPECT_NE(error_of([&] {
+              outcome_of(forked(), RunLocation::fork(folder("fork"), {.state = {}, .records = {}}));
+            }),
+            "no error");
+  EXPECT_FALSE(fs::exists(folder("fork")));
+}
+
+// The pattern is text of the user's, which may have blanks.
+TEST_F(ForkTest, BeginsAnewWhatIsRememberedOfOtherElements) {
+  RunConfiguration run = forked();
+  run.model = "mlp:hidden=16";
+  run.samples = 2000;
+  run.optimizer = "muon:adamw=linear[1 a]*";
+  train("run", run);
+  run.optimizer = "muon:adamw=linear[1 2]*";
+  EXPECT_NE(fork("other", run, "run", 20), "");
+  run.optimizer = "muon:adamw=linear[1 a]*,beta1=0.8";
+  run.from = fmt::format("{}@20", folder("run").string());
+  // What it remembers of the same elements stays.
+  const State before = state_after({.run = folder("run"), .step = 20}, run, {}, parts_).state;
+  rubato::Run goes_on(run, dense_workload(run), location_of_fork({}, run, parts_));
+  const State after = goes_on.trainer().state();
+  for (const auto& [name, array] : before.arrays()) {
+    if (!name.starts_with("optimizer.")) continue;
+    EXPECT_EQ(after.array(name).bytes, array.bytes) << name;
+  }
+}
+
+// Runs that were killed before their first checkpoint leave such folders.
+TEST_F(ForkTest, ReplacesTheFolderOfItsOwnThatWasNotMade) {
+  train("run", forked());
+  RunRequest request{.run = forked(), .out = folder("fork"), .continues = true};
+  const auto unmade = [&](std::int64_t step) {
+    fs::remove_all(folder("fork"));
+    fork("fork", forked(), "run", step);
+    for (const char* name : {"checkpoints", "summary.json", "weights.safetensors"}) {
+      fs::remove_all(folder("fork") / name);
+    }
+    request.run.from = fmt::format("{}@7", folder("run").string());
+    return error_of([&] { static_cast<void>(location_to_train(request, parts_)); });
+  };
+  EXPECT_EQ(unmade(7), "no error");
+  EXPECT_FALSE(fs::exists(folder("fork")));
+  EXPECT_THAT(unmade(8), HasSubstr("exists"));
+  EXPECT_TRUE(fs::exists(folder("fork") / "config.toml"));
+}
+
+// Its last step was not taken.
+TEST_F(ForkTest, CountsNoStepInWhichARunDiverged) {
+  RunConfiguration run = forked();
+  run.learning_rate = 1e30;
+  rubato::Run diverging(run, dense_workload(run), RunLocation::create(folder("run")));
+  ASSERT_EQ(diverging.execute().end, RunEnd::diverged);
+  const RecordedSteps steps = recorded_steps(folder("run"));
+  const auto lines = metrics_in(folder("run"));
+  EXPECT_EQ(steps.count, diverging.trainer().result().steps);
+  EXPECT_EQ(steps.count + 1,
+            std::ranges::count(lines, "step", [](const auto& line) { return line["kind"]; }));
+  EXPECT_EQ(std::ssize(steps.numbers), steps.count);
 }
 
 }  // namespace

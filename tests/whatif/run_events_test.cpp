@@ -29,7 +29,7 @@ class RunEventsTest : public testing::Test {
     RunConfiguration run{.trace = (temp_.path() / "trace.csv").string(), .on_trace_end = end};
     RecordedTraining training;
     training.steps.resize(static_cast<std::size_t>(steps));
-    return {run, training, kSamples};
+    return {{{.configuration = run}}, training, kSamples};
   }
   // "64/4 32/2": the batches and cores of the first rows.
   static std::string rows_of(const RunSteps& steps, std::int64_t count) {
@@ -84,6 +84,35 @@ TEST_F(RunEventsTest, AreFewerBatchesWhereATraceHasNoCores) {
 TEST_F(RunEventsTest, KeepWhatIsNotTaken) {
   const RunEvents found = events("step,batchsize\n0,64\n1,32\n2,48\n3,96\n4,32\n", 5);
   EXPECT_EQ(rows_of(found.without({0, 3}, true), 5), "64/0 64/0 64/0 96/0 96/0");
+}
+
+// A number that is kept follows the trace again from where the trace has it.
+TEST_F(RunEventsTest, KeepANumberUntilTheTraceHasIt) {
+  const RunEvents found = events("step,batchsize\n0,64\n1,32\n2,64\n3,48\n", 4);
+  EXPECT_EQ(rows_of(found.without({0}, true), 4), "64/0 64/0 64/0 48/0");
+}
+
+// The rows before a fork are those of the run that it comes from.
+TEST_F(RunEventsTest, OfAForkBeginWithThoseOfItsOrigin) {
+  const auto segment = [&](const std::string& name, const std::string& rows, std::int64_t begin) {
+    write_file(temp_.path() / name, "step,batchsize\n" + rows);
+    return RunSegment{
+        .configuration = {.trace = (temp_.path() / name).string(), .on_trace_end = TraceEnd::hold},
+        .begin = begin};
+  };
+  const std::vector<RunSegment> segments{
+      segment("run.csv", "0,64\n1,32\n2,32\n3,96\n4,16\n", 0),
+      segment("fork.csv", "0,8\n1,8\n2,16\n3,128\n4,128\n5,256\n", 3)};
+  RecordedTraining training;
+  training.steps.resize(6);
+  const RunEvents found(segments, training, kSamples);
+  EXPECT_THAT(words_of(found),
+              ElementsAre("1: batch 64 to 32", "3: batch 32 to 128", "5: batch 128 to 256"));
+  EXPECT_EQ(rows_of(found.without({0}, false), 7), "64/0 64/0 64/0 128/0 128/0 256/0 256/0");
+  EXPECT_EQ(rows_of(found.without({1}, false), 7), "64/0 32/0 32/0 32/0 32/0 256/0 256/0");
+  // Of the steps before the fork nothing is known without that run.
+  const RunEvents rest({segments.back()}, training, kSamples);
+  EXPECT_THAT(words_of(rest), ElementsAre("5: batch 128 to 256"));
 }
 
 TEST_F(RunEventsTest, AreLeftOutOnceOfATraceThatRepeatsItself) {

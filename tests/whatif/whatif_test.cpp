@@ -253,18 +253,176 @@ TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
 TEST_F(WhatIfTest, HasOtherOptionsFromTheFirstEventOn) {
   train("run", under("run", {{9, 64, 4}, {20, 32, 2}}));
   WhatIfRequest asked = request("run");
-  asked.changed = asked.configuration;
-  asked.changed->rule = "root";
+  asked.change = [](RunConfiguration& changed) { changed.rule = "root"; };
   asked.changes = "rule root";
   const WhatIfResult result = what_if(asked, parts_);
   ASSERT_THAT(result.counterfactuals, SizeIs(2));
   EXPECT_EQ(result.counterfactuals[1].name, "with rule root");
-  RunConfiguration fork = *asked.changed;
+  RunConfiguration fork = asked.configuration;
+  asked.change(fork);
   fork.from = fmt::format("{}@9", folder("run").string());
   const ReplayParts parts{.load = dense_workload, .tell = [](const std::string&) {}};
   static_cast<void>(outcome_of(fork, location_of_fork(folder("fork"), fork, parts)));
   EXPECT_EQ(text_of(result.counterfactuals[1].outcome),
             text_of(recorded_training(folder("fork"), fork.minibatch).outcome));
+}
+
+class WhatIfOfForks : public WhatIfTest {
+ protected:
+  // Trains a fork, and returns its outcome as text.
+  std::string fork(const std::string& name, RunConfiguration run, const std::string& of,
+                   std::int64_t step) const {
+    run.from = fmt::format("{}@{}", folder(of).string(), step);
+    static_cast<void>(outcome_of(run, location_of_fork(folder(name), run, replay_)));
+    return text_of(recorded_training(folder(name), run.minibatch).outcome);
+  }
+  // The run that has rows until step 24, "a" that is forked from it after step 14 with another rate
+  // and rule, and "b" from "a" after step 20 with another seed.
+  void train_forks(const std::vector<Rows>& rows) const {
+    RunConfiguration run = under("run", rows);
+    train("run", run);
+    fork("a", faster(run), "run", 14);
+    fork("b", reordered(run), "a", 20);
+  }
+  static RunConfiguration faster(RunConfiguration run) {
+    run.learning_rate = 0.08;
+    run.rule = "root";
+    return run;
+  }
+  static RunConfiguration reordered(RunConfiguration run) {
+    run = faster(std::move(run));
+    run.seed = 5;
+    return run;
+  }
+  // The same by hand, under other rows from step `from` on.
+  [[nodiscard]] std::string by_hand(const std::string& name, const std::vector<Rows>& rows,
+                                    std::int64_t from) const {
+    const RunConfiguration run = under(name, rows);
+    if (from < 14) fork(name + "-run", run, "run", from);
+    fork(name + "-a", faster(run), from < 14 ? name + "-run" : "a",
+         std::max<std::int64_t>(from, 14));
+    return fork(name + "-b", reordered(run), name + "-a", 20);
+  }
+
+  const ReplayParts replay_{.load = dense_workload, .tell = [](const std::string&) {}};
+};
+
+TEST_F(WhatIfOfForks, HasTheOptionsOfEachStep) {
+  train_forks({{9, 64, 4}, {8, 32, 2}, {90, 96, 4}});
+  const WhatIfResult result = whatif("b");
+  ASSERT_THAT(result.counterfactuals, SizeIs(3));
+  EXPECT_EQ(result.counterfactuals[0].steps, 9);
+  EXPECT_EQ(text_of(result.counterfactuals[0].outcome),
+            by_hand("first", {{17, 64, 4}, {90, 96, 4}}, 9));
+  EXPECT_EQ(text_of(result.counterfactuals[1].outcome),
+            by_hand("second", {{9, 64, 4}, {90, 32, 2}}, 17));
+  EXPECT_EQ(text_of(result.counterfactuals[2].outcome), by_hand("none", {{1, 64, 4}}, 9));
+}
+
+TEST_F(WhatIfOfForks, HasOtherOptionsInEveryStep) {
+  train_forks({{9, 64, 4}, {90, 32, 2}});
+  WhatIfRequest asked = request("a");
+  asked.change = [](RunConfiguration& run) { run.momentum = 0.5; };
+  const WhatIfResult result = what_if(asked, parts_);
+  RunConfiguration run = under("run", {{9, 64, 4}, {90, 32, 2}});
+  run.momentum = 0.5;
+  fork("changed", run, "run", 9);
+  EXPECT_EQ(text_of(result.counterfactuals.back().outcome),
+            fork("changed-a", faster(run), "changed", 14));
+}
+
+TEST_F(WhatIfOfForks, HasOtherOrdersInEveryStep) {
+  train_forks({{9, 64, 4}, {90, 32, 2}});
+  WhatIfRequest asked = request("a");
+  asked.seeds = 1;
+  const WhatIfResult result = what_if(asked, parts_);
+  RunConfiguration run = under("run", {{9, 64, 4}, {90, 32, 2}});
+  run.seed = result.counterfactuals[0].others.at(0).seed;
+  fork("other", run, "run", 9);
+  EXPECT_EQ(text_of(result.counterfactuals[0].others[0].run),
+            fork("other-a", faster(run), "other", 14));
+}
+
+// It knows the fork's own steps alone.
+TEST_F(WhatIfOfForks, LeavesOutItsOwnEventsIfItsOriginIsGone) {
+  train_forks({{9, 64, 4}, {8, 32, 2}, {90, 96, 4}});
+  const WhatIfResult whole = whatif("a");
+  fs::rename(folder("run"), folder("moved"));
+  fs::remove_all(folder("a") / "whatif");
+  const WhatIfResult rest = whatif("a");
+  ASSERT_THAT(rest.counterfactuals, SizeIs(1));
+  EXPECT_EQ(text_of(rest.counterfactuals[0].outcome), text_of(whole.counterfactuals[1].outcome));
+}
+
+// Cores differ, and a fork has another number of them where the trace has none.
+TEST_F(WhatIfOfForks, TrainsWhatItCannotForesee) {
+  write_file(folder("t.csv"), "step,batchsize\n0,64\n1,64\n2,64\n3,32\n4,64\n");
+  RunConfiguration run = under("run", {{1, 64, 4}});
+  run.trace = folder("t.csv").string();
+  run.cores = 4;
+  train("run", run);
+  RunConfiguration more = run;
+  more.cores = 2;
+  const std::string of_a = fork("a", more, "run", 14);
+  WhatIfRequest asked = request("a");
+  asked.without = "1,2";
+  const WhatIfResult result = what_if(asked, parts_);
+  EXPECT_EQ(text_of(result.run), of_a);
+  run.trace = "64";
+  fork("x", run, "run", 3);
+  more.trace = "64";
+  EXPECT_EQ(text_of(result.counterfactuals.back().outcome), fork("y", more, "x", 14));
+}
+
+// The epoch that ends with the step before an event is evaluated once.
+TEST_F(WhatIfTest, CountsAnEpochThatEndsAtItsForkOnce) {
+  train("run", under("run", {{8, 64, 4}, {90, 32, 2}}));
+  const WhatIfResult result = whatif("run");
+  ASSERT_EQ(result.run.epochs.at(0).steps, 8);
+  ASSERT_EQ(result.counterfactuals[0].steps, 8);
+  EXPECT_EQ(text_of(result.counterfactuals[0].outcome),
+            train("whole", under("whole", {{1, 64, 4}})));
+}
+
+// The same command in the same folder, on other samples of the same name.
+TEST_F(WhatIfTest, TakesNoOutcomesOfAnotherRunInItsFolder) {
+  const auto train_on = [&](int shift) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 512; ++i) {
+      text += fmt::format("{}.5,{}.5,{}\n", i % 31, (i + shift) % 47, i % 2);
+    }
+    write_file(folder("d.csv"), text);
+    RunConfiguration run = under("t", {{9, 64, 4}, {90, 32, 2}});
+    run.model = "softmax";
+    run.data = "csv:" + folder("d.csv").string();
+    train("run", run);
+    return text_of(whatif("run").counterfactuals.at(0).outcome);
+  };
+  const std::string first = train_on(0);
+  fs::rename(folder("run") / "whatif", folder("whatif"));
+  fs::remove_all(folder("run"));
+  const std::string second = train_on(3);
+  fs::remove_all(folder("run"));
+  EXPECT_NE(first, second);
+  // Its outcomes are there when the other run is asked about.
+  RunConfiguration run = under("t", {{9, 64, 4}, {90, 32, 2}});
+  run.model = "softmax";
+  run.data = "csv:" + folder("d.csv").string();
+  train("run", run);
+  fs::rename(folder("whatif"), folder("run") / "whatif");
+  EXPECT_EQ(text_of(whatif("run").counterfactuals.at(0).outcome), second);
+}
+
+TEST_F(WhatIfInTime, WritesHours) {
+  train("run", on("run", {{0, 4}, {57, 2}}));
+  const WhatIfResult result = whatif("run");
+  const auto effect = to_json(result)["counterfactuals"][0]["effects"][0];
+  // It lost 7 seconds of a step, and restarted in 30.
+  EXPECT_NEAR(effect["lost_hours"].get<double>(), 37.0 / 3600, 1e-9);
+  EXPECT_NEAR(effect["hours"].get<double>(),
+              (result.run.time->seconds - result.counterfactuals[0].outcome.time->seconds) / 3600,
+              1e-12);
+  EXPECT_NEAR(to_json(result)["events"][0]["hours"].get<double>(), 57.0 / 3600, 1e-12);
 }
 
 TEST_F(WhatIfTest, RepeatsForksWithOtherOrdersOfTheSamples) {

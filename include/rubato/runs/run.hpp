@@ -63,6 +63,10 @@ class RunLocation {
   /// writes nothing; `note` is a line of its configuration file that says where it comes from.
   [[nodiscard]] static RunLocation fork(std::filesystem::path folder, Handover of,
                                         std::string note = {});
+  /// The same in a folder that has these records already: what follows in it are steps with other
+  /// options.
+  [[nodiscard]] static RunLocation fork_in(std::filesystem::path folder, Handover of,
+                                           std::string note = {});
 
   /// Empty if there is no folder.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

@@ -191,6 +191,12 @@ std::string memory_of(const std::string& optimizer) {
   std::string memory = method == "adamw" ? "adam" : method;
   std::string value;
   for (std::string name; words >> name >> value;) {
+    // A pattern of the user's, the last of them, may have blanks.
+    if (name == "elements") {
+      std::string rest;
+      std::getline(words, rest);
+      value += rest;
+    }
     if (name == "momentum") memory += value == "0" ? " without momentum" : " with momentum";
     if (name == "amsgrad" || name == "centered" || name == "form" || name == "elements")
       memory += fmt::format(" {}{}", name, value);

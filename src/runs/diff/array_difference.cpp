@@ -1,16 +1,18 @@
 #include "array_difference.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "loop/train/step/state_digest.hpp"
 
 namespace rubato {
 
@@ -112,19 +114,23 @@ std::vector<ArrayView> views_of(std::span<const NamedArray> arrays) {
   return views;
 }
 
-std::vector<ArrayView> digested_views_of(const State& state) {
-  // The names that Trainer and its step engine give to their parts of a state.
-  constexpr std::array<std::string_view, 7> kPrefixes{
-      "parameter.", "buffer.", "optimizer.", "lookahead", "ema.", "transform", "loss_scale"};
+std::vector<ArrayView> views_of(const State& state) {
   std::vector<ArrayView> views;
-  for (const std::string_view prefix : kPrefixes) {
-    for (const auto& [name, array] : state.arrays()) {
-      if (!name.starts_with(prefix)) continue;
-      views.push_back({.name = name,
-                       .type = array.type,
-                       .shape = array.shape,
-                       .bytes = std::as_bytes(std::span(array.bytes))});
-    }
+  for (const auto& [name, array] : state.arrays()) {
+    views.push_back({.name = name,
+                     .type = array.type,
+                     .shape = array.shape,
+                     .bytes = std::as_bytes(std::span(array.bytes))});
+  }
+  return views;
+}
+
+std::vector<ArrayView> digested_views_of(const State& state) {
+  const std::vector<ArrayView> all = views_of(state);
+  std::vector<ArrayView> views;
+  for (const std::string_view prefix : digested_prefixes()) {
+    std::ranges::copy_if(all, std::back_inserter(views),
+                         [&](const ArrayView& view) { return view.name.starts_with(prefix); });
   }
   return views;
 }
@@ -144,6 +150,18 @@ std::optional<DifferentElement> first_difference(std::span<const ArrayView> a,
   std::optional<DifferentElement> first;
   for (std::size_t i = 0; i < a.size(); ++i) compare(a[i], b[i], first);
   return first;
+}
+
+std::optional<DifferentElement> first_difference_in_both(std::span<const ArrayView> a,
+                                                         std::span<const ArrayView> b) {
+  const auto in = [](std::span<const ArrayView> some, std::span<const ArrayView> others) {
+    std::vector<ArrayView> found;
+    std::ranges::copy_if(some, std::back_inserter(found), [&](const ArrayView& view) {
+      return std::ranges::find(others, view.name, &ArrayView::name) != others.end();
+    });
+    return found;
+  };
+  return first_difference(in(a, b), in(b, a));
 }
 
 std::string to_text(const DifferentElement& element) {

@@ -22,6 +22,8 @@ struct ArrayView {
 
 /// Views of arrays, which must outlive them.
 [[nodiscard]] std::vector<ArrayView> views_of(std::span<const NamedArray> arrays);
+/// Views of all arrays of a state, which must outlive them.
+[[nodiscard]] std::vector<ArrayView> views_of(const State& state);
 /// Views of what the digest of a step covers in a trainer's state, which must outlive them:
 /// parameters, then buffers, then what the optimizer and its parts remember.
 [[nodiscard]] std::vector<ArrayView> digested_views_of(const State& state);
@@ -46,6 +48,10 @@ struct DifferentElement {
 /// Compares the bytes of two lists of arrays, which have the same order; empty if all are equal.
 [[nodiscard]] std::optional<DifferentElement> first_difference(std::span<const ArrayView> a,
                                                                std::span<const ArrayView> b);
+
+/// The same for the arrays of a name that both have.
+[[nodiscard]] std::optional<DifferentElement> first_difference_in_both(
+    std::span<const ArrayView> a, std::span<const ArrayView> b);
 
 /// Text for people: "fc.weight[3,0]: 0.5 and 0.25, 8388608 units in the last place; 12 elements
 /// differ".

@@ -15,11 +15,10 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
-#include "base/core/throw_error.hpp"
+#include "base/state/sha256.hpp"
 #include "explanation.hpp"
-#include "loop/train/record_schemas.hpp"
 #include "runs/config/values/fork_point.hpp"
-#include "runs/report/metrics_file.hpp"
+#include "runs/run/run_history.hpp"
 #include "stepped_training.hpp"
 
 namespace rubato {
@@ -29,20 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::size_t, 2> kSides{0, 1};
-
-// The records of some steps of a run, counted from 1.
-std::map<std::int64_t, StepRecord> records_between(const fs::path& run, std::int64_t first,
-                                                   std::int64_t last) {
-  std::map<std::int64_t, StepRecord> records;
-  GrowingLines lines(run / RunFolder::kMetrics);
-  read_metrics(lines, [&](const MetricsLine& line) {
-    if (line.kind() != step_schema().name) return;
-    StepRecord step = line.record(step_schema());
-    const std::int64_t count = step.plan.index.value() + 1;
-    if (count >= first && count <= last) records[count] = std::move(step);
-  });
-  return records;
-}
 
 // Twenty numbers of steps from 1 to `last`, in about equal ratios; all of them if there are fewer.
 std::vector<std::int64_t> measured_steps(std::int64_t last) {
@@ -57,36 +42,10 @@ std::vector<std::int64_t> measured_steps(std::int64_t last) {
   return steps;
 }
 
-// A run takes its steps with these options after its first `begin`: those of the run in the folder,
-// from which it may have been forked.
-struct Segment {
-  fs::path run;
-  RunConfiguration configuration;
-  std::int64_t begin = 0;
-};
-
-// The segments of a run, from that of the oldest run from which it comes to its own. One whose
-// folder is gone, and those before it, are missing.
-std::vector<Segment> segments_of(const DiffSide& side) {
-  std::vector<Segment> segments{{.run = side.run, .configuration = side.configuration}};
-  while (!segments.front().configuration.from.empty()) {
-    const ForkPoint& from = *segments.front().configuration.from;
-    segments.front().begin = from.step;
-    if (!is_there(from.run / RunFolder::kConfiguration)) break;
-    segments.insert(
-        segments.begin(),
-        {.run = from.run, .configuration = configuration_of_run(from.run, side.configuration)});
-  }
-  // A fork of a fork may begin before that one does.
-  for (std::size_t i = segments.size() - 1; i-- > 0;) {
-    if (segments[i].begin < segments[i + 1].begin) continue;
-    segments.erase(segments.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return segments;
-}
-
 // The number of steps that both have from the same runs.
-std::int64_t shared_steps(const std::vector<Segment>& a, const std::vector<Segment>& b) {
+std::int64_t shared_steps(const RunHistory& of_a, const RunHistory& of_b) {
+  const std::vector<RunSegment>& a = of_a.segments();
+  const std::vector<RunSegment>& b = of_b.segments();
   std::int64_t shared = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (fs::weakly_canonical(a[i].run) != fs::weakly_canonical(b[i].run)) break;
@@ -99,8 +58,11 @@ std::int64_t shared_steps(const std::vector<Segment>& a, const std::vector<Segme
 
 class Comparison {
  public:
-  Comparison(const DiffRequest& request, const ReplayParts& parts)
-      : request_(request), parts_(parts), of_runs_(!request.sides[0].run.empty()) {}
+  Comparison(const DiffRequest& request, ReplayParts parts)
+      : request_(request), parts_(std::move(parts)), of_runs_(!request.sides[0].run.empty()) {
+    // A state that is not that of its step is a difference to be named.
+    parts_.checks_states = false;
+  }
 
   RunsDifference find() {
     const auto& [a, b] = request_.sides;
@@ -113,23 +75,27 @@ class Comparison {
         recorded_[side] = recorded_steps(request_.sides[side].run);
       }
       last = std::min(recorded_[0].count, recorded_[1].count);
-      for (const std::size_t side : kSides) segments_[side] = segments_of(request_.sides[side]);
+      for (const DiffSide& side : request_.sides) {
+        histories_.emplace_back(side.run, side.configuration);
+      }
       if (!read_digests(last)) {
         found_.equal_steps = last;
-        compare_lengths();
+        compare_folders();
         return std::move(found_);
       }
     }
     try {
       repeat();
-    } catch (const DigestDiffers& differs) {
+    } catch (const StepDiffers& differs) {
       found_.first = FirstDifference{
           .stage = unrepeatable(),
           .step = end_,
           .what = std::string("the first different step cannot be found: ") + differs.what()};
       found_.first->options = options_at(found_.first->stage, found_.options);
     }
-    if (!found_.first && of_runs_) compare_lengths();
+    if (!found_.first && of_runs_) compare_folders();
+    // What only one of them remembers is the difference if there is no other one.
+    if (!found_.first) found_.first = std::move(only_in_one_);
     return std::move(found_);
   }
 
@@ -137,7 +103,7 @@ class Comparison {
   // Sets equal_ and end_, the last step with equal digests and the first with different ones.
   // Returns false if all `last` steps are known to be equal.
   bool read_digests(std::int64_t last) {
-    equal_ = std::min(last, shared_steps(segments_[0], segments_[1]));
+    equal_ = std::min(last, shared_steps(histories_[0], histories_[1]));
     // Digests are compared one after the other: all of them have been read, and a bisection would
     // rely on trainings that never meet again.
     for (const auto& [step, digest] : recorded_[0].digests) {
@@ -164,22 +130,115 @@ class Comparison {
     return recorded_[0].count == recorded_[1].count && weights[0] == weights[1];
   }
 
+  // Compares what the folders of runs of the same bits have besides: whether their files are those
+  // that the runs wrote, and how far they go.
+  void compare_folders() {
+    for (const std::size_t side : kSides) {
+      if (find_changed_metrics(side)) return;
+    }
+    if (recorded_[0].count != recorded_[1].count) return compare_lengths();
+    const auto numbers = recorded_difference(1, recorded_[0].count);
+    if (numbers && !is_inexact(0) && !is_inexact(1)) {
+      found_.first = *numbers;
+      found_.first->stage = DiffStage::files;
+      return;
+    }
+    for (const std::size_t side : kSides) find_changed_states(side);
+    if (!found_.first) find_changed_weights();
+  }
+
+  // Compares the checkpoints of a run with the digests of their steps.
+  void find_changed_states(std::size_t side) {
+    const fs::path checkpoints = request_.sides[side].run / RunFolder::kCheckpoints;
+    for (const fs::path& file : CheckpointFolder(checkpoints, 1).files()) {
+      const std::int64_t step = CheckpointFolder::steps_of(file).value_or(0);
+      if (found_.first || begins_fork(side, step)) continue;
+      try {
+        require_state_of_step(file, read_state(file), step, recorded_[side]);
+      } catch (const Error& error) {
+        found_.first =
+            FirstDifference{.stage = DiffStage::files, .step = step, .what = error.what()};
+      }
+    }
+  }
+
+  // Whether the state that a run has of a step is the one with which it was forked, and which may
+  // not be that of the step.
+  [[nodiscard]] bool begins_fork(std::size_t side, std::int64_t step) const {
+    const RunSegment& own = histories_[side].segments().back();
+    return !own.configuration.from.empty() && own.begin == step;
+  }
+
   void compare_lengths() {
     const std::array counts{recorded_[0].count, recorded_[1].count};
-    if (counts[0] == counts[1]) return;
+    std::string what = fmt::format("they are equal as far as both go, but have {} and {} steps",
+                                   counts[0], counts[1]);
+    for (const DiffSide& side : request_.sides) {
+      if (!is_there(side.run / RunFolder::kSummary)) what += "; " + side.name + " has not ended";
+    }
     found_.first = FirstDifference{
         .stage = DiffStage::length,
         .step = found_.equal_steps + 1,
-        .what = fmt::format("they are equal as far as both go, but have {} and {} steps", counts[0],
-                            counts[1]),
+        .what = std::move(what),
         .numbers = {{static_cast<double>(counts[0]), static_cast<double>(counts[1])}},
         .options = options_at(DiffStage::length, found_.options)};
+  }
+
+  // Compares the metrics of a run that has ended with the checksum in its summary.
+  bool find_changed_metrics(std::size_t side) {
+    const fs::path& run = request_.sides[side].run;
+    const fs::path file = run / RunFolder::kMetrics;
+    if (!is_there(run / RunFolder::kSummary)) return false;
+    const RunSummary summary = read_summary(run / RunFolder::kSummary);
+    if (summary.metrics_sha256.empty() || Sha256::hex_of_file(file) == summary.metrics_sha256) {
+      return false;
+    }
+    found_.first = recorded_difference(1, std::min(recorded_[0].count, recorded_[1].count))
+                       .value_or(FirstDifference{.step = found_.equal_steps});
+    found_.first->stage = DiffStage::files;
+    std::string what = fmt::format("{} is not the file that the run wrote, by the SHA-256 in {}",
+                                   file.string(), RunFolder::kSummary);
+    if (recorded_[side].count != summary.result.steps) {
+      what += fmt::format("; it has {} of {} steps", recorded_[side].count, summary.result.steps);
+    }
+    found_.first->what =
+        found_.first->what.empty() ? what : fmt::format("{}; {}", what, found_.first->what);
+    return true;
+  }
+
+  // Compares the files with the weights of runs of the same bits.
+  void find_changed_weights() {
+    if (!have_equal_weights()) return;
+    for (const std::string_view name : {"weights.safetensors", "ema.safetensors"}) {
+      const std::array files{request_.sides[0].run / name, request_.sides[1].run / name};
+      if (!is_there(files[0]) || !is_there(files[1])) continue;
+      FirstDifference changed{.stage = DiffStage::files, .step = found_.equal_steps};
+      std::array<State, 2> states;
+      try {
+        for (const std::size_t side : kSides) states[side] = read_state(files[side]);
+        changed.element = first_difference(views_of(states[0]), views_of(states[1]));
+        if (!changed.element) continue;
+        changed.what = fmt::format(
+            "{} and {} differ, although both runs had the same weights: one of the files has "
+            "changed: {}",
+            files[0].string(), files[1].string(), to_text(*changed.element));
+      } catch (const Error& error) {
+        changed.what = error.what();
+      }
+      found_.first = std::move(changed);
+      return;
+    }
   }
 
   // Repeats the steps after the equal ones in both, until they differ.
   void repeat() {
     found_.equal_steps = equal_;
-    for (const std::size_t side : kSides) take_options(side, equal_ + 1);
+    if (of_runs_) {
+      for (const std::size_t side : kSides) {
+        const RunHistory& history = histories_[side];
+        configurations_[side] = history.segments()[history.of_step(equal_ + 1)].configuration;
+      }
+    }
     found_.options = differing_options(configurations_[0], configurations_[1]);
     for (const std::size_t side : kSides) {
       workloads_[side] = workload_of(side);
@@ -192,20 +251,21 @@ class Comparison {
       found_.equal_steps = equal_ = trainings_[0]->steps();
       end_ = equal_ + request_.steps;
     }
+    if (differ_at_begin()) return;
     if (parts_.on_begin) {
       const auto& [a, b] = request_.sides;
       parts_.on_begin(a.name + " and " + b.name, equal_ + 1, end_);
     }
-    if (differ_at_begin()) return;
     for (std::int64_t step = equal_ + 1; step <= end_; ++step) {
       const std::array advanced{advance(0, step), advance(1, step)};
       if (!advanced[0] && !advanced[1]) break;
       if (advanced[0] != advanced[1]) return ends_before(step, advanced);
       if (parts_.on_step) parts_.on_step(step);
-      if (trainings_[0]->step().digest != trainings_[1]->step().digest) return part(step);
+      const std::array after{trainings_[0]->state(), trainings_[1]->state()};
+      if (are_parted(after)) return part(step);
       note_unrepeated(step);
       if (damaged_) return;
-      for (const std::size_t side : kSides) before_[side] = trainings_[side]->state();
+      for (const std::size_t side : kSides) before_[side] = after[side];
       found_.equal_steps = step;
     }
     if (unrepeated_) explain_unrepeated();
@@ -219,26 +279,27 @@ class Comparison {
     return run;
   }
 
-  // Gives a side the options with which it takes that step. Returns whether these are others than
-  // those of the step before.
-  bool take_options(std::size_t side, std::int64_t step) {
-    bool begins = false;
-    for (const Segment& segment : segments_[side]) {
-      if (segment.begin >= step && &segment != &segments_[side].front()) break;
-      configurations_[side] = segment.configuration;
-      begins = segment.begin == step - 1;
-    }
-    return begins;
-  }
-
+  // Takes a step of a side, after the forks that begin with it.
   bool advance(std::size_t side, std::int64_t step) {
-    if (take_options(side, step) && step > equal_ + 1) {
-      const State state = trainings_[side]->state();
-      workloads_[side] = parts_.load(repeated(side));
-      trainings_[side] =
-          std::make_unique<SteppedTraining>(repeated(side), workloads_[side], &state);
+    if (of_runs_ && step > equal_ + 1) {
+      for (const RunSegment& segment : histories_[side].segments()) {
+        if (segment.begin != step - 1) continue;
+        configurations_[side] = segment.configuration;
+        const State state = trainings_[side]->state();
+        workloads_[side] = parts_.load(repeated(side));
+        trainings_[side] =
+            std::make_unique<SteppedTraining>(repeated(side), workloads_[side], &state);
+      }
     }
     return trainings_[side]->advance();
+  }
+
+  // Whether a step has made them differ. If one of them remembers more than the other, only what
+  // both have is compared, of which there is no digest.
+  [[nodiscard]] bool are_parted(const std::array<State, 2>& after) const {
+    if (trainings_[0]->step().digest == trainings_[1]->step().digest) return false;
+    return !only_in_one_ ||
+           first_difference_in_both(digested_views_of(after[0]), digested_views_of(after[1]));
   }
 
   // Equal data and models are loaded once, if nothing that decides about them differs.
@@ -265,8 +326,23 @@ class Comparison {
   bool differ_at_begin() {
     auto element = first_difference(digested_views_of(*before_[0]), digested_views_of(*before_[1]));
     if (!element) return false;
-    name_by_parameter(*element, trainings_[0]->trained(), *before_[0]);
     const bool at_start = equal_ == 0 || !of_runs_;
+    if (!element->incomparable.empty() && !element->array.starts_with("parameter.") &&
+        !element->array.starts_with("buffer.")) {
+      only_in_one_ =
+          FirstDifference{.stage = DiffStage::start,
+                          .what = fmt::format("they differ in what they remember: {}; what both "
+                                              "have is the same",
+                                              to_text(*element)),
+                          .element = element,
+                          .options = options_at(DiffStage::start, found_.options)};
+      element =
+          first_difference_in_both(digested_views_of(*before_[0]), digested_views_of(*before_[1]));
+      // Digests of both tell nothing.
+      if (of_runs_) end_ = std::min(recorded_[0].count, recorded_[1].count);
+      if (!element) return false;
+    }
+    name_by_parameter(*element, trainings_[0]->trained(), *before_[0]);
     const DiffStage stage = at_start ? DiffStage::start : DiffStage::state;
     found_.first = FirstDifference{
         .stage = stage,
@@ -301,6 +377,9 @@ class Comparison {
     if (of_runs_ && (is_inexact(0) || is_inexact(1))) {
       found_.first->what += " (in this repetition: without --exact, each may have other sums)";
     }
+    if (only_in_one_) {
+      found_.first->what += " (besides, " + to_text(*only_in_one_->element) + ')';
+    }
     measure_distances(step);
   }
 
@@ -324,7 +403,9 @@ class Comparison {
     const DiffSide& of = request_.sides[side];
     const fs::path file =
         of.run / RunFolder::kCheckpoints / fmt::format("step-{}.safetensors", step);
-    if (damaged_ || !is_there(file) || unrepeatable() != DiffStage::unexplained) return;
+    if (damaged_ || !is_there(file) || begins_fork(side, step) ||
+        unrepeatable() != DiffStage::unexplained)
+      return;
     State saved;
     try {
       saved = read_state(file);
@@ -382,7 +463,13 @@ class Comparison {
             other);
         break;
       default:
-        what += recorded_difference(step);
+        if (const auto numbers = recorded_difference(equal_ + 1, step)) {
+          what += numbers->what;
+        } else {
+          what +=
+              "nothing recorded says why; its memory, or a state from which it continued, may have "
+              "been damaged";
+        }
     }
     found_.first = FirstDifference{.stage = stage,
                                    .step = step,
@@ -391,32 +478,32 @@ class Comparison {
     found_.equal_steps = equal_;
   }
 
-  // Says what the records of steps that cannot be repeated tell.
-  [[nodiscard]] std::string recorded_difference(std::int64_t last) const {
-    const auto of_a = records_between(request_.sides[0].run, equal_ + 1, last);
-    const auto of_b = records_between(request_.sides[1].run, equal_ + 1, last);
-    for (const auto& entry : of_a) {
-      const std::int64_t step = entry.first;
-      const StepRecord& a = entry.second;
-      const auto found = of_b.find(step);
-      if (found == of_b.end()) continue;
-      const StepRecord& b = found->second;
-      const auto differ = [&](const char* what, double is_a, double is_b) {
-        return is_a == is_b ? std::string()
-                            : fmt::format(
-                                  "the first recorded difference is {} {:.9g} and {:.9g} "
-                                  "in step {}, which no option explains",
-                                  what, is_a, is_b, step);
+  // The first difference in the records of steps.
+  [[nodiscard]] std::optional<FirstDifference> recorded_difference(std::int64_t first,
+                                                                   std::int64_t last) const {
+    for (const auto& [step, a] : recorded_[0].numbers) {
+      const auto other = recorded_[1].numbers.find(step);
+      if (step < first || step > last || other == recorded_[1].numbers.end()) continue;
+      const RecordedSteps::Numbers& b = other->second;
+      const auto differ = [&, step = step](const char* what, double is_a, double is_b) {
+        const bool equal = is_a == is_b || (std::isnan(is_a) && std::isnan(is_b));
+        return equal ? std::nullopt
+                     : std::optional(FirstDifference{
+                           .stage = DiffStage::unexplained,
+                           .step = step,
+                           .what = fmt::format("the first recorded difference is {} {} and {} in "
+                                               "step {}, which no option explains",
+                                               what, is_a, is_b, step),
+                           .numbers = {{is_a, is_b}}});
       };
-      for (const std::string& text : {differ("the batch", static_cast<double>(a.plan.batch_size),
-                                             static_cast<double>(b.plan.batch_size)),
-                                      differ("the learning rate", a.learning_rate, b.learning_rate),
-                                      differ("the loss", a.loss, b.loss)}) {
-        if (!text.empty()) return text;
+      for (const auto& found : {differ("the batch", static_cast<double>(a.batch_size),
+                                       static_cast<double>(b.batch_size)),
+                                differ("the learning rate", a.learning_rate, b.learning_rate),
+                                differ("the loss", a.loss, b.loss)}) {
+        if (found) return found;
       }
     }
-    return "nothing recorded says why; its memory, or a state from which it continued, may have "
-           "been damaged";
+    return std::nullopt;
   }
 
   // Measures the distance after the first different step and later; both have taken `step`.
@@ -468,12 +555,12 @@ class Comparison {
   }
 
   const DiffRequest& request_;
-  const ReplayParts& parts_;
+  ReplayParts parts_;
   bool of_runs_;
   RunsDifference found_;
   std::array<RecordedSteps, 2> recorded_;
   // Empty if there are no runs.
-  std::array<std::vector<Segment>, 2> segments_;
+  std::vector<RunHistory> histories_;
   // The options of the step that comes next.
   std::array<RunConfiguration, 2> configurations_;
   std::int64_t equal_ = 0;
@@ -484,6 +571,8 @@ class Comparison {
   // A run, and its first step that has another digest when it is repeated.
   std::optional<std::pair<std::size_t, std::int64_t>> unrepeated_;
   bool damaged_ = false;
+  // Set if one of them begins with more memory than the other, such as averages of the weights.
+  std::optional<FirstDifference> only_in_one_;
 };
 
 }  // namespace

@@ -54,9 +54,10 @@ enum class DiffStage {
   update,       ///< the optimizer
   kernels,      ///< what computed the step: kernels, libraries, CPU
   unexplained,  ///< a record that cannot be repeated, for an unknown reason
-  length,       ///< one has ended, and the other continues
+  files,        ///< a file that is not as its run wrote it, or a recorded number
+  length,       ///< one has more steps than the other
 };
-inline constexpr std::array<Choice<DiffStage>, 12> kDiffStages{
+inline constexpr std::array<Choice<DiffStage>, 13> kDiffStages{
     {{DiffStage::start, "start"},
      {DiffStage::state, "state"},
      {DiffStage::trace, "trace"},
@@ -68,6 +69,7 @@ inline constexpr std::array<Choice<DiffStage>, 12> kDiffStages{
      {DiffStage::update, "update"},
      {DiffStage::kernels, "kernels"},
      {DiffStage::unexplained, "unexplained"},
+     {DiffStage::files, "files"},
      {DiffStage::length, "length"}}};
 
 /// The first difference of two trainings.

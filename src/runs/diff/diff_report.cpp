@@ -39,7 +39,9 @@ std::string_view words_of(DiffStage stage) {
     case DiffStage::kernels:
       return "by what computed it";
     case DiffStage::length:
-      return "because one has ended";
+      return "because one has no more steps";
+    case DiffStage::files:
+      return "in the files of the runs";
     case DiffStage::unexplained:
       break;
   }
@@ -125,9 +127,10 @@ std::string to_text(const RunsDifference& difference, const DiffRequest& request
     text = first.step == 0 ? fmt::format("{} differ from the beginning\n", names)
            : equal == 0    ? fmt::format("{}: the same bits at the beginning\n", names)
                            : fmt::format("{}: the same bits after {}\n", names, steps);
-    text += first.step == 0 ? first.what + "\n"
-                            : fmt::format("step {} differs {}: {}\n", first.step,
-                                          words_of(first.stage), first.what);
+    const bool of_step = first.step > 0 && first.stage != DiffStage::files;
+    text += of_step ? fmt::format("step {} differs {}: {}\n", first.step, words_of(first.stage),
+                                  first.what)
+                    : first.what + "\n";
     text += reason_text(difference);
   }
   for (const NamedDifference& fact : difference.facts) {

@@ -149,8 +149,12 @@ class Explanation {
     first_.element =
         first_difference(views_of(gradients[0].arrays()), views_of(gradients[1].arrays()));
     at(DiffStage::gradient,
-       fmt::format("minibatch {} of {} has the same samples, but the losses {:.9g} and {:.9g}{}",
-                   i + 1, of_a.size(), losses[0], losses[1],
+       fmt::format("minibatch {} of {} has {}, but the losses {:.9g} and {:.9g}{}", i + 1,
+                   of_a.size(),
+                   trainings[0]->data() == trainings[1]->data()
+                       ? "the same samples"
+                       : "samples of the same numbers, and the data are not the same",
+                   losses[0], losses[1],
                    first_.element ? "; in its gradient, " + to_text(*first_.element) : ""));
     return true;
   }
@@ -183,6 +187,11 @@ class Explanation {
     const State after_a = a_.state();
     const State after_b = b_.state();
     first_.element = first_difference(digested_views_of(after_a), digested_views_of(after_b));
+    // Without what only one of them remembers.
+    if (auto in_both =
+            first_difference_in_both(digested_views_of(after_a), digested_views_of(after_b))) {
+      first_.element = std::move(in_both);
+    }
     std::string where = "in what the optimizer remembers";
     if (first_.element) {
       name_by_parameter(*first_.element, a_.trained(), after_a);

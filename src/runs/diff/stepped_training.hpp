@@ -49,6 +49,8 @@ class SteppedTraining {
   [[nodiscard]] const std::vector<TrainedArray>& trained() const {
     return run_.trainer().objective().trained();
   }
+  /// Identifies the training data: Objective::fingerprint().
+  [[nodiscard]] std::string data() const { return run_.trainer().objective().fingerprint(); }
   [[nodiscard]] std::int64_t minibatch_size() const {
     return run_.trainer().options().minibatch_size;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +20,9 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/train/checked_parts.hpp"
 #include "loop/train/record_schemas.hpp"
+#include "loop/train/step/state_digest.hpp"
 #include "runs/report/metrics_file.hpp"
 #include "runs/tensorboard/event_folder.hpp"
 
@@ -37,52 +41,107 @@ RecordedSteps recorded_steps(const fs::path& run) {
     // The step in which a run diverged was not taken.
     if (!step.applied && !step.skipped) return;
     steps.count = step.plan.index.value() + 1;
+    steps.numbers[steps.count] = {
+        .batch_size = step.plan.batch_size, .learning_rate = step.learning_rate, .loss = step.loss};
     if (step.digest) steps.digests[steps.count] = *step.digest;
   });
   return steps;
 }
 
-void RepeatedSteps::on_step(Training& /*training*/, const StepRecord& step) {
+namespace {
+
+// Numbers are equal if they are written alike: metrics have null for all that are not finite.
+bool are_equal(double a, double b) {
+  return a == b || (!std::isfinite(a) && !std::isfinite(b));
+}
+
+}  // namespace
+
+void RepeatedSteps::on_step(Training& training, const StepRecord& step) {
   const std::int64_t count = step.plan.index.value() + 1;
+  const auto differs = [&](const char* what, const auto& is, const auto& was) {
+    throw StepDiffers(fmt::format(
+        "{}: step {} has the {} {} when it is repeated, and had {}; it was computed by another "
+        "version or other kernels, or its files or its data have changed",
+        run_.string(), count, what, is, was));
+  };
+  if (const auto found = recorded_.numbers.find(count); found != recorded_.numbers.end()) {
+    const RecordedSteps::Numbers& was = found->second;
+    if (step.plan.batch_size != was.batch_size) {
+      differs("batch", step.plan.batch_size, was.batch_size);
+    }
+    if (training.options().exact && !are_equal(step.loss, was.loss)) {
+      differs("loss", step.loss, was.loss);
+    }
+    if (training.options().exact && !are_equal(step.learning_rate, was.learning_rate)) {
+      differs("learning rate", step.learning_rate, was.learning_rate);
+    }
+  }
   const auto recorded = recorded_.digests.find(count);
   if (recorded == recorded_.digests.end() || !step.digest) return;
-  if (*step.digest == recorded->second) return;
-  throw DigestDiffers(fmt::format(
-      "{}: step {} has the digest {} when it is repeated, and had {}; it was computed by another "
-      "version or other kernels, or its files have changed",
-      run_.string(), count, step.digest->to_text(), recorded->second.to_text()));
+  if (*step.digest != recorded->second) {
+    differs("digest", step.digest->to_text(), recorded->second.to_text());
+  }
 }
 
 void RepeatedSteps::between_steps(Training& training) {
   if (training.result().steps >= last_) training.pause();
 }
 
+void require_state_of_step(const fs::path& file, const State& state, std::int64_t step,
+                           const RecordedSteps& steps) {
+  const auto recorded = steps.digests.find(step);
+  if (recorded == steps.digests.end()) return;
+  const Digest digest = digest_of_state(state);
+  if (digest == recorded->second) return;
+  throw StepDiffers(
+      fmt::format("{}: the state has the digest {}, and step {} had {}: the file has changed; "
+                  "accepted: the run without this file",
+                  file.string(), digest.to_text(), step, recorded->second.to_text()));
+}
+
 namespace {
 
-// The newest checkpoint of at most so many steps that can be read.
-std::optional<StateOfStep> nearest_checkpoint(const ForkPoint& point, const Tell& tell) {
-  const CheckpointFolder checkpoints(point.run / RunFolder::kCheckpoints, 1);
-  for (const fs::path& file : checkpoints.files()) {
-    const std::int64_t step = CheckpointFolder::steps_of(file).value_or(0);
-    if (step > point.step) continue;
-    try {
-      return StateOfStep{.step = step, .state = read_state(file)};
-    } catch (const NewerVersion&) {
-      throw;
-    } catch (const Error& error) {
-      tell(error.what());
+// A state from which steps are repeated, and the position of its segment in the history.
+struct Beginning {
+  std::size_t segment = 0;
+  StateOfStep state{};
+  // Empty if it was not read from a file.
+  fs::path file{};
+};
+
+// The newest checkpoint of at most `last` and at least `first` steps that can be read, in the
+// folders in which the history has them.
+std::optional<Beginning> nearest_checkpoint(const RunHistory& history, std::int64_t first,
+                                            std::int64_t last, const Tell& tell) {
+  for (std::size_t i = history.segments().size(); i-- > 0;) {
+    const RunSegment& segment = history.segments()[i];
+    const std::int64_t end = history.end_of(i, last);
+    for (const fs::path& file :
+         CheckpointFolder(segment.run / RunFolder::kCheckpoints, 1).files()) {
+      const std::int64_t step = CheckpointFolder::steps_of(file).value_or(0);
+      if (step > end || step < std::max(first, segment.begin)) continue;
+      try {
+        return Beginning{
+            .segment = i, .state = {.step = step, .state = read_state(file)}, .file = file};
+      } catch (const NewerVersion&) {
+        throw;
+      } catch (const Error& error) {
+        tell(error.what());
+      }
     }
   }
   return std::nullopt;
 }
 
-std::map<std::string, std::string> records_of(const fs::path& run) {
-  std::map<std::string, std::string> records;
-  records.emplace(RunFolder::kMetrics, read_file(run / RunFolder::kMetrics));
-  for (const fs::path& file : event_files(run)) {
-    records.emplace(file.filename().string(), read_file(file));
-  }
-  return records;
+// Throws Error if the data are not those of the run, by any of its checkpoints: a training that
+// begins anew is not compared with one.
+void require_same_data(const RunHistory& history, const Run& run) {
+  constexpr auto kEver = std::numeric_limits<std::int64_t>::max();
+  const auto found = nearest_checkpoint(history, 0, kEver, [](const std::string& /*why*/) {});
+  if (!found) return;
+  StateVisitor visitor = StateVisitor::out_of(found->state.state);
+  bind_data(visitor, run.trainer().objective());
 }
 
 // The state without what it knows of the records of its run.
@@ -117,13 +176,6 @@ class Scratch {
 
 }  // namespace
 
-RunConfiguration configuration_of_run(const fs::path& run, const RunConfiguration& around) {
-  if (!is_there(run / RunFolder::kConfiguration)) {
-    throw_error("no run in '{}'; accepted: the folder of one", run.string());
-  }
-  return read_configuration(run / RunFolder::kConfiguration, {}, around);
-}
-
 std::string fork_words(const RunConfiguration& run) {
   const ForkPoint& point = *run.from;
   const RecordedSteps steps = recorded_steps(point.run);
@@ -139,55 +191,73 @@ std::string fork_words(const RunConfiguration& run) {
 
 Handover state_after(const ForkPoint& point, const RunConfiguration& around,
                      const fs::path& scratch, const ReplayParts& parts, const StateOfStep* known) {
-  RunConfiguration run = configuration_of_run(point.run, around);
+  RunConfiguration own = configuration_of_run(point.run, around);
+  own.threads = around.threads;
+  own.kernels = around.kernels;
+  const RunHistory history(point.run, std::move(own));
   require_not_moved(point.run);
   const RecordedSteps steps = recorded_steps(point.run);
   if (point.step > steps.count) {
     throw_error("{} has {} steps; accepted: 0 to {}", point.run.string(), steps.count, steps.count);
   }
-  auto found = nearest_checkpoint(point, parts.tell);
-  // The steps before a fork had other options.
-  const std::int64_t first = run.from.empty() ? 0 : run.from->step;
-  if (known != nullptr && known->step >= first && known->step <= point.step &&
-      (!found || found->step < known->step)) {
-    found = *known;
-  }
-  // A fork has the steps before it from its own run.
-  if (!found && !run.from.empty() && point.step <= first) {
-    return state_after({.run = run.from->run, .step = point.step}, around, scratch, parts);
-  }
   const bool keeps = !scratch.empty();
-  if (found && found->step == point.step) {
-    if (!keeps) return {.state = without_records(found->state), .records = {}};
-    return {.state = std::move(found->state), .records = records_of(point.run)};
+  const bool knows = known != nullptr && !keeps && known->step <= point.step;
+  auto found = nearest_checkpoint(history, knows ? known->step + 1 : 0, point.step, parts.tell);
+  if (!found && knows) {
+    found = {.segment = history.of_step(known->step + 1), .state = *known};
+  }
+  if (!found) history.require_beginning();
+  if (found && !found->file.empty() && parts.checks_states) {
+    const RunSegment& segment = history.segments()[found->segment];
+    // A fork begins with a state that may not be that of its step: an optimizer may begin anew.
+    const bool begins_fork =
+        !segment.configuration.from.empty() && found->state.step == segment.begin;
+    if (!begins_fork) {
+      require_state_of_step(found->file, found->state.state, found->state.step, steps);
+    }
   }
 
-  run.threads = around.threads;
-  run.kernels = around.kernels;
-  run.checkpoint_every = "never";
-  run.timeline = "";
-  const Scratch removed(scratch);
-  const std::int64_t begun = found ? found->step : first;
-  const auto begin = [&] {
-    if (!found && !run.from.empty()) return location_of_fork(scratch, run, parts);
-    if (!found) return keeps ? RunLocation::create(scratch) : RunLocation();
-    if (!keeps)
-      return RunLocation::fork({}, {.state = without_records(found->state), .records = {}});
-    return RunLocation::fork(scratch,
-                             {.state = std::move(found->state), .records = records_of(point.run)});
-  };
-  RunLocation location = begin();
-  if (parts.on_begin && point.step > begun) parts.on_begin(point.run, begun + 1, point.step);
-  Run replay(run, parts.load(run), std::move(location));
-  replay.trainer().add_observer<StepListener>(parts);
-  replay.trainer().add_observer<RepeatedSteps>(point.run, steps, point.step);
-  if (point.step > begun) static_cast<void>(replay.execute());
-  if (replay.trainer().result().steps != point.step) {
-    throw_error("{} ends after {} steps when it is repeated, and had {}", point.run.string(),
-                replay.trainer().result().steps, steps.count);
+  std::size_t at = found ? found->segment : 0;
+  std::int64_t taken = found ? found->state.step : 0;
+  std::optional<Handover> handover;
+  if (found) {
+    handover = keeps ? Handover{.state = std::move(found->state.state),
+                                .records = records_of(history.segments()[at].run)}
+                     : Handover{.state = without_records(found->state.state), .records = {}};
   }
-  if (keeps) return hand_over(replay);
-  return {.state = replay.trainer().state(), .records = {}};
+  bool is_entered = !found;
+  while (true) {
+    const std::int64_t end = history.end_of(at, point.step);
+    // A fork changes the state, even if it takes no step.
+    if (is_entered || taken < end) {
+      RunConfiguration run = history.segments()[at].configuration;
+      run.checkpoint_every = "never";
+      run.timeline = "";
+      const Scratch removed(scratch);
+      RunLocation location = handover ? RunLocation::fork(scratch, *std::move(handover))
+                             : keeps  ? RunLocation::create(scratch)
+                                      : RunLocation();
+      if (parts.on_begin && taken < end) {
+        parts.on_begin(history.segments()[at].run, taken + 1, end);
+      }
+      Run replay(run, parts.load(run), std::move(location));
+      if (taken == 0 && !found) require_same_data(history, replay);
+      replay.trainer().add_observer<StepListener>(parts);
+      replay.trainer().add_observer<RepeatedSteps>(point.run, steps, end);
+      if (taken < end) static_cast<void>(replay.execute());
+      taken = replay.trainer().result().steps;
+      if (taken != end) {
+        throw_error("{} ends after {} steps when it is repeated, and had {}", point.run.string(),
+                    taken, steps.count);
+      }
+      handover =
+          keeps ? hand_over(replay) : Handover{.state = replay.trainer().state(), .records = {}};
+    }
+    if (at + 1 == history.segments().size() || history.segments()[at + 1].begin > point.step) break;
+    ++at;
+    is_entered = true;
+  }
+  return *std::move(handover);
 }
 
 namespace {

@@ -16,6 +16,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "resumption.hpp"
+#include "run_history.hpp"
 #include "run_request.hpp"
 #include "runs/config/values/fork_point.hpp"
 
@@ -33,6 +34,9 @@ struct ReplayParts {
   /// Called after each step that is repeated, with how many steps the run has then; the replay ends
   /// with an exception that it throws.
   std::function<void(std::int64_t steps)> on_step{};
+  /// False to take states as they are although their steps have other digests, for a comparison
+  /// that says where a state differs.
+  bool checks_states = true;
 };
 
 /// Calls ReplayParts::on_step after each step.
@@ -50,22 +54,38 @@ class StepListener final : public Observer {
 
 /// The steps of a run, as its metrics tell of them.
 struct RecordedSteps {
+  /// What a repeated step has again.
+  struct Numbers {
+    std::int64_t batch_size = 0;
+    double learning_rate = 0;
+    /// NaN if it was not finite.
+    double loss = 0;
+  };
   std::int64_t count = 0;
-  /// The digests of steps that have one, by the number of steps with that one.
+  /// By the number of steps with that one.
+  std::map<std::int64_t, Numbers> numbers{};
+  /// The digests of steps that have one.
   std::map<std::int64_t, Digest> digests{};
 };
 
 /// Reads the metrics in the folder of a run. Throws Error.
 [[nodiscard]] RecordedSteps recorded_steps(const std::filesystem::path& run);
 
-/// Thrown by a step that has another digest when it is repeated.
-class DigestDiffers : public Error {
+/// Thrown by a step that is another one when it is repeated, and for a state that is not that of
+/// its step.
+class StepDiffers : public Error {
  public:
   using Error::Error;
 };
 
+/// Throws StepDiffers if the step of a state, which is that of a checkpoint's file, has another
+/// digest.
+void require_state_of_step(const std::filesystem::path& file, const State& state, std::int64_t step,
+                           const RecordedSteps& steps);
+
 /// Pauses a training that repeats steps of a run after the last of them, and compares their
-/// digests. on_step() throws DigestDiffers.
+/// batches, rates, losses and digests: the losses of a run without --exact may differ. on_step()
+/// throws StepDiffers.
 class RepeatedSteps final : public Observer {
  public:
   /// `run` is the folder of the run; the training is paused when it has `last` steps.
@@ -89,14 +109,16 @@ struct StateOfStep {
 
 /// The state of a run after any of its steps: that of a checkpoint, if there is one of this step.
 /// Otherwise the steps from the nearest checkpoint before it, or from the beginning, are repeated
-/// with the options of the run, and compared with its digests.
+/// with the options that they had (RunHistory), and compared with the run's records
+/// (RepeatedSteps).
 ///
 /// If `scratch` is not empty, the handover has the records of all steps up to there, and `scratch`
 /// is a folder that does not exist and is used for them meanwhile; else it has none. `around` has
 /// the extensions with which the run's names are read, and the threads and kernels to use. `known`
-/// may be null, or is a state of the run without records that serves as another checkpoint. Changes
-/// nothing in the folder of the run. Throws Error if there is no such run, if it has no such step,
-/// if it is damaged, or if a repeated step has another digest.
+/// may be null, or is a state of the run without records that serves as another checkpoint if
+/// `scratch` is empty. Changes nothing in the folder of the run. Throws Error if there is no such
+/// run, if it has no such step or was trained on other data, if it is damaged, or if its steps
+/// cannot be repeated without a run that is gone; StepDiffers.
 [[nodiscard]] Handover state_after(const ForkPoint& point, const RunConfiguration& around,
                                    const std::filesystem::path& scratch, const ReplayParts& parts,
                                    const StateOfStep* known = nullptr);
@@ -104,10 +126,6 @@ struct StateOfStep {
 /// Says where a fork begins and what is different in it, on a line for people: "runs/first after
 /// step 120 (digest ...), with another rule, lr".
 [[nodiscard]] std::string fork_words(const RunConfiguration& run);
-
-/// The configuration of the run in a folder, to begin a fork with.
-[[nodiscard]] RunConfiguration configuration_of_run(const std::filesystem::path& run,
-                                                    const RunConfiguration& around);
 
 /// location_of() a request that may be a fork.
 [[nodiscard]] RunLocation location_to_train(const RunRequest& request, const ReplayParts& parts);

@@ -1,7 +1,6 @@
 #include "replay.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -54,61 +53,143 @@ bool is_same(const fs::path& folder, const RunConfiguration& asked) {
   });
 }
 
-// The location of the steps: the folder of a replay that was interrupted, or a new one.
-RunLocation location_of(const ReplayRequest& request, const ReplayParts& parts,
-                        const ForkPoint& point) {
-  const fs::path folder =
-      request.run / kReplays / fmt::format("{}-{}", request.first, request.last);
-  if (is_there(folder)) {
-    try {
-      if (is_same(folder, request.configuration)) {
-        return RunLocation::resume(folder, request.configuration);
-      }
-    } catch (const OutputError&) {
-      throw;
-    } catch (const Error&) {
-      // It has nothing to continue from.
+// Repeats steps in one folder, segment by segment.
+class Replay {
+ public:
+  Replay(const ReplayRequest& request, const ReplayParts& parts)
+      : request_(request),
+        parts_(parts),
+        steps_(recorded_steps(request.run)),
+        history_(request.run, request.configuration) {
+    if (request_.last > steps_.count) {
+      throw_error("--steps {}..{}: {} has {} steps; accepted: 1..{}", request_.first, request_.last,
+                  request_.run.string(), steps_.count, steps_.count);
     }
   }
-  Handover state = state_after(point, request.configuration, {}, parts);
-  return RunLocation::fork(is_there(folder) ? unused_path(folder.string()) : folder,
-                           std::move(state), fork_words(request.configuration));
-}
+
+  ReplayResult execute() {
+    ReplayResult result;
+    try {
+      bool has_more = repeat(begin());
+      while (has_more) {
+        has_more = repeat(RunLocation::fork_in(folder_, std::move(handover_), note()));
+      }
+    } catch (const StepDiffers& differs) {
+      result.difference = differs.what();
+      if (!warning_.empty()) result.difference += "\n" + warning_;
+    }
+    result.folder = folder_;
+    if (!is_there(folder_)) return result;
+    const RecordedSteps repeated = recorded_steps(folder_);
+    const auto in_run = [](const auto& all) {
+      return [&all](const auto& entry) { return all.contains(entry.first); };
+    };
+    result.digests = std::ranges::count_if(repeated.digests, in_run(steps_.digests));
+    if (request_.configuration.exact) {
+      result.losses = std::ranges::count_if(repeated.numbers, in_run(steps_.numbers));
+    }
+    return result;
+  }
+
+ private:
+  // The options of the steps of a segment, with the records that are wanted now.
+  [[nodiscard]] RunConfiguration configuration_of(std::size_t segment) const {
+    const RunSegment& of = history_.segments()[segment];
+    RunConfiguration run = of.configuration;
+    for (const RunOption* const option : run_options(Commands::replay)) {
+      const auto text = option->text(request_.configuration);
+      option->reset(run);
+      if (text) option->set(run, *text);
+    }
+    run.from = fmt::format("{}@{}", request_.run.string(), std::max(request_.first - 1, of.begin));
+    return run;
+  }
+
+  [[nodiscard]] std::string note() const {
+    return fmt::format("{} after step {}", request_.run.string(),
+                       configuration_of(segment_).from->step);
+  }
+
+  // The location of the first steps: the folder of a replay that was interrupted, or a new one.
+  // Sets folder_ and segment_.
+  RunLocation begin() {
+    const std::int64_t before = request_.first - 1;
+    segment_ = history_.of_step(request_.first);
+    folder_ = request_.run / kReplays / fmt::format("{}-{}", request_.first, request_.last);
+    const bool is_taken = is_there(folder_);
+    if (is_taken) {
+      try {
+        if (is_same(folder_, configuration_of(segment_))) return again();
+      } catch (const OutputError&) {
+        throw;
+      } catch (const Error&) {
+        // It has nothing to continue from.
+      }
+      segment_ = history_.of_step(request_.first);
+      folder_ = unused_path(folder_.string());
+    }
+    const ForkPoint point{.run = request_.run, .step = before};
+    return RunLocation::fork(folder_, state_after(point, request_.configuration, {}, parts_),
+                             note());
+  }
+
+  // Where an interrupted replay continues.
+  RunLocation again() {
+    const auto states = CheckpointFolder(folder_ / RunFolder::kCheckpoints, 1).files();
+    const std::int64_t taken =
+        states.empty() ? 0 : CheckpointFolder::steps_of(states.front()).value_or(0);
+    const RunConfiguration there = configuration_of_run(folder_, request_.configuration);
+    segment_ = history_.of_step(std::clamp(taken + 1, request_.first, request_.last));
+    // It may have ended with the last step of the segment before.
+    while (history_.segments()[segment_].begin > there.from->step) --segment_;
+    return RunLocation::resume(folder_, configuration_of(segment_));
+  }
+
+  // Repeats the steps of a segment. Returns whether others follow, from handover_ on.
+  bool repeat(RunLocation location) {
+    const RunConfiguration configuration = configuration_of(segment_);
+    const std::int64_t end = history_.end_of(segment_, request_.last);
+    Run run(configuration, parts_.load(configuration), std::move(location));
+    warning_ = run.warning();
+    Trainer& trainer = run.trainer();
+    if (trainer.result().steps < end) {
+      if (parts_.on_begin) {
+        parts_.on_begin(history_.segments()[segment_].run, trainer.result().steps + 1, end);
+      }
+      trainer.add_observer<StepListener>(parts_);
+      if (request_.weights_every > 0) {
+        trainer.add_observer<WeightsOfSteps>(run.workload(), folder_ / "weights",
+                                             request_.weights_every);
+      }
+      trainer.add_observer<RepeatedSteps>(request_.run, steps_, end);
+      static_cast<void>(run.execute());
+      static_cast<void>(run.write_checkpoint());
+      if (trainer.result().steps != end) {
+        throw StepDiffers(fmt::format("{} ends after {} steps when it is repeated, and had {}",
+                                      request_.run.string(), trainer.result().steps, steps_.count));
+      }
+    }
+    if (end == request_.last) return false;
+    handover_ = hand_over(run);
+    ++segment_;
+    return true;
+  }
+
+  const ReplayRequest& request_;
+  const ReplayParts& parts_;
+  RecordedSteps steps_;
+  RunHistory history_;
+  fs::path folder_;
+  // The segment whose steps come next, and the state with which they begin.
+  std::size_t segment_ = 0;
+  Handover handover_{};
+  std::string warning_;
+};
 
 }  // namespace
 
 ReplayResult replay(const ReplayRequest& request, const ReplayParts& parts) {
-  const RecordedSteps steps = recorded_steps(request.run);
-  if (request.last > steps.count) {
-    throw_error("--steps {}..{}: {} has {} steps; accepted: 1..{}", request.first, request.last,
-                request.run.string(), steps.count, steps.count);
-  }
-  ReplayRequest asked = request;
-  asked.configuration.from = fmt::format("{}@{}", request.run.string(), request.first - 1);
-  Run run(asked.configuration, parts.load(asked.configuration),
-          location_of(asked, parts, *asked.configuration.from));
-  Trainer& trainer = run.trainer();
-  const fs::path folder = run.location().path();
-  ReplayResult result{.folder = folder};
-  if (trainer.result().steps >= request.last) {
-    result.compared = std::ssize(recorded_steps(folder).digests);
-    return result;
-  }
-  if (parts.on_begin) parts.on_begin(request.run, trainer.result().steps + 1, request.last);
-  trainer.add_observer<StepListener>(parts);
-  if (request.weights_every > 0) {
-    trainer.add_observer<WeightsOfSteps>(run.workload(), folder / "weights", request.weights_every);
-  }
-  trainer.add_observer<RepeatedSteps>(request.run, steps, request.last);
-  try {
-    static_cast<void>(run.execute());
-    static_cast<void>(run.write_checkpoint());
-  } catch (const DigestDiffers& differs) {
-    result.difference = differs.what();
-    if (const std::string why = run.warning(); !why.empty()) result.difference += "\n" + why;
-  }
-  result.compared = std::ssize(recorded_steps(folder).digests);
-  return result;
+  return Replay(request, parts).execute();
 }
 
 }  // namespace rubato

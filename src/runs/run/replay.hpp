@@ -25,13 +25,15 @@ struct ReplayRequest {
 struct ReplayResult {
   /// The folder with the records of these steps, that of a run.
   std::filesystem::path folder{};
-  /// The number of digests that were compared.
-  std::int64_t compared = 0;
-  /// The first step that has another digest, and what may be the reason; empty if all are equal.
+  /// The numbers of losses and of digests that were compared.
+  std::int64_t losses = 0;
+  std::int64_t digests = 0;
+  /// The first step that differs, and what may be the reason; empty if all are equal.
   std::string difference{};
 };
 
-/// Repeats the steps and writes their records to RUN/replays/FIRST-LAST. A replay that was
+/// Repeats the steps, with the options that they had (RunHistory), and writes their records to
+/// RUN/replays/FIRST-LAST. A replay that was
 /// interrupted continues; another one of the same steps with other options gets a folder of its
 /// own. With RunConfiguration::log_noise, the noise is measured from the first of the steps on.
 /// Throws Error as state_after() does, and OutputError.

@@ -295,16 +295,18 @@ bool is_record(const std::string& name) {
 
 }  // namespace
 
+std::map<std::string, std::string> records_of(const fs::path& run) {
+  std::map<std::string, std::string> records;
+  records.emplace(RunFolder::kMetrics, read_file(run / RunFolder::kMetrics));
+  for (const fs::path& file : event_files(run)) {
+    records.emplace(file.filename().string(), read_file(file));
+  }
+  return records;
+}
+
 Handover hand_over(Run& run) {
   run.sync_records();
-  Handover handover;
-  handover.state = run.trainer().state();
-  const std::filesystem::path& folder = run.location().path();
-  handover.records.emplace(RunFolder::kMetrics, read_file(folder / RunFolder::kMetrics));
-  for (const std::filesystem::path& file : event_files(folder)) {
-    handover.records.emplace(file.filename().string(), read_file(file));
-  }
-  return handover;
+  return {.state = run.trainer().state(), .records = records_of(run.location().path())};
 }
 
 std::string handover_bytes(Handover handover) {

@@ -123,6 +123,9 @@ struct Handover {
   std::map<std::string, std::string> records;
 };
 
+/// The records in the folder of a run, by name: its metrics, and those for TensorBoard.
+[[nodiscard]] std::map<std::string, std::string> records_of(const std::filesystem::path& run);
+
 /// Collects the handover of a run with a folder, which is not in execute(). Throws OutputError if
 /// its records cannot be read back.
 [[nodiscard]] Handover hand_over(Run& run);

@@ -1,5 +1,7 @@
 #include <chrono>
+#include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -70,6 +72,16 @@ void require_nameable(RunConfiguration run, std::span<const WorkloadFile> files)
   static_cast<void>(to_toml(run));
 }
 
+// A folder that a run has made; it is removed if the run cannot begin, so that the corrected
+// command does not find it.
+struct FolderOfOwn {
+  ~FolderOfOwn() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+  std::filesystem::path path{};
+};
+
 }  // namespace
 
 Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
@@ -93,9 +105,11 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     const auto& from = location_.from();
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
   }
+  FolderOfOwn own_folder;
   if (!location_.path().empty() && !location_.folder_) {
     require_nameable(configuration_, workload_->files());
     location_.folder_.emplace(location_.path());
+    own_folder.path = location_.path();
     for (const auto& [name, bytes] : location_.records_) location_.folder_->write(name, bytes);
   }
   add_keepers();
@@ -115,6 +129,7 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
   for (const WorkloadFile& file : workload_->files()) {
     if (file.mapping) file.mapping->forget();
   }
+  own_folder.path.clear();
 }
 
 Run::~Run() = default;

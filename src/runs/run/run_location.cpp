@@ -121,6 +121,12 @@ RunLocation RunLocation::fork(fs::path folder, Handover of, std::string note) {
   return location;
 }
 
+RunLocation RunLocation::fork_in(fs::path folder, Handover of, std::string note) {
+  RunLocation location = fork(std::move(folder), std::move(of), std::move(note));
+  location.folder_.emplace(RunFolder::existing(location.path_));
+  return location;
+}
+
 void RunLocation::find(const fs::path& folder, const RunConfiguration& configuration,
                        const std::optional<fs::path>& checkpoint, bool again) {
   require_not_moved(folder);

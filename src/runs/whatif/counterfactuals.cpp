@@ -90,12 +90,17 @@ std::int64_t epochs_until(const TrainingOutcome& outcome, std::int64_t steps) {
 
 class Planning {
  public:
-  Planning(const WhatIfRequest& request, const RunEvents& events, const RecordedTraining& training,
-           const Workload& workload)
-      : request_(request), events_(events), training_(training), workload_(workload) {}
+  Planning(const WhatIfRequest& request, const RunHistory& history, const RunEvents& events,
+           const RecordedTraining& training, const Workload& workload)
+      : request_(request),
+        history_(history),
+        events_(events),
+        training_(training),
+        workload_(workload),
+        is_foreseeable_(history.segments().size() == 1 || foresees_run()) {}
 
   void add(std::string name, std::vector<std::size_t> left_out, bool keeps = false) {
-    PlannedCounterfactual planned{.run = request_.configuration};
+    PlannedCounterfactual planned{.history = history_};
     Counterfactual& one = planned.counterfactual;
     one.name = std::move(name);
     one.steps = training_.outcome.steps;
@@ -113,11 +118,10 @@ class Planning {
 
   void add_changed() {
     const auto first = std::ranges::find_if(list(), is_change);
-    PlannedCounterfactual planned{.run = *request_.changed};
+    PlannedCounterfactual planned{.history = history_.with(request_.change)};
     planned.counterfactual.name = fmt::format("with {}", request_.changes);
     planned.counterfactual.steps = first == list().end() ? 0 : first->steps;
-    RunSteps steps = load_run_steps(planned.run);
-    foresee(planned, steps);
+    foresee(planned, load_run_steps(planned.history.segments().back().configuration));
     planned_.push_back(std::move(planned));
   }
 
@@ -125,6 +129,22 @@ class Planning {
 
  private:
   [[nodiscard]] const std::vector<RunEvent>& list() const { return events_.events(); }
+
+  // Whether the options of the last steps foresee all steps of the run. A fork may have changed
+  // what decides about steps, such as the devices that a core of the clock has.
+  [[nodiscard]] bool foresees_run() const {
+    const auto foreseen =
+        foreseen_steps(request_.configuration, events_.without({}, false), workload_);
+    if (!foreseen || foreseen->steps.size() < training_.steps.size()) return false;
+    return std::equal(training_.steps.begin(), training_.steps.end(), foreseen->steps.begin(),
+                      [](const RecordedTraining::Step& step, const NextStep& other) {
+                        const auto time = as_recorded(other.time);
+                        return step.batch_size == other.plan.batch_size &&
+                               step.cores == other.plan.cores &&
+                               step.time.has_value() == time.has_value() &&
+                               (!time || step.time->seconds == time->seconds);
+                      });
+  }
 
   void foresee(PlannedCounterfactual& planned, const RunSteps& schedule) const {
     Counterfactual& one = planned.counterfactual;
@@ -137,7 +157,9 @@ class Planning {
     planned.steps = training_.outcome.steps - one.steps;
     planned.samples = training_.outcome.samples - before;
     planned.epochs = std::ssize(training_.outcome.epochs) - epochs;
-    const auto foreseen = foreseen_steps(planned.run, schedule, workload_);
+    if (!is_foreseeable_) return;
+    const auto foreseen =
+        foreseen_steps(planned.history.segments().back().configuration, schedule, workload_);
     if (!foreseen) return;
     planned.steps = foreseen->result.steps - one.steps;
     planned.samples = foreseen->result.samples - before;
@@ -148,9 +170,11 @@ class Planning {
   }
 
   const WhatIfRequest& request_;
+  const RunHistory& history_;
   const RunEvents& events_;
   const RecordedTraining& training_;
   const Workload& workload_;
+  bool is_foreseeable_;
   std::vector<PlannedCounterfactual> planned_;
 };
 
@@ -197,11 +221,12 @@ std::vector<std::size_t> parse_events(const std::string& text,
 }
 
 std::vector<PlannedCounterfactual> planned_counterfactuals(const WhatIfRequest& request,
+                                                           const RunHistory& history,
                                                            const RunEvents& events,
                                                            const RecordedTraining& training,
                                                            const Workload& workload) {
   const std::vector<RunEvent>& list = events.events();
-  Planning planning(request, events, training, workload);
+  Planning planning(request, history, events, training, workload);
   if (list.empty()) {
     throw_error(
         "{}: its steps all have the same batch and cores, and no core died: there is nothing to "
@@ -238,7 +263,7 @@ std::vector<PlannedCounterfactual> planned_counterfactuals(const WhatIfRequest& 
       planning.add(std::move(name), std::move(chosen));
     }
   }
-  if (request.changed) planning.add_changed();
+  if (request.change) planning.add_changed();
   return std::move(planning).take();
 }
 

@@ -11,6 +11,7 @@
 #include "recorded_training.hpp"
 #include "run_events.hpp"
 #include "runs/config/values/trace_source.hpp"
+#include "runs/run/run_history.hpp"
 #include "whatif.hpp"
 
 namespace rubato {
@@ -18,7 +19,7 @@ namespace rubato {
 /// A counterfactual with all that its fork needs.
 struct PlannedCounterfactual {
   Counterfactual counterfactual{};
-  RunConfiguration run{};
+  RunHistory history;
   /// Its steps; empty for those of the run's trace.
   std::optional<RunSteps> schedule{};
   /// The steps and samples that its fork trains, and the epochs that it evaluates.
@@ -34,7 +35,7 @@ struct PlannedCounterfactual {
 
 /// All counterfactuals that a request asks for. Throws Error if there are none.
 [[nodiscard]] std::vector<PlannedCounterfactual> planned_counterfactuals(
-    const WhatIfRequest& request, const RunEvents& events, const RecordedTraining& training,
-    const Workload& workload);
+    const WhatIfRequest& request, const RunHistory& history, const RunEvents& events,
+    const RecordedTraining& training, const Workload& workload);
 
 }  // namespace rubato

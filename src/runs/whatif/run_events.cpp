@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,20 +64,26 @@ double RunEvent::size() const {
                   relative(cores_of(before), cores_of(after)));
 }
 
-RunEvents::RunEvents(const RunConfiguration& run, const RecordedTraining& training,
+RunEvents::RunEvents(const std::vector<RunSegment>& segments, const RecordedTraining& training,
                      std::int64_t most_samples) {
-  const RunSteps steps = load_run_steps(run);
+  const RunSteps steps = load_run_steps(segments.back().configuration);
   source_ = source_of(steps);
-  if (const auto* const trace = std::get_if<Trace>(&steps)) {
-    add_rows(*trace, run, training, most_samples);
+  if (std::holds_alternative<Trace>(steps)) {
+    add_rows(segments, training, most_samples);
   } else {
-    add_changes(std::get<Zones>(steps).only(), run, training);
+    add_changes(segments, training);
   }
   add_faults(training);
 }
 
-void RunEvents::add_rows(const Trace& trace, const RunConfiguration& run,
-                         const RecordedTraining& training, std::int64_t most_samples) {
+void RunEvents::add_rows(const std::vector<RunSegment>& segments, const RecordedTraining& training,
+                         std::int64_t most_samples) {
+  std::vector<Trace> traces;
+  for (const RunSegment& segment : segments) {
+    traces.push_back(std::get<Trace>(load_run_steps(segment.configuration)));
+  }
+  const Trace& trace = traces.back();
+  const RunConfiguration& run = segments.back().configuration;
   end_ = trace.end() == TraceEnd::error ? TraceEnd::hold : trace.end();
   std::int64_t count = trace.length();
   if (trace.end() == TraceEnd::cycle) {
@@ -87,9 +94,18 @@ void RunEvents::add_rows(const Trace& trace, const RunConfiguration& run,
     count = std::max(std::ssize(training.steps), most_samples / least) + 1;
     count = std::min(count, std::max(kMostRows, std::ssize(training.steps) + 1));
   }
-  for (std::int64_t row = 0; row < count; ++row) rows_.push_back(*trace.at(StepIndex{row}));
+  // A trace that is shorter than the steps before the fork may hold its last row.
+  if (segments.size() > 1) count = std::max(count, segments.back().begin + 1);
+  std::size_t at = 0;
+  for (std::int64_t row = 0; row < count; ++row) {
+    while (at + 1 < segments.size() && segments[at + 1].begin <= row) ++at;
+    const auto step = traces[at].at(StepIndex{row});
+    if (!step) break;
+    rows_.push_back(*step);
+  }
+  count = std::ssize(rows_);
   const std::int64_t taken = std::min(std::ssize(training.steps), count);
-  for (std::int64_t row = 1; row < taken; ++row) {
+  for (std::int64_t row = segments.front().begin + 1; row < taken; ++row) {
     const TraceStep& before = rows_[static_cast<std::size_t>(row - 1)];
     const TraceStep& after = rows_[static_cast<std::size_t>(row)];
     if (before == after) continue;
@@ -99,8 +115,34 @@ void RunEvents::add_rows(const Trace& trace, const RunConfiguration& run,
   }
 }
 
-void RunEvents::add_changes(const Availability& availability, const RunConfiguration& run,
+namespace {
+
+// The modelled time from which on a run has the devices that it has at its end.
+double begin_of_devices(const std::vector<RunSegment>& segments, const RecordedTraining& training) {
+  const auto text_of = [](const RunSegment& segment) {
+    const RunConfiguration& run = segment.configuration;
+    const RunSteps steps = load_run_steps(run);
+    const Availability& availability = std::get<Zones>(steps).only();
+    std::ostringstream text;
+    availability.write_csv(text);
+    text << choice_name(kTraceEnds, availability.end()) << run.availability.text();
+    return text.str();
+  };
+  const std::string last = text_of(segments.back());
+  std::size_t first = segments.size() - 1;
+  while (first > 0 && text_of(segments[first - 1]) == last) --first;
+  const auto taken = static_cast<std::size_t>(segments[first].begin);
+  return taken == 0 ? 0 : training.steps.at(taken - 1).time.value_or(ClockTime()).seconds;
+}
+
+}  // namespace
+
+void RunEvents::add_changes(const std::vector<RunSegment>& segments,
                             const RecordedTraining& training) {
+  const RunConfiguration& run = segments.back().configuration;
+  const RunSteps steps = load_run_steps(run);
+  const Availability& availability = std::get<Zones>(steps).only();
+  const double begin = begin_of_devices(segments, training);
   const StepOfDeviceCount step_of = step_of_devices(availability, run);
   const auto step_with = [&](std::int64_t devices) {
     return step_of(devices).value_or(TraceStep{.batch_size = 0, .cores = 0});
@@ -124,7 +166,7 @@ void RunEvents::add_changes(const Availability& availability, const RunConfigura
       // A change of devices that changes no step is none of the run's.
       if (devices >= 0 && step_with(change.devices) == step_with(devices)) continue;
       const double at = static_cast<double>(round) * length_ + change.seconds;
-      if (devices >= 0 && at < seconds) {
+      if (devices >= 0 && at >= begin && at < seconds) {
         RunEvent event{
             .seconds = at, .before = step_with(devices), .after = step_with(change.devices)};
         event.kind = kind_of(event.before, event.after);

@@ -14,6 +14,7 @@
 
 #include "recorded_training.hpp"
 #include "runs/config/values/trace_source.hpp"
+#include "runs/run/run_history.hpp"
 
 namespace rubato {
 
@@ -53,11 +54,16 @@ struct RunEvent {
 /// the trace has then. In modelled time the number is that of the devices, and the next change of
 /// the availability sets it. The rows of a trace are those of steps, so a run that takes fewer
 /// steps because of larger batches does not reach its last rows.
+///
+/// A fork has the rows of its trace from its first step on; those before it are of the run that it
+/// comes from, and have no events if that run is gone. In modelled time a fork with other devices
+/// has no events before it: they are those of that run.
 class RunEvents {
  public:
-  /// `most_samples` is a bound on the samples of a run without some of the events, which says how
-  /// far a trace that repeats itself is needed. Throws Error if the trace cannot be read.
-  RunEvents(const RunConfiguration& run, const RecordedTraining& training,
+  /// `segments` are those of the run's RunHistory. `most_samples` is a bound on the samples of a
+  /// run without some of the events, which says how far a trace that repeats itself is needed.
+  /// Throws Error if the trace cannot be read.
+  RunEvents(const std::vector<RunSegment>& segments, const RecordedTraining& training,
             std::int64_t most_samples);
 
   /// The events in the order in which they happened.
@@ -69,10 +75,9 @@ class RunEvents {
   [[nodiscard]] RunSteps without(const std::set<std::size_t>& events, bool keeps) const;
 
  private:
-  void add_rows(const Trace& trace, const RunConfiguration& run, const RecordedTraining& training,
+  void add_rows(const std::vector<RunSegment>& segments, const RecordedTraining& training,
                 std::int64_t most_samples);
-  void add_changes(const Availability& availability, const RunConfiguration& run,
-                   const RecordedTraining& training);
+  void add_changes(const std::vector<RunSegment>& segments, const RecordedTraining& training);
   void add_faults(const RecordedTraining& training);
   [[nodiscard]] Trace trace_without(const std::set<std::size_t>& places, bool keeps) const;
   [[nodiscard]] Availability availability_without(const std::set<std::size_t>& places,

@@ -43,7 +43,7 @@ struct Fork {
   std::size_t of = 0;
   std::string name{};
   std::int64_t steps = 0;
-  RunConfiguration run{};
+  RunHistory history;
   std::optional<RunSteps> schedule{};
   fs::path file{};
   std::int64_t to_train = 0;
@@ -71,11 +71,14 @@ std::string text_of(const std::optional<RunSteps>& schedule, std::int64_t from) 
 
 // The file for the outcome of a fork. It has another name if anything else is to be trained.
 fs::path file_of(const fs::path& run, const RecordedTraining& training, const Fork& fork) {
-  RunConfiguration configuration = with_paths_from(run, fork.run);
-  configuration.threads = 1;
   Sha256 sha;
-  sha.add(fmt::format("whatif 1\n{}\n{}\n{}\n{}", training.weights_sha256, fork.steps,
-                      to_toml(configuration), text_of(fork.schedule, fork.steps)));
+  sha.add(fmt::format("whatif 2\n{}\n{}\n{}\n", training.weights_sha256, fork.steps,
+                      text_of(fork.schedule, fork.steps)));
+  for (const RunSegment& segment : fork.history.segments()) {
+    RunConfiguration configuration = with_paths_from(run, segment.configuration);
+    configuration.threads = 1;
+    sha.add(fmt::format("{}\n{}\n", segment.begin, to_toml(configuration)));
+  }
   constexpr std::size_t kDigits = 16;
   return run / kFolder / (std::move(sha).hex().substr(0, kDigits) + ".json");
 }
@@ -83,13 +86,13 @@ fs::path file_of(const fs::path& run, const RecordedTraining& training, const Fo
 // Pauses a training when it has so many steps.
 class PauseAt final : public Observer {
  public:
-  void set(std::int64_t steps) { steps_ = steps; }
+  explicit PauseAt(std::int64_t steps) : steps_(steps) {}
   void between_steps(Training& training) override {
     if (training.result().steps >= steps_) training.pause();
   }
 
  private:
-  std::int64_t steps_ = 0;
+  std::int64_t steps_;
 };
 
 // Records the outcome of a fork, which begins with that of the run up to there.
@@ -121,18 +124,25 @@ class OutcomeRecorder final : public Observer {
   std::function<void(std::int64_t steps)> on_step_;
 };
 
-RunConfiguration without_records(RunConfiguration run) {
+void drop_records(RunConfiguration& run) {
   run.checkpoint_every = "never";
   run.timeline = "";
   run.log_minibatches = false;
-  return run;
+}
+
+// The history of the run, to train it again: with nothing that is only written.
+RunHistory history_of(const WhatIfRequest& request) {
+  return RunHistory(request.run, request.configuration).with(drop_records);
 }
 
 // Plans and trains the forks of a run.
 class WhatIf {
  public:
   WhatIf(const WhatIfRequest& request, const WhatIfParts& parts)
-      : request_(request), parts_(parts), training_(recorded(request)) {}
+      : request_(request),
+        parts_(parts),
+        training_(recorded(request)),
+        history_(history_of(request)) {}
 
   WhatIfResult execute();
 
@@ -163,6 +173,7 @@ class WhatIf {
   const WhatIfRequest& request_;
   const WhatIfParts& parts_;
   RecordedTraining training_;
+  RunHistory history_;
   // Loaded once for all trainings of the same data and model.
   mutable std::map<std::string, std::shared_ptr<const Workload>> workloads_;
   WhatIfResult result_;
@@ -244,19 +255,21 @@ void WhatIf::add_forks(const PlannedCounterfactual& planned, std::size_t of) {
   Fork fork{.of = of,
             .name = one.name,
             .steps = one.steps,
-            .run = without_records(planned.run),
+            .history = planned.history,
             .schedule = planned.schedule};
   add_fork(fork, planned);
   for (std::int64_t i = 1; i <= request_.seeds; ++i) {
-    fork.run.seed = planned.run.seed + static_cast<std::uint64_t>(i) * kBetweenSeeds;
+    const auto reorder = [i](RunConfiguration& run) {
+      run.seed += static_cast<std::uint64_t>(i) * kBetweenSeeds;
+    };
+    fork.history = planned.history.with(reorder);
     fork.name = fmt::format("{}, order {}", one.name, i + 1);
     add_fork(fork, planned);
-    Fork run{.of = of,
-             .name = fmt::format("the run, order {}", i + 1),
-             .steps = one.steps,
-             .run = without_records(request_.configuration)};
-    run.run.seed = fork.run.seed;
-    add_fork(std::move(run), planned);
+    add_fork({.of = of,
+              .name = fmt::format("the run, order {}", i + 1),
+              .steps = one.steps,
+              .history = history_.with(reorder)},
+             planned);
   }
 }
 
@@ -306,21 +319,33 @@ TrainingOutcome WhatIf::train(const Fork& fork, const State& state) const {
   }
   for (std::int64_t step = 0; step < fork.steps; ++step) {
     const auto& taken = training_.steps[static_cast<std::size_t>(step)];
-    outcome.substeps +=
-        minibatches_of(minibatches_of(taken.batch_size, fork.run.minibatch), taken.cores);
+    outcome.substeps += minibatches_of(
+        minibatches_of(taken.batch_size, request_.configuration.minibatch), taken.cores);
   }
-  Run run(fork.run, workload_of(fork.run), RunLocation::fork({}, {.state = state, .records = {}}),
-          {}, fork.schedule);
-  run.trainer().add_observer<OutcomeRecorder>(outcome, fork.run.minibatch, [&](std::int64_t steps) {
-    const double done = static_cast<double>(steps - fork.steps) /
-                        static_cast<double>(std::max<std::int64_t>(1, fork.to_train));
-    tell_progress(&fork, steps, std::min(1.0, done) * fork.seconds);
-  });
-  const RunOutcome end = run.execute();
-  outcome.end = end.end;
-  outcome.steps = end.summary->result.steps;
-  outcome.samples = end.summary->result.samples;
-  outcome.time = as_recorded(end.summary->result.time);
+  State from = state;
+  // With the options that the run has in each of its steps.
+  for (std::size_t i = fork.history.of_step(fork.steps + 1);
+       i < fork.history.segments().size() && outcome.end != RunEnd::diverged; ++i) {
+    constexpr auto kEver = std::numeric_limits<std::int64_t>::max();
+    const RunConfiguration& configuration = fork.history.segments()[i].configuration;
+    Run run(configuration, workload_of(configuration),
+            RunLocation::fork({}, {.state = std::move(from), .records = {}}), {}, fork.schedule);
+    run.trainer().add_observer<OutcomeRecorder>(
+        outcome, configuration.minibatch, [&](std::int64_t steps) {
+          const double done = static_cast<double>(steps - fork.steps) /
+                              static_cast<double>(std::max<std::int64_t>(1, fork.to_train));
+          tell_progress(&fork, steps, std::min(1.0, done) * fork.seconds);
+        });
+    const std::int64_t end = fork.history.end_of(i, kEver);
+    run.trainer().add_observer<PauseAt>(end);
+    // A fork changes the state, even if it takes no step.
+    if (run.trainer().result().steps < end) outcome.end = run.execute().end;
+    const TrainResult& result = run.trainer().result();
+    outcome.steps = result.steps;
+    outcome.samples = result.samples;
+    outcome.time = as_recorded(result.time);
+    if (end < kEver && outcome.end != RunEnd::diverged) from = run.trainer().state();
+  }
   return outcome;
 }
 
@@ -338,23 +363,15 @@ void WhatIf::train_all() {
       .load = [this](const RunConfiguration& run) { return workload_of(run); },
       .tell = parts_.tell,
       .on_step = [this](std::int64_t step) { tell_progress(nullptr, step, 0); }};
-  const ForkPoint first{.run = request_.run, .step = forks.front()->steps};
-  const RunConfiguration itself = without_records(request_.configuration);
-  Run run(itself, workload_of(itself),
-          RunLocation::fork({}, state_after(first, itself, {}, parts)));
-  run.trainer().add_observer<StepListener>(parts);
-  const auto pause = run.trainer().add_observer<PauseAt>();
-  run.trainer().add_observer<RepeatedSteps>(request_.run, recorded_steps(request_.run),
-                                            forks.back()->steps);
-  std::optional<State> state;
+  std::optional<StateOfStep> at;
   for (Fork* const fork : forks) {
-    if (run.trainer().result().steps < fork->steps) {
-      pause->set(fork->steps);
-      static_cast<void>(run.execute());
-      state.reset();
+    if (!at || at->step < fork->steps) {
+      at = StateOfStep{.step = fork->steps,
+                       .state = state_after({.run = request_.run, .step = fork->steps},
+                                            request_.configuration, {}, parts, at ? &*at : nullptr)
+                                    .state};
     }
-    if (!state) state = run.trainer().state();
-    fork->outcome = train(*fork, *state);
+    fork->outcome = train(*fork, at->state);
     fs::create_directories(fork->file.parent_path());
     write_file(fork->file, json_text(to_json(*fork->outcome)) + "\n");
     done_seconds_ += fork->seconds;
@@ -370,7 +387,9 @@ void WhatIf::collect() {
     one.outcome = outcome(0);
     for (std::size_t k = 1; k < files_[i].size(); k += 2) {
       one.others.push_back(
-          {.seed = forks_.at(files_[i][k]).run.seed, .outcome = outcome(k), .run = outcome(k + 1)});
+          {.seed = forks_.at(files_[i][k]).history.segments().back().configuration.seed,
+           .outcome = outcome(k),
+           .run = outcome(k + 1)});
     }
   }
 }
@@ -394,14 +413,14 @@ WhatIfResult WhatIf::execute() {
         "the effects; accepted: a run without it",
         request_.run.string());
   }
-  const auto workload = workload_of(without_records(request_.configuration));
-  const RunEvents events(request_.configuration, training_,
+  const auto workload = workload_of(history_.segments().back().configuration);
+  const RunEvents events(history_.segments(), training_,
                          most_samples(request_.configuration, *workload));
   result_.events = events.events();
   result_.run = training_.outcome;
   result_.has_test = training_.has_test;
   result_.target = target_of(request_, training_.outcome);
-  auto planned = planned_counterfactuals(request_, events, training_, *workload);
+  auto planned = planned_counterfactuals(request_, history_, events, training_, *workload);
   leave_out_smallest(planned, result_.events);
   for (std::size_t i = 0; i < planned.size(); ++i) {
     add_forks(planned[i], i);
@@ -435,7 +454,7 @@ const Counterfactual* WhatIfResult::together() const {
 }
 
 std::vector<RunEvent> events_of_run(const WhatIfRequest& request) {
-  return RunEvents(request.configuration,
+  return RunEvents(history_of(request).segments(),
                    recorded_training(request.run, request.configuration.minibatch), 0)
       .events();
 }

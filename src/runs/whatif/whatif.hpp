@@ -22,8 +22,8 @@ struct WhatIfRequest {
   std::filesystem::path run{};
   /// The configuration of the run, and the threads to use.
   RunConfiguration configuration{};
-  /// The same with other options, which then hold from the first event on; empty for none.
-  std::optional<RunConfiguration> changed{};
+  /// Sets other options, which then hold from the first event on; empty for none.
+  std::function<void(RunConfiguration& run)> change{};
   /// The names of these options, for people: "rule root, lr 0.1".
   std::string changes{};
   /// The value of --without: "3,7", "@41", "preemptions" or "all-changes". Empty for each event

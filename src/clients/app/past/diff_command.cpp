@@ -151,7 +151,7 @@ class DiffCommand final : public PastCommand {
   [[nodiscard]] ExitCode execute(const LoadWorkload& load) override {
     RunsDifference found;
     {
-      ReplayLine line(quiet_ || as_json_);
+      ReplayLine line(kDiffTexts.name, quiet_ || as_json_);
       found = find_difference(request_, line.parts([&](const RunConfiguration& run) {
         return engine_of(run) == Engine::libtorch ? load(run) : dense_workload(run);
       }));

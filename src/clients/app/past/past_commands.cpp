@@ -10,7 +10,6 @@
 #include "base/core/throw_error.hpp"
 #include "clients/app/line/number_text.hpp"
 #include "clients/app/line/output.hpp"
-#include "clients/app/train/terminal_run.hpp"
 #include "runs/config/run_option.hpp"
 
 namespace rubato::app {
@@ -27,12 +26,16 @@ const PastCommandRow* past_command(std::string_view name) {
 RunConfiguration run_with(const std::filesystem::path& folder, const RunConfiguration& typed,
                           const GivenOptions& given) {
   RunConfiguration run = configuration_of_run(folder, typed);
+  set_given(run, typed, given);
+  return run;
+}
+
+void set_given(RunConfiguration& run, const RunConfiguration& typed, const GivenOptions& given) {
   for (const RunOption& option : run_options()) {
     if (!given.contains(option.name)) continue;
     option.reset(run);
     if (const auto text = option.text(typed)) option.set(run, *text);
   }
-  return run;
 }
 
 std::string counted(std::int64_t count, std::string_view one) {
@@ -50,7 +53,14 @@ std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text) {
   return {first, parse_whole(text.substr(to + kTo.size()), first, kLastStep)};
 }
 
-ReplayLine::ReplayLine(bool quiet) : quiet_(quiet), shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
+Tell warnings_of(std::string_view command) {
+  return [command = std::string(command)](const std::string& text) {
+    print_error(fmt::format("{}: {}\n", command, text));
+  };
+}
+
+ReplayLine::ReplayLine(std::string_view command, bool quiet)
+    : command_(command), quiet_(quiet), shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
 
 ReplayLine::~ReplayLine() {
   if (has_line_) print_error("\r\x1b[K");
@@ -73,7 +83,7 @@ void ReplayLine::show(std::int64_t steps) {
 
 ReplayParts ReplayLine::parts(const LoadWorkload& load) {
   return {.load = load,
-          .tell = warn,
+          .tell = warnings_of(command_),
           .on_begin = [this](const auto& run, std::int64_t first,
                              std::int64_t last) { begin(run, first, last); },
           .on_step = [this](std::int64_t steps) { show(steps); }};

@@ -60,16 +60,23 @@ struct PastCommandRow {
 [[nodiscard]] RunConfiguration run_with(const std::filesystem::path& folder,
                                         const RunConfiguration& typed, const GivenOptions& given);
 
+/// Sets those options of `typed` that were given.
+void set_given(RunConfiguration& run, const RunConfiguration& typed, const GivenOptions& given);
+
 /// Returns "1 step" or "1,200 steps".
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view one);
 
 /// Parses "A..B", two steps counted from 1. Throws Error.
 [[nodiscard]] std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text);
 
+/// Prints what a user should know, in the name of a command such as "rubato diff".
+[[nodiscard]] Tell warnings_of(std::string_view command);
+
 /// Shows at a terminal which step of a run is being repeated, on a line of stderr that is redrawn.
 class ReplayLine {
  public:
-  explicit ReplayLine(bool quiet);
+  /// `command` is the one that warns: "rubato diff".
+  ReplayLine(std::string_view command, bool quiet);
   /// Removes the line.
   ~ReplayLine();
   ReplayLine(const ReplayLine&) = delete;
@@ -83,6 +90,7 @@ class ReplayLine {
   [[nodiscard]] ReplayParts parts(const LoadWorkload& load);
 
  private:
+  std::string command_;
   bool quiet_;
   bool shown_;
   bool has_line_ = false;

@@ -22,13 +22,25 @@ constexpr CommandTexts kReplayTexts{
     "rubato replay",
     "Repeats steps of a run, exactly as they were, to write down what was not written then: every "
     "minibatch, noise, statistics of parameters, a timeline, weights. The records go to "
-    "RUN/replays/A-B, which report, plot and metrics read like a run. Each digest is compared with "
-    "that of the run.",
+    "RUN/replays/A-B, which report, plot and metrics read like a run. Batches, rates, losses and "
+    "digests are compared with those of the run.",
     "Values in [] are the defaults. Examples:\n"
     "  rubato replay runs/first --steps 100..120 --log-minibatches\n"
     "  rubato replay runs/first --steps 1..50 --monitor 'conv1.*' --monitor-every 1\n"
-    "Exit codes: 23 if a step has another digest, 2 for a mistake in the options or\n"
+    "Exit codes: 23 if a step is another one, 2 for a mistake in the options or\n"
     "files, 24 if output could not be written."};
+
+// What the comparison says: only digests tell of all bits.
+std::string verdict(const ReplayResult& result) {
+  if (result.digests > 0) {
+    return counted(result.digests, "digest") + " compared, the same bits";
+  }
+  if (result.losses > 0) {
+    return fmt::format("no digests, {} loss{} compared, the same", result.losses,
+                       result.losses == 1 ? "" : "es");
+  }
+  return "nothing was recorded to compare them with";
+}
 
 class ReplayCommand final : public PastCommand {
  public:
@@ -38,7 +50,7 @@ class ReplayCommand final : public PastCommand {
   [[nodiscard]] ExitCode execute(const LoadWorkload& load) override {
     ReplayResult result;
     {
-      ReplayLine line(quiet_);
+      ReplayLine line(kReplayTexts.name, quiet_);
       result = replay(request_, line.parts(load));
     }
     if (!result.difference.empty()) {
@@ -46,9 +58,8 @@ class ReplayCommand final : public PastCommand {
       return ExitCode::differs;
     }
     if (quiet_) return ExitCode::good;
-    print_text(fmt::format("steps {} to {}: {} digest{} compared, the same bits\nrecords in {}\n",
-                           request_.first, request_.last, result.compared,
-                           result.compared == 1 ? "" : "s", result.folder.string()));
+    print_text(fmt::format("steps {} to {}: {}\nrecords in {}\n", request_.first, request_.last,
+                           verdict(result), result.folder.string()));
     return ExitCode::good;
   }
 

@@ -14,7 +14,6 @@
 #include "base/core/text/json.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
-#include "clients/app/train/terminal_run.hpp"
 #include "past_commands.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/whatif/whatif.hpp"
@@ -112,7 +111,7 @@ class WhatIfCommand final : public PastCommand {
   [[nodiscard]] WhatIfResult train(const LoadWorkload& load) const {
     WhatIfLine line(output_ == WhatIfOutput::nothing);
     return what_if(request_, {.load = load,
-                              .tell = warn,
+                              .tell = warnings_of(kWhatIfTexts.name),
                               .on_plan =
                                   [&](const WhatIfPlan& plan) {
                                     if (output_ == WhatIfOutput::table)
@@ -173,11 +172,14 @@ std::unique_ptr<PastCommand> parse_whatif(std::span<const std::string> arguments
   }
   if (!changes.empty()) {
     request.changes = fmt::format("{}", fmt::join(changes, ", "));
-    request.changed = run_with(request.run, typed, line.given());
-    request.changed->threads = typed.threads;
-    require_none_idle(line.given(), *request.changed);
-    require_valid(*request.changed);
-    require_forkable(request.configuration, *request.changed);
+    request.change = [typed, given = line.given()](RunConfiguration& run) {
+      set_given(run, typed, given);
+    };
+    RunConfiguration changed = request.configuration;
+    request.change(changed);
+    require_none_idle(line.given(), changed);
+    require_valid(changed);
+    require_forkable(request.configuration, changed);
   }
   const WhatIfOutput output = lists     ? WhatIfOutput::list
                               : as_json ? WhatIfOutput::json

@@ -39,7 +39,7 @@ RunRequest with_folder(RunRequest request) {
 
 RunLocation location_of_alone(const TrainArguments& arguments, const LoadWorkload& load) {
   const RunRequest& request = arguments;
-  ReplayLine line(arguments.quiet);
+  ReplayLine line("rubato train", arguments.quiet);
   return location_to_train(with_folder(request), line.parts(load));
 }
 

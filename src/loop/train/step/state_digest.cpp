@@ -1,6 +1,7 @@
 #include "state_digest.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace rubato {
@@ -67,6 +68,29 @@ Digest StateDigest::finish() {
   entries_.clear();
   chunks_.clear();
   return digest_of(std::as_bytes(std::span(list_)));
+}
+
+std::span<const std::string_view> digested_prefixes() {
+  // The names that Trainer and its step engine give to their parts of a state.
+  static constexpr std::array<std::string_view, 7> kPrefixes{
+      "parameter.", "buffer.", "optimizer.", "lookahead", "ema.", "transform", "loss_scale"};
+  return kPrefixes;
+}
+
+Digest digest_of_state(const State& state) {
+  Workers here(1);
+  StateDigest digest(here);
+  const auto is_covered = [](std::string_view name) {
+    return std::ranges::any_of(digested_prefixes(),
+                               [&](std::string_view prefix) { return name.starts_with(prefix); });
+  };
+  for (const auto& [name, array] : state.arrays()) {
+    if (is_covered(name)) digest.add(name, std::as_bytes(std::span(array.bytes)));
+  }
+  for (const auto& [name, text] : state.texts()) {
+    if (is_covered(name)) digest.add(name, std::as_bytes(std::span(text)));
+  }
+  return digest.finish();
 }
 
 }  // namespace rubato
