@@ -15,6 +15,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/file.hpp"
 #include "run/runs.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -197,6 +198,51 @@ TEST_F(DoomTest, EndsForksAfterSoManySteps) {
   };
   static_cast<void>(doom(asked, parts));
   EXPECT_EQ(most, 3);
+}
+
+// The accident of steps 40 to 44 is in the trace, so forks from before it have it, too.
+TEST_F(DoomTest, EndsForksFromBeforeTheAccidentAfterIt) {
+  std::string rows = "step,batchsize\n";
+  for (int step = 0; step < 200; ++step) {
+    rows += fmt::format("{},{}\n", step, step >= 40 && step < 45 ? 32 : 64);
+  }
+  write_file(folder("t.csv"), rows);
+  RunConfiguration run = usual();
+  run.trace = folder("t.csv").string();
+  run.extensions.rules.add(
+      "accident", [](const RuleInput& step) { return step.batch_size == 32 ? 400.0 : 1.0; });
+  run.rule = {"accident", run.extensions};
+  train("run", run);
+  DoomRequest asked{
+      .run = folder("run"), .configuration = configuration_of_run(folder("run"), run), .orders = 3};
+  asked.configuration.threads = 2;
+  const DoomResult whole = doom(asked, parts_);
+  ASSERT_TRUE(whole.facts.lost);
+  asked.steps = 20;
+  const DoomResult result = doom(asked, parts_);
+  EXPECT_EQ(result.inevitable, whole.inevitable);
+  EXPECT_EQ(result.tried.front().step, whole.tried.front().step);
+  EXPECT_EQ(result.tried.front().lost().count, whole.tried.front().lost().count);
+}
+
+// The fork whose test loss is not finite has not diverged by its steps.
+TEST_F(DoomTest, TakesATestLossThatIsNotFiniteForDivergence) {
+  RunConfiguration run = usual();
+  run.epochs = 2;
+  train("run", run);
+  const fs::path metrics = folder("run") / "metrics.jsonl";
+  std::string text = read_file(metrics);
+  const std::string key = "\"test_loss\":";
+  ASSERT_NE(text.rfind(key), std::string::npos);
+  const std::size_t number = text.rfind(key) + key.size();
+  text.replace(number, text.find_first_of(",}", number) - number, "null");
+  write_file(metrics, text);
+  DoomRequest asked = request("run");
+  asked.orders = 1;
+  const DoomResult result = doom(asked, parts_);
+  EXPECT_TRUE(result.facts.diverged);
+  EXPECT_TRUE(result.facts.lost);
+  EXPECT_FALSE(result.facts.end.has_value());
 }
 
 TEST_F(DoomTest, ChangesOnlyWhatTheRunHas) {

@@ -228,7 +228,7 @@ class Search {
     const double mean_batch = run_.samples / static_cast<double>(run_.steps);
     const auto to_end =
         std::max<std::int64_t>(run_.steps, facts.diverged ? std::llround(all / mean_batch) : 0);
-    const std::int64_t each = std::min(to_end, request_.steps.value_or(to_end));
+    const std::int64_t each = std::min(to_end, suspect() + request_.steps.value_or(to_end));
     const std::int64_t reach = std::max(suspect(), last_ - suspect());
     const auto bits = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(reach)));
     facts.most_tried = 2 * bits + 1;
@@ -308,7 +308,10 @@ class Search {
 
   DoomedFork train(const State& state, std::int64_t step, const RunConfiguration& configuration) {
     Run fork(configuration, workload_, RunLocation::fork({}, {.state = state, .records = {}}));
-    const auto end = request_.steps ? std::optional(step + *request_.steps) : std::nullopt;
+    // Forks from before the accident end as long after it as those from there: otherwise they would
+    // be saved by an end before it.
+    const auto end =
+        request_.steps ? std::optional(std::max(step, suspect()) + *request_.steps) : std::nullopt;
     const auto course = fork.trainer().add_observer<CourseOfFork>(end, parts_.replay);
     const RunOutcome outcome = fork.execute();
     const double loss = course->course().end();

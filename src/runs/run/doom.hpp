@@ -22,7 +22,8 @@ struct DoomRequest {
   std::int64_t orders = 8;
   /// A training is lost if it ends with a loss above this; empty for TrainingCourse::bound().
   std::optional<double> lost_above{};
-  /// The number of steps after which forks end; empty if they end where the run would.
+  /// The number of steps after which forks end, counted from their beginning or, if they begin
+  /// earlier, from TrainingCourse::suspect(); empty if they end where the run would.
   std::optional<std::int64_t> steps{};
 };
 

@@ -181,15 +181,14 @@ class DoomCommand final : public PastCommand {
       what_ = fmt::format("{}: fork {} of {}", what, number, orders_);
     }
     ReplayParts parts(const LoadWorkload& load) {
-      return {
-          .load = load,
-          .tell =
-              [](const std::string& text) { print_error(fmt::format("rubato doom: {}\n", text)); },
-          .on_begin =
-              [this](const auto& run, std::int64_t first, std::int64_t last) {
-                what_ = fmt::format("repeating steps {} to {} of {}", first, last, run.string());
-              },
-          .on_step = [this](std::int64_t steps) { show(steps); }};
+      return {.load = load,
+              .tell = warnings_of(kDoomTexts.name),
+              .on_begin =
+                  [this](const auto& run, std::int64_t first, std::int64_t last) {
+                    what_ =
+                        fmt::format("repeating steps {} to {} of {}", first, last, run.string());
+                  },
+              .on_step = [this](std::int64_t steps) { show(steps); }};
     }
 
    private:
@@ -230,7 +229,8 @@ std::unique_ptr<PastCommand> parse_doom(std::span<const std::string> arguments) 
   line.whole("orders", "N", "forks from each step, each with another order of the samples", "8",
              request.orders, 1, kMostOrders);
   line.whole("steps", "N",
-             "end forks after so many steps, or where the run would, if that is sooner",
+             "end forks after so many steps, counted from the step of the lowest loss where they "
+             "begin before it, or where the run would, if that is sooner",
              "where the run would", request.steps, 1, kLongestFork);
   line.option("lost-above", "X",
               "the loss, of the last test or else of the last ten steps, above which a training is "
