@@ -2,9 +2,13 @@
 
 #include "runs/whatif/whatif.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,6 +16,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/workload.hpp>
@@ -129,6 +134,31 @@ TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAFault) {
   EXPECT_EQ(result.events[2].fault->minibatches, 1);
   // The training without the one change is the one without all.
   EXPECT_EQ(result.plan.forks, 1);
+}
+
+// A fault line tells which cores are left, so lines of one step that differ in it are of several
+// attempts.
+TEST_F(WhatIfTest, CountsEveryAttemptAtAStep) {
+  RunConfiguration run = under("run", {{9, 64, 4}, {9, 32, 4}});
+  run.faults = "rate=0.3,seed=1";
+  train("run", run);
+  std::map<std::int64_t, std::set<std::int64_t>> cores_left;
+  std::istringstream lines(read_file(folder("run") / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.at("kind") == "fault")
+      cores_left[json.at("step")].insert(json.at("cores_left").get<std::int64_t>());
+  }
+  const RecordedTraining training = recorded_training(folder("run"), run.minibatch);
+  ASSERT_EQ(training.faults.size(), cores_left.size());
+  std::int64_t most = 0;
+  for (const RecordedTraining::Fault& fault : training.faults) {
+    EXPECT_EQ(fault.attempts, std::ssize(cores_left.at(fault.step))) << fault.step;
+    const std::int64_t batch = training.steps.at(static_cast<std::size_t>(fault.step)).batch_size;
+    EXPECT_EQ(fault.minibatches, fault.attempts * batch / run.minibatch) << fault.step;
+    most = std::max(most, fault.attempts);
+  }
+  EXPECT_GT(most, 1);
 }
 
 // A change of the cores alone has the bits of the run, and is not trained.
