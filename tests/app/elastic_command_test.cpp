@@ -810,6 +810,58 @@ TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
   expect_one_run();
 }
 
+// The first host makes the folder again before it ends, with what it can still write.
+TEST_F(ElasticCommand, SaysThatTheFolderIsNoLongerThatOfTheRun) {
+  train_on(2);
+  const std::size_t first = writer();
+  hosts_[first]->stop();
+  fs::rename(file("run"), file("elsewhere"));
+  fs::create_directories(file("run") / "checkpoints");
+  kill_host(first);
+  wait_until([this] { return says(hosts_[0]->output(), "the run continues in run-2 after "); });
+  EXPECT_THAT(
+      hosts_[0]->output(),
+      HasSubstr("run: there is no config.toml; is the disk of the run still mounted?\nthe run "));
+  EXPECT_THAT(hosts_[0]->output(), testing::Not(HasSubstr("accepted")));
+  stop_by(0);
+}
+
+// It would join, and end when it is given the state.
+TEST_F(ElasticCommand, RefusesAFolderForTemporaryFilesThatIsNoneBeforeItJoins) {
+  train_without_end();
+  start_all(1);
+  for (const char* const name : {"TMPDIR", "TMP"}) {
+    std::string command = fmt::format("env -u TMPDIR {}=/nowhere/at-all \"$0\"", name);
+    for (const std::string& word : host({"--out", "other"})) command += " '" + word + "'";
+    const ProgramResult other = test::shell(command, folder_.path());
+    EXPECT_EQ(other.code, 2);
+    EXPECT_EQ(other.err, fmt::format("rubato train: ${}: '/nowhere/at-all' is not a folder; "
+                                     "accepted: one in which this host can keep what it has of the "
+                                     "run\n",
+                                     name));
+  }
+  wait_for_more_lines("run");
+  EXPECT_THAT(hosts_[0]->output(), testing::Not(HasSubstr("joined")));
+  stop_by(0);
+}
+
+// Every host says what one of them has found.
+TEST_F(ElasticCommand, SaysOnEachHostWhyTheRunCannotBegin) {
+  train_alone();
+  start_two_that_wait_for_each_other({"--from", "one@1", "--out", "fork"});
+  for (const auto& host : hosts_) {
+    expect_end(*host, 2);
+    EXPECT_THAT(host->output(), HasSubstr("--from: several hosts cannot begin a fork; accepted: "));
+    EXPECT_THAT(host->output(), testing::Not(HasSubstr("was stopped")));
+  }
+  const ProgramResult launched = test::rubato(
+      with({"launch", "--hosts", "3", "--", "train", "--from", "one@1", "--out", "other"}, run_),
+      folder_.path());
+  EXPECT_EQ(launched.code, 2);
+  EXPECT_THAT(launched.err, HasSubstr("--from: several hosts cannot begin a fork"));
+  EXPECT_THAT(launched.err, testing::Not(HasSubstr("stopped")));
+}
+
 // It would have been empty.
 TEST_F(ElasticCommand, LeavesNoCopyOfAFirstStep) {
   host_timeout_ = kBrief;

@@ -240,6 +240,11 @@ TEST(RunMessages, SayWhatDoesNothing) {
   };
   EXPECT_THAT(lines("--cores=4 --log-steps=3", silent, false), testing::IsEmpty());
   EXPECT_THAT(lines({}, saying, true), testing::IsEmpty()) << "nobody asked for it";
+  const Trace large({{96, std::nullopt}, {32, std::nullopt}}, TraceEnd::hold, "t");
+  EXPECT_THAT(lines("--cores=1000000 --minibatch=16", large, false),
+              ElementsAre("of 1000000 cores at most 6 compute, one for each minibatch of a step; "
+                          "the others only take time"));
+  EXPECT_THAT(lines("--cores=100005 --minibatch=16", large, false), testing::IsEmpty());
   EXPECT_THAT(
       lines("--cores=9 --log-steps=3 --straggler=core=5,factor=2+core=6,factor=2", saying, true),
       ElementsAre("--cores 9 does nothing: t says how many there are in every step",

@@ -168,8 +168,9 @@ TEST(Roles, NobodyCanWrite) {
   const auto failed = [](Failed::In in, std::int64_t steps, const HostPart& part) {
     return actions_after(Failed{.in = in, .steps = steps}, part);
   };
-  EXPECT_THAT(failed(Failed::In::begin, 0, kNewcomer),
-              ElementsAre(HostAction::end_stopped, HostAction::rethrow));
+  EXPECT_THAT(
+      failed(Failed::In::begin, 0, kNewcomer),
+      ElementsAre(HostAction::announce_failure, HostAction::end_stopped, HostAction::rethrow));
   EXPECT_THAT(failed(Failed::In::train, 3, kWriter),
               ElementsAre(HostAction::announce_failure, HostAction::rethrow));
   EXPECT_THAT(failed(Failed::In::train, 3, kFollower), ElementsAre(HostAction::rethrow));

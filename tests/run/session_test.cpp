@@ -4,12 +4,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <rubato/runs/run_folder.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/file.hpp"
@@ -223,6 +225,24 @@ TEST_F(SessionTest, SaysWhatIsLeftWhereOutputIsLost) {
                 HasSubstr(with_checkpoint ? "\nthe checkpoints before it are kept; go on with with"
                                           : "\nthe weights after "));
   }
+}
+
+// As a supervisor starts it before the process that it has killed is gone.
+TEST_F(SessionTest, SaysThatItWaitsForAnotherProcess) {
+  RunRequest request{.run = three_epochs(), .out = temp_.path() / "run", .continues = true};
+  trained_weights(request);
+  Owner owner;
+  static_cast<void>(parts_of(request, owner));
+  EXPECT_THAT(owner.told, testing::IsEmpty());
+  std::optional<RunFolder> other = RunFolder::existing(*request.out);
+  const auto tell = [&](const std::string& text) {
+    owner.warn(text);
+    other.reset();
+  };
+  EXPECT_EQ(location_of(request, tell).path(), *request.out);
+  EXPECT_THAT(owner.told, ElementsAre(request.out->string() +
+                                      ": another process works in this run folder; waiting for it "
+                                      "to end"));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct ElasticOutcome {
   std::optional<std::int64_t> steps{};
   /// The run was stopped, and is not complete.
   bool was_stopped = false;
-  /// Why no host can write it.
+  /// Why no host can write it, or why the first one could not begin it (missed_run).
   std::string reason{};
   /// The checkpoint in which this host has kept an unwritten run; empty if it has not.
   std::string kept{};

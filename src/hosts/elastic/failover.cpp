@@ -30,6 +30,23 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "rubato-host-";
 
+// The folder for temporary files. Throws Error if the environment names one that is none.
+fs::path temporary_folder() {
+  std::error_code error;
+  fs::path folder = fs::temp_directory_path(error);
+  if (!error) return folder;
+  // In the order of temp_directory_path().
+  for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
+    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    if (value == nullptr) continue;
+    throw_error(
+        "${}: '{}' is not a folder; accepted: one in which this host can keep what it has of the "
+        "run",
+        name, value);
+  }
+  throw_error("/tmp: {}; accepted: a folder, or another one in $TMPDIR", error.message());
+}
+
 // Returns whether the folder belongs to a process that is gone: nobody works in it, and it is too
 // old for its owner to be still starting.
 bool is_left_over(const fs::path& folder) {
@@ -47,7 +64,7 @@ bool is_left_over(const fs::path& folder) {
 }  // namespace
 
 HostFolder::HostFolder() {
-  std::string name = (fs::temp_directory_path() / fmt::format("{}XXXXXX", kPrefix)).string();
+  std::string name = (temporary_folder() / fmt::format("{}XXXXXX", kPrefix)).string();
   if (mkdtemp(name.data()) == nullptr) {
     throw OutputError(fmt::format("{}: cannot make the folder: {}", name,
                                   std::generic_category().message(errno)));
@@ -160,7 +177,14 @@ RunLocation location_in(const std::vector<fs::path>& folders, const Failover& fa
   const auto take_over = [&](const fs::path& folder) {
     return RunLocation::take_over(folder, failover.configuration, failover.handover, patience);
   };
+  std::error_code ignored;
   for (const fs::path& folder : folders) {
+    if (fs::exists(folder, ignored) && !fs::exists(folder / RunFolder::kConfiguration, ignored)) {
+      // A host that could still write has made the folder again, below an empty mount point.
+      why += fmt::format("{}: there is no {}; is the disk of the run still mounted?\n",
+                         folder.string(), RunFolder::kConfiguration);
+      continue;
+    }
     try {
       return take_over(folder);
     } catch (const OutputError&) {
@@ -225,7 +249,7 @@ RunLocation leave_copy(const Failover& failover) {
 }
 
 RunLocation temporary_copy(const Failover& failover) {
-  const fs::path name = fs::temp_directory_path() / absolute_of(failover.wanted).filename();
+  const fs::path name = temporary_folder() / absolute_of(failover.wanted).filename();
   std::error_code ignored;
   return RunLocation::take_over(fs::exists(name, ignored) ? name_beside(name) : name,
                                 failover.configuration, failover.handover);

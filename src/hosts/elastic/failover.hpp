@@ -18,7 +18,7 @@ namespace rubato::hosts_detail {
 /// folder, and removes it when destroyed.
 class HostFolder {
  public:
-  /// Throws OutputError if the folder cannot be made.
+  /// Throws OutputError if the folder cannot be made, and Error if there is no temporary folder.
   HostFolder();
   ~HostFolder();
   HostFolder(const HostFolder&) = delete;

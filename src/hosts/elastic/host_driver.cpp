@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <fstream>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 using namespace hosts_detail;
 
 constexpr const char* kUnwritten = "no host can write the run: ";
+constexpr std::string_view kUnbegun = "the run cannot begin: ";
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -59,6 +61,8 @@ ElasticOutcome::End end_of(HostAction last) {
 HostDriver::HostDriver(const RunRequest& request, const Workload& workload, const RunSteps& steps,
                        const JoinElasticHosts& join, ElasticOptions options, HostClient& client)
     : request_(request), client_(client) {
+  // A host that could not follow is no help to the others.
+  static_cast<void>(HostFolder());
   std::vector<NamedText> equal = what_is_asked_for(request.run, workload);
   equal.push_back(what_is_followed(steps));
   equal.push_back({.name = "--hosts", .text = fmt::to_string(options.meeting.count)});
@@ -222,7 +226,11 @@ HostDriver::Event HostDriver::see_end() {
                .has_place = hosts_->generation() != 0,
                .alone = is_alone_};
   so_far_.was_stopped = over.paused;
-  if (!session_) return over;
+  if (!session_) {
+    const std::optional<RunWriter> writer = over.paused ? hosts_->writer() : std::nullopt;
+    if (writer && writer->failure.starts_with(kUnbegun)) so_far_.reason = writer->failure;
+    return over;
+  }
   if (part_.role == HostRole::follower) {
     over.folder_has_more = has_more(wanted_folder(), *steps());
   }
@@ -240,9 +248,12 @@ std::optional<HostDriver::Event> HostDriver::begin() {
     session_ = client_.session_in(client_.location_of_first(), hosts_, RunRole::first);
     announce_folder();
     return std::nullopt;
-  } catch (const Error&) {
+  } catch (const Error& error) {
     // An error here would occur on every host.
     error_ = std::current_exception();
+    why_ = fmt::format("{}{}", kUnbegun, first_line(error.what()));
+    // The failure is that of the host that writes.
+    hosts_->announce_folder(absolute_path(wanted_folder()).string());
     return Failed{.in = Failed::In::begin};
   }
 }

@@ -101,7 +101,7 @@ class Actor {
   Actions operator()(const Failed& event) const {
     switch (event.in) {
       case Failed::In::begin:
-        return {HostAction::end_stopped, HostAction::rethrow};
+        return {HostAction::announce_failure, HostAction::end_stopped, HostAction::rethrow};
       case Failed::In::train:
         // The hosts that continue the run need to know this before they take the same folder.
         if (part_.role == HostRole::writer)

@@ -15,6 +15,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/runs/run_folder.hpp>
+#include <rubato/steps/step_plan.hpp>
+#include <rubato/steps/step_source.hpp>
 #include <rubato/steps/trace.hpp>
 
 #include "base/core/file.hpp"
@@ -23,6 +25,7 @@
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/readings.hpp"
+#include "runs/run/workload/run_steps.hpp"
 
 namespace rubato {
 
@@ -70,6 +73,25 @@ bool is_complete(const RunRequest& request) {
   return true;
 }
 
+void refuse_fork_of_hosts() {
+  throw Error(
+      "--from: several hosts cannot begin a fork; accepted: without --hosts, and a run "
+      "of hosts that resumes it");
+}
+
+namespace {
+
+// Says why it takes a while to begin, if the process before this one has not ended yet.
+void tell_of_wait(const path& folder, const Tell& tell) {
+  try {
+    static_cast<void>(RunFolder::existing(folder));
+  } catch (const Error& error) {
+    tell(fmt::format("{}; waiting for it to end", error.what()));
+  }
+}
+
+}  // namespace
+
 RunLocation location_of(const RunRequest& request, const Tell& tell) {
   require_one_folder(request);
   if (request.resume) {
@@ -79,15 +101,12 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
   }
   if (!request.out) return {};
   if (request.continues && is_there(*request.out)) {
+    tell_of_wait(*request.out, tell);
     RunLocation location = RunLocation::continue_in(*request.out, request.run);
     for (const std::string& why : location.rejected()) tell(why);
     return location;
   }
-  if (!request.run.from.empty()) {
-    throw Error(
-        "--from: several hosts cannot begin a fork; accepted: without --hosts, and a run "
-        "of hosts that resumes it");
-  }
+  if (!request.run.from.empty()) refuse_fork_of_hosts();
   check_run_folder(*request.out);
   return RunLocation::create(*request.out);
 }
@@ -167,6 +186,16 @@ std::vector<std::string> idle_arguments(const RunRequest& request, const RunStep
   const auto cores = idle_cores(steps, run);
   if (cores && request.given.contains("cores")) lines.push_back(*cores);
   const std::int64_t most = cores_of(steps, run).most;
+  // Fewer idle ones take no time that can be seen.
+  constexpr std::int64_t kManyIdle = 100'000;
+  const std::int64_t minibatches =
+      minibatches_of(make_step_source(run, steps, 0)->max_batch(), run.minibatch);
+  if (most - minibatches >= kManyIdle) {
+    lines.push_back(fmt::format(
+        "of {} cores at most {} compute, one for each minibatch of a step; the others only take "
+        "time",
+        most, minibatches));
+  }
   for (const Straggler& straggler : *run.straggler) {
     if (straggler.core.value() < most) continue;
     lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",

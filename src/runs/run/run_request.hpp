@@ -39,12 +39,15 @@ using Tell = std::function<void(const std::string& text)>;
 /// Throws Error if a run is to be continued in another folder, or in none.
 void require_one_folder(const RunRequest& request);
 
+/// Throws the Error for a fork that several hosts would begin.
+[[noreturn]] void refuse_fork_of_hosts();
+
 /// Returns whether the run that a request continues (RunRequest::continues) has all of its epochs
 /// and its results. Throws Error if it was trained with other options, naming them.
 [[nodiscard]] bool is_complete(const RunRequest& request);
 
 /// The location of the run: the new folder, the one to be continued, or none. `tell` receives which
-/// checkpoints were skipped. Throws Error if the location is not possible.
+/// checkpoints were skipped, and that another process still works in the folder. Throws Error if the location is not possible.
 [[nodiscard]] RunLocation location_of(const RunRequest& request, const Tell& tell);
 
 /// Throws Error when `folder` exists, or when it cannot be created because its parent is not a

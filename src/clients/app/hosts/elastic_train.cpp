@@ -92,6 +92,10 @@ ExitCode ElasticTraining::told(const ElasticOutcome& outcome) const {
                     : "leaves before it took part in the run");
       return ExitCode::good;
     case End::missed_run:
+      if (!outcome.reason.empty()) {
+        app::warn(outcome.reason);
+        return ExitCode::usage;
+      }
       app::warn(fmt::format(
           "the run of that name {}; another one needs another name at the rendezvous",
           outcome.was_stopped ? "was stopped: hosts that bring its newest checkpoint open it again "

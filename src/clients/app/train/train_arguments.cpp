@@ -47,6 +47,12 @@ void check_folder(const TrainArguments& arguments) {
         "accepted: with --out FOLDER or --resume RUN");
   }
   require_one_folder(arguments);
+  // Hosts that come and go may join a run in which others continue a fork.
+  const bool begins = !arguments.resume && !(arguments.continues && is_there(*arguments.out));
+  if (arguments.hosts.several() && !arguments.hosts.elastic() && begins &&
+      !arguments.run.from.empty()) {
+    refuse_fork_of_hosts();
+  }
   // A host may join a run that has already made the folder.
   if (!arguments.out || arguments.hosts.elastic()) return;
   if (!arguments.continues || !is_there(*arguments.out)) check_run_folder(*arguments.out);
