@@ -26,9 +26,9 @@ Estimate estimate_from(double magnitude, std::span<const double> numbers) {
   result.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count;
   if (numbers.size() < 2) return result;
   // Numbers that differ by rounding alone are equal: 95.1 - 93.4 and 94.3 - 92.6 are 1.7.
-  constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();
+  constexpr double kOfRounding = 16 * std::numeric_limits<double>::epsilon();
   const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-  if (*most - *least <= kRounding * magnitude) {
+  if (*most - *least <= kOfRounding * magnitude) {
     result.mean = *least;
   } else {
     double squares = 0;
