@@ -47,7 +47,8 @@ void require_one_folder(const RunRequest& request);
 [[nodiscard]] bool is_complete(const RunRequest& request);
 
 /// The location of the run: the new folder, the one to be continued, or none. `tell` receives which
-/// checkpoints were skipped, and that another process still works in the folder. Throws Error if the location is not possible.
+/// checkpoints were skipped, and that another process still works in the folder. Throws Error if
+/// the location is not possible.
 [[nodiscard]] RunLocation location_of(const RunRequest& request, const Tell& tell);
 
 /// Throws Error when `folder` exists, or when it cannot be created because its parent is not a
