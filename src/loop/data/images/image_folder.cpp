@@ -126,6 +126,7 @@ struct ImageFiles {
 
 std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
   std::vector<std::string> names;
+  names.reserve(folders.size());
   for (const fs::path& path : folders) names.push_back(path.filename().string());
   return names;
 }
