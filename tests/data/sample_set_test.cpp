@@ -212,11 +212,11 @@ TEST_F(IdxSamples, HaveAsManyClassesAsTheLabelsHave) {
 
 TEST(SingleClass, IsNoted) {
   const auto notes_of = [](std::vector<std::uint8_t> labels) {
-    const auto count = static_cast<std::int64_t>(labels.size());
-    DataSets data{.train = sample_set_of({.count = count,
+    const std::size_t count = labels.size();
+    DataSets data{.train = sample_set_of({.count = static_cast<std::int64_t>(count),
                                           .height = 1,
                                           .width = 1,
-                                          .pixels = std::vector<std::uint8_t>(labels.size()),
+                                          .pixels = std::vector<std::uint8_t>(count),
                                           .labels = std::move(labels)})};
     note_single_class(data);
     return data.notes;

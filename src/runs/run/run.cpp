@@ -75,6 +75,9 @@ void require_nameable(RunConfiguration run, std::span<const WorkloadFile> files)
 // A folder that a run has made; it is removed if the run cannot begin, so that the corrected
 // command does not find it.
 struct FolderOfOwn {
+  FolderOfOwn() = default;
+  FolderOfOwn(const FolderOfOwn&) = delete;
+  FolderOfOwn& operator=(const FolderOfOwn&) = delete;
   ~FolderOfOwn() {
     std::error_code ignored;
     if (!path.empty()) std::filesystem::remove_all(path, ignored);

@@ -79,6 +79,7 @@ RunEvents::RunEvents(const std::vector<RunSegment>& segments, const RecordedTrai
 void RunEvents::add_rows(const std::vector<RunSegment>& segments, const RecordedTraining& training,
                          std::int64_t most_samples) {
   std::vector<Trace> traces;
+  traces.reserve(segments.size());
   for (const RunSegment& segment : segments) {
     traces.push_back(std::get<Trace>(load_run_steps(segment.configuration)));
   }

@@ -329,7 +329,8 @@ TrainingOutcome WhatIf::train(const Fork& fork, const State& state) const {
     constexpr auto kEver = std::numeric_limits<std::int64_t>::max();
     const RunConfiguration& configuration = fork.history.segments()[i].configuration;
     Run run(configuration, workload_of(configuration),
-            RunLocation::fork({}, {.state = std::move(from), .records = {}}), {}, fork.schedule);
+            RunLocation::fork({}, {.state = std::exchange(from, {}), .records = {}}), {},
+            fork.schedule);
     run.trainer().add_observer<OutcomeRecorder>(
         outcome, configuration.minibatch, [&](std::int64_t steps) {
           const double done = static_cast<double>(steps - fork.steps) /

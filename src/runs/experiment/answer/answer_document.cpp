@@ -87,7 +87,7 @@ std::string best_in_words(std::span<const AnswerCell* const> cells,
                           std::span<const std::size_t> keys) {
   const Row best = named(cells, keys, Verdict::best);
   if (best.empty()) return {};
-  const std::string begin = fmt::format("Best: {}.", best.front());
+  std::string begin = fmt::format("Best: {}.", best.front());
   const bool any_untested = !named(cells, keys, Verdict::untested).empty();
   if (any_untested && cells.front()->runs == 1) {
     return begin + " One seed cannot tell it from the others.";
