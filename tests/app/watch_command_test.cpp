@@ -132,6 +132,15 @@ TEST_F(Watch, LeavesOutTheMiddleOfLongNames) {
   EXPECT_THAT(shown, HasSubstr("\nspot-most-16_root_...momentum-0.9_seed-1 "));
 }
 
+// No row is wider than the terminal, and no mark loses its letter.
+TEST_F(Watch, CountsTheColumnsOfNames) {
+  train("runs/\u5b66\u7fd2\u7387");
+  train("runs/zoe\u0301");
+  EXPECT_THAT(succeeds("watch runs"),
+              ContainsRegex("\nzoe\u0301     +100 %[^\n]*\n\u5b66\u7fd2\u7387  +100 %|"
+                            "\n\u5b66\u7fd2\u7387  +100 %[^\n]*\nzoe\u0301     +100 %"));
+}
+
 TEST_F(Watch, SaysWhatItCannotWatch) {
   EXPECT_EQ(refusal("watch"),
             "rubato watch: no RUN|EXPERIMENT is given; accepted: rubato watch RUN|EXPERIMENT... "

@@ -35,6 +35,11 @@ TEST(FittingLine, LeavesOutWholeFields) {
   EXPECT_EQ(fitting_line(fields, -1), "");
 }
 
+TEST(FittingLine, CountsColumnsNotBytes) {
+  EXPECT_EQ(fitting_line({{"\u00e4\u00f6\u00fc", 2}, {"x", 1}}, 6), "\u00e4\u00f6\u00fc  x");
+  EXPECT_EQ(fitting_line({{"\u5b66\u7fd2", 2}, {"x", 1}}, 6), "\u5b66\u7fd2");
+}
+
 TEST(LineWithBar, PutsTheBarBehindTheFirstField) {
   setenv("LC_ALL", "C", 1);
   const std::vector<LineField> fields{{"epoch 1/2", 2}, {"loss 0.25", 1}};

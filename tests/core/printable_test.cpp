@@ -45,6 +45,11 @@ TEST(ShortLine, LeavesOutTheMiddleOfALongText) {
   for (int i = 0; i < 38; ++i) kept += "ä";
   EXPECT_EQ(short_line(umlauts), kept + "..." + kept);
   EXPECT_LT(short_line(std::string(5'000, '\x80')).size(), 1'000U);
+  std::string wide;
+  std::string half;
+  for (int i = 0; i < 41; ++i) wide += "\u5b66";
+  for (int i = 0; i < 19; ++i) half += "\u5b66";
+  EXPECT_EQ(short_line(wide), half + "..." + half) << "41 letters have 82 columns";
 }
 
 TEST(ShellQuoted, LeavesPlainWordsAlone) {

@@ -95,5 +95,12 @@ TEST(TextTableDeathTest, AbortsWhereCellsDoNotFit) {
   EXPECT_DEATH(TextTable({Column::wrapped, Column::left}), "only the last column is wrapped");
 }
 
+TEST(TextTable, HasColumnsOfWideLettersAndMarks) {
+  TextTable table({Column::left, Column::right});
+  table.add({"\u5b66\u7fd2", "1"});
+  table.add({"e\u0301", "20"});
+  EXPECT_EQ(table.text(), "\u5b66\u7fd2   1\ne\u0301     20\n");
+}
+
 }  // namespace
 }  // namespace rubato

@@ -1,6 +1,6 @@
 #include <string>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "base/core/terminal/terminal.hpp"
 #include "base/core/text/text.hpp"
@@ -8,6 +8,8 @@
 
 namespace rubato {
 namespace {
+
+using testing::ElementsAre;
 
 const std::string kTen(10, 'x');
 
@@ -84,6 +86,34 @@ TEST(CellLines, BreakLongWordsBehindPunctuation) {
   EXPECT_EQ(cell_lines("abcdef", 4), (std::vector<std::string>{"abcd", "ef"}));
   EXPECT_EQ(cell_lines("", 4), (std::vector<std::string>{""}));
   EXPECT_EQ(least_width_of("spot:most=16,seed=1 x"), 8U);
+}
+
+// East Asian letters and pictures have two columns, marks that are set on others none.
+TEST(WidthOf, CountsColumns) {
+  EXPECT_EQ(width_of("\u5b66\u7fd2"), 4U);
+  EXPECT_EQ(width_of("e\u0301"), 1U);
+  EXPECT_EQ(width_of("\U0001F680"), 2U);
+  EXPECT_EQ(width_of("\u00e4\u2500"), 2U);
+  EXPECT_EQ(width_of("\x80\xff"), 2U) << "bytes that are no UTF-8";
+}
+
+TEST(FirstColumns, KeepMarksWithTheirLetters) {
+  const std::string marked = "ae\u0301\u0302i\u0308";
+  EXPECT_EQ(first_columns(marked, 2), "ae\u0301\u0302");
+  EXPECT_EQ(first_columns(marked, 1), "a");
+  EXPECT_EQ(last_columns(marked, 1), "i\u0308");
+  EXPECT_EQ(last_columns(marked, 2), "e\u0301\u0302i\u0308");
+  EXPECT_EQ(first_columns("\u5b66\u7fd2", 3), "\u5b66");
+  EXPECT_EQ(last_columns("\u5b66\u7fd2", 3), "\u7fd2");
+  EXPECT_EQ(last_columns("\u5b66", 1), "");
+  EXPECT_EQ(padded_to("\u5b66", 4), "\u5b66  ");
+  EXPECT_EQ(padded_to("abc", 2), "abc");
+}
+
+TEST(CellLines, HaveTheColumnsOfWideLetters) {
+  EXPECT_THAT(cell_lines("\u5b66\u7fd2\u7387", 5), ElementsAre("\u5b66\u7fd2", "\u7387"));
+  EXPECT_THAT(cell_lines("\u5b66\u7fd2", 1), ElementsAre("\u5b66", "\u7fd2"))
+      << "narrower than any of them";
 }
 
 TEST(LineWidth, IsThatOfTheTerminal) {

@@ -280,7 +280,7 @@ std::vector<std::string> ViewPainter::lines() const {
 std::string ViewPainter::line(std::string_view name, int name_columns) const {
   constexpr int kBar = 12;
   constexpr int kCurve = 40;
-  std::string text = fmt::format("{:<{}}", name, name_columns);
+  std::string text = padded_to(name, static_cast<std::size_t>(std::max(name_columns, 0)));
   int room = columns_ - static_cast<int>(width_of(text));
   const auto add = [&](const std::string& part, int width) {
     if (room < width + kGap) return;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/core/text/text.hpp"
 #include "terminal.hpp"
 
 namespace rubato {
@@ -24,7 +25,7 @@ std::string fitting_line(std::vector<LineField> fields, int columns) {
     return line;
   };
   const auto worth_less = [](const LineField& a, const LineField& b) { return a.worth < b.worth; };
-  while (std::cmp_greater(joined().size(), std::max(columns, 0))) {
+  while (std::cmp_greater(width_of(joined()), std::max(columns, 0))) {
     fields.erase(std::min_element(fields.begin(), fields.end(), worth_less));
   }
   return joined();
@@ -52,7 +53,7 @@ std::string line_with_bar(std::vector<LineField> fields, int columns, double don
   constexpr int kWidest = 30;
   const std::string first = fields.front().text;
   std::string line = fitting_line(std::move(fields), columns);
-  const int room = columns - static_cast<int>(line.size()) - 1;
+  const int room = columns - static_cast<int>(width_of(line)) - 1;
   if (room < narrowest || !line.starts_with(first)) return line;
   line.insert(first.size(), progress_bar(done, std::min(room, kWidest), speaks_utf8()));
   line.insert(first.size(), 1, ' ');

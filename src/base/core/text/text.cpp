@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cwchar>
 #include <optional>
 
 #include <fmt/format.h>
+#include <locale.h>
 
 namespace rubato {
 
@@ -105,30 +108,103 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+namespace {
+
+// True for the continuation bytes of UTF-8, 10xxxxxx.
+bool goes_on(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+// A character and the columns that it occupies: none for a mark that is set on the one before it,
+// two for those of East Asia and most pictures.
+struct Letter {
+  std::size_t bytes = 1;
+  std::size_t columns = 1;
+};
+
+// The columns of a character beyond ASCII. The C library knows them in a locale of UTF-8, whatever
+// that of the program is.
+std::size_t columns_of(wchar_t character) {
+  static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (utf8 == nullptr) return 1;
+  const locale_t before = uselocale(utf8);
+  const int columns = wcwidth(character);
+  uselocale(before);
+  return columns < 0 ? 1 : static_cast<std::size_t>(columns);
+}
+
+// The first character of a text that is not empty. Bytes that are not UTF-8 occupy a column, with
+// all continuation bytes after them.
+Letter first_letter(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  Letter letter;
+  while (letter.bytes < text.size() && goes_on(text[letter.bytes])) ++letter.bytes;
+  if (lead < 0x80) return letter;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+  if (letter.bytes != length) return letter;
+  std::uint32_t code = lead & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    code = code << 6U | (static_cast<unsigned char>(text[i]) & 0x3FU);
+  }
+  letter.columns = columns_of(static_cast<wchar_t>(code));
+  return letter;
+}
+
+}  // namespace
+
+std::size_t width_of(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const Letter letter = first_letter(text);
+    columns += letter.columns;
+    text.remove_prefix(letter.bytes);
+  }
+  return columns;
+}
+
+std::string_view first_columns(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const Letter letter = first_letter(text.substr(end));
+    if (letter.columns > columns) break;
+    columns -= letter.columns;
+    end += letter.bytes;
+  }
+  return text.substr(0, end);
+}
+
+std::string_view last_columns(std::string_view text, std::size_t columns) {
+  std::size_t width = width_of(text);
+  // A mark goes with the letter before it.
+  while (!text.empty() && (width > columns || first_letter(text).columns == 0)) {
+    const Letter letter = first_letter(text);
+    width -= letter.columns;
+    text.remove_prefix(letter.bytes);
+  }
+  return text;
+}
+
+std::string padded_to(std::string_view text, std::size_t columns) {
+  std::string padded(text);
+  padded.append(columns - std::min(columns, width_of(text)), ' ');
+  return padded;
+}
+
 std::string short_line(std::string_view text) {
   constexpr std::size_t kMost = 80;
   constexpr std::string_view kLeftOut = "...";
   // Only so much of either end is ever shown, in UTF-8 of up to four bytes a letter.
   constexpr std::size_t kBytes = 4 * kMost;
-  const auto begins_letter = [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  };
-  if (text.size() <= kBytes &&
-      std::ranges::count_if(text, begins_letter) <= static_cast<std::ptrdiff_t>(kMost)) {
+  if (text.size() <= kBytes && width_of(text) <= kMost) {
     std::string line = printable(text);
     std::ranges::replace(line, '\n', '?');
     return line;
   }
   constexpr std::size_t kKept = (kMost - kLeftOut.size()) / 2;
-  std::size_t head = 0;
-  for (std::size_t letters = 0; head < text.size() && head < kBytes; ++head) {
-    if (begins_letter(text[head]) && letters++ == kKept) break;
-  }
-  std::size_t tail = text.size();
-  for (std::size_t letters = 0; tail > head && text.size() - tail < kBytes && letters < kKept;) {
-    if (begins_letter(text[--tail])) ++letters;
-  }
-  return short_line(text.substr(0, head)) + std::string(kLeftOut) + short_line(text.substr(tail));
+  const std::string_view head = first_columns(text.substr(0, kBytes), kKept);
+  text.remove_prefix(head.size());
+  if (text.size() > kBytes) text.remove_prefix(text.size() - kBytes);
+  return short_line(head) + std::string(kLeftOut) + short_line(last_columns(text, kKept));
 }
 
 std::string shell_quoted(std::string_view text) {
@@ -163,20 +239,6 @@ constexpr std::string_view kWhiteSpace = " \t\n";
 // Marks after which a long word may be broken.
 constexpr std::string_view kPunctuation = ",;:/";
 
-// True for the continuation bytes of UTF-8, 10xxxxxx.
-bool goes_on(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
-}
-
-// The number of bytes of `text` in its first `columns` columns.
-std::size_t bytes_of(std::string_view text, std::size_t columns) {
-  std::size_t end = 0;
-  for (std::size_t column = 0; end < text.size(); ++end) {
-    if (!goes_on(text[end]) && column++ == columns) break;
-  }
-  return end;
-}
-
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::size_t begin = text.find_first_not_of(kWhiteSpace); begin != std::string_view::npos;) {
@@ -202,7 +264,7 @@ std::vector<std::string_view> pieces_of(std::string_view word) {
 // Position of the blank at which to break a line longer than `columns`; empty if it has no blank.
 std::optional<std::size_t> break_of(std::string_view line, std::size_t columns) {
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  const std::size_t end = bytes_of(line, columns);
+  const std::size_t end = first_columns(line, columns).size();
   std::optional<std::size_t> gap;
   std::optional<std::size_t> blank;
   for (std::size_t at = begin + 1; at < line.size(); ++at) {
@@ -232,10 +294,6 @@ void append_fitted(std::string& text, std::string_view line, std::size_t columns
 }
 
 }  // namespace
-
-std::size_t width_of(std::string_view text) {
-  return text.size() - static_cast<std::size_t>(std::count_if(text.begin(), text.end(), goes_on));
-}
 
 std::string wrapped(std::string_view text, std::size_t indent, LineWidth width) {
   std::string lines;
@@ -290,9 +348,11 @@ std::vector<std::string> cell_lines(std::string_view text, std::size_t columns) 
     std::string_view before = " ";
     for (std::string_view piece : pieces_of(word)) {
       while (width_of(piece) > columns) {
-        const std::size_t bytes = bytes_of(piece, columns);
-        put(piece.substr(0, bytes), before);
-        piece.remove_prefix(bytes);
+        // A character that is wider than the cell has a line of its own.
+        std::string_view part = first_columns(piece, columns);
+        if (part.empty()) part = first_columns(piece, first_letter(piece).columns);
+        put(part, before);
+        piece.remove_prefix(part.size());
         before = "";
       }
       put(piece, before);

@@ -32,7 +32,7 @@ namespace rubato {
 /// file cannot steer the terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// Returns the text as a message quotes what a user has typed: one line of at most 80 letters, with
+/// Returns the text as a message quotes what a user has typed: one line of at most 80 columns, with
 /// '?' for each control character and line end, and without the middle of a longer text
 /// ("begin...end").
 [[nodiscard]] std::string short_line(std::string_view text);
@@ -45,8 +45,15 @@ namespace rubato {
 /// The text as a string literal of Python, in single quotes.
 [[nodiscard]] std::string python_quoted(std::string_view text);
 
-/// Columns that `text` occupies on a terminal: one for each character of UTF-8.
+/// Columns that `text` occupies on a terminal: of the characters of UTF-8, those of East Asia and
+/// most pictures occupy two, and combining marks none.
 [[nodiscard]] std::size_t width_of(std::string_view text);
+/// As much of the beginning, or of the end, of `text` as fits in `columns` columns. A mark stays
+/// with its letter.
+[[nodiscard]] std::string_view first_columns(std::string_view text, std::size_t columns);
+[[nodiscard]] std::string_view last_columns(std::string_view text, std::size_t columns);
+/// `text` with blanks after it, up to `columns` columns.
+[[nodiscard]] std::string padded_to(std::string_view text, std::size_t columns);
 
 /// The longest lines of a text.
 struct LineWidth {

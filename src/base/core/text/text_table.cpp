@@ -37,9 +37,8 @@ std::string without_end(std::string line) {
 
 // `cell` in its column.
 std::string padded(std::string_view cell, std::size_t width, Column column) {
-  const std::string padding = blanks(width - std::min(width, width_of(cell)));
-  const std::string text(cell);
-  return column == Column::right ? padding + text : text + padding;
+  if (column != Column::right) return padded_to(cell, width);
+  return blanks(width - std::min(width, width_of(cell))).append(cell);
 }
 
 }  // namespace

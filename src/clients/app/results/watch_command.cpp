@@ -46,22 +46,12 @@ int rank_of(const Watched& watched) {
 }
 
 std::string short_name(std::string_view text, std::size_t columns) {
-  std::string shown(text.substr(0, text.find('\n')));
-  const std::size_t all = width_of(shown);
-  if (all <= columns || columns < 4) return shown;
-  // Returns the byte at which the character of that number begins.
-  const auto place_of = [&](std::size_t letter) {
-    std::size_t at = 0;
-    for (; at < shown.size(); ++at) {
-      const bool begins = (static_cast<unsigned char>(shown[at]) & 0xC0U) != 0x80U;
-      if (begins && letter-- == 0) break;
-    }
-    return at;
-  };
+  const std::string_view shown = text.substr(0, text.find('\n'));
+  if (width_of(shown) <= columns || columns < 4) return std::string(shown);
   // Names may differ at either end, so both are kept.
   const std::size_t kept = columns - 3;
-  return shown.substr(0, place_of(kept / 2)) + "..." +
-         shown.substr(place_of(all - (kept - kept / 2)));
+  return fmt::format("{}...{}", first_columns(shown, kept / 2),
+                     last_columns(shown, kept - kept / 2));
 }
 
 std::string line_of(const Watched& watched, std::size_t name_columns, const ViewStyle& style) {
@@ -70,8 +60,10 @@ std::string line_of(const Watched& watched, std::size_t name_columns, const View
   if (watched.failure.empty()) return view_line(name, columns, watched.run.view(), style);
   const int room = std::max(style.columns - columns - 2, 0);
   const std::string why =
-      "failed: " + watched.failure.substr(0, static_cast<std::size_t>(std::max(room - 8, 0)));
-  return fmt::format("{:<{}}  {}", name, columns, painted(why, Ink::red, style.colours));
+      fmt::format("failed: {}",
+                  first_columns(watched.failure, static_cast<std::size_t>(std::max(room - 8, 0))));
+  return fmt::format("{}  {}", padded_to(name, name_columns),
+                     painted(why, Ink::red, style.colours));
 }
 
 std::string summary_line(const WatchedRuns& runs, const ViewStyle& style) {
