@@ -189,6 +189,18 @@ TEST_F(SimulateCommand, FindsTheBestIntervalBetweenCheckpoints) {
               HasSubstr("'often' is no time; accepted: such as 4h"));
 }
 
+// A step of 20 s and its checkpoint of 60 s do not come through between failures every 3.6 s.
+TEST_F(SimulateCommand, SaysThatATrainingNeverEnds) {
+  const test::Words training =
+      "--trace=constant:devices=8 --on-trace-end=hold --epochs=50 --mtbf=0.001h,4h "
+      "--cluster=substep=20,checkpoint=60,restart=120,loses=checkpoint";
+  const auto rows = json_of(training);
+  EXPECT_EQ(rows[0].at("best"), nullptr);
+  EXPECT_EQ(rows[0].at("young").at("samples_per_hour"), 0);
+  EXPECT_GT(rows[1].at("best").at("samples_per_hour"), 0);
+  EXPECT_THAT(printed(training), testing::ContainsRegex("\n4 s .* -  +-  +never ends\n4:00:00 "));
+}
+
 // Spot devices are free here.
 TEST_F(SimulateCommand, HasABudgetForOnDemandDevices) {
   const auto run = json_of(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -82,9 +83,12 @@ class Intervals {
   const CheckpointChoice& of_seconds(double seconds) {
     return of(std::max<std::int64_t>(1, std::llround(seconds / seconds_of_step_)));
   }
+  // The training never ends with any further interval.
+  void give_up() { never_ends_ = true; }
 
  private:
   double mean_of(std::int64_t steps) {
+    if (never_ends_) return 0;
     double sum = 0;
     for (std::uint64_t seed = 1; seed <= kFailureSeeds; ++seed) {
       try {
@@ -107,7 +111,14 @@ class Intervals {
   double seconds_of_step_;
   const std::function<void()>& after_each_;
   std::map<std::int64_t, CheckpointChoice> found_;
+  bool never_ends_ = false;
 };
+
+bool is_endless(const RunSteps& steps) {
+  return std::visit(
+      [](const auto& of) { return of.end() == TraceEnd::hold || of.end() == TraceEnd::cycle; },
+      steps);
+}
 
 }  // namespace
 
@@ -126,15 +137,21 @@ FailureRow checkpoints_for(const RunConfiguration& run, const RunSteps& steps,
   const double seconds_of_step =
       result.time.value_or(ClockTime()).training_seconds() / static_cast<double>(result.steps);
   Intervals intervals(run, steps, samples, mtbf, seconds_of_step, after_each);
+  // Most is kept of what is computed between failures if a checkpoint follows each step. If that
+  // never ends on devices that last for ever, neither does anything with fewer checkpoints.
+  if (is_endless(steps) && intervals.of(1).samples_per_hour == 0) intervals.give_up();
   FailureRow row{.mtbf = mtbf, .undisturbed = per_hour(undisturbed)};
   row.young = intervals.of_seconds(young(cluster.checkpoint_seconds, mtbf));
   row.daly = intervals.of_seconds(daly(cluster.checkpoint_seconds, mtbf));
-  row.best = row.young.samples_per_hour >= row.daly.samples_per_hour ? row.young : row.daly;
+  const auto consider = [&](const CheckpointChoice& choice) {
+    if (choice.samples_per_hour > (row.best ? row.best->samples_per_hour : 0)) row.best = choice;
+  };
+  consider(row.young);
+  consider(row.daly);
   constexpr std::int64_t kGrowth = 6;
   for (std::int64_t every = 1; every <= result.steps;
        every += std::max(std::int64_t{1}, every / kGrowth)) {
-    const CheckpointChoice& choice = intervals.of(every);
-    if (choice.samples_per_hour > row.best.samples_per_hour) row.best = choice;
+    consider(intervals.of(every));
   }
   return row;
 }
@@ -161,10 +178,13 @@ std::string failure_table(std::span<const FailureRow> rows, LineWidth width) {
     for (const auto& option : row.options) cells.push_back(option.second);
     cells.push_back(modelled_time(row.mtbf));
     cells.push_back(grouped(std::llround(row.undisturbed)));
-    for (const CheckpointChoice& choice : {row.young, row.daly, row.best}) {
-      cells.push_back(grouped(choice.steps));
-      cells.push_back(modelled_time(choice.seconds));
-      cells.push_back(grouped(std::llround(choice.samples_per_hour)));
+    for (const std::optional<CheckpointChoice>& choice :
+         {std::optional(row.young), std::optional(row.daly), row.best}) {
+      cells.push_back(choice ? grouped(choice->steps) : "-");
+      cells.push_back(choice ? modelled_time(choice->seconds) : "-");
+      cells.push_back(choice && choice->samples_per_hour > 0
+                          ? grouped(std::llround(choice->samples_per_hour))
+                          : "never ends");
     }
     table.add(cells);
   }
@@ -186,7 +206,7 @@ std::string failure_json(std::span<const FailureRow> rows) {
                     {"undisturbed_samples_per_hour", row.undisturbed},
                     {"young", json_of(row.young)},
                     {"daly", json_of(row.daly)},
-                    {"best", json_of(row.best)}});
+                    {"best", row.best ? json_of(*row.best) : nlohmann::ordered_json()}});
   }
   return json_text(list, 2) + "\n";
 }

@@ -42,8 +42,9 @@ struct FailureRow {
   /// The interval of J. T. Daly, "A higher order estimate of the optimum checkpoint interval for
   /// restart dumps" (2006), equation 37.
   CheckpointChoice daly{};
-  /// The best of intervals whose numbers of steps grow by a sixth.
-  CheckpointChoice best{};
+  /// The best of intervals whose numbers of steps grow by a sixth; empty if the training never ends
+  /// with any of them.
+  std::optional<CheckpointChoice> best{};
 };
 
 /// Their intervals for the same training. Throws Error unless its cluster has a time for a
