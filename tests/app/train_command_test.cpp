@@ -80,7 +80,8 @@ TEST_F(TrainCommand, LeavesARunFolderThatSaysItAll) {
   for (const json& record : records("run", "step")) {
     EXPECT_EQ(record["step"], step++);
     EXPECT_DOUBLE_EQ(record["lr"], 0.05 * static_cast<double>(record["batch"]) / 128);
-    EXPECT_EQ(record["substeps"].size(), 8U);
+    // Minibatches of 8 on 8 cores; idle ones are left out.
+    EXPECT_EQ(record["substeps"].size(), std::min(record["batch"].get<std::size_t>() / 8, 8UL));
   }
   EXPECT_EQ(step, 30);
   EXPECT_EQ(records("run")[16]["kind"], "epoch") << "after 10 steps, and 6 lines about tensors";

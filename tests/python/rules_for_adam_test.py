@@ -288,6 +288,11 @@ class RulesForAdam(TestCase):
                        momentum=0.9, optimizer=f"sgd:form={form}", memory="momentum=samples", decay_rule="timescale",
                        on_batch_change="rescale")
         self.check(expected(Sgd(), linear, lookahead=3), lookahead=3, momentum=0, memory="lookahead=samples")
+        # The recorded rate is the one that was used.
+        recorded = rubato.train(model(), (INPUTS, TARGETS), trace=BATCHES, ref_batch=REFERENCE, minibatch=MINIBATCH, lr=RATE,
+                                rule="linear", momentum=0.9, memory="momentum=samples", epochs=1, threads=2)
+        scales = numpy.array(BATCHES) / REFERENCE
+        numpy.testing.assert_allclose(recorded.steps["lr"], RATE * scales * (1 - 0.9**scales) / (1 - 0.9), rtol=1e-12)
 
     def test_the_timescale_of_decay(self):
         for rule, of in (("linear", linear), ("root", root), ("root-adam", root_adam)):

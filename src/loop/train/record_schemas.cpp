@@ -1,5 +1,6 @@
 #include "record_schemas.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 
@@ -36,11 +37,12 @@ RecordColumn<ClockTime> hours_column(std::string name, double ClockTime::*second
           }};
 }
 
-// The number of substeps of each core of the step.
+// The number of substeps of each busy core of the step; idle ones follow them.
 std::vector<std::int64_t> substeps_of(const StepRecord& step) {
+  const std::int64_t busy = std::min(step.plan.minibatches, step.plan.cores);
   std::vector<std::int64_t> substeps;
-  substeps.reserve(static_cast<std::size_t>(step.plan.cores));
-  for (CoreRank core; core.value() < step.plan.cores; ++core) {
+  substeps.reserve(static_cast<std::size_t>(std::max<std::int64_t>(busy, 0)));
+  for (CoreRank core; core.value() < busy; ++core) {
     substeps.push_back(step.plan.share_of(core, step.assignment).count);
   }
   return substeps;
@@ -96,7 +98,7 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .tag = "step/scale"},
        &StepRecord::scale},
       {{.name = "lr",
-        .help = "learning rate",
+        .help = "learning rate, with the factor of `--memory momentum=samples`",
         .tag = "train/lr",
         .progress = {.label = "lr", .worth = 3, .width = 8, .significant = true}},
        &StepRecord::learning_rate},
@@ -183,7 +185,9 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
                       .key = "decision",
                       .tag = "decision/*"},
                      &StepRecord::decision_inputs});
-  columns.push_back({{.name = "substeps", .help = "substeps of each core"},
+  columns.push_back({{.name = "substeps",
+                      .help = "substeps of each busy core, from the first on; those after them, up "
+                              "to `cores`, are idle"},
                      &substeps_of,
                      [](StepRecord& step, const Cell& cell) {
                        const auto& counts = std::get<std::vector<std::int64_t>>(cell);

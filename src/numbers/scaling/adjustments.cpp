@@ -123,6 +123,8 @@ Rates RateAdjuster::adjust(Rates rates, const RuleInput& input, const Rule& rule
   if (batch_size_ != 0 && batch_size_ != input.batch_size) change_memory(answer, input, factor);
   batch_size_ = input.batch_size;
   factor_ = factor;
+  // The rate that is reported is the one that is used.
+  rates.learning_rate *= shortening;
   return rates;
 }
 

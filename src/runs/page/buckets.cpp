@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <rubato/steps/trace.hpp>
+
 namespace rubato::page {
 
 void Buckets::Range::add(double value) {
@@ -117,16 +119,16 @@ Json numbers_json(const Buckets& buckets, const std::string& name, double factor
   return {{"low", std::move(low)}, {"mean", std::move(mean)}, {"high", std::move(high)}};
 }
 
-void SubstepMap::add(const std::vector<std::int64_t>& substeps) {
+void SubstepMap::add(const std::vector<std::int64_t>& substeps, std::int64_t cores) {
   if (steps_ == width_ * static_cast<std::int64_t>(most_columns_)) {
     for (std::size_t i = 0; 2 * i < columns_.size(); ++i) {
-      std::vector<Sum> merged = std::move(columns_[2 * i]);
-      const std::vector<Sum>& second = columns_[2 * i + 1];
-      merged.resize(std::max(merged.size(), second.size()));
-      for (std::size_t core = 0; core < second.size(); ++core) {
-        merged[core].substeps += second[core].substeps;
-        merged[core].count += second[core].count;
+      Column merged = std::move(columns_[2 * i]);
+      const Column& second = columns_[2 * i + 1];
+      merged.substeps.resize(std::max(merged.substeps.size(), second.substeps.size()));
+      for (std::size_t core = 0; core < second.substeps.size(); ++core) {
+        merged.substeps[core] += second.substeps[core];
       }
+      for (const auto& [of_cores, steps] : second.steps) merged.steps[of_cores] += steps;
       columns_[i] = std::move(merged);
     }
     columns_.resize(columns_.size() / 2);
@@ -134,16 +136,19 @@ void SubstepMap::add(const std::vector<std::int64_t>& substeps) {
   }
   if (steps_ % width_ == 0) columns_.emplace_back();
   ++steps_;
-  std::vector<Sum>& column = columns_.back();
-  column.resize(std::max(column.size(), substeps.size()));
-  differs_ = differs_ || (steps_ > 1 && cores_ != substeps.size());
-  cores_ = std::max(cores_, substeps.size());
+  const auto all = std::max(
+      substeps.size(), static_cast<std::size_t>(std::clamp<std::int64_t>(cores, 0, kMaxCores)));
+  Column& column = columns_.back();
+  column.substeps.resize(std::max(column.substeps.size(), substeps.size()));
+  ++column.steps[all];
+  differs_ = differs_ || (steps_ > 1 && cores_ != all);
+  cores_ = std::max(cores_, all);
   for (std::size_t core = 0; core < substeps.size(); ++core) {
-    column[core].substeps += substeps[core];
-    ++column[core].count;
+    column.substeps[core] += substeps[core];
     if (!first_) first_ = substeps[core];
     differs_ = differs_ || substeps[core] != *first_;
   }
+  differs_ = differs_ || (all > substeps.size() && first_.value_or(0) != 0);
 }
 
 std::vector<std::vector<std::optional<double>>> SubstepMap::means() const {
@@ -151,16 +156,21 @@ std::vector<std::vector<std::optional<double>>> SubstepMap::means() const {
   const std::size_t group = cores_of_row();
   std::vector<std::vector<std::optional<double>>> rows((cores_ + group - 1) / group);
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    for (const std::vector<Sum>& column : columns_) {
-      Sum sum;
-      for (std::size_t core = row * group; core < std::min((row + 1) * group, column.size());
-           ++core) {
-        sum.substeps += column[core].substeps;
-        sum.count += column[core].count;
+    const std::size_t begin = row * group;
+    for (const auto& [substeps, steps] : columns_) {
+      std::int64_t sum = 0;
+      for (std::size_t core = begin; core < std::min(begin + group, substeps.size()); ++core) {
+        sum += substeps[core];
       }
-      rows[row].push_back(sum.count == 0 ? std::nullopt
-                                         : std::optional(static_cast<double>(sum.substeps) /
-                                                         static_cast<double>(sum.count)));
+      // How often a core of the row took part.
+      std::int64_t count = 0;
+      for (const auto& [cores, number] : steps) {
+        const std::size_t of_row = std::min(cores, begin + group) - std::min(cores, begin);
+        count += number * static_cast<std::int64_t>(of_row);
+      }
+      rows[row].push_back(
+          count == 0 ? std::nullopt
+                     : std::optional(static_cast<double>(sum) / static_cast<double>(count)));
     }
   }
   return rows;

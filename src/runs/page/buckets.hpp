@@ -118,7 +118,9 @@ class SubstepMap {
   /// Limits of the map; `columns` must be even.
   SubstepMap(std::size_t columns, std::size_t rows) : most_columns_(columns), most_rows_(rows) {}
 
-  void add(const std::vector<std::int64_t>& substeps);
+  /// Adds a step: the substeps of its first cores, and how many cores it had, if it had others that
+  /// were idle.
+  void add(const std::vector<std::int64_t>& substeps, std::int64_t cores = 0);
 
   /// Whether any two cores or steps have different numbers, so that there is something to see.
   [[nodiscard]] bool has_differences() const { return differs_; }
@@ -130,9 +132,12 @@ class SubstepMap {
   [[nodiscard]] std::int64_t steps() const { return steps_; }
 
  private:
-  struct Sum {
-    std::int64_t substeps = 0;
-    std::int64_t count = 0;
+  // The steps that share a column. Idle cores take no memory.
+  struct Column {
+    // Sums of the busy cores.
+    std::vector<std::int64_t> substeps{};
+    // Numbers of steps by how many cores they had.
+    std::map<std::size_t, std::int64_t> steps{};
   };
 
   std::size_t most_columns_;
@@ -142,8 +147,7 @@ class SubstepMap {
   std::size_t cores_ = 0;
   bool differs_ = false;
   std::optional<std::int64_t> first_{};
-  // Sums indexed by column and core.
-  std::vector<std::vector<Sum>> columns_{};
+  std::vector<Column> columns_{};
 };
 
 }  // namespace rubato::page

@@ -108,7 +108,7 @@ class MetricsReader {
     const auto substeps = std::ranges::find(step_.columns, "substeps", &ColumnInfo::name);
     if (const auto* const counts = std::get_if<std::vector<std::int64_t>>(
             &cells[static_cast<std::size_t>(substeps - step_.columns.begin())])) {
-      run_.substeps.add(*counts);
+      run_.substeps.add(*counts, step.plan.cores);
     }
     run_.times.data += step.seconds.data;
     run_.times.compute += step.seconds.compute;

@@ -449,6 +449,7 @@ class TypedStepEngine final : public StepEngine {
                                 .layers = layout_.layers(),
                                 .optimizer = input.optimizer});
     const Rates rates = adjuster_.adjust(answer, input, rule_);
+    record.learning_rate = rates.learning_rate;
     record.optimizer = rates.optimizer;
     const double decay = options_.optimizer.weight_decay;
     if (decay != 0 && rates.weight_decay_factor != 1) {
