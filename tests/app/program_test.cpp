@@ -70,6 +70,33 @@ TEST(Program, KnowsItsVersion) {
   EXPECT_THAT(result.out, testing::MatchesRegex("rubato [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+// What people try who know other programs.
+TEST(Program, KnowsTheOptionsOfOthers) {
+  const std::string version = test::rubato("--version").out;
+  EXPECT_EQ(test::rubato("-V").out, version);
+  EXPECT_EQ(test::rubato("version").out, version);
+  EXPECT_EQ(test::rubato("trace help").out, test::rubato("trace --help").out);
+  EXPECT_EQ(test::rubato("trace help show").out, test::rubato("trace show --help").out);
+  const std::string training = "train --model quadratic:dim=8,samples=64 --epochs 1 -q --out ";
+  const test::TempFolder folder;
+  const auto quiet =
+      test::rubato(training + "run --learning-rate=0.25 --minibatch 8 --trace 8", folder.path());
+  EXPECT_EQ(quiet.code, 0) << quiet.err;
+  EXPECT_EQ(quiet.out, "");
+  EXPECT_THAT(test::read_file(folder.path() / "run/config.toml"), HasSubstr("lr = 0.25\n"));
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"train --batch-size 64",
+            "unknown option '--batch-size'; --trace N has the samples of a step, --minibatch N "
+            "those "
+            "of one pass of a core; see rubato train --help"},
+           {"train --gpus=4",
+            "unknown option '--gpus'; --cores N has the number of emulated cores;"},
+           {"train --dry-run", "rubato plan shows what a trace will do, rubato simulate its time;"},
+           {"compare --dry-run", "unknown option '--dry-run'; --only-plan trains nothing;"}}) {
+    EXPECT_THAT(error(arguments), HasSubstr(message));
+  }
+}
+
 TEST(Program, SuggestsTheNearestCommand) {
   const ProgramResult result = test::rubato("trian --cores 8");
   EXPECT_EQ(result.code, 2);

@@ -85,7 +85,7 @@ int run_rubato(std::span<const std::string> arguments) {
   if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
     throw HelpAsked(rubato_help());
   }
-  if (name == "--version") {
+  if (name == "--version" || name == "-V" || name == "version") {
     print_out("rubato " RUBATO_VERSION "\n");
     return 0;
   }

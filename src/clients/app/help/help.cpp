@@ -48,7 +48,10 @@ int run_group(const CommandGroup& group, std::span<const std::string> arguments)
                 fmt::join(names_of(group.commands), ", "));
   }
   const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h") throw HelpAsked(help_of_group(group));
+  if (name == "help" && arguments.size() > 1) {
+    return run_group(group, std::array{arguments[1], std::string("--help")});
+  }
+  if (name == "--help" || name == "-h" || name == "help") throw HelpAsked(help_of_group(group));
   const auto found = std::ranges::find(group.commands, name, &Command::name);
   if (found != group.commands.end()) return found->execute(arguments.subspan(1));
   throw Error(unknown_name_message(group.kind, name, names_of(group.commands)));

@@ -1,6 +1,7 @@
 #include "command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -28,6 +29,30 @@ namespace {
 
 // No argument after this one is an option.
 constexpr std::string_view kBorder = "--";
+
+// What everybody tries, and the option that it means wherever there is one of that name.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOtherNames{
+    {{"-o", "--out"}, {"-q", "--quiet"}, {"--learning-rate", "--lr"}}};
+
+// Options of other programs, with what has their meaning in commands with a certain option.
+struct ForeignOption {
+  std::string_view name;
+  std::string_view where;
+  std::string_view meant;
+};
+constexpr std::string_view kBatchSize =
+    "--trace N has the samples of a step, --minibatch N those of one pass of a core";
+constexpr std::string_view kCores = "--cores N has the number of emulated cores";
+constexpr std::array<ForeignOption, 9> kForeignOptions{
+    {{"batch-size", "minibatch", kBatchSize},
+     {"batch", "minibatch", kBatchSize},
+     {"global-batch-size", "minibatch", kBatchSize},
+     {"gpus", "cores", kCores},
+     {"num-gpus", "cores", kCores},
+     {"world-size", "cores", kCores},
+     {"nproc-per-node", "cores", kCores},
+     {"dry-run", "only-plan", "--only-plan trains nothing"},
+     {"dry-run", "resume", "rubato plan shows what a trace will do, rubato simulate its time"}}};
 
 // Puts the place of a wrong value in front of the message about it.
 void set_from(std::string_view place, const CommandLine::Setter& set, const std::string& text) {
@@ -126,11 +151,16 @@ void CommandLine::config_of(const std::string& name,
 }
 
 void CommandLine::parse(std::span<const std::string> arguments) {
-  // -o is the only short form of an option, because everybody tries it.
   std::vector<std::string> spelled(arguments.begin(), arguments.end());
-  if (entries_.contains("out")) {
-    std::replace(spelled.begin(), std::ranges::find(spelled, kBorder), std::string("-o"),
-                 std::string("--out"));
+  const auto border = std::ranges::find(spelled, kBorder);
+  for (const auto& [tried, meant] : kOtherNames) {
+    if (entries_.contains(tried.substr(tried.find_first_not_of('-')))) continue;
+    if (!entries_.contains(meant.substr(2))) continue;
+    for (auto argument = spelled.begin(); argument != border; ++argument) {
+      if (argument->substr(0, argument->find('=')) == tried) {
+        argument->replace(0, tried.size(), meant);
+      }
+    }
   }
   split(spelled);
   reject_missing_values();
@@ -277,6 +307,11 @@ void CommandLine::reject_extra(const std::string& argument, bool is_behind_borde
 }
 
 std::string CommandLine::unknown_option(std::string_view typed, std::string_view dashes) const {
+  for (const auto& [name, where, meant] : kForeignOptions) {
+    if (typed == fmt::format("{}{}", dashes, name) && entries_.contains(where)) {
+      return fmt::format("unknown option '{}'; {}", typed, meant);
+    }
+  }
   std::vector<std::string> names;
   for (const auto& [name, entry] : entries_) names.push_back(fmt::format("{}{}", dashes, name));
   const std::vector<std::string_view> views(names.begin(), names.end());
