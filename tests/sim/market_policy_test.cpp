@@ -93,6 +93,17 @@ TEST(MarketPolicies, ExpectDevicesToStayAsLongAsTheyHave) {
   EXPECT_EQ(place_of("lifetimes", view), 0U);
 }
 
+TEST(MarketPolicies, StayWhereTheyAreAmongEqualZones) {
+  MarketView view = view_with(kSpot, 60);
+  view.places.insert(view.places.begin() + 1, kSpot);
+  for (const char* const policy : {"spot", "greedy", "uniform"}) {
+    view.here = 1;
+    EXPECT_EQ(place_of(policy, view), 1U) << policy;
+    view.here = 0;
+    EXPECT_EQ(place_of(policy, view), 0U) << policy;
+  }
+}
+
 TEST(MarketPolicies, BuyLate) {
   const auto late = make_market_policy("late:few=2,from=0.25");
   MarketView view = view_with(kSpot, 60);

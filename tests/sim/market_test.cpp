@@ -555,6 +555,16 @@ TEST(Market, MovesBetweenZonesAsReckonedSecondBySecond) {
   EXPECT_GT(compared.false_alarms, cases);
 }
 
+TEST(Market, KnowsHowLongDevicesHaveStayed) {
+  const Market market(Availability({{0, 4}, {100, 2}, {200, 4}, {300, 1}, {500, 2}}, 1000, "cloud"),
+                      {}, {});
+  EXPECT_EQ(market.mean_stay(99), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(market.mean_stay(100), 100) << "the loss at that time counts";
+  EXPECT_EQ(market.mean_stay(250), 250);
+  EXPECT_EQ(market.mean_stay(600), 300) << "two losses: arrivals are none";
+  EXPECT_EQ(market.mean_stay(150), 150) << "later losses do not count";
+}
+
 // The example of docs/cluster.md.
 TEST(Market, IsPaidForWhileItJoins) {
   ClusterModel cluster{.substep_seconds = 1};

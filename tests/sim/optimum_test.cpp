@@ -19,6 +19,7 @@
 
 #include <rubato/steps/modelled_time.hpp>
 
+#include "steps/sim/optimum_bound.hpp"
 #include "support/sizes.hpp"
 
 namespace rubato::optimum_test {
@@ -299,6 +300,33 @@ TEST(Optimum, IsTheBestOfAllSequencesOfChoices) {
   EXPECT_GE(compared, cases / 2);
   EXPECT_GE(moved, cases / 10);
   EXPECT_GE(ends, cases * 3 / 10);
+}
+
+// Devices that the provider ends in their first minute cost nothing, so the slower zone, which ends
+// after 40 s, is the first to be used. Six steps of 6 s are free; two of 4 s cost 12 each.
+TEST(Optimum, KnowsFreeMinutesBeforeTheyAreTakenOff) {
+  Case of{.changes = {{0, 2}, {40, 0}}, .far_changes = {{0, 3}}};
+  of.cluster.market.billing = Billing::gcp;
+  of.cluster.price.constant = kUnit;
+  of.plan.dataset_size = 8 * of.of_step;
+  EXPECT_EQ(best_policy(of).first, 8 * 12) << "no policy of its own finds it";
+  const Optimum optimum =
+      find_optimum(maker_of(of), {.plan = of.plan, .policies = policies_of(of)});
+  EXPECT_TRUE(optimum.proven);
+  EXPECT_EQ(optimum.money, 2 * 12);
+}
+
+// Devices that begin to join at 0 s are paid for at 4 until 5 s, and at 1 from then on; those that
+// begin later are too late. The bound takes the lower price for all of the 10 s.
+TEST(OptimumBound, HasTheLowestPriceWhileDevicesJoin) {
+  const std::vector<Market> markets{Market(
+      Availability({{0, 1}}, 1000, "cloud", TraceEnd::hold, {}, {{0, 4 * kUnit}, {5, kUnit}}),
+      {.join_seconds = 10}, {.of_trace = true})};
+  const OptimumBound bound(markets, {{.devices = 1, .samples = 1, .cores = 1, .seconds = 1}}, 30,
+                           {.join_seconds = 10});
+  EXPECT_NEAR(bound.money_without_devices(0, 20), 10 + 20, 1e-6);
+  EXPECT_EQ(bound.money_without_devices(0, 21), kNever);
+  EXPECT_NEAR(bound.entry_money(), 10, 1e-9);
 }
 
 // A longer training, in markets as random as those of market_policy_test.cpp.
