@@ -93,7 +93,7 @@ TEST(Program, KnowsTheOptionsOfOthers) {
             "unknown option '--gpus'; --cores N has the number of emulated cores;"},
            {"train --dry-run", "rubato plan shows what a trace will do, rubato simulate its time;"},
            {"compare --dry-run", "unknown option '--dry-run'; --only-plan trains nothing;"}}) {
-    EXPECT_THAT(error(arguments), HasSubstr(message));
+    EXPECT_THAT(test::rubato(arguments).err, HasSubstr(message));
   }
 }
 

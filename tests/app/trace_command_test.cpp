@@ -249,9 +249,10 @@ TEST_F(TraceCommand, SaysWhatWasReadBesidesTheDevices) {
   const std::string shown = printed("show z.csv,zone=w1");
   EXPECT_THAT(shown, HasSubstr("prices        0.5 to 0.75 for a device and hour, 1 change\n"));
   EXPECT_THAT(shown, HasSubstr("columns       w1-a\n"));
-  const auto json = nlohmann::json::parse(printed("show z.csv,zone=w1 --json"));
-  EXPECT_EQ(json["prices"], nlohmann::json({{"lowest", 0.5}, {"highest", 0.75}, {"changes", 1}}));
-  EXPECT_EQ(json["columns"], nlohmann::json({"w1-a"}));
+  const auto shown_json = nlohmann::json::parse(printed("show z.csv,zone=w1 --json"));
+  EXPECT_EQ(shown_json["prices"],
+            nlohmann::json({{"lowest", 0.5}, {"highest", 0.75}, {"changes", 1}}));
+  EXPECT_EQ(shown_json["columns"], nlohmann::json({"w1-a"}));
   EXPECT_EQ(nlohmann::json::parse(printed("show spot --json"))["prices"], nullptr);
   const std::string said = "the devices are those of w1-a\n";
   for (const char* const command :

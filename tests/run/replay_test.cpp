@@ -215,7 +215,7 @@ TEST_F(ReplayTest, FindsOtherBatchesAndRates) {
     std::string text = good;
     text.replace(text.find(was), was.size(), is);
     write_file(metrics, text);
-    const std::string difference = repeat("run", 1, 3).difference;
+    std::string difference = repeat("run", 1, 3).difference;
     fs::remove_all(folder("run") / "replays");
     return difference;
   };

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -18,8 +17,6 @@ namespace rubato {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // A spot market and on-demand devices at twelve seconds, for a training that should end after 100
 // s.
