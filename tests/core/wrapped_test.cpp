@@ -32,8 +32,8 @@ TEST(Wrapped, TakesAnyWhiteSpaceForOneBlank) {
   EXPECT_EQ(wrapped(" ", 4), "");
 }
 
-TEST(Wrapped, CountsCharactersNotBytes) {
-  EXPECT_EQ(width_of("\u00fc \u2265 \U0001f600"), 5);
+TEST(Wrapped, CountsColumnsNotBytes) {
+  EXPECT_EQ(width_of("\u00fc \u2265 \U0001f600"), 6);
   std::string umlauts;
   for (int i = 0; i < 10; ++i) umlauts += "\u00fc";
   EXPECT_EQ(wrapped(umlauts + ' ' + umlauts, 80 - 21), umlauts + ' ' + umlauts);

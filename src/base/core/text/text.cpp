@@ -355,7 +355,7 @@ std::vector<std::string> cell_lines(std::string_view text, std::size_t columns) 
         piece.remove_prefix(part.size());
         before = "";
       }
-      put(piece, before);
+      if (!piece.empty()) put(piece, before);
       before = "";
     }
   }
