@@ -198,7 +198,8 @@ TEST_F(SimulateCommand, SaysThatATrainingNeverEnds) {
   EXPECT_EQ(rows[0].at("best"), nullptr);
   EXPECT_EQ(rows[0].at("young").at("samples_per_hour"), 0);
   EXPECT_GT(rows[1].at("best").at("samples_per_hour"), 0);
-  EXPECT_THAT(printed(training), testing::ContainsRegex("\n4 s .* -  +-  +never ends\n4:00:00 "));
+  EXPECT_THAT(printed(training),
+              testing::ContainsRegex("\n  3.6 s .* -  +-  +never ends\n4:00:00 "));
 }
 
 // Spot devices are free here.

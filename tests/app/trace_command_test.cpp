@@ -303,9 +303,9 @@ TEST_F(TraceCommand, SaysWhatIsWrong) {
            {"show zones.csv,zone=us,column=us-a", "zone: nothing is added to a column"}}) {
     EXPECT_THAT(error(arguments), HasSubstr(message));
   }
-  EXPECT_EQ(printed("import zones.csv,zone=us --format=samples"),
+  EXPECT_EQ(rubato("trace import zones.csv,zone=us --format=samples").out,
             "seconds,count\n0,3\n60,3\n120,\n");
-  EXPECT_EQ(printed("import zones.csv,column=eu-a"), "seconds,count\n0,4\n60,5\n120,\n");
+  EXPECT_EQ(rubato("trace import zones.csv,column=eu-a").out, "seconds,count\n0,4\n60,5\n120,\n");
   folder_.write("a,b=c.csv", "time,n\n0,1\n60,2\n");
   EXPECT_EQ(printed("import a,b=c.csv"), "seconds,count\n0,1\n60,2\n120,\n")
       << "there is such a file";
