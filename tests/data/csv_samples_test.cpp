@@ -1,11 +1,15 @@
 // Tables as samples: columns of numbers and of categories, labels, and what is refused.
 
 #include <cmath>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "data/idx_files.hpp"
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/tables/table_encoding.hpp"
@@ -13,6 +17,7 @@
 namespace rubato {
 namespace {
 
+using test::error_of;
 using test::input_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -61,6 +66,98 @@ TEST_F(CsvSamples, HasRealTargetsWhereOneHasAFractionOrTheyAreAskedFor) {
   EXPECT_EQ(read("a,y\n1,1\n2,1.0\n3,2\n").classes, 2) << "1 and 1.0 are one";
   EXPECT_THAT(error("a,y\n1,10\n2,many\n", {.targets = CsvTargets::numbers}),
               HasSubstr("column 'y' has 'many', which is not a number; accepted: targets=classes"));
+}
+
+// As doubles, both numbers of such a pair are one.
+TEST_F(CsvSamples, HasAClassForEachLargeNumber) {
+  const DataSets data = read(
+      "a,y\n1,740245381351497737\n2,740245381351497730\n3,740245381351497737\n"
+      "4,-9007199254740993\n5,-9007199254740994\n6,0740245381351497730.0\n7,7e17\n");
+  EXPECT_THAT(data.table->columns[1].categories,
+              ElementsAre("-9007199254740994", "-9007199254740993", "7e17", "740245381351497730",
+                          "740245381351497737"))
+      << "in the order of the numbers, as the table has them";
+  EXPECT_THAT(targets_of(data.train), ElementsAre(4, 3, 4, 1, 0, 3, 2));
+  const DataRecord record = parse_data_record(to_json(record_of(data, "csv")), "data.json");
+  const auto again =
+      folder_.write("again.csv", "a,y\n1,740245381351497730\n2,700000000000000000\n");
+  EXPECT_THAT(targets_of(read_new_csv_samples(again, record, true)), ElementsAre(3, 2));
+  const auto other = folder_.write("other.csv", "a,y\n1,740245381351497731\n");
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_new_csv_samples(other, record, true)); }),
+              HasSubstr("column 'y' has '740245381351497731'; accepted: a value that is in"));
+}
+
+TEST_F(CsvSamples, CallsClassesAsTheTableDoes) {
+  EXPECT_THAT(read("a,y\n1,007\n2,1e2\n3,+3\n").table->columns[1].categories,
+              ElementsAre("+3", "007", "1e2"));
+  EXPECT_THAT(read("a,y\n1,7.0\n2,3\n3,7\n").table->columns[1].categories, ElementsAre("3", "7"));
+  const CsvOptions comma{.targets = CsvTargets::classes, .decimal = Decimal::comma};
+  const DataSets data = read("a;y\n1;0,5\n2;1,5\n", comma);
+  EXPECT_THAT(data.table->columns[1].categories, ElementsAre("0,5", "1,5"));
+  EXPECT_THAT(targets_of(data.train), ElementsAre(0, 1));
+  // Runs of earlier versions have a point.
+  DataRecord record = record_of(data, "csv");
+  TableEncoding old = *record.table;
+  old.columns[1].categories = {"0.5", "1.5"};
+  record.table = std::make_shared<const TableEncoding>(old);
+  const auto again = folder_.write("again.csv", "a;y\n1;1,5\n");
+  EXPECT_THAT(targets_of(read_new_csv_samples(again, record, true)), ElementsAre(1));
+}
+
+// Prices, or the names of cars.
+TEST_F(CsvSamples, RefusesLabelsThatDifferInMostRows) {
+  std::string prices = "a,price\n";
+  std::string names = "a,name\n";
+  std::string many = "a,price\n";
+  for (int i = 0; i < 40; ++i) {
+    prices += fmt::format("{},{}\n", i, 300 + i);
+    names += fmt::format("{},model {}\n", i, i % 26);
+  }
+  for (int i = 0; i < 4004; ++i) many += fmt::format("{},{}\n", i, i / 4);
+  EXPECT_THAT(error(prices), HasSubstr("column 'price' has 40 different values in 40 rows, such as "
+                                       "'300'; accepted: targets=numbers, or targets=classes"));
+  EXPECT_THAT(error(names), HasSubstr("column 'name' has 26 different values in 40 rows, such as "
+                                      "'model 0'; accepted: label=NAME for another column, or "
+                                      "targets=classes"));
+  EXPECT_THAT(error(many), HasSubstr("column 'price' has 1001 different values in 4004 rows"));
+  EXPECT_EQ(read(prices, {.targets = CsvTargets::numbers}).classes, 0);
+  EXPECT_EQ(read(prices, {.targets = CsvTargets::classes}).classes, 40);
+  EXPECT_EQ(read("a,y\n1,1\n2,2\n3,3\n").classes, 3) << "few rows say nothing";
+}
+
+TEST_F(CsvSamples, ReadsWhatGzipHasPacked) {
+  const std::string table = "a,y\n1,0\n2.5,1\n";
+  const auto packed = test::gzipped({table.begin(), table.end()});
+  const auto file = folder_.write("table.csv.gz", std::string(packed.begin(), packed.end()));
+  const DataSets data = read_csv_samples(file, {});
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(2.5F));
+  folder_.write("table.csv.gz", std::string(packed.begin(), packed.end() - 9));
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_csv_samples(file, {})); }),
+              HasSubstr("table.csv.gz: the gzip stream is truncated"));
+}
+
+TEST_F(CsvSamples, NamesFilesThatAreNotText) {
+  for (const auto& [bytes, name] : std::vector<std::pair<std::string, std::string>>{
+           {"PK\3\4\24", "a ZIP archive or a spreadsheet"},
+           {"PAR1\25\4", "in Parquet"},
+           {"\xD0\xCF\x11\xE0\xA1", "a document of Office"},
+           {"BZh91AY", "packed by bzip2"},
+           {"\xFD\x37zXZ", "packed by xz"},
+           {"\x28\xB5\x2F\xFD\x24", "packed by Zstandard"},
+           {"\x93NUMPY\1", "an array of numpy"}}) {
+    EXPECT_THAT(error(bytes), HasSubstr("table.csv: it is " + name +
+                                        ", not text; accepted: a table "
+                                        "in CSV with a header, which gzip may have packed"));
+  }
+  const auto text = folder_.write("text", "PK\3\4 and so on and so on");
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_text_samples(text, {.length = 4})); }),
+              HasSubstr("text: it is a ZIP archive or a spreadsheet, not text; accepted: a text in "
+                        "UTF-8, or any file with tokens=bytes"));
+  EXPECT_EQ(
+      error_of([&] {
+        static_cast<void>(read_text_samples(text, {.length = 4, .tokens = TextTokens::bytes}));
+      }),
+      "no error");
 }
 
 TEST_F(CsvSamples, StandardisesNumbersAndNothingElse) {
@@ -136,7 +233,7 @@ TEST_F(CsvSamples, RefusesAFirstLineOfDataWhereThereIsNoHeader) {
                                      .types = {{"2", ColumnKind::categories}},
                                      .header = TableHeader::no,
                                      .ignore = {"3"}});
-  EXPECT_THAT(targets_of(named.train), ElementsAre(5.1F, 4.9F, 7));
+  EXPECT_THAT(targets_of(named.train), ElementsAre(5.1, 4.9, 7));
   EXPECT_THAT(input_of(named, named.train, 1), ElementsAre(1, 0, 0));
   EXPECT_THAT(error("", {.header = TableHeader::no}), HasSubstr("there is no row"));
 }

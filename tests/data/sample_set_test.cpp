@@ -210,6 +210,21 @@ TEST_F(IdxSamples, HaveAsManyClassesAsTheLabelsHave) {
               ElementsAre("8 of the classes have no training sample, such as 0"));
 }
 
+TEST(SingleClass, IsNoted) {
+  const auto notes_of = [](std::vector<std::uint8_t> labels) {
+    const auto count = static_cast<std::int64_t>(labels.size());
+    DataSets data{.train = sample_set_of({.count = count,
+                                          .height = 1,
+                                          .width = 1,
+                                          .pixels = std::vector<std::uint8_t>(labels.size()),
+                                          .labels = std::move(labels)})};
+    note_single_class(data);
+    return data.notes;
+  };
+  EXPECT_THAT(notes_of({4, 4, 4}), ElementsAre("all training samples are of one class"));
+  EXPECT_THAT(notes_of({4, 4, 5}), ElementsAre());
+}
+
 TEST_F(IdxSamples, AreRefusedAsTheFilesAre) {
   const auto error = [&] {
     return error_of([&] { static_cast<void>(read_idx_samples(folder())); });

@@ -93,8 +93,31 @@ TEST_F(TableColumns, RefuseTextsThatAreMeantAsNumbers) {
     }
     return rows;
   };
-  for (const char* const text : {"-#,179", "1,#34,567.00", "0.#%", "EUR #", "# kg", "\xE2\x82\xAC#",
-                                 "#'000", "2024-05-0#", "$ 1.#", "#:30"}) {
+  for (const char* const text : {"-#,179",
+                                 "1,#34,567.00",
+                                 "0.#%",
+                                 "EUR #",
+                                 "# kg",
+                                 "\xE2\x82\xAC#",
+                                 "#'000",
+                                 "2024-05-0#",
+                                 "$ 1.#",
+                                 "#:30",
+                                 "2024-05-0#T00:00:00Z",
+                                 "2024-05-0#T12:00:00.5+02:00",
+                                 "2024050#T120000",
+                                 "0#/Jan/2024",
+                                 "# May 2024",
+                                 "May 0#, 2024",
+                                 "201#Q1",
+                                 "Q3 201#",
+                                 "2024-W0#",
+                                 "0#:30 pm",
+                                 "#GB",
+                                 "1.#MiB",
+                                 "#k",
+                                 "#h30m",
+                                 "#km/h"}) {
     EXPECT_THAT(error(table(text)),
                 testing::AllOf(HasSubstr("table.csv:2: column 'a' has '"),
                                HasSubstr("and 40 of its 40 texts look like numbers; accepted: a "
@@ -111,7 +134,8 @@ TEST_F(TableColumns, RefuseTextsThatAreMeantAsNumbers) {
               HasSubstr("and 40 of its 44 texts look like numbers"));
   EXPECT_EQ(error(table("#%") + "x;0\nx;0\nx;1\nx;1\nx;1\n"), "no error");
   // Categories with digits.
-  for (const char* const text : {"A#", "zone #", "a-#", "#\xC3\xA9", "Quarter # 2024", "x"}) {
+  for (const char* const text : {"A#", "zone #", "a-#", "#\xC3\xA9", "Quarter # 2024", "x", "#A",
+                                 "1#C", "#st", "Q#", "#-door", "Mk#", "#x4", "T#", "#Z"}) {
     EXPECT_EQ(error(table(text)), "no error") << text;
   }
   // Labels become classes.
@@ -120,6 +144,34 @@ TEST_F(TableColumns, RefuseTextsThatAreMeantAsNumbers) {
                         "number, such as -0.5 or 1e3, decimal=comma where -0,5 is one, or "
                         "targets=classes"));
   EXPECT_EQ(read("a;y\n1;0,5\n2;1,5\n", {.targets = CsvTargets::classes}).classes, 2);
+}
+
+// Spreadsheets write TRUE, Python writes True, and JSON writes true.
+TEST_F(TableColumns, HaveOneCategoryForOneTruth) {
+  const DataSets data = read("a,y\nTrue,yes\nTRUE,Yes\ntrue,YES\nfalse,no\nFALSE,NO\n");
+  EXPECT_THAT(data.table->columns[0].categories, ElementsAre("FALSE", "TRUE"));
+  EXPECT_THAT(data.table->columns[1].categories, ElementsAre("NO", "YES"));
+  for (const std::int64_t row : {0, 1, 2}) {
+    EXPECT_THAT(input_of(data, data.train, row), ElementsAre(0, 1)) << row;
+  }
+  EXPECT_THAT(input_of(data, data.train, 3), ElementsAre(1, 0));
+  const auto again = folder_.write("again.csv", "a,y\nfAlse,nO\ntrUe,yeS\n");
+  const SampleSet set = read_new_csv_samples(again, record_of(data, "csv"), /*labels=*/true);
+  EXPECT_THAT(input_of(data, set, 1), ElementsAre(0, 1));
+  // Other texts differ in case.
+  EXPECT_EQ(read("a,y\nred,0\nRed,1\n").train.inputs.elements(), 2);
+}
+
+// As numbers they would be one, and no model learns names.
+TEST_F(TableColumns, RefuseIdentifiersAsNumbers) {
+  const std::string table = "id,a,y\n740245381351497730,1,0\n740245381351497737,2,1\n";
+  EXPECT_THAT(error(table), HasSubstr("column 'id' has '740245381351497730', and whole numbers "
+                                      "above 2^53 are rounded; accepted: ignore=id to leave it "
+                                      "out, types=id:category, or types=id:number to round it"));
+  EXPECT_EQ(error(table, {.ignore = {"id"}}), "no error");
+  EXPECT_EQ(error(table, {.types = {{"id", ColumnKind::numbers}}}), "no error");
+  EXPECT_EQ(read(table, {.types = {{"id", ColumnKind::categories}}}).train.inputs.elements(), 3);
+  EXPECT_EQ(error("a,y\n1e20,0\n9007199254740992,1\n-2.5e30,0\n3.25e38,1\n"), "no error");
 }
 
 TEST_F(TableColumns, MayHaveDecimalCommas) {
@@ -211,8 +263,8 @@ TEST_F(TableColumns, TakeTheMeanOfWhatIsTrainedOn) {
     double sum = 0;
     int values = 0;
     for (std::int64_t i = 0; i < held.train.size(); ++i) {
-      float value = 0;
-      read_numbers(ElementType::f32, held.train.input(i), &value);
+      double value = 0;
+      read_numbers(held.train.inputs.type(), held.train.input(i), &value);
       if (std::isnan(value)) continue;
       sum += value;
       ++values;

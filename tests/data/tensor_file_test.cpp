@@ -213,6 +213,12 @@ TEST_F(TensorFile, HasImagesWhoseChannelsComeLast) {
   EXPECT_THAT(std::vector<int>(second.begin(), second.end()),
               ElementsAre(24, 27, 30, 33, 36, 39, 42, 45, 25, 28, 31, 34, 37, 40, 43, 46, 26, 29,
                           32, 35, 38, 41, 44, 47));
+  const std::vector<float> reals(pixels.begin(), pixels.end());
+  EXPECT_THAT(read_tensor_samples(
+                  write(zip_of({{"x.npy", npy_of("<f4", {2, 2, 3, 4}, reals)}, {"y.npy", y}})))
+                  .notes,
+              ElementsAre(HasSubstr("samples of [2, 3, 4] look like images")))
+      << "with transparency";
   const auto grey = write(zip_of({{"x.npy", npy_of("|u1", {2, 6, 4}, pixels)}, {"y.npy", y}}));
   EXPECT_THAT(read_tensor_samples(grey).notes, ElementsAre());
   EXPECT_THAT(
@@ -269,6 +275,48 @@ TEST_F(TensorFile, MayHaveTargetsOfNoClass) {
                     {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, -100, 1})}})));
   EXPECT_EQ(data.classes, 3);
   EXPECT_THAT(data.notes, ElementsAre(HasSubstr("no training sample is of class 0")));
+}
+
+// -1, 255 and so on are other marks than PyTorch's.
+TEST_F(TensorFile, MayHaveTargetsThatTheLossLeavesOut) {
+  const auto file = [&](const std::vector<std::int64_t>& classes) {
+    return write(
+        zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)}, {"y.npy", npy_of("<i8", {3}, classes)}}));
+  };
+  const auto error_with = [&](const std::vector<std::int64_t>& classes,
+                              const IgnoredTargets& ignored) {
+    return error_of(
+        [&] { static_cast<void>(read_tensor_samples(file(classes), {.ignored = ignored})); });
+  };
+  EXPECT_THAT(error_with({1, -1, 0}, {}),
+              HasSubstr("sample 2 is of class -1; accepted: 0 to 999999, or --loss "
+                        "cross-entropy:ignore=-1"));
+  EXPECT_THAT(error_with({1, -1, 0}, {.one = -2}), HasSubstr("of class -1"));
+  for (const std::int64_t mark : {-1L, -2L, 255L, 4294967295L}) {
+    const DataSets data = read_tensor_samples(file({1, mark, 0}), {.ignored = {.one = mark}});
+    EXPECT_EQ(data.classes, 2) << mark;
+    EXPECT_THAT(data.notes, ElementsAre()) << mark;
+  }
+  EXPECT_EQ(error_with({1, -1, -7}, {.negative = true}), "no error");
+  EXPECT_THAT(error_with({1, -1, 4294967295}, {.negative = true}), HasSubstr("class 4294967295"));
+}
+
+// As numbers they would be the same.
+TEST_F(TensorFile, HasNoTokensThatANumberOfTheModelDoesNotHold) {
+  const std::int64_t large = 740245381351497730;
+  const auto read_as = [&](std::int64_t token, auto number) {
+    const DataSets data =
+        read_tensor_samples(write(zip_of({{"x.npy", npy_of<std::int64_t>("<i8", {1, 1}, {token})},
+                                          {"y.npy", npy_of<std::int64_t>("<i8", {1}, {0})}})));
+    return error_of([&] { InputReader(data).read(data.train.input(0), &number); });
+  };
+  EXPECT_EQ(read_as(large, std::int64_t{}), "no error");
+  EXPECT_EQ(read_as((1 << 24) - 1, float{}), "no error");
+  EXPECT_THAT(read_as(1 << 24, float{}),
+              HasSubstr("a token is 16777216, and the model takes tokens as numbers of 32 bits, "
+                        "which hold whole numbers below 16777216; accepted: smaller tokens"));
+  EXPECT_EQ(read_as(-(1 << 24), double{}), "no error");
+  EXPECT_THAT(read_as(-large, double{}), HasSubstr("numbers of 64 bits"));
 }
 
 TEST_F(TensorFile, SaysWhatItsArraysLack) {

@@ -70,6 +70,7 @@ struct TensorOptions {
   std::string x_test{};
   std::string y_test{};
   ImageLayout layout = ImageLayout::chw;
+  IgnoredTargets ignored{};
 };
 
 /// Reads the arrays x and y, and x_test and y_test if they exist, from a file of torch.save() or
@@ -82,7 +83,8 @@ struct TensorOptions {
 
 /// Reads the same from arrays in memory; messages name the file as `source`.
 [[nodiscard]] DataSets tensor_samples(const std::map<std::string, NumberArray>& arrays,
-                                      const std::string& source);
+                                      const std::string& source,
+                                      const IgnoredTargets& ignored = {});
 
 /// Reads a folder with a sub-folder of PNG and JPEG files for each class, in the order of their
 /// names, like torchvision's ImageFolder; or one with `train`, and `test` or `val`, which are such

@@ -1,6 +1,7 @@
 #include "input_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -71,6 +72,31 @@ void MappedFile::forget() const {
 
 MappedFile::~MappedFile() {
   if (size_ > 0) munmap(const_cast<char*>(begin_), size_);
+}
+
+void refuse_binary(std::string_view beginning, const std::filesystem::path& path,
+                   std::string_view accepted) {
+  struct Format {
+    std::string_view magic;
+    std::string_view name;
+  };
+  constexpr std::array<Format, 13> kFormats{{{"\x1F\x8B", "packed by gzip"},
+                                             {"PK\x03\x04", "a ZIP archive or a spreadsheet"},
+                                             {"PAR1", "in Parquet"},
+                                             {"\xD0\xCF\x11\xE0", "a document of Office"},
+                                             {"BZh", "packed by bzip2"},
+                                             {"\xFD\x37zXZ", "packed by xz"},
+                                             {"\x28\xB5\x2F\xFD", "packed by Zstandard"},
+                                             {"7z\xBC\xAF", "a 7z archive"},
+                                             {"\x89HDF", "in HDF5"},
+                                             {"ARROW1", "in Arrow's format"},
+                                             {"SQLite format 3", "a database of SQLite"},
+                                             {"\x93NUMPY", "an array of numpy"},
+                                             {"%PDF-", "in PDF"}}};
+  for (const Format& format : kFormats) {
+    if (!beginning.starts_with(format.magic)) continue;
+    throw_error("{}: it is {}, not text; accepted: {}", path.string(), format.name, accepted);
+  }
 }
 
 }  // namespace rubato

@@ -36,6 +36,11 @@ class MappedFile {
   std::size_t size_;
 };
 
+/// Throws Error if the beginning of a file is that of a format other than text: an archive, a
+/// spreadsheet, Parquet. The message names the wanted content as `accepted`.
+void refuse_binary(std::string_view beginning, const std::filesystem::path& path,
+                   std::string_view accepted);
+
 }  // namespace rubato
 
 struct gzFile_s;  // zlib's, so that zlib.h stays out of this header

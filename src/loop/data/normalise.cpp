@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -104,11 +107,13 @@ std::string name_of_feature(const DataSets& data, std::size_t feature) {
 }
 
 // Missing values count as the mean of the others. There are two passes, because a difference of
-// large sums would lose all digits.
+// large sums would lose all digits. Sums are those of differences from the first value: they are
+// exactly 0 if a feature is constant, and keep what differs in large numbers, such as times.
 std::vector<FeatureStatistics> feature_statistics(const DataSets& data) {
   const SampleSet& samples = data.train;
   const auto size = static_cast<std::size_t>(samples.inputs.elements());
   std::vector<double> row(size);
+  std::vector<double> firsts(size);
   std::vector<double> sums(size);
   std::vector<double> counts(size);
   std::vector<double> squares(size);
@@ -121,11 +126,11 @@ std::vector<FeatureStatistics> feature_statistics(const DataSets& data) {
     }
   };
   for_each_value([&](std::size_t f) {
-    sums[f] += row[f];
-    ++counts[f];
+    if (counts[f]++ == 0) firsts[f] = row[f];
+    sums[f] += row[f] - firsts[f];
   });
   for_each_value([&](std::size_t f) {
-    const double off = row[f] - sums[f] / counts[f];
+    const double off = row[f] - firsts[f] - sums[f] / counts[f];
     squares[f] += off * off;
   });
   std::vector<FeatureStatistics> statistics(size);
@@ -135,13 +140,15 @@ std::vector<FeatureStatistics> feature_statistics(const DataSets& data) {
           "{} has no value in any of the samples that are trained on; accepted: data without it",
           name_of_feature(data, f));
     }
-    const double mean = sums[f] / counts[f];
+    const double mean = firsts[f] + sums[f] / counts[f];
     statistics[f].missing = mean;
     const auto& standardised = data.standardised;
     if (!standardised || (!standardised->except.empty() && standardised->except[f])) continue;
-    const double variance = squares[f] / static_cast<double>(samples.size());
+    const double deviation = std::sqrt(squares[f] / static_cast<double>(samples.size()));
     statistics[f].mean = mean;
-    if (variance > 0) statistics[f].deviation = std::sqrt(variance);
+    // Values that differ by rounding only, as 0.1 + 0.2 and 0.3 do, are constant.
+    constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
+    if (deviation > kRounding * std::abs(mean)) statistics[f].deviation = deviation;
   }
   return statistics;
 }
@@ -172,15 +179,49 @@ InputReader::InputReader(const DataSets& data)
   }
 }
 
+namespace {
+
+// Throws Error if a whole number may have been rounded: identifiers that differ would be the same.
+template <class T>
+void require_exact(std::span<const T> numbers) {
+  constexpr auto kMost = static_cast<T>(std::int64_t{1} << std::numeric_limits<T>::digits);
+  const auto found =
+      std::ranges::find_if(numbers, [](T number) { return std::abs(number) >= kMost; });
+  if (found == numbers.end()) return;
+  throw_error(
+      "a token is {:.0f}, and the model takes tokens as numbers of {} bits, which hold whole "
+      "numbers "
+      "below {:.0f}; accepted: smaller tokens, or a model of TorchScript, which takes int64",
+      *found, 8 * sizeof(T), kMost);
+}
+
+}  // namespace
+
+template <class To>
+void InputReader::read_features(std::string_view row, To* to) const {
+  constexpr std::size_t kPiece = 64;
+  std::array<double, kPiece> piece{};
+  const std::size_t size = size_of(type_);
+  for (std::size_t begin = 0; begin < features_.size(); begin += kPiece) {
+    read_numbers(type_, row.substr(begin * size, kPiece * size), piece.data());
+    const std::size_t end = std::min(begin + kPiece, features_.size());
+    for (std::size_t f = begin; f < end; ++f) {
+      const FeatureStatistics& feature = features_[f];
+      const double read = piece[f - begin];
+      const double value = std::isnan(read) ? feature.missing : read;
+      to[f] = static_cast<To>((value - feature.mean) / feature.deviation);
+    }
+  }
+}
+
 template <class To>
 void InputReader::read(std::string_view row, To* to) const {
+  if (!features_.empty()) return read_features(row, to);
   if (tables_.empty()) {
     read_numbers(type_, row, to);
-    for (std::size_t f = 0; f < features_.size(); ++f) {
-      const FeatureStatistics& feature = features_[f];
-      const auto read = static_cast<double>(to[f]);
-      const double value = std::isnan(read) ? feature.missing : read;
-      to[f] = static_cast<To>(static_cast<float>((value - feature.mean) / feature.deviation));
+    if constexpr (std::is_floating_point_v<To>) {
+      const bool is_whole = type_ == ElementType::i64 || type_ == ElementType::i32;
+      if (is_whole) require_exact(std::span<const To>(to, row.size() / size_of(type_)));
     }
     return;
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -194,6 +195,14 @@ std::int64_t SampleSet::row_of(std::int64_t i) const {
   return chosen ? (*chosen)[static_cast<std::size_t>(i)] : i;
 }
 
+std::vector<std::string> SampleSet::sample_names() const {
+  std::vector<std::string> all;
+  for (std::int64_t i = 0; names && i < size(); ++i) {
+    all.push_back((*names)[static_cast<std::size_t>(row_of(i))]);
+  }
+  return all;
+}
+
 std::string fingerprint_of(const SampleSet& samples) {
   Sha256 sha;
   if (is_grey(samples)) {
@@ -231,19 +240,18 @@ void require_finite(const SampleRows& rows, std::string_view name) {
   }
 }
 
-std::int64_t count_classes(const SampleSet& samples, std::string_view name, std::int64_t most) {
+std::int64_t count_classes(const SampleSet& samples, std::string_view name, std::int64_t most,
+                           const IgnoredTargets& ignored) {
   std::vector<std::int64_t> targets(static_cast<std::size_t>(samples.targets.elements()));
   std::int64_t classes = 1;
   for (std::int64_t i = 0; i < samples.size(); ++i) {
     read_numbers(samples.targets.type(), samples.target(i), targets.data());
     for (const std::int64_t target : targets) {
-      // PyTorch marks samples without a class in this way; a loss that does not ignore them refuses
-      // them.
-      constexpr std::int64_t kNoClass = -100;
-      if (target == kNoClass) continue;
+      if (ignored.contains(target)) continue;
       if (target < 0 || target >= most) {
-        throw_error("{}: sample {} is of class {}; accepted: 0 to {}", name, i + 1, target,
-                    most - 1);
+        throw_error("{}: sample {} is of class {}; accepted: 0 to {}{}", name, i + 1, target,
+                    most - 1,
+                    target < 0 ? fmt::format(", or --loss cross-entropy:ignore={}", target) : "");
       }
       classes = std::max(classes, target + 1);
     }
@@ -257,7 +265,8 @@ void note_missing_classes(DataSets& data) {
   for (std::int64_t i = 0; i < data.train.size(); ++i) {
     read_numbers(data.train.targets.type(), data.train.target(i), targets.data());
     for (const std::int64_t target : targets) {
-      if (target >= 0) is_there[static_cast<std::size_t>(target)] = true;
+      // Targets that a loss leaves out may lie on either side of the classes.
+      if (target >= 0 && target < data.classes) is_there[static_cast<std::size_t>(target)] = true;
     }
   }
   const auto missing = std::ranges::count(is_there, false);
@@ -268,6 +277,17 @@ void note_missing_classes(DataSets& data) {
           ? fmt::format("no training sample is of class {}{}", first,
                         first == 0 ? ", as if labels began at 1" : "")
           : fmt::format("{} of the classes have no training sample, such as {}", missing, first));
+}
+
+void note_single_class(DataSets& data) {
+  std::optional<std::int64_t> only;
+  for (std::int64_t i = 0; i < data.train.size(); ++i) {
+    std::int64_t target = 0;
+    read_numbers(data.train.targets.type(), data.train.target(i), &target);
+    if (only && target != *only) return;
+    only = target;
+  }
+  data.notes.emplace_back("all training samples are of one class");
 }
 
 std::int64_t count_tokens(const SampleSet& samples, std::int64_t most) {

@@ -82,11 +82,15 @@ struct SampleSet {
   SampleRows targets;
   /// The indices of the selected rows, in ascending order; null for all of them.
   std::shared_ptr<const std::vector<std::int64_t>> chosen{};
+  /// The names of all rows, such as those of files; null if they have none.
+  std::shared_ptr<const std::vector<std::string>> names{};
 
   [[nodiscard]] std::int64_t size() const;
   /// The bytes of sample i, 0 <= i < size().
   [[nodiscard]] std::string_view input(std::int64_t i) const { return inputs.row(row_of(i)); }
   [[nodiscard]] std::string_view target(std::int64_t i) const { return targets.row(row_of(i)); }
+  /// The names of the samples; empty if they have none.
+  [[nodiscard]] std::vector<std::string> sample_names() const;
 
  private:
   [[nodiscard]] std::int64_t row_of(std::int64_t i) const;
@@ -112,7 +116,7 @@ struct Standardised {
 };
 
 /// The transformation of a standardised feature: less the mean, and divided by the deviation (of
-/// the population; 1 instead of 0).
+/// the population; 1 for a constant).
 struct FeatureStatistics {
   double mean = 0;
   double deviation = 1;
@@ -166,15 +170,32 @@ void normalise(DataSets& data);
 /// the message names the rows as `name`.
 void require_finite(const SampleRows& rows, std::string_view name);
 
+/// Targets that a loss leaves out, and that are not classes.
+struct IgnoredTargets {
+  std::optional<std::int64_t> one{};
+  /// True for a loss that may leave out any negative target.
+  bool negative = false;
+
+  /// -100 marks samples without a class in PyTorch; a loss that does not leave them out refuses
+  /// them.
+  [[nodiscard]] bool contains(std::int64_t target) const {
+    constexpr std::int64_t kNoClass = -100;
+    return target == kNoClass || target == one || (negative && target < 0);
+  }
+};
+
 /// Counts the classes of targets of whole numbers: one more than the largest. Throws Error for a
-/// negative one, except -100, which is not a class, and for more than `most`; the message names the
-/// samples as `name`.
+/// negative one, unless it is ignored, and for more than `most`; the message names the samples as
+/// `name`.
 [[nodiscard]] std::int64_t count_classes(const SampleSet& samples, std::string_view name,
-                                         std::int64_t most);
+                                         std::int64_t most, const IgnoredTargets& ignored = {});
 
 /// Adds a note if classes have no training sample: labels may begin at 1, or have gaps. Requires
 /// one class for each sample.
 void note_missing_classes(DataSets& data);
+
+/// Adds a note if all training samples are of one class. Requires one class for each sample.
+void note_single_class(DataSets& data);
 
 /// Counts the vocabulary of inputs that are tokens: one more than the largest; 0 if one is
 /// negative, or not below `most`.
@@ -197,6 +218,10 @@ class InputReader {
   void read(std::string_view row, To* to) const;
 
  private:
+  // Subtracts means in double, before anything is rounded to the type of the result.
+  template <class To>
+  void read_features(std::string_view row, To* to) const;
+
   ElementType type_;
   // The normalised values of pixels: 256 for each channel.
   std::vector<float> tables_;

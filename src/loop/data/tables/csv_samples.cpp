@@ -35,23 +35,31 @@ std::string some(const std::vector<std::string>& names) {
 // Finds the index of a text among the categories of a column.
 class Places {
  public:
-  Places() = default;
   Places(const std::vector<std::string>& categories, bool by_value, Decimal decimal)
       : by_value_(by_value), decimal_(decimal) {
-    for (const std::string& text : categories) {
-      const auto place = static_cast<std::int64_t>(std::max(texts_.size(), values_.size()));
-      if (by_value) {
-        values_.emplace(*number_in(text), place);
-      } else {
-        texts_.emplace(text, place);
+    for (std::size_t i = 0; i < categories.size(); ++i) {
+      const std::string& text = categories[i];
+      const auto place = static_cast<std::int64_t>(i);
+      texts_.emplace(text, place);
+      if (const std::string_view truth = truth_in(text); !truth.empty()) {
+        truths_.emplace(truth, place);
+      }
+      if (!by_value) continue;
+      // Runs of earlier versions have numbers with a point, whatever the table has.
+      const auto value = exact_number_in(text, decimal);
+      if (const auto number = value ? value : exact_number_in(text)) {
+        values_.emplace(*number, place);
       }
     }
   }
 
   [[nodiscard]] std::optional<std::int64_t> find(std::string_view field) const {
-    if (!by_value_) return found(texts_, field);
-    const auto value = number_in(field, decimal_);
-    return value ? found(values_, *value) : std::nullopt;
+    if (by_value_) {
+      const auto value = exact_number_in(field, decimal_);
+      return value ? found(values_, *value) : std::nullopt;
+    }
+    const auto place = found(texts_, field);
+    return place ? place : found(truths_, truth_in(field));
   }
 
  private:
@@ -61,10 +69,11 @@ class Places {
     return place == map.end() ? std::nullopt : std::optional(place->second);
   }
 
-  bool by_value_ = false;
-  Decimal decimal_ = Decimal::point;
+  bool by_value_;
+  Decimal decimal_;
   std::map<std::string, std::int64_t, std::less<>> texts_;
-  std::map<double, std::int64_t> values_;
+  std::map<std::string_view, std::int64_t> truths_;
+  std::map<ExactNumber, std::int64_t> values_;
 };
 
 template <class T>
@@ -101,7 +110,7 @@ class TableEncoder {
   // Reserves memory if the number of rows is known.
   void reserve(std::int64_t rows) {
     require_memory(
-        static_cast<double>(rows) * static_cast<double>(features_) * sizeof(float),
+        static_cast<double>(rows) * static_cast<double>(features_) * sizeof(double),
         fmt::format("{}, {} rows of {} features, needs", table_.source(), rows, features_),
         "fewer columns of text need less");
     inputs_.reserve(static_cast<std::size_t>(rows) * features_);
@@ -111,15 +120,15 @@ class TableEncoder {
     while (table_.next()) add_row();
     if (rows_ == 0) table_.fail("there is no row with values", "a row for each sample");
     SampleSet set;
-    set.inputs = rows_of(ElementType::f32, {static_cast<std::int64_t>(features_)}, rows_,
+    set.inputs = rows_of(ElementType::f64, {static_cast<std::int64_t>(features_)}, rows_,
                          std::move(inputs_));
     if (!labelled_) {
       set.targets = classes_ > 0 ? zero_rows(ElementType::i64, {}, rows_)
-                                 : zero_rows(ElementType::f32, {1}, rows_);
+                                 : zero_rows(ElementType::f64, {1}, rows_);
     } else if (classes_ > 0) {
       set.targets = rows_of(ElementType::i64, {}, rows_, std::move(classes_of_rows_));
     } else {
-      set.targets = rows_of(ElementType::f32, {1}, rows_, std::move(numbers_of_rows_));
+      set.targets = rows_of(ElementType::f64, {1}, rows_, std::move(numbers_of_rows_));
     }
     return set;
   }
@@ -171,7 +180,7 @@ class TableEncoder {
     ++rows_;
     const std::size_t begin = inputs_.size();
     inputs_.resize(begin + features_);
-    float* next = inputs_.data() + begin;
+    double* next = inputs_.data() + begin;
     for (std::size_t i = 0; i < encoding_.columns.size(); ++i) {
       if (i != encoding_.label) next = add_features(i, next);
     }
@@ -184,11 +193,11 @@ class TableEncoder {
   }
 
   // Returns the place of the next column's features.
-  float* add_features(std::size_t i, float* features) const {
+  double* add_features(std::size_t i, double* features) const {
     const TableColumn& column = encoding_.columns[i];
     const bool missing = is_missing(field(i));
     if (column.kind == ColumnKind::numbers) {
-      *features = missing ? std::numeric_limits<float>::quiet_NaN() : number(i);
+      *features = missing ? std::numeric_limits<double>::quiet_NaN() : number(i);
       return features + 1;
     }
     if (!missing) features[place(i)] = 1;
@@ -199,12 +208,13 @@ class TableEncoder {
     table_.fail(at_[i], fmt::format("has {}", excerpt(field(i))),
                 fmt::format("{} {}", accepted, encoding_.source));
   }
-  [[nodiscard]] float number(std::size_t i) const {
+  [[nodiscard]] double number(std::size_t i) const {
     const auto value = number_in(field(i), encoding_.decimal);
     if (!value) fail(i, "a number, as in");
-    const auto single = static_cast<float>(*value);
-    if (!std::isfinite(single)) table_.fail(at_[i], "is too large", "a number that float32 holds");
-    return single;
+    if (!std::isfinite(static_cast<float>(*value))) {
+      table_.fail(at_[i], "is too large", "a number that float32 holds");
+    }
+    return *value;
   }
   [[nodiscard]] std::int64_t place(std::size_t i) const {
     const auto found = places_[i].find(field(i));
@@ -219,9 +229,9 @@ class TableEncoder {
   std::int64_t classes_;
   std::vector<std::size_t> at_;
   std::vector<Places> places_;
-  std::vector<float> inputs_;
+  std::vector<double> inputs_;
   std::vector<std::int64_t> classes_of_rows_;
-  std::vector<float> numbers_of_rows_;
+  std::vector<double> numbers_of_rows_;
   std::int64_t rows_ = 0;
   std::int64_t left_out_ = 0;
 };

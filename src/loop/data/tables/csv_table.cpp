@@ -4,9 +4,15 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <istream>
+#include <memory>
 #include <set>
+#include <streambuf>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,6 +20,7 @@
 
 #include "base/core/text/csv.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/data/input_file.hpp"
 #include "text.hpp"
 
 namespace rubato {
@@ -22,14 +29,55 @@ namespace {
 
 using detail::excerpt;
 
+// The text in a file that gzip has packed.
+class UnpackedBuffer : public std::streambuf {
+ public:
+  UnpackedBuffer(const std::filesystem::path& file, std::string accepted)
+      : file_(file, std::move(accepted)) {}
+
+ protected:
+  int_type underflow() override {
+    const std::size_t size =
+        file_.read({reinterpret_cast<std::uint8_t*>(piece_.data()), piece_.size()});
+    setg(piece_.data(), piece_.data(), piece_.data() + size);
+    return size == 0 ? traits_type::eof() : traits_type::to_int_type(piece_.front());
+  }
+
+ private:
+  detail::GzipFile file_;
+  std::vector<char> piece_ = std::vector<char>(std::size_t{1} << 16U);
+};
+
+class UnpackedStream : public std::istream {
+ public:
+  UnpackedStream(const std::filesystem::path& file, std::string accepted)
+      : std::istream(nullptr), buffer_(file, std::move(accepted)) {
+    rdbuf(&buffer_);
+    // Errors of the buffer are passed on.
+    exceptions(std::ios::badbit);
+  }
+
+ private:
+  UnpackedBuffer buffer_;
+};
+
 detail::TextReader open(const std::filesystem::path& file) {
   // A pipe cannot be read twice.
   std::error_code ignored;
   if (std::filesystem::is_fifo(file, ignored)) {
     throw_error("{}: is a pipe; accepted: a file", file.string());
   }
-  return detail::TextReader::open(file, "the table", "a table in CSV with a header");
+  constexpr std::string_view kTable = "a table in CSV with a header, which gzip may have packed";
+  detail::TextReader reader = detail::TextReader::open(file, "the table", kTable);
+  if (reader.beginning().starts_with("\x1F\x8B")) {
+    reader = {std::make_unique<UnpackedStream>(file, std::string(kTable)), file.string()};
+  }
+  refuse_binary(reader.beginning(), file, kTable);
+  return reader;
 }
+
+// The first whole number that a double has in common with the next one.
+constexpr double kFirstInexact = 9007199254740992.0;
 
 bool is_ascii_letter(char32_t character) {
   return (character >= U'a' && character <= U'z') || (character >= U'A' && character <= U'Z');
@@ -49,6 +97,51 @@ bool is_unit(std::string_view word) {
   return !word.empty() && word.size() <= kLongest && std::ranges::all_of(word, [](char c) {
     return is_ascii_letter(static_cast<unsigned char>(c));
   });
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_month(std::string_view word) {
+  constexpr std::array<std::string_view, 12> kMonths{
+      "january", "february", "march",     "april",   "may",      "june",
+      "july",    "august",   "september", "october", "november", "december"};
+  constexpr std::size_t kShort = 3;
+  return std::ranges::any_of(kMonths, [&](std::string_view month) {
+    return detail::is_name(word, month) || detail::is_name(word, month.substr(0, kShort));
+  });
+}
+
+// Returns whether a word may be the unit of the digits before it, as in "0GB" and "5k". Those of
+// one letter are the usual ones, because "12A" is a seat; "1st" is a category.
+bool is_attached_unit(std::string_view word) {
+  constexpr std::string_view kLetters = "BGKLMTVWdghklms";
+  constexpr std::array<std::string_view, 4> kOrdinals{"st", "nd", "rd", "th"};
+  if (word.size() == 1) return kLetters.find(word.front()) != std::string_view::npos;
+  return is_unit(word) && std::ranges::none_of(kOrdinals, [&](std::string_view ordinal) {
+           return detail::is_name(word, ordinal);
+         });
+}
+
+// Returns whether letters may belong to a number or a time that has so many digits; `before` and
+// `after` are the characters around them, or 0.
+bool may_be_in_number(std::string_view word, char before, char after, std::int64_t digits) {
+  constexpr std::int64_t kDate = 8;
+  constexpr std::int64_t kQuarter = 5;
+  if (is_month(word) || detail::is_name(word, "am") || detail::is_name(word, "pm")) return true;
+  // 2024-05-01T00:00:00Z
+  const bool is_date = digits >= kDate && is_digit(before);
+  if (is_date && detail::is_name(word, "t") && is_digit(after)) return true;
+  if (is_date && detail::is_name(word, "z") && after == '\0') return true;
+  // Q1 2024, 2024-W05
+  const bool is_part_of_year = detail::is_name(word, "q") || detail::is_name(word, "w");
+  if (is_part_of_year && digits >= kQuarter && is_digit(after)) return true;
+  // 1h30m, 5km/h
+  const bool is_duration =
+      word.size() == 1 && std::string_view("dhms").find(word.front()) != std::string_view::npos;
+  if (is_digit(after) && !is_duration) return false;
+  return (is_digit(before) && is_attached_unit(word)) || (before == '/' && is_unit(word));
 }
 
 // Returns the most frequent separator of the first line. If numbers have commas, any other takes
@@ -168,6 +261,36 @@ std::optional<double> number_in(std::string_view field, Decimal decimal) {
   return value;
 }
 
+bool ExactNumber::operator<(const ExactNumber& other) const {
+  if (value != other.value) return value < other.value;
+  const auto size = [](const ExactNumber& number) {
+    return std::pair(number.digits.size(), std::string_view(number.digits));
+  };
+  return value < 0 ? size(other) < size(*this) : size(*this) < size(other);
+}
+
+std::optional<ExactNumber> exact_number_in(std::string_view field, Decimal decimal) {
+  const auto value = number_in(field, decimal);
+  if (!value) return std::nullopt;
+  ExactNumber number{.value = *value};
+  if (std::abs(*value) < kFirstInexact) return number;
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t begin = std::min(field.find_first_of("123456789"), field.size());
+  std::string_view digits = field.substr(begin);
+  const std::size_t end = digits.find_first_not_of(kDigits);
+  if (end != std::string_view::npos) {
+    // Zeros may follow the point; a number with an exponent is written out.
+    const bool is_whole = digits.find_first_not_of('0', end + 1) == std::string_view::npos;
+    if (!is_whole) {
+      number.digits = fmt::format("{:.0f}", std::abs(*value));
+      return number;
+    }
+    digits = digits.substr(0, end);
+  }
+  number.digits = digits;
+  return number;
+}
+
 bool resembles_number(std::string_view text) {
   // A blank separates the unit from the digits.
   const std::size_t blank = text.find(' ');
@@ -179,13 +302,31 @@ bool resembles_number(std::string_view text) {
       text = text.substr(0, last);
     }
   }
-  bool has_digits = false;
+  const auto digits = std::ranges::count_if(text, is_digit);
+  char before = '\0';
   while (!text.empty()) {
+    if (is_ascii_letter(static_cast<unsigned char>(text.front()))) {
+      const auto letters = std::ranges::find_if_not(
+          text, [](char c) { return is_ascii_letter(static_cast<unsigned char>(c)); });
+      const auto size = static_cast<std::size_t>(letters - text.begin());
+      const char after = size < text.size() ? text[size] : '\0';
+      if (!may_be_in_number(text.substr(0, size), before, after, digits)) return false;
+      text.remove_prefix(size);
+      before = 'a';
+      continue;
+    }
+    before = text.front();
     const auto character = take_character(text);
     if (!character || is_letter(*character)) return false;
-    has_digits = has_digits || (*character >= U'0' && *character <= U'9');
   }
-  return has_digits;
+  return digits > 0;
+}
+
+std::string_view truth_in(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kTruths{"true", "false", "yes", "no"};
+  const auto* const found = std::ranges::find_if(
+      kTruths, [&](std::string_view truth) { return detail::is_name(text, truth); });
+  return found == kTruths.end() ? std::string_view() : *found;
 }
 
 bool is_missing(std::string_view field) {

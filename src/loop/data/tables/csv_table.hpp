@@ -63,15 +63,33 @@ class CsvTable {
 [[nodiscard]] std::optional<double> number_in(std::string_view field,
                                               Decimal decimal = Decimal::point);
 
-/// Returns whether a text is a number apart from what people write around one and within it:
-/// "1,234", "0.5%", "EUR 5", "2024-05-01". It has digits, and no letters but those of a unit.
+/// A number in a field, compared without rounding: doubles are equal for different whole numbers
+/// above 2^53, such as the identifiers 740245381351497730 and 740245381351497737.
+struct ExactNumber {
+  double value = 0;
+  /// The digits of such a large number, without zeros before or behind them; otherwise empty.
+  std::string digits{};
+
+  [[nodiscard]] bool operator<(const ExactNumber& other) const;
+};
+[[nodiscard]] std::optional<ExactNumber> exact_number_in(std::string_view field,
+                                                         Decimal decimal = Decimal::point);
+
+/// Returns whether a text is a number or a time apart from what people write around one and within
+/// it: "1,234", "0.5%", "EUR 5", "16GB", "2024-05-01T12:00Z", "01/Jan/2024". It has digits, and no
+/// letters but those of a unit, a month and the like.
 [[nodiscard]] bool resembles_number(std::string_view text);
+
+/// Returns "true", "false", "yes" or "no" if the text is that in any case, otherwise nothing: True,
+/// TRUE and true are one category.
+[[nodiscard]] std::string_view truth_in(std::string_view text);
 
 /// The accepted alternatives to a field without a value.
 inline constexpr std::string_view kEveryValue =
     "a value in every field, missing=mean or missing=drop";
 
-/// Returns whether the field is a usual mark for a missing value: "", "NA", "NaN", "null", "?".
+/// Returns whether the field is a usual mark for a missing value: "", "NA", "N/A", "NaN", "null",
+/// "None", "?".
 [[nodiscard]] bool is_missing(std::string_view field);
 
 }  // namespace rubato

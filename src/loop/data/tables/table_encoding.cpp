@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -29,6 +30,24 @@ using detail::excerpt;
 constexpr std::size_t kMostCategories = 1000;
 constexpr std::size_t kMostLabels = 100'000;
 
+// Returns whether a whole number changes where it becomes a double, as identifiers do.
+bool is_rounded(std::string_view field, Decimal decimal) {
+  const auto number = exact_number_in(field, decimal);
+  return number && !number->digits.empty() &&
+         number->digits != fmt::format("{:.0f}", std::abs(number->value));
+}
+
+// The categories of a column, in the order of their bytes; those that are one truth are one.
+std::vector<std::string> categories_in(const std::set<std::string, std::less<>>& different) {
+  std::vector<std::string> categories;
+  std::set<std::string_view> truths;
+  for (const std::string& text : different) {
+    const std::string_view truth = truth_in(text);
+    if (truth.empty() || truths.insert(truth).second) categories.push_back(text);
+  }
+  return categories;
+}
+
 // Facts about the fields of a column.
 struct ColumnFacts {
   std::size_t most = kMostCategories;
@@ -38,6 +57,8 @@ struct ColumnFacts {
   std::int64_t alike = 0;
   // True while no number has a fraction.
   bool whole = true;
+  // The first whole number that a double does not hold.
+  std::string too_large{};
   // The first field that is not a number, and its line.
   std::string first_text{};
   std::int64_t first_text_line = 0;
@@ -49,6 +70,9 @@ struct ColumnFacts {
     if (const auto number = number_in(field, decimal)) {
       ++numbers;
       whole = whole && *number == std::floor(*number);
+      // Only large numbers lose the 1.
+      const bool is_large = *number + 1 == *number;
+      if (is_large && too_large.empty() && is_rounded(field, decimal)) too_large = field;
     } else {
       if (resembles_number(field)) ++alike;
       if (++texts == 1) {
@@ -229,19 +253,43 @@ class EncodingLearner {
     fail(i, fmt::format("and {} of its {} texts look like numbers", facts.alike, facts.texts),
          fmt::format("{}, or {}", a_number(i), accepted));
   }
-  // A model could learn nothing from names and identifiers.
-  void require_categories(std::size_t i) const {
-    const ColumnFacts& facts = facts_[i];
+  // Returns whether most of many values differ.
+  [[nodiscard]] static bool names_rows(const ColumnFacts& facts) {
     constexpr std::size_t kFew = 10;
     const auto different = static_cast<std::int64_t>(facts.different.size());
-    if (facts.different.size() <= kFew || 2 * different <= facts.numbers + facts.texts) return;
+    return facts.different.size() > kFew && 2 * different > facts.numbers + facts.texts;
+  }
+  [[noreturn]] void fail_different(std::size_t i, std::string_view accepted) const {
+    const ColumnFacts& facts = facts_[i];
+    throw_error("{}: column {} has {}{} different values in {} rows, such as {}; accepted: {}",
+                encoding_.source, excerpt(encoding_.columns[i].name),
+                facts.too_many ? "more than " : "", facts.different.size(),
+                facts.numbers + facts.texts,
+                facts.texts > 0 ? facts.first_text : excerpt(*facts.different.begin()), accepted);
+  }
+  // A model could learn nothing from names and identifiers.
+  void require_categories(std::size_t i) const {
+    if (!names_rows(facts_[i])) return;
+    const std::string& name = encoding_.columns[i].name;
+    fail_different(
+        i, fmt::format("ignore={} to leave it out{}", name,
+                       facts_[i].too_many ? "" : fmt::format(", or types={}:category", name)));
+  }
+  // Neither could it learn as many classes: names and identifiers again, or numbers such as prices.
+  void require_classes(std::size_t i) const {
+    const ColumnFacts& facts = facts_[i];
+    if (!names_rows(facts) && facts.different.size() <= kMostCategories) return;
+    fail_different(i, facts.texts == 0 ? "targets=numbers, or targets=classes"
+                                       : "label=NAME for another column, or targets=classes");
+  }
+  // As numbers, identifiers that differ would be the same.
+  void require_held(std::size_t i) const {
+    if (facts_[i].too_large.empty()) return;
     const std::string& name = encoding_.columns[i].name;
     throw_error(
-        "{}: column {} has {}{} different values in {} rows, such as {}; accepted: ignore={} to "
-        "leave it out{}",
-        encoding_.source, excerpt(name), facts.too_many ? "more than " : "", different,
-        facts.numbers + facts.texts, facts.first_text, name,
-        facts.too_many ? "" : fmt::format(", or types={}:category", name));
+        "{}: column {} has {}, and whole numbers above 2^53 are rounded; accepted: ignore={} to "
+        "leave it out, types={}:category, or types={}:number to round it",
+        encoding_.source, excerpt(name), excerpt(facts_[i].too_large), name, name, name);
   }
   // Returns an example of a number, for messages about a field that is not one.
   [[nodiscard]] std::string a_number(std::size_t i) const {
@@ -263,7 +311,11 @@ class EncodingLearner {
     const std::string accepted = fmt::format("types={0}:category or ignore={0}", name);
     require_no_odd_text(i, accepted);
     require_no_alike(i, accepted);
-    if (facts.texts > 0) require_categories(i);
+    if (facts.texts > 0) {
+      require_categories(i);
+    } else {
+      require_held(i);
+    }
     return facts.texts == 0 ? ColumnKind::numbers : ColumnKind::categories;
   }
 
@@ -283,7 +335,7 @@ class EncodingLearner {
           encoding_.source, excerpt(column.name), kMostCategories,
           excerpt(*facts.different.begin()), column.name);
     }
-    column.categories.assign(facts.different.begin(), facts.different.end());
+    column.categories = categories_in(facts.different);
   }
 
   void choose_targets() {
@@ -301,6 +353,7 @@ class EncodingLearner {
       if (facts.texts > 0) fail(i, "which is not a number", "targets=classes");
       return;
     }
+    if (options_.targets == CsvTargets::automatic) require_classes(i);
     if (facts.too_many) {
       throw_error(
           "{}: column {} has more than {} different values; accepted: fewer classes, or "
@@ -310,15 +363,16 @@ class EncodingLearner {
     column.kind = ColumnKind::categories;
     encoding_.label_by_value = facts.texts == 0;
     if (!encoding_.label_by_value) {
-      column.categories.assign(facts.different.begin(), facts.different.end());
+      column.categories = categories_in(facts.different);
       return;
     }
-    // Texts of one number, "1" and "1.0", are one class.
-    std::set<double> values;
+    // Texts of one number, "1" and "1.0", are one class, which is called as the shortest of them.
+    std::map<ExactNumber, std::string> classes;
     for (const std::string& text : facts.different) {
-      values.insert(*number_in(text, options_.decimal));
+      std::string& name = classes[*exact_number_in(text, options_.decimal)];
+      if (name.empty() || text.size() < name.size()) name = text;
     }
-    for (const double value : values) column.categories.push_back(fmt::to_string(value));
+    for (const auto& [number, name] : classes) column.categories.push_back(name);
   }
 
   const CsvOptions& options_;

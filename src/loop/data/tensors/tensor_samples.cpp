@@ -82,12 +82,12 @@ Source source_in(const std::filesystem::path& file, const TensorOptions& options
   return source;
 }
 
-// Images look as if their channels came last if the last dimension is 1 or 3 and the first is not.
+// Images look as if their channels came last if the last dimension is 1, 3 or 4 and the first is
+// not 1 or 3.
 bool has_channels_last(const SampleRows& inputs) {
   const auto& shape = inputs.shape();
   const auto is_channels = [](std::int64_t size) { return size == 1 || size == 3; };
-  return inputs.type() == ElementType::u8 && shape.size() == 3 && is_channels(shape[2]) &&
-         !is_channels(shape[0]);
+  return shape.size() == 3 && (is_channels(shape[2]) || shape[2] == 4) && !is_channels(shape[0]);
 }
 
 // Reads the samples in two of the arrays.
@@ -199,7 +199,8 @@ DataSets samples_of(const Source& source) {
   }
   if (is_real(data.train.targets.type())) return data;
   const auto classes_in = [&](const SampleSet& set, const std::string& name) {
-    return count_classes(set, fmt::format("{}: '{}'", source.name, name), kMostClasses);
+    return count_classes(set, fmt::format("{}: '{}'", source.name, name), kMostClasses,
+                         names.ignored);
   };
   data.classes = classes_in(data.train, names.y);
   if (data.test) data.classes = std::max(data.classes, classes_in(*data.test, names.y_test));
@@ -246,10 +247,11 @@ SampleSet read_new_tensor_samples(const std::filesystem::path& file, const DataR
       is_real(type) ? "real numbers" : "classes", fmt::join(record.target_shape, ", "));
 }
 
-DataSets tensor_samples(const Arrays& arrays, const std::string& source) {
+DataSets tensor_samples(const Arrays& arrays, const std::string& source,
+                        const IgnoredTargets& ignored) {
   Source of{.name = source, .arrays = arrays};
   for (const auto& [name, array] : arrays) of.names.push_back(name);
-  of.meant = with_names({}, of.names);
+  of.meant = with_names({.ignored = ignored}, of.names);
   return samples_of(of);
 }
 

@@ -44,7 +44,10 @@ SampleSet pieces_of(std::string_view text, const TextEncoding& encoding, std::in
 std::shared_ptr<const MappedFile> open_text(const std::filesystem::path& file, TextTokens tokens) {
   const bool in_utf8 = tokens == TextTokens::characters;
   auto mapped = MappedFile::open(file, in_utf8 ? "a text in UTF-8" : "a text");
-  if (in_utf8) detail::require_no_utf16(mapped->bytes(), file.string());
+  if (in_utf8) {
+    detail::require_no_utf16(mapped->bytes(), file.string());
+    refuse_binary(mapped->bytes(), file, "a text in UTF-8, or any file with tokens=bytes");
+  }
   // There are at most as many tokens as bytes.
   require_memory(static_cast<double>(mapped->bytes().size()) * sizeof(std::int32_t),
                  fmt::format("the tokens of {} need", file.string()), "a shorter text needs less");

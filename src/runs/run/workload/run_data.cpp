@@ -156,6 +156,10 @@ KnownData known(const DataSets& data) {
 
 }  // namespace
 
+IgnoredTargets ignored_targets(const RunConfiguration& configuration) {
+  return {.one = configuration.loss->ignore, .negative = configuration.loss->script.has_value()};
+}
+
 DataSets read_data(const RunConfiguration& configuration) {
   if (configuration.data.text() == kOwn) {
     throw Error(
@@ -163,7 +167,8 @@ DataSets read_data(const RunConfiguration& configuration) {
         "the name of a data set (rubato list data)");
   }
   const auto& own = configuration.extensions.data;
-  const DataSource& source = *configuration.data;
+  DataSource source = *configuration.data;
+  source.tensors.ignored = ignored_targets(configuration);
   if (own.find(source.kind) != nullptr) {
     return sets_of(own.make(configuration.data.text())->load(), configuration.data.text());
   }
@@ -190,6 +195,7 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
     throw_error("--data: {}", error.what());
   }
   require_data(configuration, known(data));
+  if (data.classes > 0 && data.train.targets.shape().empty()) note_single_class(data);
   return data;
 }
 
@@ -301,7 +307,7 @@ DataSets load_recorded_data(const std::filesystem::path& run_folder,
   require_same(known, configuration, data);
   if (labels && known.classes > 0) {
     static_cast<void>(count_classes(*data.test, fmt::format("--data {}", configuration.data.text()),
-                                    known.classes));
+                                    known.classes, ignored_targets(configuration)));
   }
   if (known.inputs == InputKind::tokens && known.vocabulary > 0 &&
       count_tokens(*data.test, known.vocabulary) == 0) {

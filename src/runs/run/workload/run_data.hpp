@@ -13,6 +13,9 @@
 
 namespace rubato {
 
+/// The targets that the configuration's loss leaves out, or may leave out.
+[[nodiscard]] IgnoredTargets ignored_targets(const RunConfiguration& configuration);
+
 /// The data that --data names, unchanged. Throws Error if they cannot be read.
 [[nodiscard]] DataSets read_data(const RunConfiguration& configuration);
 
