@@ -221,6 +221,15 @@ class ImageFolder : public testing::Test {
   void grey(const std::string& name, int value) const {
     folder_.write(name, png(2, 1, raw({0, value, value})));
   }
+  // Makes the folders that lead to it, too.
+  void make(const std::string& name, int value = 1) const {
+    fs::create_directories((folder_.path() / name).parent_path());
+    grey(name, value);
+  }
+  static DataSets normalised(DataSets data) {
+    normalise(data);
+    return data;
+  }
   [[nodiscard]] DataSets read() const { return read_image_folder(folder_.path()); }
   [[nodiscard]] std::string error() const {
     return error_of([&] { static_cast<void>(read()); });
@@ -280,10 +289,116 @@ TEST_F(ImageFolder, MayHavePartsForTrainingAndTest) {
   fs::create_directories(folder_.path() / "test/c");
   grey("test/c/4.png", 4);
   EXPECT_THAT(error(), HasSubstr("test/c: is not a class; accepted: a folder for each of 'a, b'"));
-  // A train among other vehicles.
-  fs::create_directories(folder_.path() / "bus");
-  grey("bus/1.png", 1);
-  EXPECT_THAT(read().class_names, ElementsAre("bus", "test", "train", "val"));
+}
+
+// A train among other vehicles, which have no sub-folders in common.
+TEST_F(ImageFolder, MayHaveAClassThatIsCalledLikeAPart) {
+  for (const char* const name : {"bus/1.png", "train/1.png", "test/1.png"}) make(name);
+  EXPECT_THAT(read().class_names, ElementsAre("bus", "test", "train"));
+}
+
+// As public collections call them; two such folders used to be two classes.
+TEST_F(ImageFolder, HasPartsOfAnyUsualName) {
+  const std::vector<std::pair<std::string, std::string>> usual{
+      {"Training", "Testing"},
+      {"Train", "Test"},
+      {"training_set", "test_set"},
+      {"train", "Test"},
+      {"TRAIN", "Validation"},
+      {"train-images", "val images"},
+      {"seg_train/seg_train", "seg_test/seg_test"},
+      {"train2017", "val2017"},
+      {"trainset", "Valid"},
+      {"training data", "dev"}};
+  for (const auto& [train, test] : usual) {
+    fs::remove_all(folder_.path());
+    make(train + "/a/1.png", 1);
+    make(train + "/b/2.png", 2);
+    make(test + "/b/3.png", 3);
+    const DataSets data = read();
+    EXPECT_THAT(data.class_names, ElementsAre("a", "b")) << train;
+    EXPECT_EQ(images_of(data.train), (Images{{1, 0}, {2, 1}})) << train;
+    ASSERT_TRUE(data.test) << test;
+    EXPECT_EQ(images_of(*data.test), (Images{{3, 1}})) << test;
+    // What is neither is not a class, either.
+    make("pred/4.png", 4);
+    EXPECT_THAT(read().class_names, ElementsAre("a", "b")) << train;
+    EXPECT_THAT(read().notes, ElementsAre("not used: pred"));
+  }
+  make("train/a/1.png", 1);
+  make("train/b/2.png", 2);
+  EXPECT_THAT(error(),
+              HasSubstr("train and training data are both of training images; accepted: "));
+}
+
+// Nobody can know which of them to train on.
+TEST_F(ImageFolder, RefusesASplitWhoseNamesSayNothing) {
+  for (const char* const name :
+       {"fold1/a/1.png", "fold1/b/2.png", "fold2/a/3.png", "fold2/b/4.png"}) {
+    make(name);
+  }
+  EXPECT_THAT(error(),
+              HasSubstr("'fold1, fold2' all have the sub-folders 'a, b', as the parts of a "
+                        "split have; accepted: "));
+  make("fold1/c/1.png");
+  EXPECT_THAT(read().class_names, ElementsAre("fold1", "fold2"));
+  fs::remove_all(folder_.path());
+  // As Tiny ImageNet has them.
+  make("n1/images/1.png");
+  make("n2/images/1.png");
+  EXPECT_THAT(read().class_names, ElementsAre("n1", "n2"));
+}
+
+// As Kaggle gives test sets: their labels are its own.
+TEST_F(ImageFolder, SaysThatATestFolderHasNoLabels) {
+  make("train/a/1.png", 1);
+  make("train/b/2.png", 2);
+  make("test/3.png", 3);
+  const DataSets data = read();
+  EXPECT_FALSE(data.test);
+  EXPECT_THAT(data.notes,
+              ElementsAre("not tested on: test, whose images are in no folders of classes"));
+  const DataRecord record = record_of(normalised(data), "images");
+  EXPECT_EQ(images_of(read_new_images(folder_.path(), record, false)), (Images{{3, 0}}));
+  EXPECT_THAT(
+      error_of([&] { static_cast<void>(read_new_images(folder_.path(), record, true)); }),
+      HasSubstr("test: its images are in no folders of classes; accepted: a folder with a"));
+  make("val/a/4.png", 4);
+  EXPECT_EQ(images_of(*read().test), (Images{{4, 0}}));
+}
+
+TEST_F(ImageFolder, NamesSamplesByTheirFiles) {
+  make("train/a/1.png", 1);
+  make("train/b/more/2.png", 2);
+  make("test/b/3.png", 3);
+  DataSets data = read();
+  EXPECT_THAT(data.train.sample_names(), ElementsAre("train/a/1.png", "train/b/more/2.png"));
+  EXPECT_THAT(data.test->sample_names(), ElementsAre("test/b/3.png"));
+  hold_out(data, 0.5, 0);
+  EXPECT_EQ(data.test->sample_names().size(), 1U);
+  EXPECT_NE(data.test->sample_names(), data.train.sample_names());
+}
+
+// Depths in millimetres and numbers of objects are stored so; their higher bytes are 0.
+TEST_F(ImageFolder, RefusesSixteenBitsThatWouldBeBlack) {
+  const auto deep = [&](const std::string& name, std::initializer_list<int> bytes) {
+    fs::create_directories((folder_.path() / name).parent_path());
+    folder_.write(name, png(2, 1, raw(bytes), {.bits = 16}));
+  };
+  deep("a/1.png", {0, 0, 0, 0, 255});
+  deep("b/2.png", {0, 0, 3, 0, 4});
+  EXPECT_THAT(error(),
+              HasSubstr("a: images of 16 bits have no value above 255, and would be black, "
+                        "as their higher 8 bits are taken; accepted: images of 8 bits"));
+  deep("b/2.png", {0, 0, 3, 1, 0});
+  EXPECT_EQ(images_of(read().train), (Images{{0, 0}, {0, 1}}));
+  EXPECT_THAT(read().notes, ElementsAre("images of 16 bits have no value above 256, so 2 levels "
+                                        "are left of the higher 8 bits"));
+  deep("b/2.png", {0, 200, 3, 1, 0});
+  EXPECT_THAT(read().notes, ElementsAre());
+  deep("a/1.png", {0, 0, 0, 0, 0});
+  deep("b/2.png", {0, 0, 0, 0, 0});
+  EXPECT_EQ(error(), "no error") << "they are black";
 }
 
 TEST_F(ImageFolder, HasColoursWhereOneImageHasThem) {

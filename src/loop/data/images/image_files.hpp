@@ -53,6 +53,8 @@ struct Picture {
   std::int64_t width = 0;
   /// A grey picture has one channel, others have red, green and blue.
   bool is_grey = false;
+  /// True for 16 bits in each channel.
+  bool is_deep = false;
 };
 
 /// Reads the header. Messages name the file as `source`, and `bytes` must outlive the result.
@@ -62,13 +64,13 @@ struct Picture {
 
 /// Writes the pixels as planes of height x width bytes, `channels` of them, to `planes`: one for a
 /// grey picture, or three, which are equal if it is grey. Palettes are looked up, the higher 8 bits
-/// are taken of 16, transparency and colour profiles are left out. Throws Error for a picture that
-/// is cut off or damaged.
+/// are taken of 16, transparency and colour profiles are left out. Returns the largest value of 16
+/// bits; 0 if the picture has 8. Throws Error for a picture that is cut off or damaged.
 ///
 /// The same bytes of a PNG give the same pixels everywhere. JPEG leaves rounding to the decoder:
 /// every libjpeg-turbo that decodes like version 2.1 gives the same pixels, on any processor, with
 /// its accurate transform (ISLOW) and its fancy upsampling, which Pillow uses, too.
-void decode_picture(const Picture& picture, std::int64_t channels, const std::string& source,
-                    char* planes);
+std::uint32_t decode_picture(const Picture& picture, std::int64_t channels,
+                             const std::string& source, char* planes);
 
 }  // namespace rubato

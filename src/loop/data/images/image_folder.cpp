@@ -28,8 +28,30 @@ namespace fs = std::filesystem;
 constexpr std::string_view kImageFolder =
     "a folder with a sub-folder of PNG or JPEG files for each class, or with train and test (or "
     "val), which have these";
-// The names of test folders, in the order in which they are searched.
-constexpr std::array<std::string_view, 4> kTestFolders{"test", "val", "valid", "validation"};
+
+// Names of the folders of a split, as part_of() reduces them. Those of test folders are in the
+// order in which they are searched.
+constexpr std::array<std::string_view, 2> kTrainFolders{"train", "training"};
+constexpr std::array<std::string_view, 8> kTestFolders{
+    "test", "testing", "val", "valid", "validation", "eval", "dev", "evaluation"};
+// What the names may have besides: training_set, test-images, seg_train, val2017.
+constexpr std::array<std::string_view, 4> kEndings{"dataset", "data", "set", "images"};
+constexpr std::string_view kBeginning = "seg";
+
+// Returns the name of a folder as it stands in these lists: "Training_Set" is "training".
+std::string part_of(const std::string& folder) {
+  std::string name;
+  for (const char c : folder) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalpha(byte) != 0) name += static_cast<char>(std::tolower(byte));
+  }
+  for (const std::string_view ending : kEndings) {
+    if (!name.ends_with(ending)) continue;
+    name.resize(name.size() - ending.size());
+    break;
+  }
+  return name.starts_with(kBeginning) ? name.substr(kBeginning.size()) : name;
+}
 
 [[noreturn]] void fail_folder(const fs::path& folder, std::string_view why) {
   throw_error("{}: {}; accepted: {}", folder.string(), why, kImageFolder);
@@ -60,6 +82,18 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return folders;
 }
 
+bool is_image(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return !is_folder(path) && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
+}
+
+// Returns whether images lie in the folder itself.
+bool has_images(const fs::path& folder) {
+  return std::ranges::any_of(entries_of(folder), is_image);
+}
+
 // An image, and the class of its folder.
 struct ImageFile {
   fs::path path;
@@ -77,10 +111,7 @@ struct ImageFiles {
     const std::vector<fs::path> entries = entries_of(folder);
     for (const fs::path& path : entries) {
       if (is_folder(path)) continue;
-      std::string ending = path.extension().string();
-      std::ranges::transform(ending, ending.begin(),
-                             [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      if (ending == ".png" || ending == ".jpg" || ending == ".jpeg") {
+      if (is_image(path)) {
         images.push_back({path, label});
       } else {
         ++others;
@@ -93,35 +124,93 @@ struct ImageFiles {
   }
 };
 
+std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
+  std::vector<std::string> names;
+  for (const fs::path& path : folders) names.push_back(path.filename().string());
+  return names;
+}
+
 // The folders of the training and the test images.
 struct Parts {
   fs::path train{};
   std::optional<fs::path> test{};
+  // A test folder whose images lie in no folders of classes, as Kaggle gives it.
+  std::optional<fs::path> unlabelled{};
   std::vector<std::string> unused{};
 };
 
-// A folder with parts has no folders with other names; otherwise one called "train" may be a class.
+// Returns whether all sub-folders of a test folder are those of a training folder, too.
+bool is_split(const fs::path& train, const fs::path& test) {
+  const std::vector<std::string> classes = names_of(folders_in(train));
+  const std::vector<std::string> tested = names_of(folders_in(test));
+  return !tested.empty() && std::ranges::all_of(tested, [&](const std::string& name) {
+    return std::ranges::find(classes, name) != classes.end();
+  });
+}
+
+// Archives are often unpacked into a folder of their own name: seg_train/seg_train.
+fs::path innermost(const fs::path& folder) {
+  const std::vector<fs::path> within = folders_in(folder);
+  const bool repeats = within.size() == 1 && within.front().filename() == folder.filename();
+  return repeats ? innermost(within.front()) : folder;
+}
+
+// Beside folders with other names, those of a split have the same sub-folders; otherwise one called
+// "train" may be a class.
 Parts parts_of(const fs::path& folder) {
   if (!is_folder(folder)) fail_folder(folder, "is not a folder");
-  std::vector<std::string> names;
-  for (const fs::path& path : folders_in(folder)) names.push_back(path.filename().string());
-  const auto has = [&](std::string_view name) {
-    return std::ranges::find(names, name) != names.end();
-  };
-  const auto is_part = [](const std::string& name) {
-    return name == "train" || std::ranges::find(kTestFolders, name) != kTestFolders.end();
-  };
-  if (!has("train") || !std::ranges::all_of(names, is_part)) return {.train = folder};
-  Parts parts{.train = folder / "train"};
-  for (const std::string_view name : kTestFolders) {
-    if (!has(name)) continue;
-    if (parts.test) {
-      parts.unused.emplace_back(name);
+  std::vector<fs::path> trains;
+  std::vector<fs::path> tests;
+  Parts parts{.train = folder};
+  for (const fs::path& path : folders_in(folder)) {
+    const std::string part = part_of(path.filename().string());
+    if (std::ranges::find(kTrainFolders, part) != kTrainFolders.end()) {
+      trains.push_back(innermost(path));
+    } else if (std::ranges::find(kTestFolders, part) != kTestFolders.end()) {
+      tests.push_back(innermost(path));
     } else {
-      parts.test = folder / name;
+      parts.unused.push_back(path.filename().string());
+    }
+  }
+  if (trains.empty()) return {.train = folder};
+  const bool splits = std::ranges::any_of(
+      tests, [&](const fs::path& test) { return is_split(trains.front(), test); });
+  if (!splits && !parts.unused.empty()) return {.train = folder};
+  if (trains.size() > 1) {
+    fail_folder(folder, fmt::format("{} are both of training images",
+                                    fmt::join(names_of(trains), " and ")));
+  }
+  parts.train = trains.front();
+  std::ranges::stable_sort(tests, {}, [](const fs::path& path) {
+    return std::ranges::find(kTestFolders, part_of(path.filename().string()));
+  });
+  for (const fs::path& path : tests) {
+    if (!parts.unlabelled && folders_in(path).empty() && has_images(path)) {
+      parts.unlabelled = path;
+    } else if (!parts.test) {
+      parts.test = path;
+    } else {
+      parts.unused.push_back(path.filename().string());
     }
   }
   return parts;
+}
+
+// Throws Error if the folders that would be classes have the same sub-folders, so that they are the
+// parts of a split whose names say nothing.
+void refuse_unnamed_split(const fs::path& folder) {
+  const std::vector<fs::path> folders = folders_in(folder);
+  if (folders.size() < 2) return;
+  const std::vector<std::string> first = names_of(folders_in(folders.front()));
+  if (first.size() < 2) return;
+  const bool same = std::ranges::all_of(folders, [&](const fs::path& path) {
+    return names_of(folders_in(path)) == first && !has_images(path);
+  });
+  if (!same) return;
+  fail_folder(folder,
+              fmt::format("{} all have the sub-folders {}, as the parts of a split have",
+                          detail::excerpt(fmt::to_string(fmt::join(names_of(folders), ", "))),
+                          detail::excerpt(fmt::to_string(fmt::join(first, ", ")))));
 }
 
 // The names must be valid UTF-8, because they are written to the run's folder.
@@ -181,7 +270,10 @@ struct ImageShape {
   }
 };
 
-SampleSet decoded(const std::vector<ImageFile>& files, const ImageShape& shape) {
+// Samples are named by the paths of their files within the folder. Adds a note if little is left of
+// 16 bits, and throws Error if nothing is.
+SampleSet decoded(const std::vector<ImageFile>& files, const fs::path& folder,
+                  const ImageShape& shape, std::vector<std::string>& notes) {
   const auto stride = static_cast<std::size_t>(shape.channels * shape.height * shape.width);
   require_memory(static_cast<double>(stride) * static_cast<double>(files.size()),
                  fmt::format("the pixels of {} images of {} x {} x {} need", files.size(),
@@ -192,6 +284,8 @@ SampleSet decoded(const std::vector<ImageFile>& files, const ImageShape& shape) 
     std::vector<std::int64_t> labels;
   };
   const auto all = std::make_shared<Decoded>();
+  const auto names = std::make_shared<std::vector<std::string>>();
+  std::uint32_t largest = 0;
   all->pixels.resize(stride * files.size());
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto mapped = open_image(files[i].path);
@@ -204,21 +298,38 @@ SampleSet decoded(const std::vector<ImageFile>& files, const ImageShape& shape) 
                   picture.width, picture.is_grey ? "grey" : "colours", shape.height, shape.width,
                   shape.channels == 1 ? "grey" : "any");
     }
-    decode_picture(picture, shape.channels, source, all->pixels.data() + i * stride);
+    largest = std::max(
+        largest, decode_picture(picture, shape.channels, source, all->pixels.data() + i * stride));
     all->labels.push_back(files[i].label);
+    names->push_back(files[i].path.lexically_relative(folder).generic_string());
+  }
+  constexpr std::uint32_t kMostOfByte = 255;
+  if (largest > 0 && largest <= kMostOfByte) {
+    throw_error(
+        "{}: images of 16 bits have no value above {}, and would be black, as their higher 8 bits "
+        "are taken; accepted: images of 8 bits, or values up to 65535",
+        files.front().path.parent_path().string(), largest);
+  }
+  constexpr std::uint32_t kDark = 4096;
+  if (largest > 0 && largest < kDark) {
+    notes.push_back(fmt::format(
+        "images of 16 bits have no value above {}, so {} levels are left of the higher 8 bits",
+        largest, largest / (kMostOfByte + 1) + 1));
   }
   const auto count = static_cast<std::int64_t>(files.size());
   return {.inputs = SampleRows(ElementType::u8, {shape.channels, shape.height, shape.width}, stride,
                                {{.begin = all->pixels.data(), .count = count}}, all),
           .targets = SampleRows(
               ElementType::i64, {}, sizeof(std::int64_t),
-              {{.begin = reinterpret_cast<const char*>(all->labels.data()), .count = count}}, all)};
+              {{.begin = reinterpret_cast<const char*>(all->labels.data()), .count = count}}, all),
+          .names = names};
 }
 
 }  // namespace
 
 DataSets read_image_folder(const fs::path& folder) {
   const Parts parts = parts_of(folder);
+  if (parts.train == folder) refuse_unnamed_split(folder);
   DataSets data{.train = {},
                 .inputs = InputKind::pixels,
                 .noun = "images",
@@ -231,10 +342,15 @@ DataSets read_image_folder(const fs::path& folder) {
   for (const ImageFiles* const files : {&train, &test}) {
     for (const ImageFile& file : files->images) shape.see(file);
   }
-  data.train = decoded(train.images, shape);
-  if (parts.test) data.test = decoded(test.images, shape);
+  data.train = decoded(train.images, folder, shape, data.notes);
+  std::vector<std::string> unsaid;
+  if (parts.test) data.test = decoded(test.images, folder, shape, unsaid);
   if (const std::int64_t others = train.others + test.others; others > 0) {
     data.notes.push_back(fmt::format("files that are not called .png, .jpg or .jpeg: {}", others));
+  }
+  if (parts.unlabelled) {
+    data.notes.push_back(fmt::format("not tested on: {}, whose images are in no folders of classes",
+                                     parts.unlabelled->filename().string()));
   }
   if (!parts.unused.empty()) {
     data.notes.push_back(fmt::format("not used: {}", fmt::join(parts.unused, ", ")));
@@ -244,7 +360,11 @@ DataSets read_image_folder(const fs::path& folder) {
 
 SampleSet read_new_images(const fs::path& folder, const DataRecord& record, bool labels) {
   const Parts parts = parts_of(folder);
-  const fs::path from = parts.test.value_or(parts.train);
+  if (labels && parts.unlabelled && !parts.test) {
+    fail_folder(*parts.unlabelled, "its images are in no folders of classes");
+  }
+  const fs::path from =
+      !labels && parts.unlabelled ? *parts.unlabelled : parts.test.value_or(parts.train);
   ImageFiles files;
   if (labels) {
     files = files_of(from, record.class_names.empty() ? class_names_of(from) : record.class_names);
@@ -258,9 +378,10 @@ SampleSet read_new_images(const fs::path& folder, const DataRecord& record, bool
         "trained on images",
         folder.string(), fmt::join(record.shape, ", "));
   }
-  return decoded(
-      files.images,
-      {.channels = record.shape[0], .height = record.shape[1], .width = record.shape[2]});
+  std::vector<std::string> unsaid;
+  return decoded(files.images, folder,
+                 {.channels = record.shape[0], .height = record.shape[1], .width = record.shape[2]},
+                 unsaid);
 }
 
 }  // namespace rubato

@@ -50,15 +50,14 @@ class PngDecoder {
   PngDecoder(const PngDecoder&) = delete;
   PngDecoder& operator=(const PngDecoder&) = delete;
 
-  // Writes rows of `row_bytes` bytes each, with interleaved channels. Returns false if the file is
-  // damaged.
+  // Writes rows of `row_bytes` bytes each, with interleaved channels; numbers of 16 bits have their
+  // higher byte first. Returns false if the file is damaged.
   [[nodiscard]] bool decode(std::size_t row_bytes, unsigned char* pixels) {
     if (info_ == nullptr) return false;
     if (setjmp(problem_.back) != 0) return false;  // NOLINT(cert-err52-cpp): see above
     png_set_read_fn(png_, this, take);
     png_read_info(png_, info_);
     png_set_expand(png_);
-    png_set_strip_16(png_);
     png_set_strip_alpha(png_);
     const int passes = png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
@@ -186,7 +185,8 @@ Picture read_png_header(std::string_view bytes, const std::string& source) {
           .is_png = true,
           .height = big_endian_at(bytes, 20),
           .width = big_endian_at(bytes, 16),
-          .is_grey = bytes[25] == 0 || bytes[25] == 4};
+          .is_grey = bytes[25] == 0 || bytes[25] == 4,
+          .is_deep = bytes[24] == 16};
 }
 
 Picture read_jpeg_header(std::string_view bytes, const std::string& source) {
@@ -225,12 +225,13 @@ Picture read_picture(std::string_view bytes, const std::string& source) {
   return picture;
 }
 
-void decode_picture(const Picture& picture, std::int64_t channels, const std::string& source,
-                    char* planes) {
+std::uint32_t decode_picture(const Picture& picture, std::int64_t channels,
+                             const std::string& source, char* planes) {
   const std::size_t stored = picture.is_grey ? 1 : 3;
+  const std::size_t depth = picture.is_deep ? 2 : 1;
   const auto size = static_cast<std::size_t>(picture.height * picture.width);
-  const std::size_t row_bytes = static_cast<std::size_t>(picture.width) * stored;
-  std::vector<unsigned char> pixels(size * stored);
+  const std::size_t row_bytes = static_cast<std::size_t>(picture.width) * stored * depth;
+  std::vector<unsigned char> pixels(size * stored * depth);
   if (picture.is_png) {
     PngDecoder decoder(picture.bytes);
     if (!decoder.decode(row_bytes, pixels.data())) fail_picture(source, decoder.problem());
@@ -243,9 +244,14 @@ void decode_picture(const Picture& picture, std::int64_t channels, const std::st
   for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
     const std::size_t from = std::min(c, stored - 1);
     for (std::size_t i = 0; i < size; ++i) {
-      planes[c * size + i] = static_cast<char>(pixels[i * stored + from]);
+      planes[c * size + i] = static_cast<char>(pixels[(i * stored + from) * depth]);
     }
   }
+  std::uint32_t largest = 0;
+  for (std::size_t i = 0; picture.is_deep && i < pixels.size(); i += depth) {
+    largest = std::max(largest, std::uint32_t{pixels[i]} << 8U | pixels[i + 1]);
+  }
+  return largest;
 }
 
 }  // namespace rubato
