@@ -1,5 +1,6 @@
 #include <optional>
 #include <sstream>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -186,6 +187,67 @@ TEST(Zones, AreOneOrSeveral) {
   const Availability held({{0, 1}}, 60, "held", TraceEnd::hold);
   EXPECT_THAT(error({{"a", two_minutes()}, {"b", held}}),
               testing::HasSubstr("what follows the end of b differs from that of a"));
+}
+
+// Two devices for a minute, as a file has it that begins at `start`.
+Zone recorded(const char* name, double start, TraceEnd end = TraceEnd::error, double length = 60) {
+  return {name, Availability({{0, 2}}, length, name, end, {}, {{0, 3}, {30, 4}}, {.start = start})};
+}
+
+std::vector<AvailabilityChange> changes_of(const Zones& zones, std::size_t zone) {
+  return zones.all()[zone].availability.changes();
+}
+
+TEST(ZonesOfOneClock, KeepTheTimesBetweenThem) {
+  using Changes = std::vector<AvailabilityChange>;
+  for (const double first : {0.0, 5.5, 1.7e9}) {
+    const Zones zones({recorded("late", first + 3600), recorded("early", first)}, "a cloud");
+    EXPECT_EQ(changes_of(zones, 0), (Changes{{0, 0}, {3600, 2}})) << first;
+    EXPECT_EQ(changes_of(zones, 1), (Changes{{0, 2}}));
+    const Availability& late = zones.all()[0].availability;
+    EXPECT_EQ(late.length(), 3660);
+    EXPECT_EQ(late.prices(), (std::vector<PriceChange>{{0, 3}, {3630, 4}}));
+    EXPECT_EQ(late.origin().delay, 3600);
+    EXPECT_EQ(zones.all()[1].availability.length(), 60) << "each ends where its file does";
+    // Zones that are on their clock stay there.
+    EXPECT_EQ(changes_of(Zones(zones.all(), "again"), 0), changes_of(zones, 0));
+  }
+}
+
+TEST(ZonesOfOneClock, BeginAgainTogether) {
+  const Zones zones(
+      {recorded("late", 1.7e9 + 100, TraceEnd::cycle), recorded("early", 1.7e9, TraceEnd::cycle)},
+      "a cloud");
+  const Availability& late = zones.all()[0].availability;
+  const Availability& early = zones.all()[1].availability;
+  EXPECT_EQ(late.length(), 160);
+  EXPECT_EQ(early.length(), 160);
+  EXPECT_EQ(early.at(59), 2);
+  EXPECT_EQ(early.at(60), 0) << "nothing is known of it until the round is over";
+  EXPECT_EQ(early.at(160), 2);
+  EXPECT_EQ(late.at(259), 0);
+  EXPECT_EQ(late.at(260), 2);
+  // Absolute times are of one clock even where they begin together.
+  const Zones both(
+      {recorded("long", 1.7e9, TraceEnd::cycle, 90), recorded("short", 1.7e9, TraceEnd::cycle)},
+      "a cloud");
+  EXPECT_EQ(both.all()[1].availability.length(), 90);
+}
+
+TEST(ZonesOfOneClock, AreNotThoseOfRelativeTimes) {
+  // Files that all begin at their own 0, generators, and relative beside absolute times.
+  const Zones own({recorded("a", 0, TraceEnd::cycle, 90), recorded("b", 0, TraceEnd::cycle)}, "c");
+  EXPECT_EQ(own.all()[1].availability.length(), 60) << "each has a round of its own";
+  const Zones mixed({recorded("absolute", 1.7e9),
+                     recorded("relative", 0),
+                     {"generated", Availability({{0, 1}}, 60, "made")}},
+                    "c");
+  for (std::size_t zone = 0; zone < 3; ++zone) {
+    EXPECT_EQ(mixed.all()[zone].availability.origin().delay, 0);
+    EXPECT_EQ(mixed.all()[zone].availability.length(), 60);
+  }
+  EXPECT_TRUE(has_absolute_times(mixed.all()[0].availability));
+  EXPECT_FALSE(has_absolute_times(mixed.all()[1].availability));
 }
 
 }  // namespace

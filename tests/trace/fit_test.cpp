@@ -107,6 +107,15 @@ TEST(LifeLaws, AreReadAsTheyAreWritten) {
   EXPECT_THAT(error("law=weibull,tau2=2"), HasSubstr("accepted: with law=bathtub"));
 }
 
+TEST(Fit, CountsParametersInAic) {
+  const auto aic = [](LifeLawKind kind) {
+    return FittedLaw{.law = {.kind = kind}, .log_likelihood = -10}.aic();
+  };
+  EXPECT_EQ(aic(LifeLawKind::exponential), 22);
+  EXPECT_EQ(aic(LifeLawKind::weibull), 24);
+  EXPECT_EQ(aic(LifeLawKind::bathtub), 28);
+}
+
 TEST(Fit, FindsAMinimum) {
   const auto rosenbrock = [](const std::array<double, 2>& at) {
     const double valley = at[1] - at[0] * at[0];

@@ -271,7 +271,12 @@ TEST_F(AvailabilityFile, IsToldFromATrace) {
         static_cast<void>(read_trace_or_availability(trace, TraceEnd::error, {.zone = "all"}));
       }),
       HasSubstr("t: a trace has no columns of devices"));
-  EXPECT_THAT(error_of([&] { kind(""); }), HasSubstr("accepted: the header 'step,batchsize'"));
+  for (const char* const empty : {"", "\n"}) {
+    EXPECT_THAT(
+        error_of([&] { kind(empty); }),
+        testing::AllOf(HasSubstr("t: the file is empty; accepted: the header 'step,batchsize'"),
+                       HasSubstr("'seconds,count'"), HasSubstr("0,add,node1")));
+  }
 }
 
 // Lines across the pieces in which a file is read.
@@ -357,6 +362,47 @@ TEST(ImportersReference, ReadTheColumnsOfZones) {
 TEST(Importers, TakeNoEmptyFieldForAnEvent) {
   EXPECT_THAT(error_importing("0,,a\n60,,b\n"),
               HasSubstr("is not the header of an availability; accepted: "));
+}
+
+TEST(Importers, TakeAWholeNameBeforeAPartOfOne) {
+  const auto columns_with = [](const std::string& header, const std::string& zone) {
+    const std::string text = "time," + header + "\n0,1,2,4\n60,1,2,4\n";
+    return parse_availability(text, "a.csv", {}, TraceEnd::error, {.zone = zone}).origin().columns;
+  };
+  using Names = std::vector<std::string>;
+  const std::string regions = "A_europe-west1-b,A_europe-west10-a,A_europe-west12-a";
+  EXPECT_EQ(columns_with(regions, "europe-west1"), (Names{"A_europe-west1-b"}));
+  EXPECT_EQ(columns_with(regions, "europe-west"),
+            (Names{"A_europe-west1-b", "A_europe-west10-a", "A_europe-west12-a"}));
+  EXPECT_EQ(columns_with(regions, "-a"), (Names{"A_europe-west10-a", "A_europe-west12-a"}));
+  EXPECT_EQ(columns_with("us,us-a,australia", "us"), (Names{"us"}));
+  EXPECT_EQ(columns_with("east-us,us-a,australia", "us"), (Names{"east-us", "us-a"}));
+  EXPECT_EQ(columns_with("x,y,australia", "us"), (Names{"australia"}));
+  EXPECT_EQ(columns_with("x\u00e4us,y,eus", "us"), (Names{"x\u00e4us", "eus"}))
+      << "\u00e4 is a letter";
+  // Nothing is to be said where there is one column.
+  EXPECT_TRUE(imported("time,n\n0,1\n60,2\n").origin().columns.empty());
+}
+
+TEST(Importers, KnowWhenTheirFilesBegin) {
+  EXPECT_EQ(imported(kSampleText).origin().start, 1000.5);
+  EXPECT_EQ(imported(kEventText).origin().start, 0);
+  EXPECT_EQ(generate_availability("constant").origin().start, std::nullopt);
+}
+
+TEST(Importers, NameTheHeaderOfEvents) {
+  for (const char* const header :
+       {"time,event,node", "milliseconds,event,node", "Timestamp;event"}) {
+    const std::string text = std::string(header) + "\n0,add,a\n60000,remove,a\n";
+    const std::string said =
+        "1: events have no header, as their times are always milliseconds; accepted: "
+        "milliseconds,add|remove,node";
+    EXPECT_EQ(error_importing(text), "a.csv:" + said) << header;
+    const test::TempFolder folder;
+    const std::string file = folder.write("e", text);
+    EXPECT_EQ(error_of([&] { static_cast<void>(read_trace_or_availability(file)); }),
+              file + ":" + said);
+  }
 }
 
 }  // namespace

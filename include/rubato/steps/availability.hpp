@@ -40,6 +40,18 @@ struct PriceChange {
   friend bool operator==(const PriceChange&, const PriceChange&) = default;
 };
 
+/// What a file says about the availability that was read from it.
+struct AvailabilityOrigin {
+  /// The file's time at second 0 of the availability: that of the first sample, or 0 for events.
+  /// Empty if the availability was not read from a file.
+  std::optional<double> start{};
+  /// Seconds from second 0 to the first sample, during which there are no devices; above 0 only for
+  /// a zone that begins after others (Zones).
+  double delay = 0;
+  /// The names of the columns of devices that count; empty if the file has one alone.
+  std::vector<std::string> columns{};
+};
+
 /// The number of devices over time: recorded from a cloud, or made by a generator.
 ///
 /// Times are rounded to whole microseconds when they are read, so that comparisons with them are
@@ -57,7 +69,7 @@ class Availability {
   /// kMaxAvailabilitySeconds, and if a number of devices or a price is out of range.
   Availability(std::vector<AvailabilityChange> changes, double length, std::string source,
                TraceEnd end = TraceEnd::error, std::optional<double> sample_gap = {},
-               std::vector<PriceChange> prices = {});
+               std::vector<PriceChange> prices = {}, AvailabilityOrigin origin = {});
 
   /// The number of devices at `seconds`, continued beyond length() according to end(); empty if
   /// nothing follows. Requires 0 <= seconds <= 3e9 (95 years).
@@ -86,6 +98,7 @@ class Availability {
   /// True if at() has a result for every time, however late.
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }
+  [[nodiscard]] const AvailabilityOrigin& origin() const { return origin_; }
 
   /// Writes the CSV `seconds,count`, or `seconds,count,price`, from which read_availability() reads
   /// the same changes and length: a row for each sample if there is a sampling gap, otherwise for
@@ -106,6 +119,7 @@ class Availability {
   TraceEnd end_;
   std::optional<double> sample_gap_;
   std::vector<PriceChange> prices_;
+  AvailabilityOrigin origin_;
 };
 
 /// The devices of one zone over time.
@@ -119,9 +133,16 @@ class Zones {
  public:
   /// One zone, without a name.
   Zones(Availability availability);
-  /// `source` names all of them in messages. Throws Error if there are none, for a name that is
-  /// given twice, is empty, or has one of ",=:/" in it, and for ends (Availability::end()) that
-  /// differ.
+  /// `source` names all of them in messages.
+  ///
+  /// Zones whose times are of one clock are put on it: those with absolute times
+  /// (has_absolute_times()), and the others if their files start at different times. Second 0 is
+  /// the earliest start. A zone that starts later has no devices before that, at the price of its
+  /// first sample. If such zones are repeated (TraceEnd::cycle), they are so together, after the
+  /// latest end; a zone that ends earlier has no devices from then on.
+  ///
+  /// Throws Error if there are none, for a name that is given twice, is empty, or has one of ",=:/"
+  /// in it, and for ends (Availability::end()) that differ.
   Zones(std::vector<Zone> zones, std::string source);
 
   [[nodiscard]] const std::vector<Zone>& all() const { return zones_; }
@@ -139,6 +160,10 @@ class Zones {
   std::string source_;
 };
 
+/// True if an availability was read from a file whose times are too late to count from a beginning
+/// of its own, such as seconds since 1970.
+[[nodiscard]] bool has_absolute_times(const Availability& availability);
+
 /// The formats of availability files.
 enum class AvailabilityFormat {
   samples,  ///< CSV with a header that has a column of times in seconds and one of counts, and
@@ -153,7 +178,8 @@ inline constexpr std::array<Choice<AvailabilityFormat>, 2> kAvailabilityFormats{
 struct DeviceColumns {
   /// The name of a single column.
   std::string column{};
-  /// Selects the sum of the columns whose names contain this; "all" is the sum of all.
+  /// Selects the sum of the column of this name or, if there is none, of the columns whose names
+  /// have it as whole words or, if there are none, in them; "all" is the sum of all.
   std::string zone{};
 };
 
@@ -172,8 +198,8 @@ struct DeviceColumns {
                                               const DeviceColumns& columns = {});
 
 /// Reads a file (or pipe) of samples in which each column of devices is a zone by its own name, or
-/// each whose name contains `part`. A column `price` is that of all. Throws Error as
-/// read_availability() does.
+/// each that DeviceColumns::zone selects by `part`. A column `price` is that of all. Throws Error
+/// as read_availability() does.
 [[nodiscard]] Zones read_zones(const std::filesystem::path& path, TraceEnd end = TraceEnd::error,
                                const std::string& part = {});
 

@@ -91,12 +91,13 @@ std::vector<PriceChange> checked_prices(std::vector<PriceChange> prices, double 
 
 Availability::Availability(std::vector<AvailabilityChange> changes, double length,
                            std::string source, TraceEnd end, std::optional<double> sample_gap,
-                           std::vector<PriceChange> prices)
+                           std::vector<PriceChange> prices, AvailabilityOrigin origin)
     : changes_(std::move(changes)),
       length_(0),
       source_(std::move(source)),
       end_(end),
-      sample_gap_(sample_gap) {
+      sample_gap_(sample_gap),
+      origin_(std::move(origin)) {
   require_length(length, source_);
   length_ = rounded(length);
   if (changes_.empty()) {
@@ -241,6 +242,56 @@ AvailabilitySummary summary_of(const Availability& availability) {
   return summary;
 }
 
+namespace {
+
+// The availability `delay` seconds later, and without devices before and after it, up to `length`.
+Availability delayed(const Availability& of, double delay, double length) {
+  std::vector<AvailabilityChange> changes;
+  if (delay > 0) changes.push_back({.seconds = 0, .devices = 0});
+  for (const AvailabilityChange& change : of.changes()) {
+    changes.push_back({.seconds = delay + change.seconds, .devices = change.devices});
+  }
+  if (const double end = rounded(delay + of.length()); rounded(length) > end) {
+    if (rounded(changes.back().seconds) == end) changes.pop_back();
+    changes.push_back({.seconds = end, .devices = 0});
+  }
+  std::vector<PriceChange> prices = of.prices();
+  for (PriceChange& change : prices) {
+    if (change.seconds > 0) change.seconds += delay;
+  }
+  AvailabilityOrigin origin = of.origin();
+  origin.start = *origin.start - delay;
+  origin.delay += delay;
+  return {std::move(changes), length,           of.source(), of.end(), of.sample_gap(),
+          std::move(prices),  std::move(origin)};
+}
+
+// Puts zones with times of one clock on it, if that shows: where none begins later, and their times
+// are not absolute, nothing tells that they do not begin together.
+void put_on_clock(const std::vector<Zone*>& zones) {
+  if (zones.empty()) return;
+  const auto start_of = [](const Zone* zone) { return *zone->availability.origin().start; };
+  const auto [least, most] = std::ranges::minmax(zones, {}, start_of);
+  const double start = start_of(least);
+  if (start == start_of(most) && !has_absolute_times(least->availability)) return;
+  const auto delay_of = [&](const Zone* zone) { return start_of(zone) - start; };
+  double latest = 0;
+  for (const Zone* const zone : zones) {
+    latest = std::max(latest, delay_of(zone) + zone->availability.length());
+  }
+  for (Zone* const zone : zones) {
+    const Availability& of = zone->availability;
+    const double length = of.end() == TraceEnd::cycle ? latest : delay_of(zone) + of.length();
+    zone->availability = delayed(of, delay_of(zone), length);
+  }
+}
+
+}  // namespace
+
+bool has_absolute_times(const Availability& availability) {
+  return availability.origin().start.value_or(0) > kMaxAvailabilitySeconds;
+}
+
 Zones::Zones(Availability availability)
     : zones_{{.availability = std::move(availability)}},
       source_(zones_.front().availability.source()) {}
@@ -262,6 +313,14 @@ Zones::Zones(std::vector<Zone> zones, std::string source)
                   source_, name, zones_.front().name);
     }
   }
+  std::vector<Zone*> absolute;
+  std::vector<Zone*> relative;
+  for (Zone& zone : zones_) {
+    if (!zone.availability.origin().start) continue;
+    (has_absolute_times(zone.availability) ? absolute : relative).push_back(&zone);
+  }
+  put_on_clock(absolute);
+  put_on_clock(relative);
 }
 
 const Availability& Zones::only() const {

@@ -31,6 +31,7 @@ struct AvailabilityParts {
   double length = 0;
   std::optional<double> sample_gap{};
   std::vector<PriceChange> prices{};
+  AvailabilityOrigin origin{};
 };
 
 // The importers, one for each format. Both read in one pass, and throw Error with the line.
@@ -55,6 +56,11 @@ struct AvailabilityParts {
 inline constexpr std::string_view kFormatsAccepted =
     "the header 'seconds,count' or such as ',Time,GPUs', or events such as '0,add,node1' "
     "(docs/traces.md has a script for JSON)";
+/// The beginning of a trace of steps, for the same messages.
+inline constexpr std::string_view kStepsAccepted =
+    "the header 'step,batchsize' or 'step,batchsize,cores'";
+/// A line of events.
+inline constexpr std::string_view kEvent = "milliseconds,add|remove,node";
 
 /// Collects the changes of an availability in ascending order of time.
 class ChangeList {

@@ -82,7 +82,9 @@ class NodeEvents {
   // The availability up to the last event.
   AvailabilityParts take() {
     require_duration();
-    return {.changes = changes_.take(), .length = seconds_of(milliseconds_ * 1000)};
+    return {.changes = changes_.take(),
+            .length = seconds_of(milliseconds_ * 1000),
+            .origin = {.start = 0}};
   }
 
   // The lives of all nodes, as they were added. Those that are there at the last event may live on.
@@ -126,8 +128,6 @@ class NodeEvents {
   std::vector<MachineLife> lives_;
   std::int64_t milliseconds_ = 0;
 };
-
-constexpr std::string_view kEvent = "milliseconds,add|remove,node";
 
 void read_event(const TextReader& reader, const CsvFields& cells, NodeEvents& events) {
   const auto& fields = cells.fields;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -35,8 +36,50 @@ struct SampleColumns {
   // One column, or several.
   std::vector<std::size_t> counts{};
   std::vector<std::string> names{};
+  // Whether the table has several columns of devices.
+  bool several = false;
   std::optional<std::size_t> price{};
 };
+
+bool is_part_of_word(char letter) {
+  // Letters beyond ASCII are parts of words, too.
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || (letter & 0x80) != 0;
+}
+
+// True if `text` is in the name as one or several whole words: us-central1 in A100_us-central1-a,
+// but europe-west1 not in europe-west10-a.
+bool has_words(std::string_view name, std::string_view text) {
+  const auto is_edge = [&](std::size_t at) {
+    return at == 0 || at == name.size() || !is_part_of_word(name[at - 1]) ||
+           !is_part_of_word(name[at]);
+  };
+  for (std::size_t at = name.find(text); at != std::string_view::npos;
+       at = name.find(text, at + 1)) {
+    if (is_edge(at) && is_edge(at + text.size())) return true;
+  }
+  return false;
+}
+
+// The indices of the columns that are wanted.
+std::vector<std::size_t> wanted_among(const std::vector<std::string_view>& devices,
+                                      const DeviceColumns& wanted) {
+  const auto those = [&](const auto& is_wanted) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (is_wanted(devices[i])) found.push_back(i);
+    }
+    return found;
+  };
+  if (!wanted.column.empty()) {
+    return those([&](std::string_view name) { return name == wanted.column; });
+  }
+  const std::string_view zone = wanted.zone;
+  if (zone.empty() || zone == "all") return those([](std::string_view) { return true; });
+  std::vector<std::size_t> found = those([&](std::string_view name) { return name == zone; });
+  if (found.empty()) found = those([&](std::string_view name) { return has_words(name, zone); });
+  if (!found.empty()) return found;
+  return those([&](std::string_view name) { return name.find(zone) != std::string_view::npos; });
+}
 
 // The columns among `names`; empty unless there is one column of times and at least one other.
 // Several columns are accepted without being asked for if each is to be a zone.
@@ -59,16 +102,11 @@ std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& n
     }
   }
   if (times != 1 || devices.empty()) return std::nullopt;
-  const auto is_wanted = [&](std::string_view name) {
-    if (!wanted.column.empty()) return name == wanted.column;
-    return wanted.zone.empty() || wanted.zone == "all" ||
-           name.find(wanted.zone) != std::string_view::npos;
-  };
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (!is_wanted(devices[i])) continue;
+  for (const std::size_t i : wanted_among(devices, wanted)) {
     columns.counts.push_back(places[i]);
     columns.names.emplace_back(devices[i]);
   }
+  columns.several = devices.size() > 1;
   const bool is_asked = zones || !wanted.column.empty() || !wanted.zone.empty();
   constexpr std::size_t kMostShown = 8;
   const auto shown =
@@ -198,7 +236,8 @@ class SampleRows {
                    "another one, which may be without a count: '3600,'");
     }
     const std::int64_t length = ended_ ? last_ : last_ + gap_;
-    AvailabilityParts imported{.changes = changes_.take(), .length = seconds_of(length)};
+    AvailabilityParts imported{
+        .changes = changes_.take(), .length = seconds_of(length), .origin = {.start = first_}};
     if (imported.length > kMaxAvailabilitySeconds) {
       throw_error("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)", reader_.source(),
                   imported.length, kMaxAvailabilitySeconds);
@@ -290,7 +329,9 @@ AvailabilityParts import_samples(TextReader& reader, const DeviceColumns& column
   const SampleHeader header = read_sample_header(reader, columns, /*zones=*/false);
   std::vector<SampleRows> rows(1, SampleRows(reader));
   read_rows(reader, header, rows);
-  return rows.front().all();
+  AvailabilityParts imported = rows.front().all();
+  if (header.columns.several) imported.origin.columns = header.columns.names;
+  return imported;
 }
 
 std::vector<std::pair<std::string, AvailabilityParts>> import_zones(TextReader& reader,

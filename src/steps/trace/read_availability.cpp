@@ -33,6 +33,19 @@ detail::CsvFields first_fields(std::string_view beginning) {
   return best;
 }
 
+// True if the first line has no number and the second is an event, whose header it is.
+bool has_header_of_events(std::string_view beginning) {
+  if (is_number(first_fields(beginning).fields.front())) return false;
+  const std::size_t end = beginning.find_first_of("\r\n");
+  if (end == std::string_view::npos) return false;
+  const std::size_t next = beginning.find_first_not_of("\r\n", end);
+  if (next == std::string_view::npos) return false;
+  const detail::CsvFields cells = first_fields(beginning.substr(next));
+  const auto& fields = cells.fields;
+  return fields.size() >= 2 && is_number(fields[0]) &&
+         (detail::is_name(fields[1], "add") || detail::is_name(fields[1], "remove"));
+}
+
 // True if a file is a trace of steps: its header begins with `step`.
 bool has_steps(std::string_view beginning) {
   return detail::is_name(first_fields(beginning).fields.front(), "step");
@@ -72,11 +85,20 @@ Availability detail::read_availability(TextReader& reader, std::optional<Availab
         reader.source(), detail::kFormatsAccepted);
   }
   if (!format) format = format_of(reader.beginning());
+  if (format != AvailabilityFormat::events && has_header_of_events(reader.beginning())) {
+    throw_error("{}:1: events have no header, as their times are always milliseconds; accepted: {}",
+                reader.source(), detail::kEvent);
+  }
   // A file of no known format is left to this importer, which has the best messages about it.
   detail::AvailabilityParts imported =
       import(reader, format.value_or(AvailabilityFormat::samples), columns);
-  return {std::move(imported.changes), imported.length,           reader.source(), end,
-          imported.sample_gap,         std::move(imported.prices)};
+  return {std::move(imported.changes),
+          imported.length,
+          reader.source(),
+          end,
+          imported.sample_gap,
+          std::move(imported.prices),
+          std::move(imported.origin)};
 }
 
 namespace {
@@ -114,9 +136,10 @@ Zones read_zones(const std::filesystem::path& path, TraceEnd end, const std::str
   std::vector<Zone> zones;
   for (auto& [name, parts] : detail::import_zones(reader, {.zone = part})) {
     const std::string source = fmt::format("{}, {}", reader.source(), name);
-    zones.push_back({.name = std::move(name),
-                     .availability = {std::move(parts.changes), parts.length, source, end,
-                                      parts.sample_gap, std::move(parts.prices)}});
+    zones.push_back(
+        {.name = std::move(name),
+         .availability = {std::move(parts.changes), parts.length, source, end, parts.sample_gap,
+                          std::move(parts.prices), std::move(parts.origin)}});
   }
   return {std::move(zones), reader.source()};
 }
@@ -125,13 +148,17 @@ std::variant<Trace, Availability> read_trace_or_availability(const std::filesyst
                                                              TraceEnd end,
                                                              const DeviceColumns& columns) {
   TextReader reader = open(path);
-  const bool is_empty = detail::is_blank(reader.beginning());
-  const bool is_trace = is_empty || has_steps(reader.beginning());
-  if (!is_trace && !detail::format_of(reader.beginning())) {
+  if (detail::is_blank(reader.beginning())) {
+    throw_error("{}: the file is empty; accepted: {}, or {}", path.string(), detail::kStepsAccepted,
+                detail::kFormatsAccepted);
+  }
+  const bool is_trace = has_steps(reader.beginning());
+  if (!is_trace && !detail::format_of(reader.beginning()) &&
+      !has_header_of_events(reader.beginning())) {
     throw_error(
-        "{}: it begins with {}, which is neither a trace nor an availability; accepted: the header "
-        "'step,batchsize' or 'step,batchsize,cores', or {}",
-        path.string(), detail::excerpt(first_line(reader.beginning())), detail::kFormatsAccepted);
+        "{}: it begins with {}, which is neither a trace nor an availability; accepted: {}, or {}",
+        path.string(), detail::excerpt(first_line(reader.beginning())), detail::kStepsAccepted,
+        detail::kFormatsAccepted);
   }
   if (!is_trace) return detail::read_availability(reader, {}, columns, end);
   if (!columns.column.empty() || !columns.zone.empty()) {

@@ -32,8 +32,8 @@ class Resampling {
       : law_(law), draws_(seed, kStream) {
     for (const Lives lives : {fitted_to, unseen}) {
       for (MachineLife life : lives_until(law.deadline, lives)) {
-        // A life that reaches the deadline is not censored any more.
-        life.preempted = !life.preempted && life.hours < law.deadline;
+        // Where a life is censored at the deadline makes no difference: all end there.
+        life.preempted = !life.preempted;
         censorings_.push_back(life);
       }
     }
