@@ -78,6 +78,16 @@ TEST(Profiles, HaveTheDistancesToTheBestOfEachPair) {
   EXPECT_THAT(all.grid(), ElementsAre(0, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10));
 }
 
+// A baseline that no condition has a choice of may be the best of a condition.
+TEST(Profiles, HaveTheDistancesToABaselineThatIsTheBest) {
+  std::vector<test::CellValues> cells = two_traces();
+  cells.insert(cells.begin() + 1, {"constant", {0.99, 0.5, 0.5}, true, "spot"});
+  const Answer answer = answer_to(cells);
+  ASSERT_EQ(all_of(answer).choices.size(), 2U);
+  EXPECT_THAT(all_of(answer).choices[1].behind,
+              ElementsAre(0, 0, 0, 0, DoubleNear(8, 1e-9), DoubleNear(10, 1e-9)));
+}
+
 TEST(Profiles, HaveDecimalDistances) {
   // 100 * 0.14 - 100 * 0.13 is a little more than 1.
   const AllConditions all{.pairs = 1, .choices = {{.behind = {100 * 0.14 - 100 * 0.13}}}};

@@ -52,7 +52,7 @@ TEST(AnswerDocument, HasAFindingForEachCondition) {
 }
 
 TEST(AnswerDocument, SaysThatAllOthersAreWorseWhereAllHaveAValue) {
-  const Answer all = answer_to({{"a", {0.90, 0.91, 0.92}, true}, {"b", {0.5, 0.51, 0.52}}});
+  const Answer all = answer_to({{"a", {0.90, 0.91, 0.92}, true}, {"b", {0.5, 0.51, 0.53}}});
   EXPECT_THAT(document_of(Design(), all, {}).findings,
               testing::ElementsAre("trace t: Best: a. All others are worse."));
 }
@@ -168,6 +168,19 @@ TEST(AnswerDocument, HasItsKeysInEachTableOfANarrowTerminal) {
             "  rule  lr   rank of all\n"
             "  root  0.1  best\n"
             "\nLittle.\n");
+}
+
+TEST(AnswerDocument, SaysWhyThereIsNoVerdict) {
+  const Answer answer =
+      answer_to({{"constant", {0.80, 0.85, 0.90}, true}, {"lucky", {0.81, 0.86, 0.91}}});
+  const AnswerDocument document = document_of(Design(), answer, {});
+  EXPECT_THAT(document.findings,
+              testing::ElementsAre(
+                  "trace t: Best: lucky. Not tested against the best: constant. Not tested against "
+                  "the baseline: lucky. The difference is the same for every seed, so nothing says "
+                  "how much of it is chance; more seeds would."));
+  EXPECT_THAT(document.limits, HasSubstr("how much of a difference to the baseline is chance"));
+  EXPECT_THAT(to_text(document), testing::ContainsRegex("best +[+]1.00 +- +untested\n"));
 }
 
 }  // namespace

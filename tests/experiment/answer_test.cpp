@@ -97,11 +97,26 @@ TEST(Answer, OfOneSeedTestsNothing) {
 // Of losses the lower are the better ones; and without a value to compare with there is no verdict.
 TEST(Answer, JudgesLossesTheOtherWayRound) {
   test::AnswerParts parts =
-      test::answer_parts({{"constant", {0.5, 0.5}, true}, {"linear", {0.25, 0.25}, false}});
+      test::answer_parts({{"constant", {0.5, 0.5}, true}, {"linear", {0.25, 0.2501}, false}});
   parts.measure.is_accuracy = false;
   EXPECT_EQ(parts.answer().cells[1].verdict, Verdict::better);
   parts.results[0].final_value.reset();
   EXPECT_EQ(parts.answer().cells[1].verdict, std::nullopt);
+}
+
+// A coarse accuracy gives such differences by chance.
+TEST(Answer, TestsNothingWhereAllSeedsDifferByTheSame) {
+  const Answer answer = answer_to({{"constant", {0.80, 0.85, 0.90}, true},
+                                   {"lucky", {0.81, 0.86, 0.91}},
+                                   {"equal", {0.80, 0.85, 0.90}}});
+  const Answer::Cell& lucky = answer.cells[1];
+  EXPECT_EQ(lucky.to_baseline->p, std::nullopt);
+  EXPECT_EQ(lucky.to_baseline->adjusted, std::nullopt);
+  EXPECT_EQ(lucky.verdict, Verdict::untested);
+  EXPECT_EQ(lucky.rank, Verdict::best);
+  EXPECT_EQ(answer.cells[0].rank, Verdict::untested);
+  EXPECT_EQ(answer.cells[2].verdict, Verdict::tied);
+  EXPECT_FALSE(answer.blindness) << "no difference has a deviation";
 }
 
 TEST(Answer, SaysWhatCouldNotHaveBeenSeen) {

@@ -117,6 +117,18 @@ TEST(Margin, TestsNothingWithOneSeed) {
   EXPECT_FALSE(answer_to(cells, {}, Margin()).cells[1].margin_to_baseline);
 }
 
+TEST(Margin, TestsNothingWhereAllSeedsAreBehindByTheSame) {
+  const Cells cells{{"constant", {0.90, 0.92, 0.94}, true}, {"linear", {0.89, 0.91, 0.93}}};
+  const Answer answer = answer_to(cells, {}, Margin{5});
+  for (const auto& test : {answer.cells[1].margin_to_baseline, answer.cells[1].margin_to_best}) {
+    EXPECT_EQ(test->verdict, Verdict::untested);
+    EXPECT_FALSE(test->p || test->bound || test->seeds);
+  }
+  EXPECT_THAT(
+      to_text(document_of(Design(), answer, {})),
+      HasSubstr("is behind by the same for every seed, for which the test is not defined."));
+}
+
 // The setting with the better baseline sets the margin to the best; each setting its own to its
 // baseline.
 TEST(Margin, IsThatOfTheBestBaselineOfSeveral) {

@@ -46,10 +46,23 @@ TEST(PairedDifference, IsThatOfTheTTest) {
   EXPECT_NEAR(paired_difference(other, one).p.value(), 0.0132356, 1e-6);
 }
 
-TEST(PairedDifference, OfThatDoesNotDeviateIsCertain) {
+// The test divides by the deviation.
+TEST(PairedDifference, OfThatDoesNotDeviateIsNotTested) {
   const std::array two{1.0, 2.0};
-  EXPECT_EQ(paired_difference(two, two).p, 1);
-  EXPECT_EQ(paired_difference(two, std::array{0.5, 1.5}).p, 0);
+  EXPECT_EQ(paired_difference(two, two).p, 1) << "they are equal";
+  const PairedDifference same = paired_difference(two, std::array{0.5, 1.5});
+  EXPECT_EQ(same.difference.mean, 0.5);
+  EXPECT_EQ(same.p, std::nullopt);
+  EXPECT_EQ(same.difference.half_width, std::nullopt);
+  // Accuracies of 360 images in percent: all differences are 5 of them, but for rounding.
+  const auto percent = [](double of) { return of / 360 * 100; };
+  const std::array one{percent(301), percent(317), percent(334)};
+  const std::array other{percent(296), percent(312), percent(329)};
+  ASSERT_NE(one[0] - other[0], one[1] - other[1]);
+  EXPECT_EQ(paired_difference(one, other).p, std::nullopt);
+  EXPECT_EQ(paired_difference(one, other).difference.deviation, 0);
+  // One image more is no rounding.
+  EXPECT_TRUE(paired_difference(one, std::array{other[0], other[1], percent(328)}).p);
 }
 
 TEST(PairedDifference, OfOnePairTestsNothing) {
@@ -59,25 +72,22 @@ TEST(PairedDifference, OfOnePairTestsNothing) {
 TEST(MarginTest, IsTheOneSidedTTest) {
   // Deficits of 1 and 3: the mean is 2 and the standard error 1. With one degree of freedom,
   // Student's distribution is Cauchy's: its 95 % quantile is tan(0.45 pi).
-  const MarginTest two = margin_test(estimate(std::array{1.0, 3.0}), 5);
+  const MarginTest two = *margin_test(estimate(std::array{1.0, 3.0}), 5);
   EXPECT_NEAR(two.bound, 2 + std::tan(0.45 * M_PI), 1e-9);
   EXPECT_NEAR(two.p, 0.5 - std::atan(3.0) / M_PI, 1e-12);
   EXPECT_EQ(two.pairs, 2);
   // By scipy.stats.t, with three degrees of freedom.
-  const MarginTest four = margin_test(estimate(std::array{0.0, 1.0, 0.0, 1.0}), 1);
+  const MarginTest four = *margin_test(estimate(std::array{0.0, 1.0, 0.0, 1.0}), 1);
   EXPECT_NEAR(four.bound, 1.1793575063, 1e-9);
   EXPECT_NEAR(four.p, 0.0908450569, 1e-9);
   EXPECT_EQ(four.pairs, 3) << "2.0667, rounded up";
-  EXPECT_GT(margin_test(estimate(std::array{6.0, 8.0}), 5).p, 0.5) << "it is behind by more";
+  EXPECT_GT(margin_test(estimate(std::array{6.0, 8.0}), 5)->p, 0.5) << "it is behind by more";
 }
 
-TEST(MarginTest, IsCertainOfDeficitsThatDoNotVary) {
-  const MarginTest below = margin_test(estimate(std::array{1.0, 1.0}), 2);
-  EXPECT_EQ(below.bound, 1);
-  EXPECT_EQ(below.p, 0);
-  EXPECT_EQ(below.pairs, 2);
-  EXPECT_EQ(margin_test(estimate(std::array{2.0, 2.0}), 2).p, 1)
-      << "the margin is not below itself";
+TEST(MarginTest, IsNotDefinedForDeficitsThatDoNotVary) {
+  EXPECT_FALSE(margin_test(estimate(std::array{1.0, 1.0}), 2));
+  EXPECT_FALSE(margin_test(estimate(std::array{0.1, 0.1 + 1e-17}), 2));
+  EXPECT_FALSE(margin_test(estimate(std::array{1.0}), 2));
 }
 
 TEST(PairsNeeded, IsRoundedUpWithinItsLimits) {

@@ -235,7 +235,7 @@ void Answering::compare_with_best(std::size_t condition) {
 void Answering::find_blindness() {
   std::vector<double> deviations;
   for (const AnswerCell& cell : answer_.cells) {
-    if (cell.to_baseline && cell.to_baseline->p) {
+    if (cell.to_baseline && cell.to_baseline->difference.deviation > 0) {
       deviations.push_back(cell.to_baseline->difference.deviation);
     }
   }

@@ -48,7 +48,8 @@ inline constexpr std::array<VerdictRow, 9> kVerdicts{
       "behind the other by less than the margin, with a p-value (Holm) of at most 5 %"},
      {Verdict::not_shown, "not shown",
       "the seeds do not show that it is behind the other by less than the margin"},
-     {Verdict::untested, "untested", "there is one seed, and so no test"},
+     {Verdict::untested, "untested",
+      "no test is defined: there is one seed, or all seeds differ by the same"},
      {Verdict::baseline, "baseline", "the baseline itself"},
      {Verdict::lost, "lost",
       "it has no mean: a run diverged, ran out of devices, failed or is missing"}}};
@@ -62,7 +63,7 @@ inline constexpr std::array<VerdictRow, 9> kVerdicts{
 struct Answer {
   /// A difference over pairs of runs with the same seed.
   struct Comparison : PairedDifference {
-    /// The p-value after Holm's correction; empty if there is one pair only.
+    /// The p-value after Holm's correction; empty if there is no p-value.
     std::optional<double> adjusted{};
   };
 
@@ -70,7 +71,7 @@ struct Answer {
   /// run cannot be shown to be: a lost run is no number, but the worst rank.
   struct AgainstMargin {
     double margin = 0;
-    /// MarginTest; empty for one seed, for a cell with a lost run and for the other one itself.
+    /// MarginTest; empty where that is, for a cell with a lost run and for the other one itself.
     std::optional<double> bound{};
     std::optional<std::int64_t> seeds{};
     /// The p-value, 1 for a cell with a lost run, and the same after Holm's correction over the
@@ -160,7 +161,7 @@ struct Answer {
 
   /// The sensitivity of the comparison: the smallest true difference to the baseline that such a
   /// test detects with a probability of 80 %, at the level of Holm's first step, estimated from the
-  /// deviations of the differences. Empty if there are no pairs.
+  /// deviations of the differences. Empty if no difference has one.
   struct Blindness {
     /// The smallest, median and largest detectable difference over the cells.
     double least = 0;

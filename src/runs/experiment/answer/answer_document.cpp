@@ -88,15 +88,41 @@ std::string best_in_words(std::span<const AnswerCell* const> cells,
   const Row best = named(cells, keys, Verdict::best);
   if (best.empty()) return {};
   const std::string begin = fmt::format("Best: {}.", best.front());
-  if (!named(cells, keys, Verdict::untested).empty()) {
+  const bool any_untested = !named(cells, keys, Verdict::untested).empty();
+  if (any_untested && cells.front()->runs == 1) {
     return begin + " One seed cannot tell it from the others.";
   }
   const Row tied = named(cells, keys, Verdict::tied);
   if (!tied.empty()) return fmt::format("{} Tied with it: {}.", begin, fmt::join(tied, ", "));
+  if (any_untested) return begin;
   if (named(cells, keys, Verdict::worse).empty()) return begin + " No other has a value.";
   return begin + (named(cells, keys, Verdict::lost).empty()
                       ? " All others are worse."
                       : " All others that have a value are worse.");
+}
+
+// Says for which cells no test is defined although there are several seeds.
+std::string untested_in_words(std::span<const AnswerCell* const> cells,
+                              std::span<const std::size_t> keys) {
+  if (cells.front()->runs == 1) return {};
+  const auto untested_by = [&](std::optional<Verdict> AnswerCell::*verdict) {
+    return named(cells, keys,
+                 [&](const AnswerCell& cell) { return cell.*verdict == Verdict::untested; });
+  };
+  std::string words;
+  for (const auto& [names, other] :
+       {std::pair(untested_by(&AnswerCell::rank), "the best"),
+        std::pair(untested_by(&AnswerCell::verdict), "the baseline")}) {
+    if (names.empty()) continue;
+    words += fmt::format("{}Not tested against {}: {}.", words.empty() ? "" : " ", other,
+                         fmt::join(names, ", "));
+  }
+  if (!words.empty()) {
+    words +=
+        " The difference is the same for every seed, so nothing says how much of it is chance; "
+        "more seeds would.";
+  }
+  return words;
 }
 
 std::string lost_in_words(std::span<const AnswerCell* const> cells,
@@ -148,10 +174,20 @@ std::string margin_note(const Answer& answer) {
   const bool any_lost = std::ranges::any_of(answer.cells, [](const AnswerCell& cell) {
     return cell.margin_to_best && cell.margin_to_best->verdict == Verdict::lost;
   });
+  const bool any_untested =
+      answer.seeds.size() > 1 && std::ranges::any_of(answer.cells, [](const AnswerCell& cell) {
+        const auto is_untested = [](const std::optional<Answer::AgainstMargin>& test) {
+          return test && test->verdict == Verdict::untested;
+        };
+        return is_untested(cell.margin_to_best) || is_untested(cell.margin_to_baseline);
+      });
   return fmt::format(
       "At most: the upper end of the one-sided 95 % interval of how far it is behind. Seeds: the "
       "number with which such a test passes an equal one four times in five, if the differences "
-      "vary as they do here; for few seeds, two more.{}",
+      "vary as they do here; for few seeds, two more.{}{}",
+      any_untested ? " Untested: it is behind by the same for every seed, for which the test is "
+                     "not defined."
+                   : "",
       any_lost ? " A lost run is a rank, the worst, and no number: its cell is not non-inferior."
                : "");
 }
@@ -163,7 +199,8 @@ void add_tables(AnswerDocument& document, const Design& design, const Answer& an
       std::ranges::all_of(cells, [](const AnswerCell* cell) { return cell->is_baseline; });
   Table results = table_of(answer, AnswerTable::results, cells, keys);
   results.title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
-  results.notes = {best_in_words(cells, keys), near_best_in_words(cells, keys)};
+  results.notes = {best_in_words(cells, keys), untested_in_words(cells, keys),
+                   near_best_in_words(cells, keys)};
   std::vector<std::string> finding = results.notes;
   finding.push_back(lost_in_words(cells, keys));
   std::erase(finding, "");
@@ -236,6 +273,12 @@ std::string limits_of(const Answer& answer) {
   if (seeds == 1) {
     return "What one seed cannot show: how much of a difference is chance. There is no interval "
            "and no test; --seed 1..5 has both.";
+  }
+  if (!answer.blindness && answer.comparisons > 0) {
+    return fmt::format(
+        "What {} seeds cannot show: how much of a difference to the baseline is chance, as each "
+        "difference is the same for every seed.",
+        seeds);
   }
   if (!answer.blindness) {
     return fmt::format("What {} seeds cannot show: nothing was compared with a baseline.", seeds);

@@ -30,11 +30,11 @@ AgainstMargin against_margin(const Answer& answer, const AnswerCell& cell, const
   }
   const Estimate deficit = answer.is_accuracy ? answer.difference(other, cell).difference
                                               : answer.difference(cell, other).difference;
-  if (deficit.count < 2) return test;
-  const MarginTest found = margin_test(deficit, margin);
-  test.bound = found.bound;
-  test.seeds = found.pairs;
-  test.p = found.p;
+  if (const std::optional<MarginTest> found = margin_test(deficit, margin)) {
+    test.bound = found->bound;
+    test.seeds = found->pairs;
+    test.p = found->p;
+  }
   return test;
 }
 

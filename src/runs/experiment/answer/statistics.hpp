@@ -14,7 +14,8 @@ inline constexpr double kLevel = 0.05;
 struct Estimate {
   std::int64_t count = 0;
   double mean = 0;
-  /// Sample standard deviation (divisor count - 1); 0 for one number.
+  /// Sample standard deviation (divisor count - 1); 0 for one number, and for numbers that are
+  /// equal but for rounding.
   double deviation = 0;
   /// Half the width of the 95 % interval by Student's distribution; empty for one number.
   std::optional<double> half_width{};
@@ -26,8 +27,9 @@ struct Estimate {
 struct PairedDifference {
   /// Estimate of `one` minus `other`.
   Estimate difference;
-  /// p-value of the two-sided paired t-test of no difference; empty for one pair. If all
-  /// differences are the same number, the p-value is 0, or 1 if that number is 0.
+  /// p-value of the two-sided paired t-test of no difference. Empty for one pair, and if all
+  /// differences are the same number but for rounding, for which the test is not defined, nor is
+  /// the interval; 1 if that number is 0, as the pairs are equal.
   std::optional<double> p{};
 };
 /// Compares two samples of the same length; the numbers at the same index are a pair.
@@ -38,14 +40,14 @@ struct PairedDifference {
 struct MarginTest {
   /// Upper end of the one-sided 95 % interval of the mean deficit.
   double bound = 0;
-  /// p-value of the test against a mean deficit of at least the margin. If all deficits are the
-  /// same number, it is 0 if that number is below the margin, and 1 otherwise.
+  /// p-value of the test against a mean deficit of at least the margin.
   double p = 1;
   /// The number of pairs for which pairs_needed() is computed from the deviation of these.
   std::int64_t pairs = 0;
 };
-/// Tests at least two deficits against a margin above 0.
-[[nodiscard]] MarginTest margin_test(const Estimate& deficit, double margin);
+/// Tests deficits against a margin above 0. Empty for a single deficit, and for deficits that are
+/// all the same, for which the test is not defined.
+[[nodiscard]] std::optional<MarginTest> margin_test(const Estimate& deficit, double margin);
 
 /// (2.49 deviation / margin)^2, rounded up, from 2 to kMostPairs: the number of pairs with which
 /// the test shows, four times in five, that one of two equals is behind by less than the
