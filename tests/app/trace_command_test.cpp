@@ -244,6 +244,43 @@ TEST_F(TraceCommand, SummarisesAsJson) {
   EXPECT_EQ(trace_json["most_cores"], 4);
 }
 
+TEST_F(TraceCommand, SaysWhatWasReadBesidesTheDevices) {
+  folder_.write("z.csv", "time,w1-a,w10-a,price\n0,1,2,0.5\n60,1,2,0.75\n120,,,\n");
+  const std::string shown = printed("show z.csv,zone=w1");
+  EXPECT_THAT(shown, HasSubstr("prices        0.5 to 0.75 for a device and hour, 1 change\n"));
+  EXPECT_THAT(shown, HasSubstr("columns       w1-a\n"));
+  const auto json = nlohmann::json::parse(printed("show z.csv,zone=w1 --json"));
+  EXPECT_EQ(json["prices"], nlohmann::json({{"lowest", 0.5}, {"highest", 0.75}, {"changes", 1}}));
+  EXPECT_EQ(json["columns"], nlohmann::json({"w1-a"}));
+  EXPECT_EQ(nlohmann::json::parse(printed("show spot --json"))["prices"], nullptr);
+  const std::string said = "the devices are those of w1-a\n";
+  for (const char* const command :
+       {"trace import z.csv,zone=w1", "plan --trace z.csv,zone=w1 --epochs 1 --on-trace-end cycle",
+        "simulate --trace z.csv,zone=w1 --on-trace-end cycle --samples 320"}) {
+    const test::ProgramResult result = rubato(command);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.err, testing::EndsWith(": " + said)) << command;
+  }
+  EXPECT_EQ(rubato("trace import z.csv,zone=w1 --out o.csv").err, "") << "the summary has it";
+}
+
+// The case of files that were recorded by one clock: b begins an hour after a.
+TEST_F(TraceCommand, ShowsZonesOnTheirClock) {
+  folder_.write("a.csv", "seconds,count\n1700000000,4\n1700000600,0\n1700001200,\n");
+  folder_.write("b.csv", "seconds,count\n1700003600,4\n1700007200,4\n1700010800,\n");
+  const std::string shown = printed("show zone:a=a.csv,b=b.csv");
+  EXPECT_THAT(shown, HasSubstr("begins        after 1 h, with its first sample\n"));
+  const auto zones = nlohmann::json::parse(printed("show zone:a=a.csv,b=b.csv --json"))["zones"];
+  EXPECT_EQ(zones[0]["availability"]["begins_seconds"], 0);
+  EXPECT_EQ(zones[1]["availability"]["begins_seconds"], 3600);
+  // 48 steps of 128 samples, 12 s each: 50 in a, which would be 600 s, but for one in b.
+  const auto runs = nlohmann::json::parse(succeeds(
+      "simulate --json --trace zone:a=a.csv,b=b.csv --availability weak:samples-per-device=32 "
+      "--cluster substep=12,bytes=0 --samples 6528 --epochs 9"));
+  EXPECT_NEAR(runs[0]["clock"]["hours"].get<double>() * 3600, 3600 + 12, 1e-6);
+  EXPECT_NEAR(runs[0]["clock"]["idle_hours"].get<double>() * 3600, 3000, 1e-6);
+}
+
 TEST_F(TraceCommand, SaysWhatIsWrong) {
   folder_.write("bad.csv", "0,add,a\n5,remove,b\n");
   folder_.write("zones.csv", "time,us-a,us-b,eu-a\n0,1,2,4\n60,3,0,5\n");

@@ -150,6 +150,41 @@ TEST(TraceSource, ReadsZones) {
               testing::HasSubstr("zones, where the devices of one are needed; accepted: FILE"));
 }
 
+std::vector<std::string> notes_on(const std::string& trace) {
+  RunConfiguration run;
+  run.trace = trace;
+  run.clock = Clock::modelled;
+  return reading_notes(run);
+}
+
+TEST(TraceSource, SaysWhatCountsAndWhenZonesBegin) {
+  const test::TempFolder folder;
+  const std::string several =
+      folder.write("several.csv", "time,us-a,us-b,eu-a\n0,2,4,1\n60,3,1,9\n");
+  const std::string early = folder.write("early.csv", "time,n\n1700000000,2\n1700000060,3\n");
+  const std::string late = folder.write("late.csv", "time,n\n1700003600,2\n1700003660,3\n");
+  const std::string own = folder.write("own.csv", "time,n\n0,2\n60,3\n");
+  EXPECT_THAT(notes_on(several + ",zone=us"),
+              testing::ElementsAre("the devices are those of us-a, us-b"));
+  EXPECT_THAT(notes_on(several + ",column=us-b"),
+              testing::ElementsAre("the devices are those of us-b"));
+  EXPECT_THAT(notes_on("zone:" + several + ",zone=us"),
+              testing::ElementsAre("the zones are us-a, us-b"));
+  EXPECT_THAT(
+      notes_on("zone:a=" + early + ",b=" + late),
+      testing::ElementsAre("zone b: its first sample is 1 h after the beginning; until then it "
+                           "has no devices"));
+  EXPECT_THAT(
+      notes_on("zone:a=" + early + ",b=" + own + ",c=spot"),
+      testing::ElementsAre("the times of zone b are relative, so it begins at the beginning"));
+  EXPECT_THAT(notes_on("zone:a=" + own + ",b=" + several + ",zone=us"),
+              testing::ElementsAre("zone b: the devices are those of us-a, us-b",
+                                   "the times of zones a, b are relative, so they begin at the "
+                                   "beginning"));
+  EXPECT_THAT(notes_on(own), testing::IsEmpty());
+  EXPECT_THAT(notes_on("spot"), testing::IsEmpty());
+}
+
 TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
   const std::string accepted =
       "; accepted: a whole number from 1 to 1099511627776, a file, a generator or elastic";

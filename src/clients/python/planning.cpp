@@ -134,7 +134,8 @@ RunSteps with_end(RunSteps steps, std::optional<TraceEnd> end) {
     return Trace(trace->steps(), *end, trace->source(), trace->scaling());
   }
   const Availability& of = std::get<Zones>(steps).only();
-  return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap(), of.prices());
+  return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap(), of.prices(),
+                      of.origin());
 }
 
 void define_traces(py::module_& module) {

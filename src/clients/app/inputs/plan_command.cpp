@@ -282,6 +282,9 @@ int plan_command(std::span<const std::string> arguments) {
   if (const auto note = idle_cores(planner.trace(), run); note && line.given().contains("cores")) {
     print_error(fmt::format("rubato plan: {}\n", *note));
   }
+  for (const std::string& note : reading_notes(run)) {
+    print_error(fmt::format("rubato plan: {}\n", note));
+  }
   const PlanView view{run.assignment, options.seed, options.indices};
   if (options.json) {
     print_out(plan_json(planner.options(), epochs, view));

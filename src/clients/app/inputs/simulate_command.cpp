@@ -266,13 +266,19 @@ class LoadedSteps {
     const auto key = std::pair(run.trace.text(), run.on_trace_end);
     const auto found = loaded_.find(key);
     if (found != loaded_.end()) return run_steps_of(run, found->second);
-    return run_steps_of(
-        run,
-        loaded_.emplace(key, load_steps(run.trace, run.on_trace_end, "--trace: ")).first->second);
+    const RunSteps& loaded =
+        loaded_.emplace(key, load_steps(run.trace, run.on_trace_end, "--trace: ")).first->second;
+    for (std::string& note : reading_notes(*run.trace, loaded)) {
+      if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(std::move(note));
+    }
+    return run_steps_of(run, loaded);
   }
+  // What is to be known of how the traces were read.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
+  std::vector<std::string> notes_;
 };
 
 std::vector<RunConfiguration> checked_combinations(const SimulateOptions& options) {
@@ -352,9 +358,8 @@ void add_optima(const SimulateOptions& options, LoadedSteps& steps,
   }
 }
 
-std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
+std::vector<SimulatedRun> simulated(const SimulateOptions& options, LoadedSteps& steps) {
   const std::vector<RunConfiguration> configurations = checked_combinations(options);
-  LoadedSteps steps;
   CountedProgress progress("simulated", static_cast<std::int64_t>(configurations.size()));
   std::vector<SimulatedRun> runs;
   for (const RunConfiguration& run : configurations) {
@@ -366,9 +371,9 @@ std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
   return runs;
 }
 
-std::vector<FailureRow> simulated_with_failures(const SimulateOptions& options) {
+std::vector<FailureRow> simulated_with_failures(const SimulateOptions& options,
+                                                LoadedSteps& steps) {
   const std::vector<RunConfiguration> configurations = checked_combinations(options);
-  LoadedSteps steps;
   CountedProgress progress("simulated",
                            static_cast<std::int64_t>(configurations.size() * options.mtbf.size()));
   std::vector<FailureRow> rows;
@@ -420,21 +425,25 @@ int simulate_command(std::span<const std::string> arguments) {
       "    --dataset-size 1281167 --cluster substep=0.1,bytes=100000000,algorithm=ring \\\n"
       "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
   line.parse(arguments);
+  LoadedSteps steps;
   const std::string printed = [&] {
     try {
       if (!options.mtbf.empty()) {
         if (options.regret) {
           throw Error("--regret and --mtbf answer different questions; accepted: one of them");
         }
-        const std::vector<FailureRow> rows = simulated_with_failures(options);
+        const std::vector<FailureRow> rows = simulated_with_failures(options, steps);
         return options.json ? failure_json(rows) : failure_table(rows, output_width());
       }
-      const std::vector<SimulatedRun> runs = simulated(options);
+      const std::vector<SimulatedRun> runs = simulated(options, steps);
       return options.json ? simulation_json(runs) : simulation_table(runs, output_width());
     } catch (...) {
       rethrow_of_plugins(*options.base.plugin);
     }
   }();
+  for (const std::string& note : steps.notes()) {
+    print_error(fmt::format("rubato simulate: {}\n", note));
+  }
   print_out(printed);
   return 0;
 }

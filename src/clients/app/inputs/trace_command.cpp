@@ -97,7 +97,14 @@ int import_trace(std::span<const std::string> arguments) {
       "  rubato trace import measured.csv --format samples\n"
       "  rubato trace import gpus_of_zones.csv,zone=us-central1");
   line.parse(arguments);
-  put(options, read_file_in(options));
+  const Availability availability = read_file_in(options);
+  // The summary, which names the columns, is printed with --out alone.
+  if (options.out.empty()) {
+    for (const std::string& note : reading_notes(TraceChoice(), availability)) {
+      print_error(fmt::format("rubato trace import: {}\n", note));
+    }
+  }
+  put(options, availability);
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/core/text/json.hpp"
 #include "base/core/text/text_table.hpp"
 #include "clients/app/line/number_text.hpp"
+#include "runs/config/values/trace_source.hpp"
 
 namespace rubato::app {
 
@@ -265,6 +266,24 @@ std::string duration_text(double seconds) {
   return rest == 0 ? text : fmt::format("{} {} {}", text, rest, kUnits[unit + 1].name);
 }
 
+namespace {
+
+// The prices of an availability that has any, over its length.
+struct PriceRange {
+  double lowest = 0;
+  double highest = 0;
+  std::int64_t changes = 0;
+};
+
+std::optional<PriceRange> prices_of(const Availability& availability) {
+  const std::vector<PriceChange>& prices = availability.prices();
+  if (prices.empty()) return std::nullopt;
+  const auto [lowest, highest] = std::ranges::minmax(prices, {}, &PriceChange::price);
+  return PriceRange{lowest.price, highest.price, std::ssize(prices) - 1};
+}
+
+}  // namespace
+
 std::string summary_text(const Availability& availability, LineWidth width) {
   const AvailabilitySummary summary = summary_of(availability);
   std::string length = duration_text(availability.length());
@@ -284,6 +303,20 @@ std::string summary_text(const Availability& availability, LineWidth width) {
   table.add({"changes", fmt::format("{}, {:.1f} per hour", grouped(summary.changes),
                                     summary.changes_per_hour)});
   table.add({"at zero", at_zero});
+  if (const std::optional<PriceRange> range = prices_of(availability)) {
+    std::string prices = fmt::format("{} for a device and hour", range->lowest);
+    if (range->changes > 0) {
+      prices = fmt::format("{} to {} for a device and hour, {} change{}", range->lowest,
+                           range->highest, grouped(range->changes), range->changes == 1 ? "" : "s");
+    }
+    table.add({"prices", prices});
+  }
+  const AvailabilityOrigin& origin = availability.origin();
+  if (!origin.columns.empty()) table.add({"columns", names_in_short(origin.columns)});
+  if (origin.delay > 0) {
+    table.add(
+        {"begins", fmt::format("after {}, with its first sample", duration_text(origin.delay))});
+  }
   return table.text(width);
 }
 
@@ -306,6 +339,11 @@ std::string summary_text(const Trace& trace, LineWidth width) {
 std::string summary_json(const Zones& zones) {
   const auto json_of = [](const Availability& availability) {
     const AvailabilitySummary summary = summary_of(availability);
+    nlohmann::ordered_json prices;
+    if (const std::optional<PriceRange> range = prices_of(availability)) {
+      prices = {
+          {"lowest", range->lowest}, {"highest", range->highest}, {"changes", range->changes}};
+    }
     return nlohmann::ordered_json{{"kind", "availability"},
                                   {"source", availability.source()},
                                   {"length_seconds", availability.length()},
@@ -316,7 +354,10 @@ std::string summary_json(const Zones& zones) {
                                   {"changes", summary.changes},
                                   {"changes_per_hour", summary.changes_per_hour},
                                   {"share_at_zero", summary.share_at_zero},
-                                  {"longest_at_zero_seconds", summary.longest_at_zero}};
+                                  {"longest_at_zero_seconds", summary.longest_at_zero},
+                                  {"prices", std::move(prices)},
+                                  {"columns", availability.origin().columns},
+                                  {"begins_seconds", availability.origin().delay}};
   };
   if (!zones.several()) return dumped(json_of(zones.only()));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

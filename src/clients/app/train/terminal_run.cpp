@@ -73,12 +73,14 @@ std::string opening(const RunConfiguration& run, const Workload& workload, const
                                 ? fmt::to_string(range.most)
                                 : fmt::format("{} to {}", range.fewest, range.most);
   const std::string scaling = scaling_of(steps, run);
+  std::string notes;
+  for (const std::string& note : reading_notes(run)) notes += note + '\n';
   return fmt::format(
-      "{}, trace {}{}{}\n"
+      "{}, trace {}{}{}\n{}"
       "rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
       workload.description(), source_of(steps),
       scaling.empty() ? "" : fmt::format(" ({})", scaling),
-      run.clock == Clock::real ? "" : ", modelled time", run.rule.text(), run.learning_rate,
+      run.clock == Clock::real ? "" : ", modelled time", notes, run.rule.text(), run.learning_rate,
       run.reference_batch, run.optimizer.text(), run.minibatch, cores, run.threads, run.seed);
 }
 

@@ -20,6 +20,7 @@
 #include <rubato/steps/availability.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/seconds.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "model_choice.hpp"
@@ -324,6 +325,60 @@ Trace load_trace(const RunConfiguration& run) {
   RunConfiguration real = run;
   real.clock = Clock::real;
   return std::get<Trace>(load_run_steps(real));
+}
+
+std::string names_in_short(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostShown = 8;
+  const auto shown =
+      names.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, names.size()));
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), shown, ", "));
+  return shown == names.end() ? text : fmt::format("{} and {} more", text, names.end() - shown);
+}
+
+std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps& loaded) {
+  std::vector<std::string> notes;
+  const auto* const zones = std::get_if<Zones>(&loaded);
+  if (zones == nullptr) return notes;
+  if (trace.kind == TraceChoice::Kind::zones && trace.zones.empty()) {
+    std::vector<std::string> names;
+    for (const Zone& zone : zones->all()) names.push_back(zone.name);
+    notes.push_back(fmt::format("the zones are {}", names_in_short(names)));
+    return notes;
+  }
+  const auto is_absolute = [](const Zone& zone) { return has_absolute_times(zone.availability); };
+  const bool any_absolute = std::ranges::any_of(zones->all(), is_absolute);
+  const bool any_later = std::ranges::any_of(
+      zones->all(), [](const Zone& zone) { return zone.availability.origin().delay > 0; });
+  std::vector<std::string> together;
+  for (const Zone& zone : zones->all()) {
+    const AvailabilityOrigin& origin = zone.availability.origin();
+    const std::string place = zone.name.empty() ? "" : fmt::format("zone {}: ", zone.name);
+    if (!origin.columns.empty()) {
+      notes.push_back(
+          fmt::format("{}the devices are those of {}", place, names_in_short(origin.columns)));
+    }
+    if (origin.delay > 0) {
+      notes.push_back(
+          fmt::format("{}its first sample is {:.6g} h after the beginning; until then it has no "
+                      "devices",
+                      place, origin.delay / kSecondsOfHour));
+    }
+    if (origin.start && !is_absolute(zone) && (any_absolute || !any_later)) {
+      together.push_back(zone.name);
+    }
+  }
+  if (!together.empty() && zones->several()) {
+    notes.push_back(fmt::format("the times of zone{} {} are relative, so {} at the beginning",
+                                together.size() == 1 ? "" : "s", names_in_short(together),
+                                together.size() == 1 ? "it begins" : "they begin"));
+  }
+  return notes;
+}
+
+std::vector<std::string> reading_notes(const RunConfiguration& run) {
+  // Generators have no columns and no clock.
+  if (files_of(*run.trace).empty()) return {};
+  return reading_notes(*run.trace, load_steps(run.trace, run.on_trace_end, "--trace: "));
 }
 
 const std::string& source_of(const RunSteps& steps) {

@@ -100,6 +100,14 @@ using RunSteps = std::variant<Trace, Zones>;
 [[nodiscard]] RunSteps load_run_steps(const RunConfiguration& run);
 /// The same for what its --trace names, which is loaded already.
 [[nodiscard]] RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded);
+/// What is to be known about how the devices over time were read, a line each: which columns count,
+/// and when zones of several files begin. `loaded` is what load_steps() made of `trace`.
+[[nodiscard]] std::vector<std::string> reading_notes(const TraceChoice& trace,
+                                                     const RunSteps& loaded);
+/// The same for the trace of a run; a file is not read again.
+[[nodiscard]] std::vector<std::string> reading_notes(const RunConfiguration& run);
+/// The first few of these names, and how many there are besides.
+[[nodiscard]] std::string names_in_short(const std::vector<std::string>& names);
 /// The origin of the steps, such as "trace.csv".
 [[nodiscard]] const std::string& source_of(const RunSteps& steps);
 
