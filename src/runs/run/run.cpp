@@ -93,9 +93,9 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     const auto& from = location_.from();
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
   }
-  if (!location_.path().empty() && !location_.folder_) {
+  if (!location_.path().empty() && !location_.is_resumed()) {
     require_nameable(configuration_, workload_->files());
-    location_.folder_.emplace(location_.path());
+    if (!location_.folder_) location_.folder_.emplace(location_.path());
     for (const auto& [name, bytes] : location_.records_) location_.folder_->write(name, bytes);
   }
   add_keepers();

@@ -78,8 +78,14 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
     return location;
   }
   if (!request.out) return {};
-  if (request.continues && is_there(*request.out)) {
-    RunLocation location = RunLocation::continue_in(*request.out, request.run);
+  const bool begins = request.continues && request.run.from.empty() && !is_there(*request.out);
+  if (begins) check_run_folder(*request.out);
+  if (begins || (request.continues && is_there(*request.out))) {
+    RunLocation location = RunLocation::continue_in(*request.out, request.run, [&] {
+      tell(fmt::format(
+          "{}: another process works in this run folder; waiting up to 10 s for it to end",
+          request.out->string()));
+    });
     for (const std::string& why : location.rejected()) tell(why);
     return location;
   }
