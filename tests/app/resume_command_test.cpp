@@ -205,5 +205,22 @@ TEST_F(ResumeCommand, VerifyComparesEveryBit) {
   EXPECT_EQ(verify("--out=run").code, 2);
 }
 
+// Of two that begin at once, one trains, and the other waits for it, as it would a second later.
+TEST_F(ResumeCommand, TheSameCommandMayBeStartedTwiceAtOnce) {
+  const std::string command = "train --continue --out twice --model softmax --epochs 1 --quiet";
+  for (int i = 0; i < 5; ++i) {
+    test::BackgroundProgram one(command, folder_.path());
+    test::BackgroundProgram other(command, folder_.path());
+    one.end();
+    other.end();
+    EXPECT_EQ(one.code(), 0) << one.output();
+    EXPECT_EQ(other.code(), 0) << other.output();
+    std::filesystem::remove_all(file("twice"));
+  }
+  // A command that is refused leaves nothing behind.
+  EXPECT_EQ(rubato("train --continue --out refused --model softmax --data nowhere.csv").code, 2);
+  EXPECT_FALSE(std::filesystem::exists(file("refused")));
+}
+
 }  // namespace
 }  // namespace rubato

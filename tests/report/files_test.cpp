@@ -102,6 +102,36 @@ TEST_F(ReportFiles, ARunFolderIsWaitedFor) {
   ends.join();
 }
 
+// The same command twice at once: one process has the folder, and the other waits for it.
+TEST_F(ReportFiles, ARunFolderIsMadeByOneOfSeveral) {
+  using namespace std::chrono_literals;
+  const fs::path path = folder() / "a" / "b";
+  int told = 0;
+  std::optional<RunFolder> first = RunFolder::existing_or_new(path, 0ms);
+  EXPECT_TRUE(first->is_new());
+  const auto second = [&](std::chrono::milliseconds patience) {
+    return error_of([&] {
+      const RunFolder other = RunFolder::existing_or_new(path, patience, [&] { ++told; });
+      EXPECT_FALSE(other.is_new());
+    });
+  };
+  EXPECT_THAT(second(0ms), HasSubstr("another process works in this run folder"));
+  EXPECT_EQ(told, 0);
+  EXPECT_THAT(second(1100ms), HasSubstr("another process works in this run folder"));
+  EXPECT_EQ(told, 1);
+  first->write("config.toml", "");
+  first.reset();
+  EXPECT_EQ(second(0ms), "no error");
+  // One in which nothing was written goes again, also while another process waits for it.
+  fs::remove(path / "config.toml");
+  first.emplace(RunFolder::existing_or_new(path, 0ms));
+  std::thread waiting([&] { EXPECT_TRUE(RunFolder::existing_or_new(path, 10s).is_new()); });
+  std::this_thread::sleep_for(50ms);
+  first.reset();
+  waiting.join();
+  EXPECT_FALSE(fs::exists(path));
+}
+
 TEST_F(ReportFiles, ARunFolderThatIsMovedKeepsItsLock) {
   std::optional<RunFolder> kept;
   {

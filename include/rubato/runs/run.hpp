@@ -39,9 +39,11 @@ class RunLocation {
       const std::optional<std::filesystem::path>& checkpoint = {});
   /// resume() for a command that is repeated whenever its process has ended: a run without a
   /// checkpoint begins anew in its folder, with the files that `configuration` names, and so does
-  /// one that had not even begun. Waits for a process that is about to end.
+  /// one that had not even begun, or whose folder does not exist yet. Waits up to ten seconds for
+  /// another process that works in the folder to end; `on_wait` is called if it has not after one.
   [[nodiscard]] static RunLocation continue_in(std::filesystem::path folder,
-                                               const RunConfiguration& configuration);
+                                               const RunConfiguration& configuration,
+                                               const std::function<void()>& on_wait = {});
   /// No folder, but the state from which resume(), or with `again` continue_in(), continues: for a
   /// host that computes together with the one that has the folder. Throws Error as they do, except
   /// because of other processes.
@@ -74,7 +76,7 @@ class RunLocation {
     return path_ / RunFolder::kCheckpoints;
   }
   /// Whether the folder holds a run already.
-  [[nodiscard]] bool is_resumed() const { return folder_.has_value(); }
+  [[nodiscard]] bool is_resumed() const { return folder_.has_value() && !folder_->is_new(); }
   /// The state that the run continues from; empty if it begins. Its file name is empty if other
   /// hosts provided the state.
   [[nodiscard]] const std::optional<CheckpointFolder::Found>& from() const { return from_; }

@@ -57,6 +57,12 @@ class RunFolder {
   /// for a moment longer, until its threads have ended.
   [[nodiscard]] static RunFolder existing(std::filesystem::path path,
                                           std::chrono::milliseconds patience = {});
+  /// Opens the folder like existing(), or creates it: of several processes that do so at once, one
+  /// has the folder and the others wait for it. `on_wait` is called if that takes more than a
+  /// second. A folder that is still empty in the end is removed by the destructor.
+  [[nodiscard]] static RunFolder existing_or_new(std::filesystem::path path,
+                                                 std::chrono::milliseconds patience,
+                                                 const std::function<void()>& on_wait = {});
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
   RunFolder(const RunFolder&) = delete;
@@ -64,6 +70,8 @@ class RunFolder {
   RunFolder& operator=(RunFolder&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// True if existing_or_new() has created it, or found it empty.
+  [[nodiscard]] bool is_new() const { return is_new_; }
   [[nodiscard]] std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
   /// Writes a file like write_file(); creates the folder again if it has been removed.
@@ -72,12 +80,16 @@ class RunFolder {
 
  private:
   struct Existing {};
-  RunFolder(std::filesystem::path path, std::chrono::milliseconds patience, Existing);
-  void lock(std::chrono::milliseconds patience = {});
+  RunFolder(std::filesystem::path path, std::chrono::milliseconds patience, Existing,
+            const std::function<void()>& on_wait = {});
+  void lock(std::chrono::milliseconds patience = {}, const std::function<void()>& on_wait = {});
+  // False if the folder was removed, or replaced, before it was locked.
+  [[nodiscard]] bool is_in_place() const;
 
   std::filesystem::path path_;
   // The descriptor that holds the lock.
   int descriptor_ = -1;
+  bool is_new_ = false;
 };
 
 /// The checkpoints of a run, in a folder of their own: step-N.safetensors is the state after N

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
@@ -46,33 +47,70 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   lock();
 }
 
-RunFolder::RunFolder(fs::path path, std::chrono::milliseconds patience, Existing)
+RunFolder::RunFolder(fs::path path, std::chrono::milliseconds patience, Existing,
+                     const std::function<void()>& on_wait)
     : path_(std::move(path)) {
-  std::error_code ignored;
-  if (!fs::is_directory(path_, ignored)) {
-    throw_error("{}: no such folder; accepted: the folder of a run", path_.string());
-  }
-  lock(patience);
+  lock(patience, on_wait);
 }
 
 RunFolder RunFolder::existing(fs::path path, std::chrono::milliseconds patience) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    throw_error("{}: no such folder; accepted: the folder of a run", path.string());
+  }
   return {std::move(path), patience, Existing{}};
 }
 
+RunFolder RunFolder::existing_or_new(fs::path path, std::chrono::milliseconds patience,
+                                     const std::function<void()>& on_wait) {
+  while (true) {
+    if (const std::error_code error = make_folders(path)) {
+      throw_error("{}: cannot make the run folder: {}", path.string(), error.message());
+    }
+    RunFolder folder(path, patience, Existing{}, on_wait);
+    // The process that had the folder may have removed it.
+    if (!folder.is_in_place()) continue;
+    std::error_code ignored;
+    folder.is_new_ = fs::is_empty(path, ignored);
+    return folder;
+  }
+}
+
+bool RunFolder::is_in_place() const {
+  struct stat here {};
+  if (stat(path_.c_str(), &here) != 0) return false;
+  struct stat locked {};
+  // Where folders cannot be opened, nothing is locked.
+  if (descriptor_ < 0 || fstat(descriptor_, &locked) != 0) return true;
+  return here.st_dev == locked.st_dev && here.st_ino == locked.st_ino;
+}
+
 RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      is_new_(std::exchange(other.is_new_, false)) {}
 
 RunFolder::~RunFolder() {
+  // Removes a folder only if it is empty.
+  if (is_new_) static_cast<void>(rmdir(path_.c_str()));
   if (descriptor_ >= 0) close(descriptor_);
 }
 
 // The operating system releases the lock when the process ends, in whatever way.
-void RunFolder::lock(std::chrono::milliseconds patience) {
+void RunFolder::lock(std::chrono::milliseconds patience, const std::function<void()>& on_wait) {
   constexpr std::chrono::milliseconds kPause{5};
+  constexpr std::chrono::seconds kShort{1};
+  bool has_told = !on_wait;
   descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto end = begin + patience;
   while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    if (std::chrono::steady_clock::now() >= end) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!has_told && now >= begin + kShort) {
+      has_told = true;
+      on_wait();
+    }
+    if (now >= end) {
       close(std::exchange(descriptor_, -1));
       throw_error("{}: another process works in this run folder", path_.string());
     }

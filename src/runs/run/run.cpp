@@ -109,9 +109,9 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
   }
   FolderOfOwn own_folder;
-  if (!location_.path().empty() && !location_.folder_) {
+  if (!location_.path().empty() && !location_.is_resumed()) {
     require_nameable(configuration_, workload_->files());
-    location_.folder_.emplace(location_.path());
+    if (!location_.folder_) location_.folder_.emplace(location_.path());
     own_folder.path = location_.path();
     for (const auto& [name, bytes] : location_.records_) location_.folder_->write(name, bytes);
   }

@@ -73,10 +73,11 @@ RunLocation RunLocation::resume(fs::path folder, const RunConfiguration& configu
   return location;
 }
 
-RunLocation RunLocation::continue_in(fs::path folder, const RunConfiguration& configuration) {
+RunLocation RunLocation::continue_in(fs::path folder, const RunConfiguration& configuration,
+                                     const std::function<void()>& on_wait) {
   constexpr std::chrono::seconds kEnding{10};
   RunLocation location = create(std::move(folder));
-  location.folder_.emplace(RunFolder::existing(location.path_, kEnding));
+  location.folder_.emplace(RunFolder::existing_or_new(location.path_, kEnding, on_wait));
   finish_setting_aside(*location.folder_);
   location.find(location.path_, configuration, {}, /*again=*/true);
   return location;

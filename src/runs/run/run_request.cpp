@@ -79,19 +79,6 @@ void refuse_fork_of_hosts() {
       "of hosts that resumes it");
 }
 
-namespace {
-
-// Says why it takes a while to begin, if the process before this one has not ended yet.
-void tell_of_wait(const path& folder, const Tell& tell) {
-  try {
-    static_cast<void>(RunFolder::existing(folder));
-  } catch (const Error& error) {
-    tell(fmt::format("{}; waiting for it to end", error.what()));
-  }
-}
-
-}  // namespace
-
 RunLocation location_of(const RunRequest& request, const Tell& tell) {
   require_one_folder(request);
   if (request.resume) {
@@ -100,9 +87,14 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
     return location;
   }
   if (!request.out) return {};
-  if (request.continues && is_there(*request.out)) {
-    tell_of_wait(*request.out, tell);
-    RunLocation location = RunLocation::continue_in(*request.out, request.run);
+  const bool begins = request.continues && request.run.from.empty() && !is_there(*request.out);
+  if (begins) check_run_folder(*request.out);
+  if (begins || (request.continues && is_there(*request.out))) {
+    RunLocation location = RunLocation::continue_in(*request.out, request.run, [&] {
+      tell(fmt::format(
+          "{}: another process works in this run folder; waiting up to 10 s for it to end",
+          request.out->string()));
+    });
     for (const std::string& why : location.rejected()) tell(why);
     return location;
   }
