@@ -138,6 +138,42 @@ TEST_F(DataCommand, TrainsOnRealNumbersAndStandardisesThem) {
             weights("tensors:raw.npz,standardise=true", kTorch));
 }
 
+TEST_F(DataCommand, TrainsToTheSameBitsOnATableAsOnItsNumbers) {
+  if (!python_has("numpy, torch")) GTEST_SKIP() << "python3-numpy and python3-torch are not there";
+  python(
+      "import torch\n"
+      "rows = numpy.column_stack([x.reshape(-1, 144).mean(1) + 1e7, x[:, 5, 5] / 3.0,\n"
+      "                           numpy.full(len(x), 14.62)])\n"
+      "numpy.savez('rows.npz', x=rows, y=y)\n"
+      "numpy.savez_compressed('packed.npz', x=numpy.asfortranarray(rows), y=y)\n"
+      "torch.save({'x': torch.from_numpy(rows), 'y': torch.from_numpy(y.astype(int))}, "
+      "'rows.pt')\n"
+      "numpy.savetxt('rows.csv', numpy.column_stack([rows, y]), delimiter=',', fmt='%.17g',\n"
+      "              header='a,b,c,y', comments='')\n");
+  for (const char* const model : {kEigen, kTorch}) {
+    const std::string expected = weights("csv:rows.csv,standardise=true", model);
+    for (const char* const file : {"rows.npz", "packed.npz", "rows.pt"}) {
+      EXPECT_EQ(weights(fmt::format("tensors:{},standardise=true", file), model), expected) << file;
+    }
+  }
+}
+
+TEST_F(DataCommand, LeavesOutTheTargetsThatTheLossIgnores) {
+  if (!python_has("numpy")) GTEST_SKIP() << "python3-numpy is not there";
+  python(
+      "for mark in (-1, 255):\n"
+      "    some = y.astype(int)\n"
+      "    some[::4] = mark\n"
+      "    numpy.savez('marked%d.npz' % mark, x=x, y=some)\n");
+  const std::string expected =
+      weights("tensors:marked-1.npz", "--model softmax --loss nll:ignore=-1");
+  EXPECT_THAT(last_out_, HasSubstr("in 10 classes"));
+  EXPECT_EQ(weights("tensors:marked255.npz", "--model softmax --loss nll:ignore=255"), expected);
+  EXPECT_THAT(refused("tensors:marked-1.npz", kEigen),
+              HasSubstr("sample 1 is of class -1; accepted: 0 to 999999, or --loss "
+                        "cross-entropy:ignore=-1"));
+}
+
 TEST_F(DataCommand, TrainsOnRealTargets) {
   if (!python_has("numpy")) GTEST_SKIP() << "python3-numpy is not there";
   python(
@@ -177,6 +213,8 @@ TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
     const std::string expected = weights("tensors:first.npz", model);
     EXPECT_EQ(weights("images:tree", model), expected);
     EXPECT_THAT(last_out_, HasSubstr("320 training images of 3 x 12 x 12 in 10 classes, trace"));
+    EXPECT_THAT(printed(fmt::format("predict run-{} --data images:tree --what classes", runs_)),
+                testing::StartsWith("sample,file,class\n0,0/0"));
     EXPECT_EQ(weights("tensors:last.npz,y=labels,layout=hwc", model), expected);
     EXPECT_THAT(last_out_, HasSubstr("in 10 classes (not used: extra), trace"));
   }

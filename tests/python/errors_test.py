@@ -31,6 +31,10 @@ class SameText(TestCase):
         self.check(["--seed=-5"], seed=-5)
         self.check(["--lr=nan"], lr=math.nan)
 
+    def test_weights_that_are_a_module(self):
+        with self.assertRaisesRegex(TypeError, r"weights: it is of type Linear; accepted: its state_dict\(\), or a file"):
+            rubato.train("softmax", weights=torch.nn.Linear(784, 10))
+
     def test_options_that_contradict_each_other(self):
         self.check(["--clip-norm=1", "--clip-value=1"], clip_norm=1, clip_value=1)
         self.check(["--min-delta=1"], min_delta=1)

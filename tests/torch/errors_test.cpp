@@ -229,6 +229,51 @@ TEST(Trial, FindsWrongShapesAndTypes) {
                  "Double [4, 5], "));
 }
 
+// Weights would depend on the size of a minibatch.
+TEST(Trial, RefusesALossThatIsASum) {
+  const auto said = [](std::int64_t reduction) {
+    Parts parts;
+    parts.loss = [reduction](const at::Tensor& output, const at::Tensor& target) {
+      return at::cross_entropy_loss(output, target, {}, reduction);
+    };
+    return error_of([&] { trainer_of(parts).fit(); });
+  };
+  EXPECT_THAT(said(at::Reduction::Sum),
+              AllOf(StartsWith("loss of a minibatch of the training data, tried"),
+                    HasSubstr("the loss is the sum over a minibatch, as of reduction=\"sum\", so "
+                              "that weights would depend on its size; accepted: the mean, or two "
+                              "numbers, a sum and its weight")));
+  EXPECT_EQ(said(at::Reduction::Mean), "no error");
+}
+
+// A forward() with view(32, 2) fails where fewer are left.
+TEST(Trial, TakesEveryNumberOfSamplesThatATestTakes) {
+  struct OfSomeSizes : Net {
+    at::Tensor forward(const at::Tensor& x) {
+      if (x.size(0) == 250 || x.size(0) == 5) throw Error(std::to_string(x.size(0)));
+      return Net::forward(x);
+    }
+  };
+  Parts parts;
+  parts.model = model_factory<OfSomeSizes>();
+  EXPECT_EQ(error_of([&] { trainer_of(parts).fit(); }), "no error");
+  for (const std::int64_t size : {500, 205, 5}) {
+    parts.test = {.inputs = at::randn({size, 6}, at::kDouble),
+                  .targets = at::zeros({size}, at::kLong)};
+    const std::string wrong = size == 500 ? "250" : "5";
+    if (size == 205) {
+      EXPECT_EQ(error_of([&] { trainer_of(parts).fit(); }), "no error");
+      continue;
+    }
+    EXPECT_THAT(
+        trial_of(parts),
+        AllOf(StartsWith("evaluation of a minibatch of the test data, tried before training "
+                         "(inputs Double [" +
+                         wrong + ", 6]"),
+              HasSubstr(": " + wrong)));
+  }
+}
+
 TEST(Trial, FindsTheOneTargetThatIsOutOfRange) {
   for (const std::int64_t minibatch : {1, 4}) {
     for (const std::int64_t bad : {3, -1}) {

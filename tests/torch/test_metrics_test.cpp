@@ -45,6 +45,23 @@ TEST(TestMetrics, HaveTheMeanSquaredErrorOfRealTargets) {
   }
 }
 
+// A loss of the user's own may leave them out without saying so.
+TEST(TestMetrics, LeaveOutTargetsThatAreNoClasses) {
+  at::manual_seed(1);
+  TensorDataset data{.inputs = at::randn({kSamples, 2}),
+                     .targets = at::randint(3, {kSamples}, at::kLong)};
+  data.targets.narrow(0, 100, 500).fill_(-1);
+  const Loss without = [](const at::Tensor& output, const at::Tensor& target) {
+    return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, -1);
+  };
+  TorchTrainer trainer(model_factory<Line>(3), without, data, Trace::constant(32),
+                       {.minibatch_size = 16, .threads = 2});
+  const auto& parameters = trainer.parameters();
+  const at::Tensor output = data.inputs.matmul(parameters[0].tensor.t()) + parameters[1].tensor;
+  const double right = output.argmax(1).eq(data.targets).sum().item<double>();
+  EXPECT_DOUBLE_EQ(trainer.evaluate(data).accuracy.value(), right / 200);
+}
+
 // A logit above 0 is class 1, whatever the shape of outputs and targets.
 TEST(TestMetrics, HaveTheAccuracyOfOneLogit) {
   at::manual_seed(1);

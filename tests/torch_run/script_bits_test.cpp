@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -148,6 +149,74 @@ TEST(ForgetParameters, KeepsTheirShapesAlone) {
   EXPECT_TRUE(weight.requires_grad());
   EXPECT_TRUE(weight.is_same(module.attr("tied").toTensor()));
   EXPECT_EQ(sharing_script_factory(module)().parameters.front().tensor.sizes(), weight.sizes());
+}
+
+// A module whose forward() computes `value`, with a part of that kind.
+torch::jit::Module module_of(const std::string& value, const char* kind) {
+  torch::jit::Module part(kind);
+  part.register_attribute("training", c10::BoolType::get(), true);
+  part.register_buffer("running_mean", at::zeros({3}));
+  torch::jit::Module net("Net");
+  net.register_parameter("weight", at::ones({3}).requires_grad_(), false);
+  net.register_buffer("mean", at::zeros({3}));
+  net.register_buffer("variance", at::ones({3}));
+  net.register_attribute("training", c10::BoolType::get(), true);
+  net.register_module("part", part);
+  net.define("def forward(self, x):\n  x = x * self.weight\n  return " + value + "\n");
+  return net;
+}
+
+// Tracing writes the mode of its time into the file.
+TEST(ScriptMode, IsNotedWhereItIsThatOfTheFile) {
+  const Tensors inputs{at::arange(1, 13).to(at::kFloat).view({4, 3})};
+  const auto notes_of = [&](const std::string& value, const char* kind) {
+    const torch::jit::Module net = module_of(value, kind);
+    const auto notes = mode_notes(net, inputs);
+    EXPECT_TRUE(net.is_training());
+    EXPECT_TRUE(at::equal(net.attr("mean").toTensor(), at::zeros({3}))) << "buffers are copied";
+    return notes;
+  };
+  const std::string norm = "torch.batch_norm(x, None, None, self.mean, self.variance, ";
+  const char* const rest = ", 0.1, 1e-5, False)";
+  using testing::ElementsAre;
+  EXPECT_THAT(notes_of("torch.dropout(x, 0.5, self.training)", "Dropout"), ElementsAre());
+  EXPECT_THAT(notes_of(norm + "self.training" + rest, "BatchNorm2d"), ElementsAre());
+  EXPECT_THAT(notes_of("x", "Linear"), ElementsAre());
+  EXPECT_THAT(
+      notes_of("torch.dropout(x, 0.5, True)", "Dropout"),
+      ElementsAre("its outputs are random in tests, too, as with dropout that was traced in "
+                  "training mode"));
+  EXPECT_THAT(notes_of(norm + "True" + rest, "BatchNorm2d"),
+              ElementsAre("tests change its buffers, as of a file traced in training mode"));
+  EXPECT_THAT(
+      notes_of("torch.dropout(x, 0.5, False)", "Dropout"),
+      ElementsAre("training computes what tests do, without dropout, as of a file traced in "
+                  "evaluation mode"));
+  EXPECT_THAT(notes_of(norm + "False" + rest, "BatchNorm2d"),
+              ElementsAre("training computes what tests do, without batch normalisation, as of a "
+                          "file traced in evaluation mode"));
+  EXPECT_THAT(mode_notes(module_of("x", "Dropout"), {at::ones({2, 5})}), ElementsAre())
+      << "the trial says why it cannot compute";
+}
+
+// As one fine-tunes a network with norm.eval().
+TEST(ScriptMode, OfAPartThatEvaluatesStays) {
+  const Tensors inputs{at::ones({4, 3})};
+  torch::jit::Module net = module_of("x", "BatchNorm2d");
+  torch::jit::Module part = net.attr("part").toModule();
+  const auto is_training = [&] { return std::pair(net.is_training(), part.is_training()); };
+  part.train(false);
+  EXPECT_THAT(mode_notes(net, inputs),
+              testing::ElementsAre("part stays in evaluation mode, as in the file"));
+  const Model model = make_model(net);
+  model.set_training(true);
+  EXPECT_EQ(is_training(), std::pair(true, false));
+  model.set_training(false);
+  EXPECT_EQ(is_training(), std::pair(false, false));
+  // A module that is in evaluation mode as a whole was exported so for use, and is trained.
+  const Model whole = make_model(net);
+  whole.set_training(true);
+  EXPECT_EQ(is_training(), std::pair(true, true));
 }
 
 TEST(ScriptModel, RefusesWhatNoStateWouldHave) {

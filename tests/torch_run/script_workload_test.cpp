@@ -228,6 +228,63 @@ TEST(RunLoss, RefusesWhatItWouldTakeForSomethingElse) {
               testing::StartsWith("bce takes logits, and the outputs are log-probabilities"));
 }
 
+TEST(RunLoss, OfClassesLooksAtWhatTheOutputsAre) {
+  at::manual_seed(1);
+  const at::Tensor logits = at::randn({8, 3});
+  const at::Tensor target = at::tensor({0, 1, 2, 0, 1, 2, 0, 1});
+  const auto error_of = [&](const char* loss, const at::Tensor& output, const at::Tensor& classes) {
+    return test::error_of([&] { run_loss(loss, 0, "").check()({output}, {classes}); });
+  };
+  for (const std::string arguments : {"", ":ignore=-1", ":class-weights=1/2/1"}) {
+    const std::string nll = "nll" + arguments;
+    EXPECT_EQ(error_of(nll.c_str(), logits.log_softmax(1), target), "no error");
+    EXPECT_EQ(error_of(nll.c_str(), logits.log_softmax(1).to(at::kBFloat16), target), "no error");
+    EXPECT_THAT(error_of(nll.c_str(), logits, target),
+                testing::MatchesRegex(
+                    "nll takes log-probabilities, as of log_softmax\\(\\), and the exponentials of "
+                    "the outputs sum to .*; accepted: log-probabilities, or --loss cross-entropy"));
+    EXPECT_THAT(error_of(nll.c_str(), logits.softmax(1), target),
+                testing::StartsWith("nll takes log-probabilities, and the outputs are "
+                                    "probabilities, as of softmax(); accepted: log_softmax()"));
+    const std::string cross_entropy = "cross-entropy" + arguments;
+    EXPECT_EQ(error_of(cross_entropy.c_str(), logits, target), "no error");
+    EXPECT_EQ(error_of(cross_entropy.c_str(), logits.log_softmax(1), target), "no error");
+    EXPECT_THAT(error_of(cross_entropy.c_str(), logits.softmax(1), target),
+                testing::StartsWith("cross-entropy takes logits or log-probabilities, and the "
+                                    "outputs are probabilities, as of softmax(); accepted: "));
+  }
+  // The classes of tokens, in both orders.
+  const at::Tensor tokens = at::zeros({2, 4}, at::kLong);
+  const at::Tensor scores = logits.view({2, 4, 3});
+  EXPECT_EQ(error_of("nll", scores.log_softmax(2), tokens), "no error");
+  EXPECT_EQ(error_of("nll", scores.log_softmax(2).transpose(1, 2), tokens), "no error");
+  EXPECT_NE(error_of("nll", scores.transpose(1, 2), tokens), "no error");
+}
+
+// Logits may lie between 0 and 1, so values do not tell.
+TEST(RunLoss, OfLogitsRefusesWhatASigmoidHasComputed) {
+  const Loss bce = run_loss("bce", 0, "");
+  const at::Tensor logits = at::rand({8, 1}).requires_grad_();
+  const at::Tensor target = at::tensor({0, 1, 1, 0, 1, 1, 0, 1});
+  const auto error_of = [&](const at::Tensor& output) {
+    return test::error_of([&] { bce.check()({output}, {target}); });
+  };
+  EXPECT_EQ(error_of(logits * 1), "no error");
+  EXPECT_EQ(error_of(logits.sigmoid() * 2), "no error");
+  for (const at::Tensor& output :
+       {logits.sigmoid(), logits.sigmoid().squeeze(1), logits.view({-1}).sigmoid().view({8, 1})}) {
+    EXPECT_EQ(error_of(output),
+              "bce takes logits, and the outputs are probabilities, as of sigmoid(); accepted: the "
+              "outputs before sigmoid()");
+  }
+}
+
+TEST(RunLoss, RefusesWeightsThatAreAllZero) {
+  EXPECT_EQ(test::error_of(
+                [] { static_cast<void>(run_loss("cross-entropy:class-weights=0/0/0", 0, "")); }),
+            "class weights 0/0/0: accepted are finite ones of at least 0, not all of them 0");
+}
+
 TEST(RunLoss, OfTorchScript) {
   torch::jit::Module absolute("Absolute");
   absolute.register_parameter("factor", at::full({}, 3.0), false);

@@ -91,6 +91,42 @@ TEST(ReadWeights, OfWhatRubatoWrites) {
   }
 }
 
+// A safetensors file, as other programs write it.
+std::string safetensors_of(const std::string& header, const std::string& data) {
+  std::string bytes;
+  for (unsigned i = 0; i < 8; ++i) bytes += static_cast<char>(header.size() >> (8 * i) & 0xFFU);
+  return bytes + header + data;
+}
+
+TEST(ReadWeights, OfSafetensorsThatOthersWrite) {
+  const std::vector<float> numbers{1, 2, 3, 4};
+  const std::string data(reinterpret_cast<const char*>(numbers.data()), 16);
+  const std::string arrays = R"("weight":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
+                             R"("flag":{"dtype":"BOOL","shape":[],"data_offsets":[16,17]}})";
+  for (const char* const metadata :
+       {"{", R"({"__metadata__":{},)", R"({"__metadata__":{"format":"pt"},)"}) {
+    const auto weights = read_weights(safetensors_of(metadata + arrays, data + '\2'), "w");
+    ASSERT_EQ(weights.size(), 2U) << metadata;
+    EXPECT_TRUE(at::equal(weights[0].tensor, at::ones({}, at::kBool)));
+    EXPECT_EQ(weights[1].name, "weight");
+    EXPECT_TRUE(at::equal(weights[1].tensor, at::tensor({1.F, 2.F, 3.F, 4.F}).view({2, 2})));
+  }
+  EXPECT_THAT(error_of_bytes(safetensors_of("{" + arrays, data)),
+              HasSubstr("w.pt: damaged or not a safetensors file: its array 'flag' is malformed"));
+  EXPECT_THAT(error_of_bytes(safetensors_of("{" + arrays, data + "\1\1")),
+              HasSubstr("it holds more than its arrays"));
+  EXPECT_THAT(error_of_bytes(safetensors_of(
+                  R"({"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "a")),
+              HasSubstr("its array 'a' is of type F8_E4M3, not of one such as F32"));
+  EXPECT_THAT(error_of_bytes("short"), HasSubstr("it has only 5 bytes"));
+  // A checkpoint has a checksum, which must be right.
+  State state;
+  state.put_array("weight", {.type = ElementType::f32, .shape = {4}, .bytes = data});
+  std::string damaged = state_bytes(state);
+  damaged[damaged.find(data) + 2] ^= 1;
+  EXPECT_THAT(error_of_bytes(damaged), HasSubstr("its checksum is wrong"));
+}
+
 TEST(ReadWeights, OfWhatPythonWrites) {
   if (!test::python_has_torch()) GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
   const test::TempFolder folder;

@@ -90,8 +90,8 @@ void stream_pickled_weights(std::span<const NamedTensor> parameters,
                             std::span<const NamedTensor> buffers, const ByteSink& sink);
 
 /// The tensors in the bytes of a file: a state_dict that Python's torch.save() wrote, an
-/// OrderedDict or a dict, or the output of pickled_weights() or state_bytes(). `source` names the
-/// file in messages.
+/// OrderedDict or a dict, a safetensors file of any program, or the output of pickled_weights().
+/// `source` names the file in messages.
 ///
 /// Nothing in the file is executed, and nothing that it says is trusted: memory is allocated in
 /// proportion to its size, and a tensor that reaches beyond it is an error. Throws Error for a file

@@ -96,6 +96,8 @@ class Workload {
   /// are several; or "class". The same bits for every number of threads. Throws Error if there are
   /// no classes, or if only another engine can predict.
   [[nodiscard]] virtual ArrayCopies predict(const Trainer& trainer, Prediction what) const;
+  /// The names of these samples, such as those of files of images; empty if they have none.
+  [[nodiscard]] virtual std::vector<std::string> sample_names() const { return {}; }
 };
 
 /// Loads the model and the data that a configuration names. Throws Error for files that are

@@ -13,6 +13,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/throw_error.hpp"
+#include "safetensors.hpp"
 #include "sha256.hpp"
 
 namespace rubato {
@@ -65,27 +66,47 @@ class Parser {
 
   State state() {
     check_digest();
+    const Json header = read_header();
+    State state;
+    read_texts(header, state);
+    read_arrays(header, state);
+    return state;
+  }
+
+  // A file of rubato that is damaged is not one of other programs: its header names the checksum.
+  State state_of_any() {
+    kind_ = "a safetensors file";
+    if (bytes_.size() < kLengthBytes) fail(fmt::format("it has only {} bytes", bytes_.size()));
+    const Json header = read_header();
+    if (header.contains(kDigest)) return Parser(bytes_, source_).state();
+    State state;
+    read_arrays(header, state);
+    return state;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw_error("{}: damaged or not {}: {}", source_, kind_, what);
+  }
+
+  Json read_header() {
     const std::uint64_t length = read_length(bytes_);
-    if (length > kMaxHeader || length > bytes_.size() - kLengthBytes - kDigestBytes) {
+    if (length > kMaxHeader || length > bytes_.size() - kLengthBytes) {
       fail("its header is longer than the file");
     }
     data_ = bytes_.substr(kLengthBytes + length);
-    const Json header = Json::parse(bytes_.substr(kLengthBytes, length), nullptr, false);
+    Json header = Json::parse(bytes_.substr(kLengthBytes, length), nullptr, false);
     if (!header.is_object()) fail("its header is not a JSON object");
-    State state;
-    read_texts(header, state);
+    return header;
+  }
+
+  void read_arrays(const Json& header, State& state) {
     for (const auto& [name, value] : header.items()) {
       if (name == kMetadata) continue;
       StateArray array = array_of(name, value);
       if (name != kDigest) state.put_array(name, std::move(array));
     }
     require_tiling();
-    return state;
-  }
-
- private:
-  [[noreturn]] void fail(std::string_view what) const {
-    throw_error("{}: damaged or not a checkpoint: {}", source_, what);
   }
 
   // This check is the first, so that a damaged file is never reported as anything else.
@@ -145,7 +166,9 @@ class Parser {
     const auto* const type =
         std::find_if(kElementTypes.begin(), kElementTypes.end(),
                      [&](const ElementTypeName& known) { return known.name == dtype; });
-    if (type == kElementTypes.end()) damaged();
+    if (type == kElementTypes.end()) {
+      fail(fmt::format("its array '{}' is of type {}, not of one such as F32", name, dtype));
+    }
     const std::vector<std::uint64_t> shape = numbers_of(value, "shape");
     const std::vector<std::uint64_t> offsets = numbers_of(value, "data_offsets");
     if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_.size()) damaged();
@@ -184,6 +207,7 @@ class Parser {
 
   std::string_view bytes_;
   std::string_view source_;
+  std::string_view kind_ = "a checkpoint";
   std::string_view data_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;
   std::uint64_t claimed_ = 0;
@@ -234,6 +258,10 @@ void stream_state(const State& state, const ByteSink& sink) {
 
 State parse_state(std::string_view bytes, std::string_view source) {
   return Parser(bytes, source).state();
+}
+
+State parse_arrays(std::string_view bytes, std::string_view source) {
+  return Parser(bytes, source).state_of_any();
 }
 
 void write_state(const std::filesystem::path& path, const State& state) {

@@ -28,7 +28,7 @@ namespace rubato::python {
 
 namespace {
 
-DataSets data_of(const OwnParts& parts) {
+DataSets data_of(const RunConfiguration& configuration, const OwnParts& parts) {
   std::map<std::string, NumberArray> arrays;
   arrays["x"] = array_of(parts.inputs.front(), "x");
   arrays["y"] = array_of(parts.targets.front(), "y");
@@ -36,7 +36,7 @@ DataSets data_of(const OwnParts& parts) {
     arrays["x_test"] = array_of(parts.test_inputs.front(), "x_test");
     arrays["y_test"] = array_of(parts.test_targets.front(), "y_test");
   }
-  DataSets data = tensor_samples(arrays, "data");
+  DataSets data = tensor_samples(arrays, "data", ignored_targets(configuration, parts));
   data.in_memory = true;
   return data;
 }
@@ -120,7 +120,14 @@ std::shared_ptr<const Dataset> dataset_of(const Tensors& inputs, Tensors targets
 }
 
 DataSets data_sets(const RunConfiguration& configuration, const OwnParts& parts) {
-  return parts.inputs.empty() ? load_data(configuration) : prepared(configuration, data_of(parts));
+  return parts.inputs.empty() ? load_data(configuration)
+                              : prepared(configuration, data_of(configuration, parts));
+}
+
+IgnoredTargets ignored_targets(const RunConfiguration& configuration, const OwnParts& parts) {
+  IgnoredTargets ignored = rubato::ignored_targets(configuration);
+  ignored.negative = ignored.negative || !parts.loss.empty();
+  return ignored;
 }
 
 Loss own_loss(const RunConfiguration& configuration, const OwnParts& parts) {
@@ -154,7 +161,7 @@ std::shared_ptr<const Workload> load_workload(const RunConfiguration& configurat
   if (!parts.model.empty()) own.model = read_script(parts.model, "model");
   own.transient = parts.transient;
   if (!has_several_tensors(parts)) {
-    if (!parts.inputs.empty()) own.data = data_of(parts);
+    if (!parts.inputs.empty()) own.data = data_of(configuration, parts);
     return torch_workload(configuration, std::move(own));
   }
   put_several(configuration, parts, own);

@@ -48,6 +48,10 @@ struct OwnParts {
 /// The data, with one tensor of inputs and one of targets, prepared as for training.
 [[nodiscard]] DataSets data_sets(const RunConfiguration& configuration, const OwnParts& parts);
 
+/// The targets that are left out by the user's loss, or by the one that the configuration names.
+[[nodiscard]] IgnoredTargets ignored_targets(const RunConfiguration& configuration,
+                                             const OwnParts& parts);
+
 /// The user's loss; empty if the configuration names it.
 [[nodiscard]] Loss own_loss(const RunConfiguration& configuration, const OwnParts& parts);
 

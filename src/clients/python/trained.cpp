@@ -70,7 +70,7 @@ std::shared_ptr<const Dataset> samples_like(const TrainedOn& on, const Question&
   arrays["x"] = array_of(inputs, "x");
   arrays["y"] = question.targets.empty() ? no_targets(data.train.targets, inputs.size(0))
                                          : array_of(question.targets.front(), "y");
-  const SampleSet asked = tensor_samples(arrays, "data").train;
+  const SampleSet asked = tensor_samples(arrays, "data", ignored_targets(on.run, on.parts)).train;
   require_alike(asked.inputs, data.train.inputs, "inputs");
   if (is_real(asked.targets.type()) != is_real(data.train.targets.type())) {
     throw_error("targets: they are {}; accepted: {}, as in training", name_of(asked.targets.type()),

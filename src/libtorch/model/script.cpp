@@ -1,6 +1,11 @@
 #include "script.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -237,6 +242,21 @@ void refuse_max_norm(const torch::jit::Module& module, const std::string& name) 
       name);
 }
 
+using NamedModule = std::pair<std::string, torch::jit::Module>;
+
+// The parts of a module that were put into evaluation mode before it was exported, such as the
+// batch normalisation of a network that is fine-tuned. In a module that is in this mode as a whole
+// there are none.
+std::vector<NamedModule> frozen_in(const torch::jit::Module& module) {
+  std::vector<NamedModule> frozen;
+  if (!module.hasattr("training") || !module.is_training()) return frozen;
+  for (const auto& named : module.named_modules()) {
+    const bool evaluates = named.value.hasattr("training") && !named.value.is_training();
+    if (evaluates) frozen.emplace_back(named.name, named.value);
+  }
+  return frozen;
+}
+
 }  // namespace
 
 Model make_model(const torch::jit::Module& module) {
@@ -253,9 +273,13 @@ Model make_model(const torch::jit::Module& module) {
     add_rules(named.value, named.name.empty() ? "" : named.name + ".", model.buffer_rules);
   }
   // A copy of a module is a handle to the same module.
-  model.set_training = [module](bool training) {
+  model.set_training = [module, frozen = frozen_in(module)](bool training) {
     torch::jit::Module handle = module;
     handle.train(training);
+    for (const auto& [name, part] : frozen) {
+      torch::jit::Module evaluating = part;
+      evaluating.setattr("training", false);
+    }
   };
   model.forward = [call = std::make_shared<ScriptCall>(module)](const Tensors& inputs) {
     return (*call)(inputs);
@@ -277,6 +301,93 @@ ModelFactory script_factory(const torch::jit::Module& module) {
     }
     return make_model(copy);
   };
+}
+
+namespace {
+
+// Returns the kind of a part that computes something else in training: "dropout", "batch
+// normalisation"; empty for others.
+std::string_view kind_of_mode(const torch::jit::Module& part) {
+  const auto type = part.type();
+  const std::string name = type->name() ? type->name()->name() : std::string();
+  if (name.find("BatchNorm") != std::string::npos && is_tensor(part, "running_mean")) {
+    return "batch normalisation";
+  }
+  if (name.find("Dropout") == std::string::npos) return {};
+  const bool drops_nothing = type->hasConstant("p") && type->getConstant("p").isDouble() &&
+                             type->getConstant("p").toDouble() == 0;
+  return drops_nothing ? std::string_view() : "dropout";
+}
+
+bool are_equal(const Tensors& some, const Tensors& others) {
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                    [](const at::Tensor& a, const at::Tensor& b) {
+                      return a.sizes() == b.sizes() &&
+                             at::allclose(a, b, /*rtol=*/0, /*atol=*/0, /*equal_nan=*/true);
+                    });
+}
+
+Tensors copies_of(const std::vector<NamedTensor>& named) {
+  Tensors copies;
+  for (const NamedTensor& one : named) {
+    if (one.tensor.defined()) copies.push_back(one.tensor.clone());
+  }
+  return copies;
+}
+
+}  // namespace
+
+std::vector<std::string> mode_notes(const torch::jit::Module& module, const Tensors& inputs) {
+  std::vector<std::string> notes;
+  std::set<std::string_view> kinds;
+  std::set<std::string> frozen;
+  for (const auto& [name, part] : frozen_in(module)) frozen.insert(name);
+  for (const auto& named : module.named_modules()) {
+    const std::string_view kind = kind_of_mode(named.value);
+    if (!kind.empty() && !frozen.contains(named.name)) kinds.insert(kind);
+  }
+  // The parts of one that stays are not named.
+  std::erase_if(frozen, [whole = frozen](const std::string& name) {
+    const std::size_t end = name.rfind('.');
+    return end != std::string::npos && whole.contains(name.substr(0, end));
+  });
+  if (!frozen.empty()) {
+    constexpr std::size_t kMost = 4;
+    const std::size_t named = std::min(kMost, frozen.size());
+    notes.push_back(fmt::format(
+        "{}{} {} in evaluation mode, as in the file",
+        fmt::join(frozen.begin(), std::next(frozen.begin(), static_cast<std::ptrdiff_t>(named)),
+                  ", "),
+        named == frozen.size() ? "" : fmt::format(" and {} more", frozen.size() - named),
+        frozen.size() == 1 ? "stays" : "stay"));
+  }
+  try {
+    const at::NoGradGuard no_grad;
+    // The copy has buffers of its own.
+    const Model model = sharing_script_factory(module)();
+    const auto outputs = [&](bool training, std::uint64_t seed) {
+      model.set_training(training);
+      at::manual_seed(seed);
+      return model.forward(inputs);
+    };
+    const Tensors before = copies_of(model.buffers);
+    const Tensors tested = outputs(/*training=*/false, 0);
+    if (!are_equal(before, copies_of(model.buffers))) {
+      notes.emplace_back("tests change its buffers, as of a file traced in training mode");
+    } else if (!are_equal(tested, outputs(/*training=*/false, 1))) {
+      notes.emplace_back(
+          "its outputs are random in tests, too, as with dropout that was traced in training mode");
+    }
+    if (!kinds.empty() && are_equal(tested, outputs(/*training=*/true, 0)) &&
+        are_equal(before, copies_of(model.buffers))) {
+      notes.push_back(fmt::format(
+          "training computes what tests do, without {}, as of a file traced in evaluation mode",
+          fmt::join(kinds, " and ")));
+    }
+  } catch (const std::exception&) {
+    // The trial before training says why it cannot compute.
+  }
+  return notes;
 }
 
 ModelFactory sharing_script_factory(const torch::jit::Module& module) {

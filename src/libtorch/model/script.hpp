@@ -63,6 +63,13 @@ class ScriptCall {
   std::vector<SetTensor> set_;
 };
 
+/// What a module does of its mode that users may not expect, in phrases for people: what stays in
+/// evaluation mode, and what a file that was traced in one mode computes in the other. It is found
+/// by computing outputs for `inputs` in both modes, which draws from libtorch's generator. Empty,
+/// too, if the module cannot compute them.
+[[nodiscard]] std::vector<std::string> mode_notes(const torch::jit::Module& module,
+                                                  const Tensors& inputs);
+
 /// A script_factory() whose instances share the parameters of the module, for a trainer, which
 /// gives them memory of its own (Replica): the parameters of a large model are not copied for each
 /// instance.

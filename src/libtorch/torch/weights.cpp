@@ -19,6 +19,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/state/safetensors.hpp"
 #include "libtorch/model/archive.hpp"
 #include "loop/data/tensors/saved_tensors.hpp"
 #include "loop/data/tensors/zip_archive.hpp"
@@ -66,7 +67,8 @@ void stream_pickled_weights(std::span<const NamedTensor> parameters,
 namespace {
 
 constexpr std::string_view kAccepted =
-    "a state_dict, as torch.save(model.state_dict(), FILE) writes it";
+    "a state_dict, as torch.save(model.state_dict(), FILE) or safetensors.torch.save_file() writes "
+    "it";
 
 // A copy of numbers in row-major order.
 at::Tensor copy_of(ElementType type, const std::vector<std::int64_t>& shape, const char* numbers) {
@@ -141,10 +143,13 @@ std::vector<NamedTensor> read_weights(std::string_view bytes, const std::string&
   constexpr std::string_view kZip = "PK";
   if (bytes.starts_with(kZip)) return in_archive(bytes, source);
   refuse_old_torch_file(bytes, source, kAccepted);
-  const State state = parse_state(bytes, source);
+  const State state = parse_arrays(bytes, source);
   std::vector<NamedTensor> tensors;
   for (const auto& [name, array] : state.arrays()) {
-    tensors.push_back({name, copy_of(array.type, array.shape, array.bytes.data())});
+    at::Tensor tensor = copy_of(array.type, array.shape, array.bytes.data());
+    // Bytes other than 0 and 1 are not valid bools.
+    if (array.type == ElementType::boolean) tensor = tensor.view(at::kByte).ne(0);
+    tensors.push_back({name, tensor});
   }
   return tensors;
 }

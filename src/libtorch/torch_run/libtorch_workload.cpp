@@ -117,6 +117,7 @@ class LibtorchWorkload final : public Workload {
 
   std::string data_record() const override { return parts_.data_record; }
   std::vector<std::string> class_names() const override { return parts_.class_names; }
+  std::vector<std::string> sample_names() const override { return parts_.sample_names; }
 
   EngineFacts engine() const override {
     const Versions of = versions();

@@ -104,9 +104,10 @@ struct LibtorchParts {
   /// Size of the gradient, if known.
   std::optional<std::int64_t> gradient_bytes{};
   std::vector<WorkloadFile> files{};
-  /// Results of Workload::data_record() and Workload::class_names().
+  /// Results of Workload::data_record(), Workload::class_names() and Workload::sample_names().
   std::string data_record{};
   std::vector<std::string> class_names{};
+  std::vector<std::string> sample_names{};
 };
 
 /// Size of the gradient of a model.

@@ -11,6 +11,7 @@
 
 #include <c10/core/DefaultDtype.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/dataset.hpp>
@@ -21,6 +22,7 @@
 #include "base/core/limits.hpp"
 #include "base/core/throw_error.hpp"
 #include "libtorch/model/networks.hpp"
+#include "libtorch/model/script.hpp"
 #include "libtorch/model/shared_state.hpp"
 #include "libtorch/torch/guards.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
@@ -71,6 +73,7 @@ class PartsLoader {
     } else {
       load_samples();
     }
+    note_modes();
     for (const WorkloadFile& file : parts_.files) file.mapping->forget();
     return std::move(parts_);
   }
@@ -133,6 +136,7 @@ class PartsLoader {
     parts_.description = describe(configuration_, data);
     parts_.data_record = data_record(configuration_, data);
     parts_.class_names = class_names(data);
+    if (data.test) parts_.sample_names = data.test->sample_names();
     parts_.classes = data.classes;
     if (data.text && data.test) parts_.bytes_per_target = bytes_per_target(*data.test, *data.text);
     SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
@@ -151,6 +155,19 @@ class PartsLoader {
     const double room = kShare * memory_limit().bytes;
     parts_.train = make_dataset(data, data.train, tensors, room);
     if (data.test) parts_.test = make_dataset(data, *data.test, tensors, room);
+  }
+
+  // The description says what a file computes regardless of its mode.
+  void note_modes() {
+    if (!parts_.script || !parts_.train) return;
+    constexpr std::int64_t kFew = 8;
+    const GeneratorKeeper generator;
+    use_one_intra_op_thread();
+    const Batch batch = parts_.train->range(0, std::min(kFew, parts_.train->size()));
+    const std::vector<std::string> notes = mode_notes(parts_.script->module(), batch.inputs);
+    if (!notes.empty()) {
+      parts_.description += fmt::format("; the model: {}", fmt::join(notes, ", "));
+    }
   }
 
   static SampleTensors as_they_are(const DataSets& data) {

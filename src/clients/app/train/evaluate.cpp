@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -166,33 +167,49 @@ std::string text_of(const EvaluationReport& report) {
   return table.text();
 }
 
+// Samples as the first columns of a CSV: their numbers and, if they have names, these.
+class SampleColumns {
+ public:
+  explicit SampleColumns(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  [[nodiscard]] std::string header() const { return names_.empty() ? "sample" : "sample,file"; }
+  [[nodiscard]] std::string of(std::size_t sample) const {
+    return names_.empty() ? fmt::to_string(sample)
+                          : fmt::format("{},{}", sample, csv_field(names_.at(sample)));
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
 template <class T>
-void add_rows(std::string& csv, const NamedArray& array, std::size_t columns) {
+void add_rows(std::string& csv, const NamedArray& array, std::size_t columns,
+              const SampleColumns& samples) {
   const auto values = array.values<T>();
   for (std::size_t row = 0; row * columns < values.size(); ++row) {
-    fmt::format_to(std::back_inserter(csv), "{},{}\n", row,
+    fmt::format_to(std::back_inserter(csv), "{},{}\n", samples.of(row),
                    fmt::join(values.subspan(row * columns, columns), ","));
   }
 }
 
-// Writes a header and a row for each sample: its number, then its elements in row-major order.
-std::string csv_of(const NamedArray& array) {
+// Writes a header and a row for each sample, then its elements in row-major order.
+std::string csv_of(const NamedArray& array, const SampleColumns& named) {
   const auto samples = static_cast<std::size_t>(array.shape.front());
   const std::size_t columns = array.size() / samples;
-  std::string csv = "sample";
+  std::string csv = named.header();
   for (std::size_t i = 0; i < columns; ++i) {
     csv += columns == 1 ? "," + array.name : fmt::format(",{}{}", array.name, i);
   }
   csv += '\n';
   switch (array.type) {
     case ElementType::f32:
-      add_rows<float>(csv, array, columns);
+      add_rows<float>(csv, array, columns, named);
       return csv;
     case ElementType::f64:
-      add_rows<double>(csv, array, columns);
+      add_rows<double>(csv, array, columns, named);
       return csv;
     case ElementType::i64:
-      add_rows<std::int64_t>(csv, array, columns);
+      add_rows<std::int64_t>(csv, array, columns, named);
       return csv;
     default:
       throw_error("outputs of type {} are not written as CSV; accepted: --out FILE.pt",
@@ -201,11 +218,12 @@ std::string csv_of(const NamedArray& array) {
 }
 
 // Writes the class of each sample by name; an output beyond the names is written as its number.
-std::string csv_of_names(const NamedArray& classes, const std::vector<std::string>& names) {
-  std::string csv = fmt::format("sample,{}\n", classes.name);
+std::string csv_of_names(const NamedArray& classes, const std::vector<std::string>& names,
+                         const SampleColumns& samples) {
+  std::string csv = fmt::format("{},{}\n", samples.header(), classes.name);
   std::size_t sample = 0;
   for (const std::int64_t of : classes.values<std::int64_t>()) {
-    fmt::format_to(std::back_inserter(csv), "{},{}\n", sample++,
+    fmt::format_to(std::back_inserter(csv), "{},{}\n", samples.of(sample++),
                    static_cast<std::size_t>(of) < names.size()
                        ? csv_field(names[static_cast<std::size_t>(of)])
                        : fmt::to_string(of));
@@ -213,13 +231,13 @@ std::string csv_of_names(const NamedArray& classes, const std::vector<std::strin
   return csv;
 }
 
-std::string csv_of(const ArrayCopies& found) {
+std::string csv_of(const ArrayCopies& found, const SampleColumns& samples) {
   if (found.arrays().size() != 1) {
     throw_error(
         "the model has {} outputs, which are not written as one CSV; accepted: --out FILE.pt",
         found.arrays().size());
   }
-  return csv_of(found.arrays().front());
+  return csv_of(found.arrays().front(), samples);
 }
 
 std::string safetensors_of(const ArrayCopies& found) {
@@ -242,10 +260,11 @@ ExitCode predict(const EvaluateArguments& arguments, const LoadWorkload& load) {
   const std::shared_ptr<const Workload> workload = load(arguments.run);
   const ArrayCopies found = rubato::predict(*workload, arguments.run, arguments.what);
   const std::vector<std::string> names = workload->class_names();
+  const SampleColumns samples(workload->sample_names());
   const auto csv = [&] {
     return arguments.what == Prediction::classes && !names.empty()
-               ? csv_of_names(found.arrays().front(), names)
-               : csv_of(found);
+               ? csv_of_names(found.arrays().front(), names, samples)
+               : csv_of(found, samples);
   };
   if (!arguments.out) {
     print_out(csv());

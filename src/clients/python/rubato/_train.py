@@ -135,9 +135,12 @@ def _fork_point(run, step):
 
 def _request(paths, fork_point, options, trace, steps, rule, weights):
     """The request, as C++ takes it; weights that are not a file are written to the file `weights`."""
-    if isinstance(options.get("weights"), dict):
-        torch.save(options["weights"], weights)
+    given = options.get("weights")
+    if isinstance(given, dict):
+        torch.save(given, weights)
         options = options | {"weights": weights}
+    elif isinstance(given, torch.nn.Module):
+        raise TypeError(f"weights: it is of type {type(given).__name__}; accepted: its state_dict(), or a file")
     texts = _options.texts_of("train", options)
     if steps is not None:
         trace = "own"

@@ -80,6 +80,17 @@ std::int64_t batches_of(const Dataset& dataset) {
   return (dataset.size() + kBatch - 1) / kBatch;
 }
 
+}  // namespace
+
+std::vector<std::int64_t> evaluation_sizes(const Dataset& dataset) {
+  std::vector<std::int64_t> sizes;
+  if (dataset.size() >= kBatch) sizes.push_back(kBatch);
+  if (const std::int64_t rest = dataset.size() % kBatch; rest > 0) sizes.push_back(rest);
+  return sizes;
+}
+
+namespace {
+
 struct BatchResult {
   double loss_sum = 0;
   // Number of samples, or the sum of weights if the loss is a weighted sum.
@@ -106,17 +117,20 @@ void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& re
   result.squared = target.numel();
 }
 
-// The scores of classes and the targets that count: a weighted loss leaves out targets without
-// weight.
+// The scores of classes and the targets that count: negative ones are not classes, and a weighted
+// loss leaves out targets without weight.
 std::optional<ClassRows> class_scores_of(const Tensors& outputs, const Tensors& targets,
                                          const Loss& loss, bool weighted) {
   if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
   std::optional<ClassRows> rows = class_scores(outputs.front(), targets.front(), loss.threshold());
-  if (!rows || !weighted) return rows;
+  if (!rows) return rows;
   at::Tensor counted = rows->targets.ge(0);
-  for (const std::int64_t none : loss.classes_without_weight()) {
-    counted.logical_and_(rows->targets.ne(none));
+  if (weighted) {
+    for (const std::int64_t none : loss.classes_without_weight()) {
+      counted.logical_and_(rows->targets.ne(none));
+    }
   }
+  if (counted.all().item<bool>()) return rows;
   const at::Tensor which = counted.nonzero().flatten();
   return ClassRows{.outputs = rows->outputs.index_select(0, which),
                    .targets = rows->targets.index_select(0, which)};

@@ -55,6 +55,10 @@ class ReplicaSet {
   std::vector<std::unique_ptr<Replica>> replicas_;
 };
 
+/// The numbers of samples that evaluate() computes at a time: all, or those of the full parts and
+/// of the last one.
+[[nodiscard]] std::vector<std::int64_t> evaluation_sizes(const Dataset& dataset);
+
 /// Evaluates the model on a data set, on all threads, with the same bits for every number of
 /// threads. Throws TrainingError; `when` is a phrase for messages: " after epoch 1".
 [[nodiscard]] Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& dataset,

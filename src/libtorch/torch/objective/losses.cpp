@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +13,7 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/trainer.hpp>
@@ -54,8 +58,10 @@ at::Tensor of_classes(const at::Tensor& targets, const Compute& compute) {
 ClassWeights checked(const ClassWeights& classes) {
   const std::vector<double>& weights = classes.weights;
   const auto good = [](double weight) { return weight >= 0 && std::isfinite(weight); };
-  if (std::ranges::all_of(weights, good)) return classes;
-  throw_error("class weights {}: accepted are finite ones of at least 0", fmt::join(weights, "/"));
+  const bool any = weights.empty() || std::ranges::any_of(weights, [](double w) { return w > 0; });
+  if (any && std::ranges::all_of(weights, good)) return classes;
+  throw_error("class weights {}: accepted are finite ones of at least 0, not all of them 0",
+              fmt::join(weights, "/"));
 }
 
 // The weighted sum of negative log-probabilities over rows, and the sum of their weights.
@@ -104,7 +110,9 @@ Loss weighted_loss(const ClassWeights& classes, double label_smoothing, bool of_
     if (of_logits) rows.outputs = at::log_softmax(rows.outputs, 1);
     return weighted_sum(rows, classes, spread);
   };
-  return loss.without(without_weight(classes)).with_threshold(kNever);
+  return loss.without(without_weight(classes))
+      .with_threshold(kNever)
+      .with_check(of_logits ? refuse_probabilities : require_log_probabilities);
 }
 
 // libtorch would broadcast other shapes.
@@ -127,10 +135,76 @@ void require_shares(const at::Tensor& target) {
       least.item<double>(), most.item<double>());
 }
 
+// The sum of the exponentials that can still be that of probabilities, in any precision.
+constexpr double kMostSum = 1.05;
+
+// Returns whether the rows are probabilities, as of softmax().
+bool are_probabilities(const at::Tensor& rows) {
+  constexpr double kClose = 1e-3;
+  return rows.ge(0).all().item<bool>() && (rows.sum(1) - 1).abs().max().item<double>() < kClose;
+}
+
+// Rows of outputs that are tried, in double; empty if there are no two classes.
+std::optional<at::Tensor> tried_rows(const Tensors& outputs, const Tensors& targets) {
+  if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
+  const auto rows = class_rows(outputs.front().detach(), targets.front());
+  if (!rows || rows->outputs.size(1) < 2 || rows->outputs.numel() == 0) return std::nullopt;
+  return rows->outputs.to(at::kDouble);
+}
+
+// The loss of other outputs has no lower bound.
+void require_log_probabilities(const Tensors& outputs, const Tensors& targets) {
+  const auto rows = tried_rows(outputs, targets);
+  if (!rows) return;
+  const double sum = std::exp(rows->logsumexp(1).max().item<double>());
+  if (!(sum > kMostSum)) return;
+  if (are_probabilities(*rows)) {
+    throw Error(
+        "nll takes log-probabilities, and the outputs are probabilities, as of softmax(); "
+        "accepted: log_softmax(), or logits with --loss cross-entropy");
+  }
+  throw_error(
+      "nll takes log-probabilities, as of log_softmax(), and the exponentials of the outputs sum "
+      "to {:.3g}; accepted: log-probabilities, or --loss cross-entropy",
+      sum);
+}
+
+// The softmax of probabilities differs little between classes, so that training is slow and the
+// loss stays high.
+void refuse_probabilities(const Tensors& outputs, const Tensors& targets) {
+  const auto rows = tried_rows(outputs, targets);
+  if (!rows || !are_probabilities(*rows)) return;
+  throw Error(
+      "cross-entropy takes logits or log-probabilities, and the outputs are probabilities, as of "
+      "softmax(); accepted: the outputs before softmax(), or log_softmax()");
+}
+
+// Returns whether a sigmoid() has computed the tensor, apart from changes of its shape. Logits may
+// lie between 0 and 1, too, so that values do not tell.
+bool is_of_sigmoid(const at::Tensor& output) {
+  constexpr std::array<std::string_view, 7> kShapes{"View",      "UnsafeView", "Reshape", "Squeeze",
+                                                    "Unsqueeze", "Flatten",    "Alias"};
+  auto node = output.grad_fn();
+  while (node) {
+    const std::string name = node->name();
+    if (name.starts_with("Sigmoid")) return true;
+    const bool is_shape = std::ranges::any_of(
+        kShapes, [&](std::string_view shape) { return name.starts_with(shape); });
+    if (!is_shape || node->num_outputs() == 0) return false;
+    node = node->next_edge(0).function;
+  }
+  return false;
+}
+
 // Log-probabilities are recognised by their exponentials, which sum to 1 in every row; those of
 // logits do so only by chance.
-void refuse_log_probabilities(const Tensors& outputs, const Tensors& /*targets*/) {
+void require_logits(const Tensors& outputs, const Tensors& /*targets*/) {
   if (outputs.size() != 1) return;
+  if (is_of_sigmoid(outputs.front())) {
+    throw Error(
+        "bce takes logits, and the outputs are probabilities, as of sigmoid(); accepted: the "
+        "outputs before sigmoid()");
+  }
   const at::Tensor output = outputs.front().detach().to(at::kDouble);
   constexpr double kClose = 1e-4;
   if (output.dim() < 2 || output.size(-1) < 2 || output.numel() == 0) return;
@@ -168,7 +242,7 @@ Loss nll_loss(double label_smoothing) {
     });
     return spread == 0 ? loss : (1 - spread) * loss - spread * rows.outputs.mean();
   });
-  return std::move(nll).with_threshold(kNever);
+  return std::move(nll).with_threshold(kNever).with_check(require_log_probabilities);
 }
 
 Loss cross_entropy_loss(double label_smoothing) {
@@ -180,7 +254,7 @@ Loss cross_entropy_loss(double label_smoothing) {
                                     at::Reduction::Mean, kIgnoreNone, spread);
     });
   });
-  return std::move(cross_entropy).with_threshold(kNever);
+  return std::move(cross_entropy).with_threshold(kNever).with_check(refuse_probabilities);
 }
 
 Loss mse_loss() {
@@ -197,7 +271,7 @@ Loss bce_loss() {
            require_shares(target);
            return at::binary_cross_entropy_with_logits(output, target);
          })
-      .with_check(refuse_log_probabilities);
+      .with_check(require_logits);
 }
 
 Loss script_loss(const torch::jit::Module& module) {

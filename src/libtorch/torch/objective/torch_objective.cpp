@@ -191,7 +191,12 @@ std::string TorchObjective::configuration_text() const {
 }
 
 void TorchObjective::try_test(Replica& replica, std::int64_t minibatch_size) const {
-  if (test_) try_evaluation(replica, test_loss(), *test_, minibatch_size, "test data");
+  if (!test_) return;
+  std::vector<std::int64_t> sizes = evaluation_sizes(*test_);
+  sizes.insert(sizes.begin(), minibatch_size);
+  for (const std::int64_t size : sizes) {
+    try_evaluation(replica, test_loss(), *test_, size, "test data");
+  }
 }
 
 std::unique_ptr<Objective> make_torch_objective(TorchParts parts) {

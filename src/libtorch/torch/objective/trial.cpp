@@ -111,6 +111,50 @@ bool pairs_samples(const Loss& loss, const at::Tensor& output, const at::Tensor&
   }
 }
 
+// Throws Error if the loss, which returns one number, is that of both halves together: a sum, whose
+// weight in a step would depend on the size of a minibatch.
+void require_mean(const Loss& loss, const Tensors& outputs, const Tensors& targets, double whole) {
+  if (outputs.empty() || targets.empty() || targets.front().dim() == 0) return;
+  const std::int64_t samples = targets.front().size(0);
+  for (const Tensors* const tensors : {&outputs, &targets}) {
+    for (const at::Tensor& tensor : *tensors) {
+      if (samples < 2 || tensor.dim() == 0 || tensor.size(0) != samples) return;
+    }
+  }
+  const at::NoGradGuard no_grad;
+  const auto of = [&](std::int64_t begin, std::int64_t count) {
+    const auto part = [&](const Tensors& tensors) {
+      Tensors some;
+      for (const at::Tensor& tensor : tensors) some.push_back(tensor.narrow(0, begin, count));
+      return some;
+    };
+    return loss.value(part(outputs), part(targets)).loss.item<double>();
+  };
+  const std::int64_t half = samples / 2;
+  double first = 0;
+  double second = 0;
+  try {
+    first = of(0, half);
+    second = of(half, samples - half);
+  } catch (const std::exception&) {
+    // The loss takes no other number of samples.
+    return;
+  }
+  constexpr double kClose = 1e-3;
+  constexpr double kFar = 0.1;
+  const double size = std::max(std::abs(first), std::abs(second));
+  // A half in which nothing counts, as where all targets are ignored, says nothing.
+  if (std::min(std::abs(first), std::abs(second)) <= kFar * size) return;
+  const double mean =
+      (first * static_cast<double>(half) + second * static_cast<double>(samples - half)) /
+      static_cast<double>(samples);
+  const bool is_sum = std::abs(whole - (first + second)) <= kClose * size;
+  if (!is_sum || std::abs(whole - mean) <= kFar * size) return;
+  throw Error(
+      "the loss is the sum over a minibatch, as of reduction=\"sum\", so that weights would depend "
+      "on its size; accepted: the mean, or two numbers, a sum and its weight");
+}
+
 }  // namespace
 
 Loss tried_loss(const Loss& loss) {
@@ -121,6 +165,9 @@ Loss tried_loss(const Loss& loss) {
       const libtorch::WarningGuard guard(&sizes);
       return loss.value(outputs, targets);
     }();
+    if (!value.weight.defined() && value.loss.numel() == 1) {
+      require_mean(loss, outputs, targets, value.loss.item<double>());
+    }
     if (outputs.size() == 1 && targets.size() == 1) {
       const at::Tensor& output = outputs.front();
       const at::Tensor& target = targets.front();
