@@ -249,6 +249,23 @@ TEST_F(RunPools, CompareSecondResults) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "workers"));
 }
 
+// Optimizers may remember something that has not changed the weights yet. A run whose program is
+// older has no digest, and is compared without.
+TEST_F(RunPools, CompareDigestsWhereBothHaveThem) {
+  const std::string first = tasks_[0].files.folder.string();
+  const auto kind_of_second = [&](const std::string& digest) {
+    for (const RunTask& task : tasks_) std::filesystem::remove_all(task.files.folder);
+    notes_.seconds.clear();
+    run("write() { mkdir -p $1; echo '{\"weights_sha256\": \"12\"'$2'}' >$1/summary.json; }\n"
+        "if [[ $name == a ]]; then write " +
+        first + " ', \"digest\": \"56\"'; fi; write $out '" + digest + "'");
+    return notes_.seconds.at("a");
+  };
+  EXPECT_EQ(kind_of_second(", \"digest\": \"56\""), Publication::Kind::same);
+  EXPECT_EQ(kind_of_second(", \"digest\": \"78\""), Publication::Kind::differs);
+  EXPECT_EQ(kind_of_second(""), Publication::Kind::same);
+}
+
 // One is checked: it is done again from the beginning, and its result is that which was there.
 TEST_F(RunPools, CheckResults) {
   run("finish");

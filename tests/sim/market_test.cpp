@@ -588,6 +588,38 @@ TEST(Market, IsPaidForWhileItJoins) {
             (ClockTime{.seconds = 9, .core_seconds = 18, .money = 18, .join_seconds = 3}));
 }
 
+// 14 samples are left, which is a short step after two whole ones.
+TEST(Market, ShowsPoliciesTheTimeOfTheLastShortStep) {
+  class Seeing final : public MarketPolicy {
+   public:
+    explicit Seeing(MarketView& seen) : seen_(seen) {}
+    [[nodiscard]] MarketChoice choose(const MarketView& view) const override {
+      seen_ = view;
+      return {.place = 0, .again = std::numeric_limits<double>::infinity()};
+    }
+    [[nodiscard]] bool needs_on_demand() const override { return false; }
+    [[nodiscard]] bool needs_deadline() const override { return false; }
+
+   private:
+    MarketView& seen_;
+  };
+  MarketView seen;
+  ClockedSource source(
+      Availability({{0, 2}}, 100, "cloud", TraceEnd::stop),
+      [](std::int64_t devices, const SourceProgress&) {
+        return std::optional(TraceStep{.batch_size = 6, .cores = devices});
+      },
+      ClockOptions{.cluster = {.substep_seconds = 1},
+                   .minibatch_size = 1,
+                   .max_batch = 6,
+                   .market = std::make_shared<Seeing>(seen)});
+  static_cast<void>(
+      source.next({.step = StepIndex{0}, .epoch = {}, .samples = 6, .all_samples = 20}));
+  ASSERT_FALSE(seen.places.empty());
+  EXPECT_EQ(seen.places[0].rest_seconds, 9);
+  EXPECT_EQ(seen.share, 0.3);
+}
+
 // The example of docs/cluster.md.
 ClockedSource two_zones(std::vector<AvailabilityChange> of_b = {{0, 2}}, double egress = 0.5,
                         double price = kHour) {

@@ -209,6 +209,19 @@ TEST(StepDigest, IsComputedWhereItIsAskedFor) {
   EXPECT_THAT(error_of([&] { tiny_trainer(options); }), HasSubstr("-1 steps between two digests"));
 }
 
+// A state with other bytes in one of its arrays.
+State with_other_bytes(const State& state, const std::string& name,
+                       const std::function<void(StateArray&)>& change) {
+  State changed;
+  for (const auto& [entry, array] : state.arrays()) {
+    StateArray copy = array;
+    if (entry == name) change(copy);
+    changed.put_array(entry, copy);
+  }
+  for (const auto& [entry, text] : state.texts()) changed.put_text(entry, text);
+  return changed;
+}
+
 // Flips bits of each of these entries in the state after the fourth step: the fifth has another
 // digest each time.
 void expect_changes(const TrainOptions& options, const std::vector<std::string>& names) {
@@ -224,18 +237,14 @@ void expect_changes(const TrainOptions& options, const std::vector<std::string>&
   };
   const std::optional<Digest> expected = fifth(good);
   for (const std::string& name : names) {
-    State changed;
-    for (const auto& [entry, array] : good.arrays()) {
-      StateArray copy = array;
+    const State changed = with_other_bytes(good, name, [](StateArray& array) {
       // The first bit behind the point of each number, which no rounding takes back; the last one
       // of a count.
       const bool counts = array.type == ElementType::i64;
-      for (std::size_t at = counts ? 0 : 6; entry == name && at < copy.bytes.size(); at += 8) {
-        copy.bytes[at] = static_cast<char>(copy.bytes[at] ^ (counts ? 1 : 8));
+      for (std::size_t at = counts ? 0 : 6; at < array.bytes.size(); at += 8) {
+        array.bytes[at] = static_cast<char>(array.bytes[at] ^ (counts ? 1 : 8));
       }
-      changed.put_array(entry, copy);
-    }
-    for (const auto& [entry, text] : good.texts()) changed.put_text(entry, text);
+    });
     ASSERT_NE(changed, good) << name;
     EXPECT_NE(fifth(changed), expected) << name;
   }
@@ -250,6 +259,20 @@ TEST(StepDigest, ChangesWithEveryBit) {
   options.gradient_transforms = {test::largest_only(1)};
   expect_changes(options,
                  {"optimizer.adam.steps", "optimizer.adam.mean", "transform/largest 1/left"});
+}
+
+// It covers buffers that no weight depends on, too.
+TEST(StepDigest, IsThatOfTheWholeState) {
+  const Begun run = begun(digest_options(), 4);
+  const State state = run.trainer.state();
+  const Digest digest = digest_of_state(state);
+  EXPECT_EQ(run.recorder->steps.back().digest, digest);
+  for (const char* const name : {"parameter.weight", "buffer.mean"}) {
+    const State changed = with_other_bytes(state, name, [](StateArray& array) {
+      array.bytes.front() = static_cast<char>(array.bytes.front() ^ 1);
+    });
+    EXPECT_NE(digest_of_state(changed), digest) << name;
+  }
 }
 
 TEST(StepDigest, HasTheMemoryOfAnOptimizerOfTheUsersOwn) {

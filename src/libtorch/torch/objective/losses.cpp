@@ -102,39 +102,6 @@ constexpr double kMiddle = 0.5;
 // Threshold of losses of classes, where a single output stands for a single class.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The loss of classes with weights, of log-probabilities or of logits.
-Loss weighted_loss(const ClassWeights& classes, double label_smoothing, bool of_logits) {
-  const Loss loss = [classes = checked(classes), spread = checked(label_smoothing), of_logits](
-                        const at::Tensor& output, const at::Tensor& target) {
-    ClassRows rows = rows_of(output, target);
-    if (of_logits) rows.outputs = at::log_softmax(rows.outputs, 1);
-    return weighted_sum(rows, classes, spread);
-  };
-  return loss.without(without_weight(classes))
-      .with_threshold(kNever)
-      .with_check(of_logits ? refuse_probabilities : require_log_probabilities);
-}
-
-// libtorch would broadcast other shapes.
-void require_same_shape(std::string_view loss, const at::Tensor& output, const at::Tensor& target) {
-  if (output.sizes() == target.sizes()) return;
-  throw_error(
-      "{} compares outputs and targets one by one, and outputs are [{}] and targets [{}]; "
-      "accepted: targets of the outputs' shape{}",
-      loss, fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "),
-      target.is_floating_point() ? ", or integers, which are classes" : "");
-}
-
-void require_shares(const at::Tensor& target) {
-  if (target.numel() == 0) return;
-  const auto [least, most] = at::aminmax(target.detach());
-  if (least.item<double>() >= 0 && most.item<double>() <= 1) return;
-  throw_error(
-      "bce takes targets from 0 to 1, and they are from {:.6g} to {:.6g}; accepted: these, or "
-      "classes with an output for each",
-      least.item<double>(), most.item<double>());
-}
-
 // The sum of the exponentials that can still be that of probabilities, in any precision.
 constexpr double kMostSum = 1.05;
 
@@ -177,6 +144,39 @@ void refuse_probabilities(const Tensors& outputs, const Tensors& targets) {
   throw Error(
       "cross-entropy takes logits or log-probabilities, and the outputs are probabilities, as of "
       "softmax(); accepted: the outputs before softmax(), or log_softmax()");
+}
+
+// The loss of classes with weights, of log-probabilities or of logits.
+Loss weighted_loss(const ClassWeights& classes, double label_smoothing, bool of_logits) {
+  const Loss loss = [classes = checked(classes), spread = checked(label_smoothing), of_logits](
+                        const at::Tensor& output, const at::Tensor& target) {
+    ClassRows rows = rows_of(output, target);
+    if (of_logits) rows.outputs = at::log_softmax(rows.outputs, 1);
+    return weighted_sum(rows, classes, spread);
+  };
+  return loss.without(without_weight(classes))
+      .with_threshold(kNever)
+      .with_check(of_logits ? refuse_probabilities : require_log_probabilities);
+}
+
+// libtorch would broadcast other shapes.
+void require_same_shape(std::string_view loss, const at::Tensor& output, const at::Tensor& target) {
+  if (output.sizes() == target.sizes()) return;
+  throw_error(
+      "{} compares outputs and targets one by one, and outputs are [{}] and targets [{}]; "
+      "accepted: targets of the outputs' shape{}",
+      loss, fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "),
+      target.is_floating_point() ? ", or integers, which are classes" : "");
+}
+
+void require_shares(const at::Tensor& target) {
+  if (target.numel() == 0) return;
+  const auto [least, most] = at::aminmax(target.detach());
+  if (least.item<double>() >= 0 && most.item<double>() <= 1) return;
+  throw_error(
+      "bce takes targets from 0 to 1, and they are from {:.6g} to {:.6g}; accepted: these, or "
+      "classes with an output for each",
+      least.item<double>(), most.item<double>());
 }
 
 // Returns whether a sigmoid() has computed the tensor, apart from changes of its shape. Logits may
