@@ -40,7 +40,7 @@ struct PriceChange {
   friend bool operator==(const PriceChange&, const PriceChange&) = default;
 };
 
-/// What a file says about the availability that was read from it.
+/// The facts in a file about the availability that was read from it.
 struct AvailabilityOrigin {
   /// The file's time at second 0 of the availability: that of the first sample, or 0 for events.
   /// Empty if the availability was not read from a file.

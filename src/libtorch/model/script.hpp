@@ -63,7 +63,7 @@ class ScriptCall {
   std::vector<SetTensor> set_;
 };
 
-/// What a module does of its mode that users may not expect, in phrases for people: what stays in
+/// Returns, in phrases for people, what users may not expect of a module's mode: what stays in
 /// evaluation mode, and what a file that was traced in one mode computes in the other. It is found
 /// by computing outputs for `inputs` in both modes, which draws from libtorch's generator. Empty,
 /// too, if the module cannot compute them.

@@ -94,7 +94,7 @@ class Comparison {
       found_.first->options = options_at(found_.first->stage, found_.options);
     }
     if (!found_.first && of_runs_) compare_folders();
-    // What only one of them remembers is the difference if there is no other one.
+    // A memory that only one of them has is the difference if there is no other one.
     if (!found_.first) found_.first = std::move(only_in_one_);
     return std::move(found_);
   }

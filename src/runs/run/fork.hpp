@@ -54,7 +54,7 @@ class StepListener final : public Observer {
 
 /// The steps of a run, as its metrics tell of them.
 struct RecordedSteps {
-  /// What a repeated step has again.
+  /// The numbers that a repeated step has again.
   struct Numbers {
     std::int64_t batch_size = 0;
     double learning_rate = 0;

@@ -133,7 +133,7 @@ class Replay {
                              note());
   }
 
-  // Where an interrupted replay continues.
+  // Returns the location in which an interrupted replay continues.
   RunLocation again() {
     const auto states = CheckpointFolder(folder_ / RunFolder::kCheckpoints, 1).files();
     const std::int64_t taken =

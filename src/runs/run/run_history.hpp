@@ -21,7 +21,7 @@ struct RunSegment {
   std::int64_t begin = 0;
 };
 
-/// Which options, and which folder, each step of a run belongs to: a fork has the steps before it
+/// The options and the folder that each step of a run belongs to: a fork has the steps before it
 /// from another run, which may be a fork itself.
 class RunHistory {
  public:

@@ -48,8 +48,8 @@ namespace rubato {
 /// Columns that `text` occupies on a terminal: of the characters of UTF-8, those of East Asia and
 /// most pictures occupy two, and combining marks none.
 [[nodiscard]] std::size_t width_of(std::string_view text);
-/// As much of the beginning, or of the end, of `text` as fits in `columns` columns. A mark stays
-/// with its letter.
+/// Returns as much of the beginning, or of the end, of `text` as fits in `columns` columns. A mark
+/// stays with its letter.
 [[nodiscard]] std::string_view first_columns(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string_view last_columns(std::string_view text, std::size_t columns);
 /// `text` with blanks after it, up to `columns` columns.

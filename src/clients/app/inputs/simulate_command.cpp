@@ -273,7 +273,7 @@ class LoadedSteps {
     }
     return run_steps_of(run, loaded);
   }
-  // What is to be known of how the traces were read.
+  // The notes on how the traces were read.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:

@@ -354,7 +354,7 @@ nlohmann::ordered_json json_of(const FittedLaw& fit) {
           {"aic", fit.aic()}};
 }
 
-// What is known once a law is chosen and tested.
+// The results once a law is chosen and tested.
 struct Fit {
   std::vector<FittedLaw> laws;
   FittedLaw chosen{};

@@ -30,7 +30,7 @@ namespace {
 // No argument after this one is an option.
 constexpr std::string_view kBorder = "--";
 
-// What everybody tries, and the option that it means wherever there is one of that name.
+// Options that everybody tries, and the option that each means wherever there is one of that name.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOtherNames{
     {{"-o", "--out"}, {"-q", "--quiet"}, {"--learning-rate", "--lr"}}};
 

@@ -30,7 +30,7 @@ constexpr CommandTexts kReplayTexts{
     "Exit codes: 23 if a step is another one, 2 for a mistake in the options or\n"
     "files, 24 if output could not be written."};
 
-// What the comparison says: only digests tell of all bits.
+// Returns the outcome of the comparison in words: only digests tell of all bits.
 std::string verdict(const ReplayResult& result) {
   if (result.digests > 0) {
     return counted(result.digests, "digest") + " compared, the same bits";

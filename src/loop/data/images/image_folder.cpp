@@ -34,7 +34,7 @@ constexpr std::string_view kImageFolder =
 constexpr std::array<std::string_view, 2> kTrainFolders{"train", "training"};
 constexpr std::array<std::string_view, 8> kTestFolders{
     "test", "testing", "val", "valid", "validation", "eval", "dev", "evaluation"};
-// What the names may have besides: training_set, test-images, seg_train, val2017.
+// The names may also have these: training_set, test-images, seg_train, val2017.
 constexpr std::array<std::string_view, 4> kEndings{"dataset", "data", "set", "images"};
 constexpr std::string_view kBeginning = "seg";
 

@@ -282,7 +282,7 @@ class EncodingLearner {
     fail_different(i, facts.texts == 0 ? "targets=numbers, or targets=classes"
                                        : "label=NAME for another column, or targets=classes");
   }
-  // As numbers, identifiers that differ would be the same.
+  // Identifiers that differ would be the same as numbers.
   void require_held(std::size_t i) const {
     if (facts_[i].too_large.empty()) return;
     const std::string& name = encoding_.columns[i].name;

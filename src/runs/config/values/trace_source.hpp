@@ -100,8 +100,8 @@ using RunSteps = std::variant<Trace, Zones>;
 [[nodiscard]] RunSteps load_run_steps(const RunConfiguration& run);
 /// The same for what its --trace names, which is loaded already.
 [[nodiscard]] RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded);
-/// What is to be known about how the devices over time were read, a line each: which columns count,
-/// and when zones of several files begin. `loaded` is what load_steps() made of `trace`.
+/// Returns notes on how the devices over time were read, a line each: which columns count, and when
+/// zones of several files begin. `loaded` is what load_steps() made of `trace`.
 [[nodiscard]] std::vector<std::string> reading_notes(const TraceChoice& trace,
                                                      const RunSteps& loaded);
 /// The same for the trace of a run; a file is not read again.

@@ -11,7 +11,7 @@ namespace rubato {
 // The summary of an answer over all conditions, for people and for programs.
 
 [[nodiscard]] AnswerDocument::Table table_of(const AllConditions& all, const Answer& answer);
-/// As docs/schemas/answer.json describes it.
+/// docs/schemas/answer.json describes it.
 [[nodiscard]] nlohmann::ordered_json json_of(const AllConditions& all, const Answer& answer);
 
 }  // namespace rubato
