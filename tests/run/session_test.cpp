@@ -227,7 +227,7 @@ TEST_F(SessionTest, SaysWhatIsLeftWhereOutputIsLost) {
   }
 }
 
-// As a supervisor starts it before the process that it has killed is gone.
+// A supervisor may start it before the process that it has killed is gone.
 TEST_F(SessionTest, SaysThatItWaitsForAnotherProcess) {
   RunRequest request{.run = three_epochs(), .out = temp_.path() / "run", .continues = true};
   trained_weights(request);
@@ -241,8 +241,8 @@ TEST_F(SessionTest, SaysThatItWaitsForAnotherProcess) {
   };
   EXPECT_EQ(location_of(request, tell).path(), *request.out);
   EXPECT_THAT(owner.told, ElementsAre(request.out->string() +
-                                      ": another process works in this run folder; waiting for it "
-                                      "to end"));
+                                      ": another process works in this run folder; waiting up to "
+                                      "10 s for it to end"));
 }
 
 }  // namespace
