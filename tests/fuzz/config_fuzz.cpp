@@ -1,18 +1,16 @@
 // The configuration file of `rubato train`: refused with an Error, or read to a configuration that
-// is written and read again as it is, and then checked by the program, through a file.
+// is written and read again as it is, and then read from a file and checked as the program does.
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/check.hpp"
-#include "clients/app/train/train_arguments.hpp"
 #include "memory_file.hpp"
 
 namespace {
@@ -36,9 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto again = read(rubato::to_toml(*configuration));
   RUBATO_CHECK(again == configuration, "a configuration is written as it is");
   const rubato::fuzz::MemoryFile file({data, size});
-  const std::vector<std::string> arguments{"--config", file.path().string()};
   try {
-    static_cast<void>(rubato::app::parse_train_arguments(arguments));
+    require_valid(rubato::read_configuration(file.path(), {}, RunConfiguration()));
   } catch (const rubato::Error&) {
     // Options that contradict each other.
   }
