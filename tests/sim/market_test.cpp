@@ -617,7 +617,6 @@ TEST(Market, ShowsPoliciesTheTimeOfTheLastShortStep) {
       source.next({.step = StepIndex{0}, .epoch = {}, .samples = 6, .all_samples = 20}));
   ASSERT_FALSE(seen.places.empty());
   EXPECT_EQ(seen.places[0].rest_seconds, 9);
-  EXPECT_EQ(seen.share, 0.3);
 }
 
 // The example of docs/cluster.md.

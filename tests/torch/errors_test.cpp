@@ -121,23 +121,23 @@ Parts failing_in(Phase phase, const std::function<void()>& fail,
 }
 
 TEST(TrainingErrors, SayWhereAndWhatWasDone) {
-  // The trial of the test data is a forward and a loss, too.
+  // The trial of the test data is a forward and a loss of a minibatch and of all samples, too, and
+  // that of the training data a loss of both halves.
   for (const Precision precision : {Precision::full, Precision::fp16}) {
-    for (const auto& [phase, minibatch] :
-         {std::pair{Phase::data, 3}, {Phase::forward, 2}, {Phase::loss, 2}, {Phase::backward, 3}}) {
-      const auto fail = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
+    for (const auto& [phase, further] :
+         {std::pair{Phase::data, 0}, {Phase::forward, 2}, {Phase::loss, 4}, {Phase::backward, 0}}) {
+      const auto fail = at_call(kThirdOfSecondStep + further, [] { throw MyOwn("it is so"); });
       TorchTrainer trainer = trainer_of(failing_in(phase, fail, precision));
       const TrainingError error = training_error_of(trainer);
-      EXPECT_EQ(error.what(), std::string(choice_name(kPhases, phase)) + " of minibatch " +
-                                  std::to_string(minibatch) +
-                                  " of 4 at epoch 1, step 2 of the run: it is so");
+      EXPECT_EQ(error.what(), std::string(choice_name(kPhases, phase)) +
+                                  " of minibatch 3 of 4 at epoch 1, step 2 of the run: it is so");
       EXPECT_EQ(error.phase(), phase);
       EXPECT_EQ(error.details(), "it is so");
       EXPECT_THROW(std::rethrow_if_nested(error), MyOwn);
       EXPECT_EQ(trainer.evaluate(Parts(precision).test).samples, 48) << "it can still be used";
     }
   }
-  const auto fail = at_call(kThirdOfSecondStep + 1, [] { throw 42; });
+  const auto fail = at_call(kThirdOfSecondStep + 4, [] { throw 42; });
   TorchTrainer trainer = trainer_of(failing_in(Phase::loss, fail));
   EXPECT_THAT(training_error_of(trainer).what(),
               HasSubstr("step 2 of the run: an exception that is not a std::exception"));
@@ -145,7 +145,7 @@ TEST(TrainingErrors, SayWhereAndWhatWasDone) {
 
 TEST(TrainingErrors, OfEvaluationsSayWhen) {
   Parts parts;
-  const auto fail = at_call(3, [] { throw MyOwn("no"); });
+  const auto fail = at_call(4, [] { throw MyOwn("no"); });
   TorchTrainer trainer = trainer_of(parts);
   trainer.set_test(dataset(),
                    [=, loss = parts.loss](const at::Tensor& output, const at::Tensor& target) {
@@ -154,7 +154,7 @@ TEST(TrainingErrors, OfEvaluationsSayWhen) {
                    });
   static_cast<void>(trainer.evaluate(dataset()));
   static_cast<void>(trainer.evaluate(dataset()));
-  // Then the trial's.
+  // Then the trial's, of a minibatch and of all samples.
   EXPECT_EQ(error_of([&] { trainer.fit(); }),
             "evaluation of samples 1 to 48 of the test data after epoch 1: no");
 }

@@ -115,8 +115,9 @@ TEST(Accuracy, IsTheShareOfTokens) {
                      [one](const at::Tensor& x) {
                        const at::Tensor next = at::remainder(x + 3, kVocabulary);
                        const at::Tensor odd = at::arange(kTokens).remainder(2);
+                       // Ones alone would be probabilities.
                        return at::one_hot(at::remainder(next + odd, kVocabulary), kVocabulary) *
-                              one;
+                              one * 2;
                      },
                  .set_training = [](bool) {},
                  .parameters = {{"one", one}},

@@ -377,9 +377,8 @@ std::vector<std::string> mode_notes(const torch::jit::Module& module, const Tens
     } else if (!are_equal(tested, outputs(/*training=*/false, 1))) {
       notes.emplace_back(
           "its outputs are random in tests, too, as with dropout that was traced in training mode");
-    }
-    if (!kinds.empty() && are_equal(tested, outputs(/*training=*/true, 0)) &&
-        are_equal(before, copies_of(model.buffers))) {
+    } else if (!kinds.empty() && are_equal(tested, outputs(/*training=*/true, 0)) &&
+               are_equal(before, copies_of(model.buffers))) {
       notes.push_back(fmt::format(
           "training computes what tests do, without {}, as of a file traced in evaluation mode",
           fmt::join(kinds, " and ")));

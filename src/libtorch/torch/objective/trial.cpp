@@ -165,7 +165,8 @@ Loss tried_loss(const Loss& loss) {
       const libtorch::WarningGuard guard(&sizes);
       return loss.value(outputs, targets);
     }();
-    if (!value.weight.defined() && value.loss.numel() == 1) {
+    // In training alone, so that a test computes the loss once.
+    if (!value.weight.defined() && value.loss.numel() == 1 && value.loss.requires_grad()) {
       require_mean(loss, outputs, targets, value.loss.item<double>());
     }
     if (outputs.size() == 1 && targets.size() == 1) {
