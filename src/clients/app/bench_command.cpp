@@ -1,3 +1,10 @@
+// Each combination of --threads, --size and --cores is one task. Within a task,
+// lab::measure_in_turn() lets the strategies and peers take turns, so that a machine whose speed
+// drifts favours none of them. Every number of threads has its own Workers and its own STREAM
+// triad, the bandwidth with which a strategy's bytes per second are compared. The names of all
+// strategies and the memory of all tasks are checked before the first measurement, because a run
+// may take hours; a peer that would not fit into memory is left out instead.
+
 #include <algorithm>
 #include <array>
 #include <string>

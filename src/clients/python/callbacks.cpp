@@ -1,3 +1,11 @@
+// Listener and PythonRule are called on the thread that trains, which never holds the GIL
+// (docs/adr/0045-python.md): whenever they need Python, CallingThread::run() executes the call on
+// the thread that has called rubato.train(). Records are kept as C++ values, and become Python
+// objects only within such a call or after the training. The answer of a callback is applied by the
+// training thread: a rate is set at once, and the wish to stop takes effect between two steps. A
+// rule's state comes along with its answer and is kept here, so checkpoints and failed steps read
+// and restore it without the GIL.
+
 #include "callbacks.hpp"
 
 #include <map>

@@ -1,3 +1,11 @@
+// One mutex and one condition variable connect the worker with the calling thread. The worker hands
+// over a pointer to a function on its stack, and waits until serve() has executed it under the GIL
+// and cleared the pointer; between calls, serve() runs `every_moment` every kMoment. The GIL is
+// never waited for while the mutex is held, so the two cannot deadlock. An abandoned worker is
+// detached: it shares the ownership of the CallingThread, and destroys its work with the GIL held,
+// since that owns Python objects. TrainingTurn and end_training() use atomics of the process
+// instead, because they also have to hold between calls and in forked processes.
+
 #include "calling_thread.hpp"
 
 #include <atomic>

@@ -1,3 +1,9 @@
+// All functions here that make or read Python objects require the GIL; Table::add() does not, so
+// that records are collected on the thread that trains. A column keeps all numbers as doubles, and
+// its type beside them. A whole or boolean column in which a row lacks a value becomes real,
+// because numpy has no missing value but NaN; a column of texts has "" there. Tensors cross by
+// torch's own binding (THPVariable_Wrap and THPVariable_Unpack), which shares their memory.
+
 #include "conversions.hpp"
 
 #include <cstdint>

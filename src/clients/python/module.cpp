@@ -1,4 +1,8 @@
-// rubato._rubato is the C++ part of the package. The package's own modules are what users see.
+// rubato._rubato is the C++ part of the package. The package's own modules are what users see. This
+// file defines the exceptions, the table of options and AdaScaleEstimator, and puts together what
+// the other files define. rethrow_for_users() is called around work on other threads: it turns
+// exceptions of libtorch and failures to get memory into rubato's own, which register_exception()
+// then makes exceptions of Python.
 
 #include "module.hpp"
 

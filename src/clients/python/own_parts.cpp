@@ -1,3 +1,10 @@
+// One tensor of inputs and one of targets become arrays over the same memory and take the path of
+// data in files, with its checks, normalisation and --validation. Data of several tensors become a
+// Dataset directly; put_several() then lets hold_out() divide the numbers of the rows, so that the
+// same samples are held out as for single tensors. Models and losses arrive as the bytes of
+// TorchScript. Without any of these parts, the workload is the one that the command line would
+// load, in either engine; with one, it needs libtorch.
+
 #include "own_parts.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Functions that may take long convert their arguments with the GIL, compute without it, and
+// convert the result with it. plan() and simulate() call a SignalCheck after every epoch or step,
+// which takes the GIL from time to time so that Ctrl-C ends them. Options arrive as pairs of name
+// and text and are set by set_option(), as for a training, so that defaults, ranges and messages
+// are those of the command line (docs/adr/0045-python.md). A trace that Python passes is copied
+// before the GIL is released.
+
 #include <cstdint>
 #include <filesystem>
 #include <numeric>

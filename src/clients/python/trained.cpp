@@ -1,3 +1,10 @@
+// A question about a trained model is answered by a workload whose model is the TorchScript that
+// Python passes, and whose test set is the samples asked about. samples_like() reads one tensor of
+// inputs by the functions that read data files, and gives it the shape, the type and the
+// normalisation of the training data; several tensors are taken as they are. A question needs the
+// TrainingTurn, as a training does, because libtorch's settings belong to the process. Question and
+// answer are shared with the thread that computes, as an interrupted call leaves it behind.
+
 #include <functional>
 #include <map>
 #include <utility>

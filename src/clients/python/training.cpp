@@ -1,3 +1,12 @@
+// train() converts its arguments with the GIL, runs train_in() on a thread without it
+// (run_beside_python()), and converts the Outcome with it again. Call holds all that one training
+// uses and is shared with that thread, because a second Ctrl-C abandons the training while it still
+// runs (docs/adr/0045-python.md). PythonOwner is the owner of the Session
+// (docs/adr/0057-sessions.md). PythonHost takes part in an elastic run, in which each role has a
+// session of its own and the records pass from one Listener to the next. After an exception of a
+// callback or a signal's handler the training stops after its step, and later errors become
+// warnings, so that the caller gets the first exception together with what was trained.
+
 #include "training.hpp"
 
 #include <array>

@@ -1,3 +1,11 @@
+// An exchange is a Round: post_receives() appends one, post_sends() sends the first that is not
+// sent yet, and wait() finishes the oldest, so receives may be posted several exchanges ahead. All
+// headers have one tag and are matched in the order of sending; the tag of a message is a hash of
+// the exchange's number and the length, and check() then says which host differs. After any
+// exception, attempt() abandons the group before the exception leaves, as gloo would otherwise
+// still write into the caller's memory. The constructor ends with an empty exchange, so that all
+// pairs are connected when it returns.
+
 #include "group.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Hosts meet in two rounds of MeetingPoint::all(), in each of which a host puts a text and reads
+// those of all: first the greetings, then the proofs, which are HMACs over the rank and all
+// greetings (docs/adr/0044-hosts-on-c10d.md). The token is therefore never sent, and what is
+// compared is what was proved. Apart from the protocol's version and the number of hosts, nothing
+// is compared before the proofs; every host checks the same texts, so all reach the same verdict.
+// After an error a host marks that it has read enough, for which the host that serves the store
+// waits.
+
 #include "meeting.hpp"
 
 #include <cmath>

@@ -1,3 +1,11 @@
+// decide() first handles what concerns this host alone: the end of the run, a refusal, a missing
+// link, its own place. Only the leader computes the next generation (class Leader): it takes the
+// members that are left, in their order, then the arrivals by their numbers, and leaves out hosts
+// until all of the others reach each other, always the one with the largest burden(). As long as
+// something may still become known it waits, each time within a limit, so nobody is waited for
+// without end. A list of members settles all numbers below first_open and names those above it that
+// are out, so a leader needs no memory of its own (docs/adr/0050-membership.md).
+
 #include "membership.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// There are two layers: PeerConnector authenticates connections, and Device, Context and Pair,
+// derived from those of gloo's TCP transport, hand these connections to gloo. A caller sends its
+// rank, a nonce and client_proof() over the secret that the other host has put into the store; it
+// gets server_proof() in return. The sockets do not block: one thread polls the listener and all
+// unproven callers, which are limited in number and time. gloo also opens listeners of its own, for
+// each pair or for the device; these are bound to a random address of the loopback, which no other
+// machine reaches.
+
 #include "peer_connector.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Heartbeat changes its host's sign of life every kHeartbeatInterval, and Watch takes a host for
+// gone whose sign has stood still for kHeartbeatTimeout, whose last sign is kLeft, or whose process
+// on this machine has ended. Watch measures with its own clock when a sign changes, so the clocks
+// of machines need not agree. The heartbeat has a connection of its own and opens a new one after
+// every error; enter() looks at the store behind each new connection. A store with another name was
+// started again: each host with a place puts its record there, and the run's key last
+// (docs/adr/0050-membership.md).
+
 #include "presence.hpp"
 
 #include <algorithm>

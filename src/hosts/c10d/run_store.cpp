@@ -1,3 +1,11 @@
+// This file reads and writes the keys that members.hpp lists; membership.cpp decides. The hosts
+// agree by one register alone: turn/G is put once, by compare-and-set, and holds generation G or
+// the end of the run before it. advance() goes from the newest known turn to the next one or, since
+// a store that was started again may lack turns in between, jumps to the one that the key "newest"
+// names. look() reads what a leader needs only if this host leads, and repeats if a turn has
+// appeared meanwhile. Turns, and the greetings of newcomers, count only with a signature by the key
+// of token and run.
+
 #include "run_store.hpp"
 
 #include <algorithm>

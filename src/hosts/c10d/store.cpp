@@ -1,3 +1,10 @@
+// Two stores are used through c10d's interface: ServedStore speaks rubato's own protocol
+// (docs/adr/0051-a-store-of-our-own.md), and c10d's TCPStore is that of torchrun. Store::wait()
+// polls either with pauses that grow from 1 to 50 ms; ServedStore::awaited(), which serves gloo's
+// waits, waits at the server for up to 250 ms at a time and calls look() in between. answered()
+// turns every exception into StoreLost; a refusal while connecting is a plain Error instead,
+// because another attempt would not change it.
+
 #include "store.hpp"
 
 #include <algorithm>

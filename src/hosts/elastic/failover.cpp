@@ -1,3 +1,11 @@
+// transferred() sends the size of the state to all hosts, and then the bytes in pieces of 64 MiB,
+// because every host of a group has to make every exchange. fail_over() tries the folder of the
+// previous writer, if it is on this machine, then the wanted one, and then a new name beside that.
+// RunLocation::take_over() locks a folder; it waits ten seconds for the lock if the previous
+// process is known to have ended, two if that is unknown, and not at all if the process still runs.
+// The folders of followers are locked, too, so remove_leftovers() recognises those of killed
+// processes by a lock that it gets.
+
 #include "failover.hpp"
 
 #include <algorithm>

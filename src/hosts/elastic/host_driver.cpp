@@ -1,3 +1,10 @@
+// execute() is an interpreter: actions_after() (roles.hpp) maps an event to a list of actions,
+// perform() carries out one action, part_after() updates this host's part, and an action that leads
+// to another event interrupts the list. The order of the actions is thus decided by pure functions,
+// which the model check goes through, and this file has only the effects. Within a group an action
+// may throw HostLost: perform_in_group() then restores the older state, if there is one, and makes
+// it the event GroupLost. error_ and why_ keep a failure for the later actions that report it.
+
 #include "host_driver.hpp"
 
 #include <algorithm>

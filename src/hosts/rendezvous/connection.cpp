@@ -1,3 +1,10 @@
+// A connection writes out_ until that is empty, then reads one message, and then queues its answer
+// or holds it back until a key is there. Nothing is read while an answer is queued or held back, so
+// a connection keeps at most one message and one answer. carry_out() returns the key that it may
+// have changed, for which the server calls hear() on all connections. An Error while the message of
+// a proven client is carried out is answered by `refused`; after every other exception the server
+// closes the connection.
+
 #include "connection.hpp"
 
 #include <limits>

@@ -1,3 +1,9 @@
+// kShapes has the number of fields of each kind; parse() refuses other kinds, missing fields and
+// bytes that are left over. MessageReader checks the length as soon as its four bytes are there,
+// and allocates only for bytes that have come, never for a length that was claimed. Signatures are
+// HMAC-SHA256 by OpenSSL, in hexadecimal. A proof covers the version of the protocol, the side, and
+// both nonces, one in each line.
+
 #include "protocol.hpp"
 
 #include <array>

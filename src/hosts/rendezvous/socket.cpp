@@ -1,3 +1,10 @@
+// The sockets made here are non-blocking and close-on-exec: a call that would block does nothing,
+// and a failure is thrown as an Error with the system's words, except by accept_from(), which hands
+// over its number. Apart from the resolution of names, only connect_to() and wait_until() wait, by
+// poll() and up to a deadline of the steady clock. Without an address, listen_at() opens one IPv6
+// socket that also takes IPv4, or an IPv4 socket if IPv6 is not available. Keep-alive probes end a
+// connection whose other side has vanished after about two minutes.
+
 #include "socket.hpp"
 
 #include <algorithm>

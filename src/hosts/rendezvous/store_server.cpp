@@ -1,3 +1,11 @@
+// One thread polls all connections. A round handles at most one message of each, then accepts up to
+// kAccepted new ones, and then closes the largest connections until the buffers are within their
+// limit. A changed key is made known to all connections before the answer to the change is sent.
+// When there are too many connections, the oldest one that has not proved itself is closed, since a
+// host needs one round trip for its proof and tries again (docs/adr/0051-a-store-of-our-own.md).
+// Other threads touch only the wake-up, the port, which never changes, and an atomic counter, so
+// there is no lock.
+
 #include "store_server.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A greeting is JSON that may come from another version of rubato: parse_greeting() checks its
+// length and then the version, and reads the other members only if that is its own. Every host
+// compares all greetings with its own, so each one finds a difference without a further message.
+// Loopback interfaces are refused as soon as the hosts are on several machines. proof_of() signs a
+// list of the digests of all greetings in the order of ranks.
+
 #include "greeting.hpp"
 
 #include <algorithm>

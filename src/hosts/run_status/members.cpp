@@ -1,3 +1,9 @@
+// Turns, entries and announcements are texts in the store. A turn is JSON with an HMAC in the next
+// line, whose key depends on the token and the run; parse_turn() reports a wrong signature as
+// another token, and a signed text that it cannot read as another version of rubato. Parsers check
+// every number, and refuse a list that has a host twice. Standings and announcements are lines of
+// plain text.
+
 #include "members.hpp"
 
 #include <limits>

@@ -1,3 +1,10 @@
+// Reader copies what is in the store into a RunReading, and status_of() interprets that without any
+// input or output, so the two can be used apart. A host counts as alive only if its sign of life
+// changes while it is watched: look_for_life() polls the signs until every host has moved, is known
+// to be gone or refused, or has had its time, which is shorter for a host that by the clocks has
+// been silent for long. Reader asks by StoreClient and changes no key; neither needs libtorch,
+// which `rubato hosts` does not load.
+
 #include "run_status.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The scripts are generated from the help of every command, which help_of() gets by executing the
+// command with --help, so no list of options is kept by hand. Bash gets an associative array of
+// words and one function that finds the key for the word under the cursor; zsh runs the same
+// function through bashcompinit, and fish gets one `complete` command for each option and command.
+// The scripts are static: completing a word never starts rubato, and strategies of plug-ins are not
+// offered.
+
 #include <algorithm>
 #include <array>
 #include <cctype>

@@ -1,3 +1,9 @@
+// A command is a function, a group of commands, or both, and answers --help by throwing HelpAsked.
+// help_of() makes use of that: it executes the command with --help and catches the exception, so
+// the options are described only where they are defined. The rest of the file lays a CommandHelp
+// out as text; on narrow terminals the texts of options begin further left, and the prose of the
+// footer is wrapped again while its examples keep their lines.
+
 #include "help.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// This file only lays out what families() and record_infos() return, as text or as JSON. The
+// arguments of all strategies of a family are formatted by one TextTable, so that their columns are
+// aligned, and its rows are then distributed among the strategies. Plug-ins are loaded before the
+// operands are read, so their strategies are listed like the built-in ones.
+
 #include <algorithm>
 #include <string>
 #include <string_view>

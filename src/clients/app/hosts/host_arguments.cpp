@@ -1,3 +1,10 @@
+// The options are read in two passes. define() only stores what is typed; finish() then resolves it
+// in this order: the variables of a launcher, the bounds of elastic hosts, the range of the rank,
+// and options that have no effect. --hosts env takes the rank and the count from the first entry of
+// kLaunchers whose two variables are set; a --rank or --rendezvous that was typed takes precedence
+// over the environment. Elastic hosts have no rank, because they are numbered in the order in which
+// they join.
+
 #include "host_arguments.hpp"
 
 #include <algorithm>

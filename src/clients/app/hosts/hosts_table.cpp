@@ -1,3 +1,8 @@
+// This file formats a RunStatus; run_status.cpp has already decided in which state the run and its
+// hosts are. kRunStates and kHostStates have the names of the states in the JSON, and the text has
+// a sentence for each; "-" stands for what is not known. Folders and refusals are texts of other
+// hosts, so printable() replaces their control characters before a terminal gets them.
+
 #include "hosts_table.hpp"
 
 #include <algorithm>

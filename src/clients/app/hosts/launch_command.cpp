@@ -1,3 +1,11 @@
+// LaunchedHosts supervises its children on one thread and without signal handlers: the signals are
+// blocked, sigtimedwait() takes them one by one, and at least once a second the ended children are
+// reaped. Each child is tied to this process (tie_to()), so no host outlives the launcher. Hosts of
+// a fixed number end together: after the first failure the others get SIGTERM and, after kGrace,
+// SIGKILL. Elastic hosts that a signal has killed are started again as often as --restarts allows,
+// and meet at a `rubato rendezvous`, which is another child and is restarted whenever it ends. The
+// exit code is not always that of the first child that failed; note() has the rules.
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

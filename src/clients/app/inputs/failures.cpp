@@ -1,3 +1,11 @@
+// An interval between checkpoints is judged by simulation: the training is simulated under
+// kFailureSeeds sequences of failures, and the samples per hour are averaged. The candidates are
+// the intervals of Young and Daly and a scan whose numbers of steps grow by a sixth; class
+// Intervals caches the results, as candidates may coincide. A simulation that throws counts as a
+// training that never ends, because the same training without failures has been simulated before.
+// If the trace has no end and even a checkpoint after every step is not enough, no other interval
+// is simulated.
+
 #include "failures.hpp"
 
 #include <algorithm>

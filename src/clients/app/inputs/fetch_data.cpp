@@ -1,3 +1,10 @@
+// There are two layers: download() transfers one file with libcurl, and fetch_data() compares files
+// with their published size and SHA-256 and unpacks archives with tar in a child process. A partial
+// file is continued by a range request, and downloaded from its beginning if the server refuses the
+// range. An answer that was cut off stays on disk for the next call; a complete answer of another
+// length is another file, such as a login page, and is removed. Archives have no hashes of the
+// files in them, so has_data() compares only the sizes of unpacked files.
+
 #include "fetch_data.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The epochs come from Planner, which needs only the trace and the number of samples; neither data
+// nor a model is loaded. The JSON is written epoch by epoch and, within an epoch, core by core;
+// with --indices, SampleOrder gives the samples in the order in which training with that seed takes
+// them. Epochs and steps count from 1 in options and tables, and from 0 in JSON.
+
 #include <algorithm>
 #include <optional>
 #include <string>

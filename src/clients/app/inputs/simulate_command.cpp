@@ -1,3 +1,12 @@
+// Every option of a run takes a list of values, and all combinations are simulated by
+// simulate_training(), after all of them have been checked. With --regret, runs that differ in
+// nothing but --market form a group; simulate_optimum() searches for the cheapest schedule with
+// hindsight in each group (docs/adr/0080-offline-optimum.md), and that optimum becomes a further
+// row. With --mtbf, the command instead searches for the best interval between checkpoints in each
+// combination (failures.hpp). LoadedSteps reads each trace once, however many runs use it. The
+// columns for money, regret, traffic between hosts and rare kinds of time appear only if some run
+// has a value there.
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -1,3 +1,9 @@
+// An operand is a trace of steps or devices over time (Zones, each with an Availability), and
+// load() finds out which; a --format says that it is a file with devices. `import` and `generate`
+// write devices as CSV, `convert` turns devices into steps by a policy of --availability, and
+// `show` takes both kinds. With --out, the content goes to the file and a summary to stdout;
+// without it, stdout has nothing but the content, and notes on how a file was read go to stderr.
+
 #include <array>
 #include <filesystem>
 #include <optional>

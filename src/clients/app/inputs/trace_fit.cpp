@@ -1,3 +1,11 @@
+// The method is that of docs/adr/0081-fit-of-lives.md: the lives are divided into two halves, all
+// possible laws are fitted to the first by maximum likelihood (fit_law()), and the one with the
+// least AIC is tested by the second (test_law()); each half needs at least ten losses. An
+// availability does not tell which machine was lost; there, the machine-hours between two losses
+// take the place of lives, and only the exponential law is possible. A refuted law is still
+// printed, and the report says so. The generator is checked like any other and is the last line of
+// the report, so that --trace takes it.
+
 #include "trace_fit.hpp"
 
 #include <algorithm>

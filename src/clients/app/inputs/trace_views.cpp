@@ -1,3 +1,10 @@
+// timeline_of() turns devices or steps into one step function, from which text_plot() draws. Each
+// column of the plot stands for an equal part of the axis, of which only the least and the largest
+// value are kept: a cell is full if the whole part reaches the middle of its row, and shaded if
+// only some of it does, so that short peaks stay visible. Ticks are multiples of 1, 2 or 5 times a
+// power of ten. The summaries as text and as JSON are made from the same numbers, by summary_of()
+// for devices and numbers_of() for steps.
+
 #include "trace_views.hpp"
 
 #include <algorithm>

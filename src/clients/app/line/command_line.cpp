@@ -1,3 +1,11 @@
+// parse() works in stages: it replaces spellings that everybody tries (kOtherNames), lets CLI11
+// collect the texts of all values, sets the options marked by first(), reads the configuration
+// file, sets all other options, and at last takes the operands. Setters are therefore called in the
+// order of the options' names, not in that in which they were typed; only the values of one list
+// keep their order. A message about an unknown option names its counterpart here if other programs
+// have that option (kForeignOptions), and otherwise the nearest name. run_reporting_errors(), which
+// every program calls around its command, maps exceptions to exit codes.
+
 #include "command_line.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Signals pass through three layers. action_of() is a pure function that decides what a signal
+// does; the handler note_signal() calls it and stores the result in lock-free atomics;
+// SignalListener's thread, which the handler wakes by an eventfd, acts on the result outside of the
+// handler. The handler runs with all signals blocked on its thread, but may run on several threads
+// at once, so the greatest action and the time of the first signal are kept by
+// compare-and-exchange. While there is a listener, std::terminate() also wakes it and waits for it,
+// so that the state of the run is saved before the process aborts.
+
 #include "signals.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// find_difference() compares; this file turns the arguments into two DiffSides and prints the
+// result. --good and --bad each take the options of a whole training as one word:
+// with_joined_options() attaches that word to its option, as it begins with dashes, shell_words()
+// divides it by the quoting rules of a shell, and parse_train_arguments() reads it, with all checks
+// of `rubato train`. If either side needs libtorch, the whole comparison runs in rubato-train. The
+// growth of the distance is drawn by gnuplot, or printed as a table if gnuplot is not installed.
+
 #include <array>
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,9 @@
+// doom() searches and trains the forks; this file reads the arguments and words the result:
+// opening() before anything is trained, and closing(), with the steps that were tried and the
+// changes that were made, after it. With --json the opening goes to stderr, so that stdout has
+// nothing but the document. The progress is one line on stderr, redrawn at most five times a
+// second, which is removed before the result is printed.
+
 #include <cstdint>
 #include <string>
 #include <utility>

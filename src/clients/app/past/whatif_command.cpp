@@ -1,3 +1,9 @@
+// what_if() trains the forks and keeps their results in RUN/whatif; this file reads the arguments,
+// shows the progress, and prints the answer. Options of a run that change its bits become a
+// function that sets only these in another configuration; the run's configuration with them is
+// checked before anything is trained. The time that is left is estimated from the share of the plan
+// that is done and the time since it was begun. --list needs only the records of the run.
+
 #include <cstdint>
 #include <limits>
 #include <string>

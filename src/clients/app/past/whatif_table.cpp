@@ -1,3 +1,9 @@
+// The answer consists of the events, a row for each counterfactual below that of the run, the sum
+// of the single effects beside the effect of all events together, and the mean and the standard
+// deviation (n - 1) of the effects over several orders of the samples. Effects are the run's
+// numbers less those of the counterfactual (effect_of()). All cells are texts, and table_of()
+// removes the columns in which no row has one; an effect that some order lacks has no mean.
+
 #include "whatif_table.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// The progress of an experiment is in its folders alone (docs/adr/0037-compare.md): conduct()
+// brings each run to its end in a process of its own, and after an interruption the same command
+// continues. All runs are checked before the folder is made; with --run, only one run of a plan
+// that has been checked is done, while other processes may do others. CompareProgress estimates the
+// time that is left from the mean time of the ended runs of the stage, including those of earlier
+// commands, divided by the number of jobs. The exit code is, in this order, that of a signal, of a
+// run that needs others first, of results that differ, and of missing runs.
+
 #include "compare.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The options of a run are read as lists of texts into Given, and become axes of the design only
+// when the whole command line and the design file have been read; so an axis of the arguments
+// replaces that of the file. The options of the comparison itself come from compare_keys(), by
+// which the design file is read, too. Afterwards the order matters: the axes are set, the base
+// takes the options of the runs that are forked, --epochs is reconciled with the budget, and the
+// complete design is checked. Nothing is written, and the default folder is only a name.
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>

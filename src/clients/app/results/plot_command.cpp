@@ -1,3 +1,11 @@
+// A folder becomes curves in three steps: an experiment whose design can be read gives one curve
+// for each cell, the mean over its runs, and any other folder one for each run; recorded_curve()
+// reads the points from metrics.jsonl; gnuplot_script() writes a script with these data, which
+// gnuplot draws (docs/adr/0071-gnuplot-draws.md). Names are shortened to what tells curves apart:
+// the last part of a run's path, and the labels that are not the same in all cells. Without --y the
+// accuracy is tried first, and then the loss. Runs without the column are named on stderr and left
+// out.
+
 #include <algorithm>
 #include <array>
 #include <filesystem>

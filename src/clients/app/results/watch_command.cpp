@@ -1,3 +1,9 @@
+// The files of the runs are read every kBetweenLooks; there is no connection with the processes
+// that train. follow() redraws one block, no higher than the terminal, and prints all lines once
+// the runs have ended. Signals only set a flag, which is looked at between two draws; when
+// something else has written to the terminal (StopSignals::disturbances()), the block is begun anew
+// below that. On a stdout that cannot be redrawn, the current state is printed once.
+
 #include "watch_command.hpp"
 
 #include <algorithm>

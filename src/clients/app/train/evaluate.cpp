@@ -1,3 +1,11 @@
+// This file reads the arguments of both commands, and formats what rubato::evaluate() and
+// rubato::predict() return. The arguments are parsed twice: first in `rubato`, to report mistakes
+// without loading libtorch, and again in rubato-train, which calls evaluate() or predict()
+// (docs/adr/0001-two-programs.md). The configuration of a run, or of --config, is reduced by
+// evaluation_configuration() to the options on which results depend, and the arguments then
+// override it. Predictions are written as CSV here, as .pt by the workload, and as .safetensors by
+// state_bytes().
+
 #include "evaluate.hpp"
 
 #include <algorithm>

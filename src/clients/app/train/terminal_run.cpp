@@ -1,3 +1,11 @@
+// TerminalRun is the owner of a Session at a terminal (docs/adr/0057-sessions.md): the session
+// trains and writes the folder, and this file words the messages and turns signals and ends of runs
+// into exit codes. It is used by two threads: the training thread asks wants_to_stop() and the like
+// between steps, and the listener's thread runs hear_signal(), which saves the state before the
+// current step while that step still computes. Only the host that writes the run reports how it has
+// ended. When stdout is lost, a run stops as after a signal; an elastic host leaves instead, so
+// that the others continue.
+
 #include "terminal_run.hpp"
 
 #include <algorithm>

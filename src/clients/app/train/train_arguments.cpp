@@ -1,3 +1,10 @@
+// TrainCommandLine defines `train`, `verify` and `calibrate`: all three take the options of a run
+// from the table of options, and each adds its own. The arguments are parsed twice, in `rubato` and
+// again in rubato-train (docs/adr/0001-two-programs.md), so parsing changes nothing that it reads.
+// Checks come in three stages: setters check single values, HostOptions::finish() resolves the
+// hosts, and check_together() refuses contradictions, options without effect, and folders that
+// cannot be used.
+
 #include "train_arguments.hpp"
 
 #include <algorithm>

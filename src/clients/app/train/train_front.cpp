@@ -1,3 +1,11 @@
+// Each command here parses and checks its arguments without libtorch. Then it computes in this
+// process, if rubato's own engine has the model and there is one host, or replaces the process by
+// rubato-train with the same arguments, which parses them again (docs/adr/0001-two-programs.md);
+// `eval` and `predict` always do the latter. Whatever is read twice must be readable twice:
+// with_kept_configuration() copies a --config that is a pipe into memory, and a trace that is a
+// pipe is left to rubato-train. use_right_kernels() may start this program again, so nothing is
+// computed before it.
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>

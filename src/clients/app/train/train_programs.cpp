@@ -1,3 +1,10 @@
+// These are the bodies of `train`, `verify` and `calibrate`, which both programs call; `load`
+// decides which engine makes the workload. train() is train_on_hosts() without a connection. That
+// function opens the folder, then loads data and model, then connects the hosts, and only then
+// handles signals, so that mistakes are found before others have to wait. verify() prints each row
+// before it trains, as a training may take long; calibrate() has nothing but the value of --cluster
+// on stdout.
+
 #include "train_programs.hpp"
 
 #include <algorithm>
