@@ -1,3 +1,10 @@
+// A run's record of its data is one JSON object, which to_json() writes and parse_data_record()
+// reads. Reading checks more than types: shapes, statistics, vocabulary, class names and the table
+// have to fit each other, and a pair of tokens may only refer to tokens before it, so that the
+// users of a record need no checks of their own. Keys that earlier versions did not write are
+// optional. Every failure, an exception of the JSON library included, reaches the caller as one
+// Error that names the file.
+
 #include <array>
 #include <cmath>
 #include <utility>

@@ -1,3 +1,10 @@
+// MappedFile maps a regular file privately and read-only, and closes its descriptor as soon as that
+// is done, because the mapping keeps the file open. GzipFile is a thin layer over zlib's gzread(),
+// which unpacks gzip and passes other content through; it turns zlib's errors, some of which are
+// only recorded and not returned, into messages that say what would be accepted. refuse_binary()
+// recognises other formats by their first bytes, so that a reader of text fails with the name of
+// the format instead of an error about its contents.
+
 #include "input_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// This file has the statistics of rubato/loop/images.hpp, and normalise() and InputReader of
+// sample_set.hpp. normalise() takes the statistics of the training samples, and InputReader applies
+// them to every set. InputReader converts a row in one of three ways: pixels are looked up in a
+// table of 256 normalised values for each channel, features that have statistics are transformed in
+// double, in pieces on the stack, and all other numbers are only converted.
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,11 @@
+// SampleRows are views: they hold segments of memory, the distance between rows and shared
+// ownership of the memory, so reshaping, copying and holding out samples copies no numbers. Rows of
+// a mapped file may have any alignment, so numbers are copied with memcpy() and, if the caller
+// wants another type, converted one by one, float16 and bfloat16 in software. A selection of
+// samples is a sorted list of row numbers, which size(), input() and target() apply. The
+// fingerprint hashes the bytes of the selected rows, and so does not depend on where or how they
+// are stored. normalise() and InputReader are in normalise.cpp.
+
 #include "sample_set.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A DenseDataset is a pointer to Content that never changes, so copies are cheap and need no lock.
+// The two named constructors check lengths and classes once, so that kernels can index without
+// checks. The fingerprint hashes the type, the shape and the bytes of inputs and targets; it is
+// computed when it is first asked for, under a std::once_flag, because it takes a pass over all
+// numbers and several threads may ask.
+
 #include <algorithm>
 #include <mutex>
 #include <utility>

@@ -1,3 +1,11 @@
+// This file makes objectives of data sets and widths; dense_pass.cpp and kernels/ do the
+// arithmetic. One class, DenseNetwork, is softmax regression, least squares and multi-layer
+// perceptron: the data determine the loss, and the three makers differ only in what they refuse.
+// The parameters of all layers lie in one flat array, and DenseModel has their offsets and the
+// kernels for the instruction set of this process. begin_minibatches() packs the weights once for
+// all passes of a step; evaluators see the panels through their reference to the model, and after
+// end_minibatches() there are none, so tests pack what they need themselves.
+
 #include <algorithm>
 #include <string>
 #include <utility>

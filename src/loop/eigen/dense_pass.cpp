@@ -1,3 +1,11 @@
+// A DensePass gathers samples, keeps the outputs of all layers in rows padded to kRowStep values,
+// and calls the kernels of the model, which are compiled for several instruction sets
+// (kernels/dense_kernels.hpp). losses() replaces the outputs of the last layer by the derivatives
+// of the loss, minibatch by minibatch, from which backward() then starts; outputs() must be read
+// before. WeightPanels divides the packing of weights into parts that threads take one by one.
+// evaluate() gives each thread a pass of its own and adds the results of batches of a fixed size in
+// their order, so no bit depends on the number of threads.
+
 #include "dense_pass.hpp"
 
 #include <algorithm>

@@ -1,4 +1,9 @@
-// Adam and AdamW: one pass over memory, divided among all threads.
+// Adam and AdamW take one pass over memory, divided among all threads; AdamOptions has the
+// formulas. AMSGrad and the second moment of minibatches are template parameters of the one kernel,
+// update_piece(). Coefficients are computed in double, once for each step and tensor, and rounded
+// to T; neighbouring tensors with equal ones form one range. step() first changes what the
+// optimizer remembers as the rule has answered, then computes the coefficients from the numbers of
+// the update in progress, and counts that update before the kernel runs.
 
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,10 @@
+// This file has Lookahead, SGD with LARS, and the choice among all optimizers. Two forms of
+// momentum with and without LARS share one class and one kernel, tree_sum_sgd() with a single leaf:
+// LARS multiplies the rate of each tensor by one of its own, and MXNet's form moves the rate into
+// the gradient's factor, its bound and the weight decay. Lookahead wraps any optimizer; its slow
+// weights are empty until the first update, which sets them before or after itself. Options are
+// checked by require_valid() (optimizer_options.cpp) before anything is made.
+
 #include "make_optimizer.hpp"
 
 #include <cmath>

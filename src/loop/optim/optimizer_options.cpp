@@ -1,3 +1,10 @@
+// Each method lists its numbers once, with names and ranges, in an overload of visit_numbers(),
+// through which read_method() parses them and require_valid() checks them; programs set options
+// without a text, so parsing alone would not suffice. kOptimizers has one row for each name that
+// users can give. AdamW has a row of its own, but it is Adam with a flag and not an alternative of
+// OptimizerMethod. Options that only some methods have are read where a requires-expression finds
+// the member.
+
 #include <array>
 #include <cstdint>
 #include <string_view>

@@ -1,3 +1,11 @@
+// This file knows initializers and models as far as that is possible without the libraries that
+// compute them: names, help, arguments, the data that a model takes, and its number of parameters.
+// kModels is the only list of models; the code that computes them looks its rows up by name. The
+// numbers of parameters are formulas that repeat the layers of the networks in
+// libtorch/model/networks.cpp, so that the size of a gradient is known without libtorch;
+// tests/model/builtin_models_test.cpp compares them with the networks. Functions such as
+// parse_perceptron() go through parse_model(), so there is one reader of each model's arguments.
+
 #include <algorithm>
 #include <array>
 #include <string_view>

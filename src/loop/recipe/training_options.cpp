@@ -1,3 +1,10 @@
+// Augmentations, precisions and test metrics are tables with a row for each name, whose function
+// reads the arguments from a Spec; the lists for help come from the same rows, so an argument is
+// described where it is read. Parts joined with '+' are read one after the other: the order of
+// augmentations is the order in which they are applied, and that of metrics has no meaning.
+// Intervals and the operators that rubato computes itself are not strategies with arguments, and
+// have small parsers of their own.
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,3 +1,13 @@
+// All hosts divide a step in the same way from the same weights (host_runs.hpp), so each of them
+// knows the sizes of all messages without asking. begin_step() announces the memory for all
+// exchanges of the step, in the order in which they are made: one for each root, by its number on
+// its host, then the sums of the parts, then squares and tally. A host that has fewer roots than
+// another sends empty messages for the rest, because all hosts make equally many exchanges. The
+// values are cut into one part of nearly equal size for each host; reduce() adds this host's part
+// of all roots in place, in the order of the whole tree, which gives the bits that a single host
+// would get. A change of the generation of hosts is noticed when a step begins, and lays the parts
+// out anew.
+
 #include "host_sum.hpp"
 
 #include <algorithm>

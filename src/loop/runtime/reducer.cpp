@@ -1,3 +1,10 @@
+// This file has the pool of buffers and the table of reducers. A pool takes a buffer from a
+// lock-free stack of free ones (IndexStack); if that is empty, a counter gives the thread a slot
+// that nobody has had, and the thread allocates its memory. kReducers has a row for each
+// reproducible reducer, with its makers for both types; every other name is an all-reduce algorithm
+// (schedule.hpp), which ScheduleReducer runs between the sums of the cores. docs/adr/0008 has the
+// measurements from which auto_reducer() chooses.
+
 #include <algorithm>
 #include <array>
 #include <string>

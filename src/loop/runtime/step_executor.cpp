@@ -1,3 +1,11 @@
+// A busy core is one task of Workers::for_each(): its reducer asks for leaf after leaf through a
+// callback and adds in between, so the task never waits. run_core() therefore measures time at the
+// borders of the callback: what lies inside a substep is computation, and all else is reduction. An
+// exception of a substep ends the step: all buffers are taken back, and it is rethrown. Deaths of
+// cores are such exceptions: FaultModel decides before an attempt which cores die, by the plan or
+// by a hash of seed, step, attempt and core, and FaultyExecutor throws CoreDied in the substep that
+// was chosen, and repeats the whole step on the cores that are left.
+
 #include "step_executor.hpp"
 
 #include <algorithm>

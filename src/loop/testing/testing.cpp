@@ -1,3 +1,10 @@
+// TinyObjective is linear regression with a gradient in closed form, and has one example of each
+// thing that could reveal who computed what: noise that depends on the key of the minibatch, and a
+// buffer that averages move and the next step reads. Its rows are hashes of a counter, so tests
+// need neither files nor a random generator. all_ways_to_train() takes every combination of
+// threads, cores, reproducible reducers and assignments, where verify() has a short list
+// (ways_to_train()).
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,3 +1,11 @@
+// Options and objective are checked before the first step; what rules and schedules answer is
+// checked at every step, because users can write them. checked_options() also completes options
+// that depend on others, the rule's form of momentum and the number of threads, so it has to run
+// before an optimizer is made or a configuration is written. The layout of the objective is checked
+// most strictly: the engine treats the parameters as one array, and relies on each tensor beginning
+// where the one before it ends. require_metrics() and require_known() of the same header are in
+// observers.cpp.
+
 #include "checked_options.hpp"
 
 #include <cmath>

@@ -1,3 +1,10 @@
+// This file has the defaults of Objective and Evaluator, the errors of training with their place,
+// and function_objective(). rethrow_with_place() is called in handlers and keeps the type of
+// exceptions that others recognise: those that report a lack of memory, and a TrainingError that
+// already has its place. All others become a TrainingError, whose message is cut to the cause and
+// whose details() have the whole text. All evaluators of a FunctionObjective read its one array of
+// parameters, and call the user's function on several threads at once.
+
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -1,3 +1,10 @@
+// This file has the observers that come with the library, and the look-up and checks of watched
+// metrics that they share with the trainer. The observers use nothing but the interface that a
+// user's own observer has. EarlyStopping and BestWeights both follow a metric through Patience;
+// BestWeights only asks it whether the last value was the best, and copies the averaged weights if
+// it watches their test loss. The statistics of a Monitor are sums in double on the calling thread,
+// in the order of the elements, so they do not depend on the number of threads.
+
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -1,3 +1,11 @@
+// Each schema is a list of rows, one for each column of the record; a row names a number, says what
+// it is, and has a pointer to the member or functions that read and write it. Records that share a
+// part, an evaluation or the time of a clock, take over its rows, if need be with a prefix
+// (add_part(), add_test()), so a new number of a part appears in all of them. A row without a
+// function that writes is computed from others. The help texts are published, in docs/records.md
+// and in the JSON Schema. Schemas are built at their first use and never change; result_state.cpp
+// has visit_result() and visit_part().
+
 #include "record_schemas.hpp"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Trainer only forwards; Trainer::Implementation is the loop: the epochs of a Walk, each with its
+// steps (StepTaker), its test and its observers. It keeps the promise that there is a state after
+// almost every exception: a failed step is undone, all observers are called even if one throws, and
+// the exception is rethrown only once the step or the epoch has been counted. The objective has
+// either the weights that steps change or weights that are shown, such as Lookahead's slow ones;
+// show() exchanges them, and visit_state() first brings the former back. Another thread may read
+// the state only in the stretches of QuietStretches, while minibatches or tests are computed.
+// Saving, loading and forking are one function, visit_state(), so that they cannot disagree;
+// go_on() then places the loop where the state ends.
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,10 @@
+// A Witness reduces each way of training to marks: for every step, the digests of the numbers that
+// were reported and of the arrays. Marks are small, so those of the first way are kept and all
+// other ways are compared with them; the first mark that differs gives step and name for the
+// message. All marks of a way also go into one hash (WayOutcome::hash), which can be compared
+// between machines. A way with a resume saves the state of a first trainer as the bytes of a file,
+// loads it into a second one, and lets the same witness observe both.
+
 #include <algorithm>
 #include <memory>
 #include <span>

@@ -1,3 +1,9 @@
+// Each kernel of rubato/numbers/sums.hpp is a plain loop that is always inlined, which
+// with_vectors() compiles for the vectors of several instruction sets. The compiler may vectorise
+// only what keeps every bit, so the loops are written for that: elements are independent, and the
+// squared norm spells out its sixteen lanes and the order in which they are added. Sizes are
+// checked once for each call, outside of the loops.
+
 #include <array>
 #include <bit>
 #include <cstddef>

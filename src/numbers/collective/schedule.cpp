@@ -1,3 +1,11 @@
+// algorithms.cpp has the first half of each algorithm, a Reduction; make_all_reduce() appends the
+// second half, its mirror image. A two-level schedule runs the inner reduction on all hosts at
+// once, all-reduces between the hosts what each core then holds (held_after()), and mirrors the
+// inner reduction; ranks that do not fill the grid are folded into others around all of it.
+// up_a_tree() is greedy: in each phase a parent receives from one child that has the values of all
+// its own children. Nothing here moves a number: ScheduleExecutor executes schedules, and
+// schedule_check.cpp proves them and counts their cost.
+
 #include "schedule.hpp"
 
 #include <algorithm>

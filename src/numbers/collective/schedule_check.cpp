@@ -1,3 +1,10 @@
+// find_fault() executes a schedule on sets instead of numbers: the value of an element is the set
+// of ranks whose contributions it has, and an addition of two sets that share a rank is a fault.
+// Its work and memory grow with the number of cuts and the square of the number of ranks, but not
+// with the length of the arrays. The depth of the sums is found by the same interpreter (Held),
+// with counts of additions instead of sets. cost_of() takes the transfers of a phase as
+// simultaneous, so the rank that is busy longest gives the duration of the phase.
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

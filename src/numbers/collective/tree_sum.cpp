@@ -1,3 +1,10 @@
+// A sum is computed piece by piece, 8 KiB of each leaf at a time. In a piece, blocks of up to eight
+// leaves are summed in registers: sum_of() spells out the tree's expression at compile time. The
+// sums of blocks are combined as in a binary counter: the left one waits at its level (Pending)
+// until its right sibling is complete. With up to eight leaves, the SGD step is part of the loop
+// over a block and needs no pieces; with more, it reads the finished piece from the first-level
+// cache. Pending takes 240 KiB of the caller's stack.
+
 #include "tree_sum.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// This file has MovingAverage, AdaScaleEstimator (rubato/numbers/adascale_estimator.hpp) and
+// NoiseScale. Both estimators start from NoiseEstimate::of(), the unbiased estimates of the squared
+// gradient and its variance from a step of at least two minibatches or from a pair of steps, and
+// both average the two numbers over the steps before they divide them. AdaScale keeps averages for
+// each parameter group, refers the variance to a batch of scale 1, and bounds both estimates from
+// below; the noise scale refers the variance to a single sample, sums over the groups first, and
+// has no bounds. Norms that are not finite never enter an average.
+
 #include "gradient_noise.hpp"
 
 #include <algorithm>

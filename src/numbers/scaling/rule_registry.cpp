@@ -1,3 +1,9 @@
+// The built-in rules are the rows of kRules; a registry copies them and appends the user's, and
+// after that treats both alike. read() makes the rule of a row and then takes `ramp`, the argument
+// that all rules have whose rate follows the batch size, by wrapping the rule in a RampRule. Makers
+// read every argument that the rule has, because reading describes it for help. A RuleChoice keeps
+// the row and the arguments by value, so it can make rules after the registry is gone.
+
 #include <array>
 #include <utility>
 

@@ -1,3 +1,10 @@
+// A schedule is a function of the position in training; except for plateau, which remembers the
+// watched metric, the built-in ones are closures over their arguments (LambdaSchedule). kSchedules
+// has a row for each of them, and a user's own schedules are looked up first (make_one()). A text
+// with several parts joined by '+' gives their product (ChainedSchedule), and `after` moves the
+// beginning of a part (DelayedSchedule). Powers and cosines are those of portable_math.hpp, so that
+// the rates have the same bits on every machine.
+
 #include <algorithm>
 #include <array>
 #include <cmath>

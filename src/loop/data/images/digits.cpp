@@ -1,3 +1,11 @@
+// An image takes three steps: the points of a glyph (digit_glyphs.cpp) are displaced at random and
+// joined by Catmull-Rom curves, a random polynomial bend and an affine map place the strokes on the
+// page, and the raster turns the distance of each pixel to the nearest stroke into a grey value.
+// All random draws of an image come from one stream in a fixed order, so a draw that is added, left
+// out or moved changes the data set, and with it every result that was measured on it. The
+// arithmetic is limited to sums, products, quotients and square roots of doubles, because sines and
+// powers differ between C libraries.
+
 #include "digits.hpp"
 
 #include <algorithm>

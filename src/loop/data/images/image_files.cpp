@@ -1,3 +1,11 @@
+// Two formats of labelled images are read here: IDX, which is that of MNIST and its relatives, and
+// the binary version of CIFAR-10; picture.cpp has PNG and JPEG. read_idx_samples() and
+// read_cifar10() map raw files, and the rows of their samples lie in the mapped bytes; read_idx()
+// reads into memory, and read_idx_samples() falls back on it if one of two files is gzipped. The
+// header of an IDX file is not trusted: its shape must be one that a file can have, and a file that
+// is shorter or longer than it says is refused. A record of CIFAR-10 has its label before its
+// pixels, so inputs and targets are two views of the same bytes whose stride is a record.
+
 #include "image_files.hpp"
 
 #include <algorithm>

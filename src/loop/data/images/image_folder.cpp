@@ -1,3 +1,12 @@
+// Reading a folder has three stages: parts_of() decides by the names of the sub-folders which of
+// them have the training and the test images, files_of() lists the images of each class, and
+// decoded() writes their pixels into one array. Names alone do not tell a split from a class that
+// is called "train" or "test", so parts_of() also compares the sub-folders, and
+// refuse_unnamed_split() rejects a folder whose classes look like parts. read_image_folder() reads
+// the headers of all images before it decodes the first one, because all must have one size, and
+// one coloured image gives all of them three channels. read_new_images() takes size and channels
+// from the record of the model instead.
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -338,7 +347,6 @@ DataSets read_image_folder(const fs::path& folder) {
   data.classes = std::ssize(data.class_names);
   const ImageFiles train = files_of(parts.train, data.class_names);
   const ImageFiles test = parts.test ? files_of(*parts.test, data.class_names) : ImageFiles();
-  // All headers are read before anything is decoded.
   ImageShape shape;
   for (const ImageFiles* const files : {&train, &test}) {
     for (const ImageFile& file : files->images) shape.see(file);

@@ -1,3 +1,12 @@
+// A table is read twice: learn_encoding() decides in a first pass what each column is, and
+// TableEncoder makes the rows in a second one, with memory reserved for their number. A table to
+// test on, and any new one, is read with the encoding of the training table and may have its
+// columns in any order; field(i) is always column i of the encoding. Numbers become one feature and
+// categories one-hot features; where missing values are replaced by means, a missing number is NaN
+// until InputReader replaces it, and a missing category leaves all of its features 0. Labels are
+// found by their value if all labels of the training table are numbers, and by their text
+// otherwise.
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

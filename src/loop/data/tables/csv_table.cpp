@@ -1,3 +1,10 @@
+// CsvTable makes records of the lines of a TextReader: it joins lines for as long as a quote is
+// open, chooses the separator once, by the first line, and checks every record for UTF-8, so that
+// later code can rely on it. A gzipped table is unpacked by a stream buffer below the same reader.
+// The functions at the end decide what a field says: a number, a truth or a missing value.
+// resembles_number() is a heuristic for texts that were meant as numbers; it only decides whether a
+// column is refused (table_encoding.cpp), and never what a field is converted to.
+
 #include "csv_table.hpp"
 
 #include <algorithm>

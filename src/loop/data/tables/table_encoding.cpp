@@ -1,3 +1,11 @@
+// EncodingLearner passes over the table once and keeps ColumnFacts of each column: how many fields
+// are numbers and texts, and the different fields up to a limit, so its memory does not grow with
+// the number of rows. Types are chosen from these facts after the last row. Most of the code
+// refuses: an identifier, a date, a typo or a header taken as data would train without an error and
+// give a useless model, so every doubtful case is an Error that names the option which settles it.
+// A column has two indices, one among the names of the table and one in the encoding, which lacks
+// the ignored columns; at_ leads from the second to the first.
+
 #include "table_encoding.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Arrays come from files that may be damaged or malicious, so a size is checked before it is used:
+// count_elements() excludes overflow, and an array must lie within the bytes that are there before
+// memory is allocated for a copy. dense() is the last step for .npy files and for tensors of
+// torch.save(): it returns a view if the memory is in row-major order, and otherwise copies element
+// by element. The header of a .npy file is the text of a Python dictionary; Header parses the three
+// keys that NumPy writes (numpy.lib.format), and nothing else of Python.
+
 #include "number_array.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// A pickle is a program for a stack machine, whose operations Python's pickletools.py describes.
+// Machine interprets those that torch.save() and libtorch's C++ use for a dictionary of tensors,
+// and fails at any other. A call is not made but becomes a value with the function's name and its
+// arguments, which saved_tensors.cpp reads; only OrderedDict() becomes the empty dictionary that it
+// would return. The deque of the Pickle owns all values, and stack, memo and containers point into
+// it, so a value may occur in several places and even in itself: code that descends into values
+// must bound its depth.
+
 #include "pickle_value.hpp"
 
 #include <bit>
@@ -10,7 +18,6 @@
 
 namespace rubato {
 
-// Interprets the operations that pickletools.py describes.
 class Pickle::Machine {
  public:
   Machine(std::string_view bytes, const std::string& source, std::string_view accepted,

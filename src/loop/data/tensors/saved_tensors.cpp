@@ -1,3 +1,10 @@
+// torch.save() writes a zip archive: data.pkl is the pickle of the dictionary, in which a tensor is
+// a call of _rebuild_tensor_v2() with a storage, an offset, a shape and strides, and data/N has the
+// bytes of storage N. SavedTensorReader computes what such a call would return, without making it;
+// the type of the numbers comes from the class of the storage. numpy.savez() writes an archive,
+// too, with one .npy file for each array. In both formats read_tensor_file() verifies the checksums
+// of all records, also of those that nobody asked for, so a damaged file is refused as a whole.
+
 #include "saved_tensors.hpp"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// A Source is a set of arrays with the names by which they are used, from a file or from memory, so
+// both share all code after it. The names have to be known before the file is read:
+// read_tensor_file() calls back with all names in it, with_names() completes the ones that the user
+// gave, and only those arrays are read. PairReader then views an array of inputs and an array of
+// targets as rows, and changes shapes where users differ: grey images get a channel, a column of
+// classes loses its dimension, and images with their channels last are copied. Types decide the
+// rest: of the inputs whether they are pixels, tokens or real numbers, and of the targets whether
+// they are classes.
+
 #include <algorithm>
 #include <initializer_list>
 #include <string>

@@ -1,3 +1,11 @@
+// The directory at the end of an archive is the only source of names, sizes and positions; local
+// headers are read only to find where the contents begin. Offsets, signatures and the extension to
+// 64 bits are those of APPNOTE.TXT, the description of the format. Every number is read by number()
+// and part(), which check that it lies within the file, and the packed sizes of all records
+// together may not exceed the file, which bounds the work for archives whose records overlap.
+// Inflation unpacks in pieces of 64 KiB; it refuses sizes that deflate cannot reach before it
+// begins, and stops as soon as the contents exceed the size that the directory claims.
+
 #include "zip_archive.hpp"
 
 #include <algorithm>
@@ -16,7 +24,6 @@ namespace rubato {
 
 namespace {
 
-// The numbers are those of APPNOTE.TXT, the description of the format.
 constexpr std::uint64_t kEnd = 0x06054b50;
 constexpr std::uint64_t kEnd64Locator = 0x07064b50;
 constexpr std::uint64_t kEnd64 = 0x06064b50;

@@ -1,3 +1,11 @@
+// The text comes from a probabilistic context-free grammar, whose rules add_noun_phrase() and
+// add_verb_phrase() expand recursively; a noun phrase contains another one with a probability of
+// 1/16, so the recursion ends. Each sentence draws from a stream of its own, whose seed is hashed
+// from the seed of the text, the part and the number of the sentence. sentence_bits_per_byte() does
+// not sample: it solves the two linear equations that the rules give for the expected entropy and
+// the expected size of a sentence. It repeats every choice of the functions that draw, so both must
+// be changed together.
+
 #include "sentences.hpp"
 
 #include <bit>

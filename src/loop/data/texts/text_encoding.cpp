@@ -1,3 +1,11 @@
+// learn_pairs() does not count in the text but in its different words, each with the number of
+// times it occurs. Joining a pair changes only the words that have it (Found::in), and a priority
+// queue finds the next pair: an entry whose count is out of date goes back into the queue with its
+// present count when it reaches the front. In each word, PairEncoder joins the pair that was
+// learned first until no pair is left, and encoded_pairs() remembers the tokens of each different
+// word. Results do not depend on the order of the hash tables, because the queue decides between
+// equal counts by the pairs themselves.
+
 #include "text_encoding.hpp"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// A step passes through one chain: evaluators fill leaves (Substeps), reducer and hosts sum them,
+// StepMeter measures the sum, the rule answers rates and RateAdjuster adapts them,
+// GradientPreparation clips and transforms, and the optimizer updates the parameters; then averages
+// and buffers move. It has two phases, and begin_change() is the border: before it, a step that
+// throws or whose loss is not finite is undone by take_back(), since only the rule, the adjuster,
+// the loss scale and the meter have changed; after it, an exception leaves no state. The state of
+// training does not change while the minibatches are computed, so another thread may read it then
+// (StepSettings::quiet). Calls of the rule, the optimizer and other parts that users can write
+// stand between two calls of enter(), which tells the trainer whose code runs.
+
 #include "step_engine.hpp"
 
 #include <algorithm>

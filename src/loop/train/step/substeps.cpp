@@ -1,3 +1,11 @@
+// compute() is the body of every substep and runs on several threads at once, so it writes only to
+// what belongs to its thread (seconds, lists of minibatches), to its minibatch (the log) or to its
+// buffer. A minibatch adds a part of a sum over the step: one with fewer samples counts by its
+// share, and one whose loss has weights is already a sum over these. Minibatches computed in one
+// pass add their losses in the order of a SummationTree, so that they have the bits of minibatches
+// computed one by one. Exceptions of an evaluator get their place here, where phase, minibatch and
+// step are known.
+
 #include "substeps.hpp"
 
 #include <cmath>
