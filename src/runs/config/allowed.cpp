@@ -1,3 +1,10 @@
+// The checks of data ask only for what the options need: a test set, classes, images, real targets.
+// The shape of samples is checked for built-in models alone; the trial before training tests all
+// other models (docs/adr/0018). Steps of a trace are planned in full by a Planner. The steps of a
+// modelled cluster depend on its clock, so a Walk takes them as training would, up to 100,000 of
+// them, and only if devices that run out are an error. Only the upper bound of a batch policy is
+// known in advance.
+
 #include "allowed.hpp"
 
 #include <string>

@@ -1,3 +1,9 @@
+// Each line of a configuration file is read by set() of its row in run_options() and written by
+// text(), so that a new option needs no code here. Plug-ins are loaded first, because other lines
+// may use the names that they add. Paths are mapped in a second pass over all options that can name
+// a file (map_paths()): to the file's folder after reading, and by with_paths_from() before
+// writing. A resume compares two configurations by the texts of their options.
+
 #include "configuration_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// all_families() is the table of everything that users can choose by name; each module provides the
+// rows of its own strategies. The lists of this file are made once and never change, while
+// families(extensions) appends the user's own strategies of a configuration on each call.
+// RuleRegistry knows the built-in names of rules; the other registries get those of their options
+// from the constructor of Extensions.
+
 #include <array>
 #include <iterator>
 #include <map>

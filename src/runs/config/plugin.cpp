@@ -1,3 +1,9 @@
+// A plug-in is loaded with RTLD_LOCAL and contains its own copy of rubato's static libraries; only
+// its two entry points, rubato_plugin_abi and rubato_plugin, are looked up by name (docs/adr/0056).
+// The SHA-256 is compared before any of its code runs, and the ABI before its parts are added. It
+// adds them to a copy of the extensions, which replaces the original only if nothing was thrown.
+// The library is never closed: its functions are called as long as there are copies of these parts.
+
 #include "plugin.hpp"
 
 #include <exception>
@@ -46,8 +52,6 @@ Function* symbol(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-// The library is never closed: its functions are called as long as there are copies of the parts
-// that it added.
 void* opened(const std::filesystem::path& file) {
   // dlopen() does not search for a path that contains a slash.
   const std::string path = (file.has_parent_path() ? file : "." / file).string();

@@ -1,3 +1,9 @@
+// This file turns the rows of run_options.def into the table of options (docs/adr/0024). It
+// includes them with RUBATO_OPTION defined as a call of OptionTable::add(), which binds a row to
+// its member by a pointer to member and to its reading (readings.hpp). The member's type decides
+// whether text becomes a Parsed value, and whether the option can be unset. The constants,
+// functions for paths and predicates at the beginning are those that the rows refer to.
+
 #include "run_option.hpp"
 
 #include <algorithm>

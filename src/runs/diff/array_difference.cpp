@@ -1,3 +1,9 @@
+// Arrays are compared by their bytes, so that NaNs of the same bits are equal and 0 differs from
+// -0, and elements are searched only in an array whose bytes differ. The first different element is
+// described, and all are counted. The distance in units in the last place is the difference of two
+// bit patterns, mapped to whole numbers that have the order of the numbers (place_in_order()).
+// Elements of half precision are shown as the integers of their bits, and have no such distance.
+
 #include "array_difference.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// The search narrows in three phases. Recorded digests give the last equal and the first different
+// step that have one; two SteppedTrainings repeat the steps between them in turns, until their
+// digests differ; explain() then finds the first difference within that step. If nothing differs,
+// the files in the folders are compared instead: metrics, lengths, checkpoints and weights.
+// Configurations without folders have no records, and begin with the second phase. The states
+// before the current step are kept, because explain() and the training with another seed begin anew
+// from them.
+
 #include "diff.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The text says how far both are equal, then what differs in the step, then why: the options in
+// FirstDifference::options are the reason, and the others that differ are listed apart. A
+// difference before the first step or in the files has no stage in a step, so its sentence stands
+// alone. Facts that differ, such as kernels, come last. JSON leaves out members without a value,
+// but always has `first`, which is null if both are equal.
+
 #include "diff_report.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A SteppedTraining is a Run without a folder in which each call of fit() takes one step: the
+// observer Watch pauses training after it. compute() relies on fit() calling on_epoch_begin() also
+// in the middle of an epoch: there, before the next step, the objective has the weights that steps
+// change, and Watch::look asks it for single minibatches and pauses again. They have the bits of
+// the step because they get its random stream, core, substep and loss scale. Their gradients go
+// into memory that is cleared for each, without a reducer.
+
 #include "stepped_training.hpp"
 
 #include <new>

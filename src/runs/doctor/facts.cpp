@@ -1,3 +1,9 @@
+// The facts come from two processes. gather_facts() reads /proc, /sys and the environment in the
+// program `rubato`, which is linked without libtorch. probe_this_process() runs in rubato-train,
+// where dlsym() finds the BLAS and the malloc that training uses, and measures a product of
+// matrices; its result is printed as JSON, which `rubato` reads through a pipe (output_of()). A
+// file that cannot be read gives an empty value and no error.
+
 #include "facts.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Each judgement is a function of the facts in the table kJudges, whose order is that of the
+// report. It begins with a good finding that states a fact, and complain() lowers the health and
+// adds the reason and the advice, so that every fact is shown whether or not it is a problem. The
+// judgements that ask the training process are called only if it has answered, and are notes
+// otherwise.
+
 #include "findings.hpp"
 
 #include <array>
@@ -38,8 +44,6 @@ bool is_older(std::string_view runs, std::string_view built) {
   }
   return false;
 }
-
-// The judgements; those of the training process are called only if it has answered.
 
 Finding judge_processor(const Facts& facts) {
   Finding finding{.what = fmt::format("{}, with {}", facts.processor,

@@ -1,3 +1,10 @@
+// There are three kinds of contestants: a reducer, of training or a baseline, that is followed by
+// the update (ReducerContestant); sum and update in one pass over all buffers by the kernel of
+// "sharded" (FusedSharded); and the same pass as a loop that is written by hand for each number of
+// cores (HandWrittenLoop). Cores are tasks of the workers, and a core whose buffer has not arrived
+// keeps its thread busy (wait_until()), as it would while it computes. The bytes of memory and of
+// traffic are computed from the algorithm and not measured.
+
 #include "contestants.hpp"
 
 #include <algorithm>

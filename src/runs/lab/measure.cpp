@@ -1,3 +1,9 @@
+// measure() times the runs of one contestant, an Entrant makes its contestant anew for each turn,
+// and measure_in_turn() pools the runs of all turns. Filling the buffers and flushing the caches
+// are not timed, and the time until the last buffer arrives is subtracted. A peer is a program of
+// its own: it gets the task as arguments and prints the seconds of each run and then "end", without
+// which all of its numbers are discarded.
+
 #include "measure.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Buckets and SubstepMap thin data in the same way while they are read: a bucket (a column of the
+// map) holds `width` steps, and when the limit is reached, all of them are merged in pairs and the
+// width doubles. So memory is bounded although the number of steps is not known in advance. A name
+// may first appear in a late bucket, and earlier buckets then have shorter lists of ranges. Numbers
+// in JSON have five digits, except whole numbers below 10^15.
+
 #include "buckets.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// charts_of() makes the JSON that web/main.js draws: curves in `runs`, and sections of figures of
+// the types intervals, profile and lines. The curves of the experiment's runs come first and in
+// their order, so that indices of Answer::runs are indices of curves; means_section() appends the
+// mean curves. The points of a curve become fewer the more curves there are, so that the page stays
+// small. Intervals and means of a condition that only a baseline has are left out unless it is the
+// only one.
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,3 +1,9 @@
+// All text from outside passes through escaped() or script_json(). The page is self-contained: its
+// security policy names the SHA-256 of its own scripts and style, and forbids all others and every
+// request (docs/adr/0064). to_html() fills the template web/page.html in one pass. The data of the
+// charts are JSON in a script element, in which every '<' is escaped, because the element would
+// otherwise end at a "</script" within a string.
+
 #include "html.hpp"
 
 #include <array>

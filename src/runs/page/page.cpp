@@ -1,3 +1,9 @@
+// A page of runs has four parts: a summary with facts, charts, events, and how to reproduce each
+// run. One run has its facts as a list; several have a table in which options that all share become
+// a note, and long lists are folded. document_of_folders() decides whether the folders are runs or
+// one experiment, whose page is made in experiment_page.cpp. The more runs there are, the fewer
+// columns the charts of each have (columns_of()).
+
 #include "page.hpp"
 
 #include <algorithm>

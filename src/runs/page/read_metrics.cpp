@@ -1,3 +1,10 @@
+// MetricsReader adds each number of a step or an epoch to buckets under its path in the schema of
+// records, so that a new column needs no code here. Faults and monitored norms are written before
+// the line of their step, and are kept until it comes; the user's own metrics follow theirs. Marks
+// come from the change between two steps: fewer cores without a fault, restarts on the modelled
+// clock, a step that was not applied. The first line that cannot be read ends the reading with a
+// warning, and what was read before it is shown.
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

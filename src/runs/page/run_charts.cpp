@@ -1,3 +1,9 @@
+// all_figures() lists what a page may show; line_figures() keeps what at least one run has, adds
+// names that the runs define, and takes unit, help and factor from the schema of records. If there
+// are several runs, a figure of several curves becomes one for each curve. The JSON has only the
+// numbers that a figure draws. charts_of() finds the sections "Batch and cores" and "Where the time
+// went" by their titles, to which it adds the maps of substeps and the times.
+
 #include "run_charts.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Results of a run come from summary.json, which it has once it has ended, and otherwise from its
+// metrics; options come from the summary or from config.toml. The rows of run_facts() are the list
+// of facts on the page of one run and the columns of the table on a page of several. The files may
+// be damaged, so a value in the summary may have any type.
+
 #include "run_facts.hpp"
 
 #include <algorithm>

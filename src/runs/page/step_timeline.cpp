@@ -1,3 +1,9 @@
+// A timeline is read twice: first for the durations of all steps, of which the median is taken, and
+// then for the events of that step. Each event has a line of its own, so a file of any size is read
+// without holding it in memory, and a line that is not an event is skipped. Activities become spans
+// in the lanes of threads and cores, and a pair of flow events becomes a meeting of two lanes.
+// Spans, meetings and lanes beyond the limits are left out.
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +61,6 @@ std::string text_at(const nlohmann::json& event, const char* key) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Each event has a line of its own, so a file of any size is read without holding it in memory.
 void for_each_event(const std::filesystem::path& file,
                     const std::function<void(const nlohmann::json& event)>& take) {
   if (!is_there(file)) return;

@@ -1,3 +1,9 @@
+// The chapter is made from whatif.json alone. There is no check of the file before it is used:
+// nlohmann::json throws for a member that is missing or of another type, and read_whatif() turns
+// every exception into a warning and shows nothing of the file. A figure shows the largest effects;
+// the table has all counterfactuals, without the columns in which no row has a value. With several
+// orders of samples, the mean effect is shown and each order is a point.
+
 #include "whatif_chapter.hpp"
 
 #include <algorithm>

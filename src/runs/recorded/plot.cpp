@@ -1,3 +1,8 @@
+// A plot is made in three steps: recorded_curve() reads a column of one run, mean_curve() joins the
+// curves of several, and thinned() reduces a curve to the resolution of the drawing;
+// gnuplot_script.cpp draws it (docs/adr/0071). Steps and samples are counted over the lines of
+// steps, also for a curve of epochs, while hours and money are columns of each line.
+
 #include "plot.hpp"
 
 #include <algorithm>

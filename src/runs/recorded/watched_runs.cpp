@@ -1,3 +1,9 @@
+// Nothing tells this program of changes, so each update() lists the folders again and reads what
+// was appended to the metrics. A run of an experiment moves while it is watched: a worker trains it
+// in a folder of its own and renames that when the run has ended (docs/adr/0078). Within a folder
+// that is watched, a run is therefore known by its name, and its RecordedRun is replaced when the
+// name is found at another path.
+
 #include "watched_runs.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Progress writes what it observes to one output, in one of three styles; the text of steps and
+// epochs is made of the columns that have a label in the schema of records (shown_fields()). Epochs
+// and samples are those of the run, while speeds and the remaining time are measured in this
+// process: work done before a resume counts as done but not for the speed. The remaining time is
+// that of the measure that is complete first, epochs or budget (remaining_of()).
+
 #include "progress.hpp"
 
 #include <algorithm>

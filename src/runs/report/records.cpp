@@ -1,3 +1,10 @@
+// metrics.jsonl and summary.json are written by schemas of their columns (docs/adr/0055): those of
+// lines are in record_schemas.cpp and report_schemas.cpp, that of the summary is in this file. A
+// MetricsWriter knows the length of its file, which a checkpoint saves. After a resume the rest of
+// the file is cut off by the first write and not while the state is loaded, because a state that is
+// refused must leave the file as it was. Older summaries do not say how their run ended; end_of()
+// derives it.
+
 #include <algorithm>
 #include <cctype>
 #include <optional>

@@ -1,3 +1,9 @@
+// The rows of the schemas (docs/adr/0055) become three things here: descriptions of all records
+// (record_infos()), a JSON Schema, and the JSON of a record, cell by cell. A column lies in the
+// record itself or in an object of it, and may be optional, null or left out at its usual value.
+// put_cell() decides by these flags what is written, and record_schema() what is required, so both
+// must agree.
+
 #include "report_schemas.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A process holds a run folder by an flock() of the folder itself, which the operating system
+// releases when the process ends, in whatever way. After locking, existing_or_new() checks that the
+// path still names the locked folder, because another process may have removed it in between. A
+// checkpoint is written beside and renamed (write_state()), and older ones are removed only then,
+// so that a complete one exists at any time. Checkpointer works on the thread that trains, except
+// for keep(), which is why a mutex guards the folder of checkpoints.
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -96,7 +103,6 @@ RunFolder::~RunFolder() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-// The operating system releases the lock when the process ends, in whatever way.
 void RunFolder::lock(std::chrono::milliseconds patience, const std::function<void()>& on_wait) {
   constexpr std::chrono::milliseconds kPause{5};
   constexpr std::chrono::seconds kShort{1};

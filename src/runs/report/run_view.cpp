@@ -1,3 +1,9 @@
+// RunView has the data, ViewPainter makes lines of them, and RunViewer draws these in place. A
+// Series has stretches of equal length; when the run outgrows them, they are merged in pairs and
+// their length doubles, so that memory is bounded. A curve ends below the end of the bar because
+// its width stands for the samples of the whole run, which ViewPainter::end() estimates from the
+// share that is done. Curves of losses are logarithmic.
+
 #include "run_view.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The listeners are called by all threads in training, so they only write to memory that on_added()
+// has reserved: spans to the lane of the thread, meetings to the slot whose number they have drawn.
+// A lane that is full keeps the number of its first step without room, and recorded() leaves out
+// that step and all later ones on every lane. The trace events are made after the last step, with
+// one event per line, on which page/step_timeline.cpp relies. Waiting is not recorded: it is the
+// gap between two spans of a thread within a step (add_thread()).
+
 #include "timeline.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The search keeps two bounds: `low` is the last step after which a fork was saved, and `high` the
+// first after which none was. first_doomed() begins at the suspected step, moves one of them by
+// strides that double until both are known, and then bisects between them. A probe trains forks
+// from the run's own state after that step; the state at `low` is kept, because the states of later
+// steps are repeated from it. The loss above which a fork counts as lost follows from the course of
+// the run, which is read from its metrics.
+
 #include "doom.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// state_after() is a loop over the segments of the run's history, each of which has its own options
+// and a Run of its own: without a folder or, if records are wanted, in a scratch folder that is
+// removed afterwards (docs/adr/0073). RepeatedSteps throws at the first step that is not the
+// recorded one. A segment is entered by a fork even if no step of it is needed, because a fork may
+// begin parts anew and so changes the state. The first state is checked against the digest of its
+// step, unless it is one with which a fork began.
+
 #include "fork.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A replay is a run in RUN/replays that is forked at the step before its first one. When a segment
+// of the history ends, state and records are handed over to another Run in the same folder, which
+// continues with the options of the next segment. The options of Commands::replay, which say what
+// is written, come from the request; all others are those of the segment. A folder that has the
+// same steps and options is resumed at its last checkpoint. A step that differs ends the replay,
+// and is a result and not an error.
+
 #include "replay.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// This file has what a resume needs besides the trainer's state: the facts that a checkpoint and a
+// folder keep about their run, the way in which newer results are set aside, and the form in which
+// hosts hand a run over. Setting aside is a transaction without a log. Copies go into a folder with
+// the suffix .part, which may be removed; renaming it to .moving is the commit, after which
+// finish_setting_aside() can repeat every move until the folder has its name.
+
 #include "resumption.hpp"
 
 #include <algorithm>
@@ -160,8 +166,7 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
 
 namespace {
 
-// An unfinished folder has one of these suffixes: copies go into the first, which may be removed.
-// Renaming it to the second decides that everything else follows.
+// An unfinished folder has the first suffix before the commit and the second after it.
 constexpr std::string_view kCopying = ".part";
 constexpr std::string_view kMoving = ".moving";
 constexpr std::string_view kNewerThan = "newer-than-step-";

@@ -1,3 +1,10 @@
+// The constructor checks everything before it changes a file: steps, workload, trainer and hosts
+// come first, and a new folder is removed again if what follows throws (FolderOfOwn). Observers
+// whose state is part of a checkpoint are added in the order in which it is loaded (add_keepers()),
+// and only then go_on() loads it; records are cut off after the state was accepted. At the end
+// weights, metrics, summary and the last checkpoint are written in this order, because the summary
+// says that the run has ended. Without a folder nothing is written, and training is the same.
+
 #include <chrono>
 #include <filesystem>
 #include <span>

@@ -1,3 +1,9 @@
+// A location says which folder is locked, from which state the run continues, and that it may
+// continue with these options (require_resumable()). resume(), continue_in() and follow() look for
+// the state in the folder (find()): the checkpoint that was named, else the newest that can be
+// read, else the beginning; fork() and take_over() are given it. Whoever locks a folder completes
+// an interrupted setting aside before looking for checkpoints, because that moves some.
+
 #include <system_error>
 #include <utility>
 #include <vector>

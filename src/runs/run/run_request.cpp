@@ -1,3 +1,9 @@
+// location_of() maps the three ways to name a folder to the factories of RunLocation: --out to
+// create(), --out with --continue to continue_in(), and --resume to resume(). A location that is
+// not possible is refused before data are loaded. The second half has warnings, which never end a
+// run; they follow from the options and the steps before training, or from a result, and each is a
+// function that returns its line or nothing.
+
 #include "run_request.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The constructor adds to a Run what its owner wants to know and to decide: planned faults,
+// progress, tests that cannot be watched, and Interruption, through which several hosts pause after
+// the same step (docs/adr/0057). execute() handles every way in which training can end. Most
+// exceptions are thrown again with a longer message: thrower() names the user's part, and
+// left_of_step() writes the checkpoint of the step before, if possible, and says how to continue.
+// Other classes derived from Error are passed on unchanged, as they carry more than a message.
+
 #include "session.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// An event file is a sequence of records in TensorFlow's record format (TFRecord), each an Event of
+// events.proto with checksums around it. append() serialises an event directly into the buffer,
+// where it leaves space for them, and flush() writes whole records; if that fails, the file is
+// truncated to the records before. The messages are members that are filled again for each event,
+// so the caller fills summary(), session_log() or hparams() and then calls append() or
+// append_hparams().
+
 #include <bit>
 #include <cerrno>
 #include <chrono>
@@ -36,8 +43,8 @@ constexpr std::string_view kExperiment = "_hparams_/experiment";
 constexpr std::string_view kSessionStart = "_hparams_/session_start_info";
 constexpr std::string_view kSessionEnd = "_hparams_/session_end_info";
 
-// A record of TensorFlow's record format (TFRecord): a header with the length of the record in 8
-// bytes and the checksum of these; the record; a footer with its checksum.
+// A header has the length of the record in 8 bytes and their checksum, a footer the checksum of the
+// record.
 constexpr std::size_t kHeader = 12;
 constexpr std::size_t kFooter = 4;
 constexpr int kRotation = 15;

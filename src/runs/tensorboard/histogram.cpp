@@ -1,3 +1,8 @@
+// The limits of the buckets are made by repeated multiplication, as TensorFlow makes its own. A
+// Counter counts positive and negative numbers apart, both by magnitude, and histogram() joins them
+// in ascending order. The bucket of a number is found by a table and one comparison (Buckets) and
+// not by a binary search, because histograms may be made of every parameter of a model.
+
 #include <algorithm>
 #include <array>
 #include <bit>

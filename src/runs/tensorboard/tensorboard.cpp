@@ -1,3 +1,10 @@
+// The schemas of steps and epochs say which numbers have a curve, and under which tag
+// (each_curve()). file() opens the event file of this process on first use; if a state was loaded,
+// it first truncates the earlier files to that state and then writes a restart, at which a running
+// TensorBoard drops the later steps (docs/adr/0039). Loading itself changes no file. A step's
+// scalars are collected and written as one event, so their tags have to live in the schema or in
+// tags_.
+
 #include <algorithm>
 #include <type_traits>
 #include <utility>

@@ -1,3 +1,10 @@
+// Planning finds out for each counterfactual what must be trained, and whether anything must. If
+// the steps depend on the trace alone, foreseen_steps() simulates them: with the batches of the run
+// the bits are the same, too, and only times and substeps are replaced (with_times_of()). Otherwise
+// a fork begins before the first change that is left out, and its length is that of the simulation,
+// or that of the run if it cannot be foreseen. The steps of a run of several segments are foreseen
+// only if its last options reproduce all of them (foresees_run()).
+
 #include "counterfactuals.hpp"
 
 #include <algorithm>

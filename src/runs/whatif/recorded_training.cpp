@@ -1,3 +1,9 @@
+// recorded_training() reads the metrics in one pass: lines of steps give batches, cores and
+// substeps, lines of epochs the results, and lines of faults precede the line of their step. Times
+// are rounded as files round them (as_recorded()), so that those of a simulation and those of a run
+// can be compared for equality. A TrainingOutcome is also written as JSON and read back, because
+// the outcomes of forks are kept in files.
+
 #include "recorded_training.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Events are changes between neighbours in a list: the rows of a trace of steps or, in modelled
+// time, the changes of an availability that make another step. A list that repeats itself is
+// written out as far as a run without events may need it. places_ has the index of each event in
+// the list, so that without() can rebuild the list without some of them. HeldNumber is the rule for
+// one number: it stays as it was before an event that is left out until the next change and, with
+// `keeps`, also through changes that would lower it.
+
 #include "run_events.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// WhatIf plans, trains and collects. A counterfactual with the bits of the run needs no fork; for
+// any other, a Fork is kept under the file of its outcome, whose name is a hash of its steps and
+// options and of the run's weights, so that a fork that is needed twice is trained once and an
+// interrupted command finds the outcomes that it has. Forks are trained in the order of their first
+// steps, because the state of the run at one is the beginning from which it is repeated to the
+// next. The run's own speed gives the estimate of seconds, which limits the events that are left
+// out alone.
+
 #include "whatif.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The text of --data is KIND, KIND:ARGUMENTS or KIND:PATH,ARGUMENTS; a row of kData has a kind, its
+// help and the function that reads its arguments. Names of published data sets are tried first,
+// then the rows, then the user's own data sets. A path may contain commas, so arguments_begin()
+// looks for the first text that can be an argument, and with_slashes() replaces the commas within
+// lists, which Spec does not accept. map_data() replaces paths in the text itself, so that
+// everything else stays as the user wrote it.
+
 #include "data_source.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// This file parses --model and --loss, and derives from a configuration which engine computes the
+// run. The form script:FILE is recognised before the tables of models and losses are searched. The
+// engine follows from what cannot be computed elsewhere (docs/adr/0029): why_libtorch() compares
+// each option that only libtorch implements with its default, why_eigen() asks the model, and Eigen
+// computes the run unless libtorch has to. An option that Eigen ignores must therefore have a line
+// in why_libtorch().
+
 #include "model_choice.hpp"
 
 #include <array>

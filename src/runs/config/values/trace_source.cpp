@@ -1,3 +1,10 @@
+// The text of --trace is parsed without reading a file: kind_of() tells zones, the built-in trace,
+// batch sizes and generators by their form, and any other text names a file. The parser asks
+// whether files exist, because paths may contain the commas that separate arguments and zones.
+// load_steps() keeps the content of a file, under a mutex, in the choice that all copies share, and
+// reads it again only for another end. Whether a file has steps or devices over time is known once
+// it has been read; run_steps_of() makes steps of devices unless the run is in modelled time.
+
 #include "trace_source.hpp"
 
 #include <algorithm>

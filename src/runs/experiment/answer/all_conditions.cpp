@@ -1,3 +1,10 @@
+// Summary works on a matrix of cells, a row for each choice and a column for each condition. It
+// keeps only choices that have a cell in every condition, so that all are judged by the same pairs,
+// and then adds one statistic after the other to them. Values are oriented so that greater is
+// better, and a lost run has -infinity, with which ranks and interquartile means can be computed.
+// The bootstrap draws the same seeds for all choices, from a stream of random numbers with a fixed
+// key, so that an answer is the same whenever it is computed.
+
 #include "all_conditions.hpp"
 
 #include <algorithm>

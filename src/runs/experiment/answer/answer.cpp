@@ -1,3 +1,10 @@
+// Answering computes the parts of an answer in the order in which they depend on each other: cells,
+// differences to baselines, differences to the best of each condition, the detectable effect,
+// margins, and the summary of all conditions. The differences to baselines are one family for
+// Holm's correction over the whole answer, and those to the best are a family for each condition.
+// Only cells whose runs all have a final value are in them; the others are lost. Tuning chooses by
+// the mean alone, without a test.
+
 #include "answer.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// cell_columns() and run_columns() are the one table of an answer (docs/adr/0058): a row names a
+// number, its place in CSV and in JSON and, if people see it, its heading and its words. CSV, JSON
+// and printed tables are loops over these rows. A value is given by a path of members, such as
+// at(&AnswerCell::spent, &Answer::Spent::steps), and is empty if a member on the path is
+// (value_at()). Numbers that an answer does not have, such as hours without a virtual clock, stay
+// in the files but get AnswerTable::none.
+
 #include "answer_columns.hpp"
 
 #include <algorithm>

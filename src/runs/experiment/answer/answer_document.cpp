@@ -1,3 +1,9 @@
+// A document is built in the order in which people read it: facts, overviews, all conditions
+// together, tuning, and the tables of each condition. Cells of tables come from answer_columns.cpp;
+// this file adds titles, sentences and order. The sentences about a condition are made once in
+// add_tables() and used twice, as notes below its results and as a finding, which pages show at the
+// top. to_text() and to_markdown() only lay out strings.
+
 #include "answer_document.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// This file has the facts about what was compared, remarks on conditions and the overviews, which
+// answer_document.cpp combines with the results. More than four seeds become a range if they are
+// consecutive, and of more than four baselines only what they have in common is named. An overview
+// goes through the cells twice: the first pass finds the rows and columns, and the columns that
+// only a baseline has; the second writes the entries.
+
 #include "answer_facts.hpp"
 
 #include <algorithm>

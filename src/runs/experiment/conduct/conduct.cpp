@@ -1,3 +1,10 @@
+// evaluated() is the only place that knows the stages of an experiment: the runs that tune, the
+// plan with the values that they have chosen, and the answer. Its argument TakeRuns either brings
+// the runs of a stage to an end, or prepares them, or only reads what is there, and conduct(),
+// prepare_runs() and read_experiment() differ only in it. No progress is recorded: a run is in the
+// state that its files show (state_of()), so each call continues whatever was interrupted
+// (docs/adr/0037).
+
 #include "conduct.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The folder can be moved and can be shared: adopt() copies traces into it, configurations name
+// these copies by relative paths, and all other paths are absolute. Every file is written by the
+// worker, which renames it into place, because other processes may work in the folder at the same
+// time. A trace or a configuration that is there already is kept, and compared with the new one:
+// another content of a trace, or another option that affects bits, is an error.
+
 #include "experiment_folder.hpp"
 
 #include <map>

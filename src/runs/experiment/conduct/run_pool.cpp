@@ -1,3 +1,11 @@
+// The first half of this file starts and watches single processes; the second schedules them.
+// RunPool is a loop on the calling thread: it starts tasks that are ready while fewer than `jobs`
+// run, waits for SIGCHLD or 100 ms, and collects the processes that have ended. take_end() decides
+// what an end means: a summary is published as the result, an error of the run itself as its
+// failure, and an end that says nothing about the run, such as a full disk or a signal from
+// outside, leaves the run to the next call. Only async-signal-safe functions are called between
+// fork and exec.
+
 #include "run_pool.hpp"
 
 #include <algorithm>

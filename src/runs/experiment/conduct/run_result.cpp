@@ -1,3 +1,9 @@
+// A result is read from the summary and in one pass over the metrics, which give the curve and the
+// elasticity and must have the SHA-256 that the summary states. ElasticityReader holds each step
+// back until the next one, because the last step of an epoch may have only the rest of its samples.
+// DataFacts loads each data set once and keeps only numbers of it: the share of the largest class
+// of its test set tells a model that has learned something from one that has not.
+
 #include "run_result.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Workers need no lock (docs/adr/0078): a result is published by renaming its folder, which fails
+// if there is a result already, and then both are compared. The lock of a worker's folder says only
+// that the worker is gone, and only to processes of the same start of the same machine, whose boot
+// id is in the folder's name (GoneWorker). An attempt is moved if its worker is gone, and copied if
+// the worker may be alive (copy_run()). Other workers rename and remove folders at any time, so an
+// error in reading them usually means that there is nothing to take.
+
 #include "worker.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A design holds values as text in the form that RunOption::set() takes. An option has one value in
+// the base or several in an axis; set_values() moves it from one to the other, and the base then
+// has the default. Text from users is set in a configuration that is thrown away and read back, so
+// that equal values have equal texts. begin_with_runs() replaces the base of a design of forks by
+// the options of the run that they come from, after it has checked that all of these runs agree.
+
 #include "design.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The lines above the first table of a design file set the base, those of [axes] the axes, and the
+// keys of [compare] are the rows of compare_keys(), from which the command line of `rubato compare`
+// has the same options. Plug-ins are loaded before the other lines are read, as for a run's
+// configuration, and paths are mapped in a pass of its own, which includes axes, baseline and tuned
+// values. The number of parallel runs is read but never written, because it is not part of the
+// design.
+
 #include "design_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The runs are all combinations of the values of the columns (trace, rule and the other axes) with
+// the seeds. A combination without trace and rule is a setting, which has one baseline and one
+// tuned value. Baselines are configured first, so that a combination that equals the baseline of
+// its setting becomes that baseline; the remaining ones are added as cells of their own. Settings
+// get their indices in the order in which they are first asked for (Numbering), and plan() relies
+// on this order being that of settings().
+
 #include "experiment_plan.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// calibrate() trains the workload on a trace of constant batches, and StepSampler takes the time
+// from the end of one step to the end of the next until their median is settled or the time is over
+// (docs/adr/0038). A prediction needs the load of the busiest thread, its minibatches and passes:
+// busiest_thread() gives each core to the thread with the fewest minibatches, as a thread that is
+// free takes the next core. With all threads busy, seconds are a linear function of this load,
+// given by the plane through three calibrations (seconds_of_all_threads()).
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,8 @@
+// DenseWorkload has a data set, for softmax regression and perceptrons; QuadraticWorkload has a
+// problem of its own and reads no data. Inputs of any type are converted once to rows of float that
+// stay in memory, so require_room() asks first whether they fit. The option --kernels portable
+// needs an Eigen that computes with FMA, and is refused otherwise.
+
 #include <utility>
 #include <variant>
 

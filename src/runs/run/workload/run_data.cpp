@@ -1,3 +1,9 @@
+// Data are read for one of two purposes. For training, a reader of their kind reads them, and
+// prepared() holds out samples, normalises by the rest and compares the result with the options, in
+// this order. For a model that has been trained, load_recorded_data() reads other data by the
+// record in the folder of its run, so that categories, vocabulary and normalisation are those of
+// training. A data set of the user's own is checked and converted to the same DataSets.
+
 #include "run_data.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A trace becomes a TraceSource, with a PolicySource or TimedSource around it if a batch policy or
+// a modelled clock decides; devices over time become a ClockedSource. cluster_of() completes
+// --cluster by the size of the gradient, which only a workload or the table of models knows, and by
+// --price and --straggler. Predictions drive the same sources without training. simulate_optimum()
+// simulates the policy that find_optimum() returns, and checks that both reckon the same time and
+// money.
+
 #include "run_steps.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// This file has what all engines share. train_options() maps a configuration to TrainOptions, and
+// is where a new option of training has to be passed on; make_trainer() checks patterns of names
+// against the parameters of the model, which exist only then. evaluate() and predict() use a
+// trainer whose steps are never taken (idle_trainer()), and weights that come from a run must have
+// the SHA-256 of its summary.
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
