@@ -1,3 +1,9 @@
+// Files are written and flushed through POSIX descriptors, because streams offer neither fsync()
+// nor a reliable cause of a failure. An atomic write has four steps: write PATH.part, fsync() it,
+// rename() it to PATH, and fsync() the folder, which holds the new name. The destructor of Beside
+// removes the .part file on every way out; after the rename it finds none. Two processes that write
+// the same path at once would share its .part file, so callers have to exclude each other.
+
 #include "file.hpp"
 
 #include <algorithm>

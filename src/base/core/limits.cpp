@@ -1,3 +1,11 @@
+// Control groups are read from the files below /sys/fs/cgroup. /proc/self/cgroup names the
+// process's group in each hierarchy, and every group from there up to the mount may have the
+// tightest limit. Version 1 mounts its controllers in folders that are named after them; version 2
+// is mounted at the root or, beside version 1, in `unified`. A file that is missing or unreadable
+// counts as no limit. Several settings limit the number of threads, so require_threads() does not
+// read them but starts the threads and lets them end. Libraries report a lack of memory by
+// different exceptions, some of which only their text identifies.
+
 #include "limits.hpp"
 
 #include <algorithm>

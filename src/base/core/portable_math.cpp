@@ -1,3 +1,12 @@
+// The functions of exact:: compute in double-double arithmetic (T. J. Dekker, "A floating-point
+// technique for extending the available precision", Numerische Mathematik 18, 1971) and round the
+// result once. exp() removes a multiple of log 2, halves the rest four times, sums its Taylor
+// series, and squares the result as often; log() improves an estimate in plain doubles by one step
+// of Newton's method, for which it needs exp(); pow() is the exponential of y log(x). The functions
+// of quick:: share the reductions of arguments and use shorter series in plain doubles. The error
+// terms are right only if the compiler evaluates every expression as it is written: it must neither
+// reorder operations nor fuse them (-ffp-contract=off).
+
 #include "portable_math.hpp"
 
 #include <array>

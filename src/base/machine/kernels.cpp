@@ -1,3 +1,11 @@
+// OpenBLAS is asked through dlsym(), so this file works in programs with and without it, and needs
+// none of its headers. Libraries choose their kernels when they are loaded, before main(), so
+// use_right_kernels() can only set environment variables and call execve() on /proc/self/exe with
+// the same arguments. RUBATO_STARTED_AGAIN in the new environment marks the second start: it
+// prevents endless restarts if the variables have no effect, and tells kernel_start() what was
+// corrected. Functions that decide by variables get a function that reads them, so tests can
+// replace the environment.
+
 #include "kernels.hpp"
 
 #include <algorithm>

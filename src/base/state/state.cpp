@@ -1,3 +1,9 @@
+// A State is two sorted maps, one of arrays and one of texts. A state within a state is a common
+// prefix "NAME/" of its keys, which makes part() a range of both maps and keeps files flat.
+// StateVisitor is the only code that distinguishes saving, loading and showing; its functions end
+// in a put to a State, a read from a State, or a call of the function that entries are shown to.
+// Optional values and flags are stored by presence: an entry that is absent means empty or false.
+
 #include <algorithm>
 #include <cstring>
 #include <functional>

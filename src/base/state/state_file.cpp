@@ -1,3 +1,11 @@
+// The writer streams: the header needs only types, shapes and sizes, so the arrays follow it
+// without being copied together, and the SHA-256 is computed while the bytes pass. The parser
+// trusts nothing. It checks the digest before it parses anything, bounds the header's length,
+// requires that the arrays tile the data without gaps, and checks that they claim no more bytes
+// than there are before it copies them. Safetensors files of other programs have no digest;
+// parse_arrays() reads them with the remaining checks, and a file whose header names a digest with
+// all of them.
+
 #include <algorithm>
 #include <array>
 #include <bit>

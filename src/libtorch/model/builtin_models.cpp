@@ -1,3 +1,9 @@
+// This file defines the small built-in networks and the table that makes all of them by name;
+// networks.cpp defines resnet20 and the transformer. Tensors have the names of the models' twins in
+// Python (docs/models.md), so that weights move between the two. Networks of classes end in a
+// log-softmax. models() (loop/recipe/models.hpp) describes arguments and accepted data for every
+// engine; a model that libtorch computes needs a row there and one in kMakers.
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -29,9 +35,6 @@ namespace rubato {
 namespace nn = torch::nn;
 
 namespace {
-
-// Tensors have the names of the models' twins in Python (docs/models.md), so that weights move
-// between the two.
 
 class MnistCnn : public nn::Module {
  public:

@@ -1,3 +1,10 @@
+// Both scopes work in the same way. A thread includes an otherwise unused dispatch key; the
+// dispatcher then calls the boxed kernel that is registered for this key, and the kernel excludes
+// the key while it calls the operator's next kernel. For HalfStorage this exclusion makes a
+// composite operator count as one: its inner operators are not rounded. Kernels are registered for
+// the whole process at the first use and never removed. Kernels of random operators are registered
+// one by one, for the operators that exist at that time; all others fall through.
+
 #include "dispatch_scopes.hpp"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// This file defines the initializers and the two larger built-in networks. An initializer fills
+// tensors of two or more dimensions and sets biases to zero; other vectors, such as the weights of
+// normalisations, keep their values. The residual network is that of K. He et al., "Deep Residual
+// Learning for Image Recognition", CVPR 2016, with projections (option B) where the width changes.
+// The transformer normalises before attention and before the perceptron (R. Xiong et al., "On Layer
+// Normalization in the Transformer Architecture", ICML 2020), and adds learned positions to its
+// tokens. The order in which modules are registered is that of Model::parameters, in which
+// initialize() draws values.
+
 #include "networks.hpp"
 
 #include <cmath>

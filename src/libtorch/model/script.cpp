@@ -1,3 +1,11 @@
+// A Model of a TorchScript module shares the module: its functions capture handles to it.
+// Attributes that forward() sets are found by searching its inlined graph for prim::SetAttr. During
+// a call the module has copies of these tensors, and afterwards their new values are copied into
+// the tensors that the trainer knows, which keep their memory. Instances are made by deepcopy(),
+// with a table of tensors that the copy takes from elsewhere: those of sharing_script_factory()
+// share the parameters and own their buffers. mode_notes() computes outputs with a copy of the
+// module in both modes and compares them exactly.
+
 #include "script.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A model's tensors are copied into shared memory in three steps: sort_tensors() drops repeated
+// tensors and checks types and devices, FlatLayout assigns places in the flat buffers, and
+// SharedState copies the values and maps every name of the model to the tensor that now holds them.
+// Tensors are identified by their TensorImpl, so a tied weight has several names and one place.
+// Rules for buffers are checked here once and resolved from names to indices; StepBuffers applies
+// them in every step.
+
 #include "shared_state.hpp"
 
 #include <algorithm>

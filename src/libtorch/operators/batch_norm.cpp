@@ -1,3 +1,10 @@
+// These functions replace aten::native_batch_norm and its backward. Each call is checked: rubato's
+// kernels compute dense float32 tensors in training, and backward only with channels last; all
+// other calls are passed on to libtorch with the remaining dispatch keys. The numbers for each
+// channel are computed here in double, the loops over all values in batch_norm_kernels.cpp. The
+// saved mean and inverse deviation have libtorch's type and meaning, so forward and backward of one
+// normalisation may be computed by different libraries.
+
 #include <array>
 #include <cmath>
 #include <cstddef>

@@ -1,3 +1,11 @@
+// The loops of forward exist twice, those of backward for channels last only. Contiguous images are
+// summed channel by channel, in 16 lanes along the values of a channel; with channels last
+// (functions named pixel_...), neighbouring channels share a vector and sums run over pixels. The
+// loops are always inlined into with_vectors(), which compiles them for each instruction set; the
+// lanes and blocks are constants rather than the width of the vectors, so the order of the sums is
+// the same everywhere. The variance is the mean of squared distances, in a second pass, because a
+// difference of sums of squares would cancel.
+
 #include "batch_norm_kernels.hpp"
 
 #include <algorithm>

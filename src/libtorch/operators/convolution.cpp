@@ -1,3 +1,11 @@
+// These functions replace libtorch's convolutions, forward and backward (docs/adr/0023 and 0066).
+// shape_of() checks each call: rubato computes dense float32 images in two dimensions, without
+// groups, on CPUs with AVX2, in shapes for which its kernels are faster; all other calls are passed
+// on to libtorch with the remaining dispatch keys. Shapes that suit Winograd's method use it, the
+// others the direct kernels. Every thread keeps one scratch memory, which grows to what its largest
+// call needs. Some calls that go to libtorch are made contiguous first, to avoid a defect of oneDNN
+// (breaks_onednn()).
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

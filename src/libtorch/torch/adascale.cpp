@@ -1,3 +1,11 @@
+// A hook on each parameter adds the square of every gradient to the sum of its group (note()). The
+// square of the mean gradient can be computed only when the last backward pass has accumulated it:
+// with one worker, a callback of the autograd engine does so at the end of that pass, before the
+// caller may clip; with several, measure() does so when the caller, who has averaged the gradients,
+// calls gain() or step(). norms() undoes the scaling of the losses, so the estimator always gets
+// norms of unscaled gradients. measure() keeps a copy of the estimator from before the step, which
+// zero_grad() or a further backward pass restores.
+
 #include <algorithm>
 #include <sstream>
 #include <utility>

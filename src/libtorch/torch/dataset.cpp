@@ -1,3 +1,10 @@
+// Tensors, the arrays of states and data sets meet in this file. Conversions between NamedTensor
+// and NamedArray share the memory, and kTypes is the only table that pairs libtorch's element types
+// with those of states. A data set in memory copies the rows of a batch by index_select(), so
+// models may write to their inputs. Its fingerprint is a hash of all bytes, computed when it is
+// first asked for and kept without a lock (Dataset::fingerprint() is not called by two threads at
+// once).
+
 #include <algorithm>
 #include <array>
 #include <numeric>

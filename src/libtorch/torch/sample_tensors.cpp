@@ -1,3 +1,10 @@
+// class_rows() and class_scores() bring outputs and targets of all accepted shapes into rows of
+// scores and classes, the only form that metrics and losses of classes have to know. make_dataset()
+// chooses how samples become tensors: inputs that lie in memory as they are needed become a tensor
+// without a copy; others are converted once if they fit into the room that the caller grants, or
+// else for each minibatch. SampleDataset does the conversions; any number of threads may ask it for
+// batches, because it only reads the samples.
+
 #include "sample_tensors.hpp"
 
 #include <algorithm>

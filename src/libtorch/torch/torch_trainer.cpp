@@ -1,3 +1,11 @@
+// TorchOptimizer gives libtorch's optimizer tensors of its own: the parameters are views of the
+// trainer's arrays, and the gradients are views of one buffer, which step() fills with the scaled
+// and clipped sum on all threads. A parameter that no minibatch has reached has no gradient, so
+// libtorch leaves it alone. A state contains the archive that libtorch writes; as this archive
+// names parameters by address, visitors that compare states are shown its entries under numbers
+// instead. TorchTrainer adds data sets of tensors and reserved OpenBLAS buffers to Trainer, and
+// passes evaluation and prediction on to its TorchObjective.
+
 #include <algorithm>
 #include <cstdint>
 #include <map>

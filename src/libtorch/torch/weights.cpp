@@ -1,3 +1,10 @@
+// Weights are written in the format of torch.save(), a ZIP archive of a pickled dictionary and a
+// record for each tensor, as a stream. Reading never executes the pickle: read_saved_tensors()
+// interprets it and yields the names, shapes and places of tensors in the file, and the checksums
+// of the records are verified before Storages copies the numbers. Tensors that shared a storage in
+// the file share one again. Safetensors files are read by the parser of states. load_weights()
+// compares all names and shapes before it changes the model.
+
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -1,3 +1,10 @@
+// LibtorchWorkload makes trainers from parts that somebody else has put together:
+// torch_workload.cpp by a configuration, or a program (own_workload()). make_trainer() makes a
+// trainer of a TorchScript file from a factory whose instances share the module's parameters, and
+// then releases their values; a further trainer reads the file again. Sources of weights and model
+// files read the trainer's arrays when they are used, not when they are made. Losses of numbers
+// (mse, bce) get a class as a row of zeros with a single 1.
+
 #include "libtorch_workload.hpp"
 
 #include <algorithm>

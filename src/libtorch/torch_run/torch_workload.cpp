@@ -1,3 +1,10 @@
+// PartsLoader puts a workload together in the order in which parts depend on each other: the
+// TorchScript file says in which type the model computes, the data determine the shape of a
+// built-in model, and the kind of targets determines the default loss. Parts that a program has
+// itself (WorkloadParts) take precedence over those that the configuration names. The files of a
+// model, of weights and of a loss stay mapped, because a run records their bytes and a further
+// trainer reads them again; their pages are released after reading.
+
 #include "torch_workload.hpp"
 
 #include <algorithm>

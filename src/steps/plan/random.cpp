@@ -1,3 +1,11 @@
+// All random numbers here are pure functions of their arguments. NormalNumbers is SplitMix64 (G. L.
+// Steele, D. Lea and C. H. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014)
+// with random access: number n is the mixed value of the seed plus n increments.
+// random_permutation() repeats the steps of torch.randperm, including its slight bias. SampleOrder
+// holds the orders of successive epochs in one list: prepare() drops epochs that have passed and
+// appends those that the step needs, so any minibatch of a step is one span. weighted() draws by
+// binary search in the cumulative sums of the weights.
+
 #include <algorithm>
 #include <array>
 #include <cmath>

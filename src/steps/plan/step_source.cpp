@@ -1,3 +1,9 @@
+// This file has the clock's numbers and the budget, which all sources of steps share, and the two
+// sources that need no model of time, TraceSource and FunctionSource. If a step reaches several
+// limits, reached() names the first of iterations, samples, hours and money. TraceSource binds a
+// state to a hash of the batch sizes of the steps that have been taken, so a run may continue with
+// a trace that differs in cores or in later rows.
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,3 +1,10 @@
+// A Walk is a position: the epoch, the step, and the samples taken since the epoch began, which may
+// exceed the epoch with Remainder::carry. The source's answer for a position is cached in ahead_
+// and dropped whenever the position changes, in take(), end_epoch(), go_to() and when a state is
+// loaded. StepPlanner checks and shortens the step that the source asks for; a step for which the
+// epoch has no room leaves Ahead::step empty, which differs from a source that has ended. take()
+// reports the step as it was planned to the source, together with the progress after it.
+
 #include <algorithm>
 #include <limits>
 #include <string_view>

@@ -1,3 +1,10 @@
+// decide() only reads what observe() has collected, so a decision may be asked for several times;
+// logarithms and exponentials come from exact::, so it is the same on every machine.
+// NoiseScalePolicy averages the logarithm of the noise scale and compares its target with the last
+// batch. GoodputPolicy averages the seconds of each shape of a step and refits its model whenever a
+// mean changes. It then searches all numbers of cores and, for each, the number of minibatches by
+// bisection, as the goodput has only one maximum (best_on()).
+
 #include "adaptive_policies.hpp"
 
 #include <algorithm>

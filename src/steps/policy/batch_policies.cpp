@@ -1,3 +1,9 @@
+// Every built-in policy is a row of kBatchPolicies, whose function reads the arguments from a Spec
+// and makes the policy. `fixed` and `ramp` depend on nothing but the offer and the number of
+// samples and are defined here; the two that follow measurements are in adaptive_policies.cpp. A
+// choice is read before the training's setting is known: its text is checked by making a policy for
+// minibatches of one sample, and the policies that decide are made from the same text later.
+
 #include <algorithm>
 #include <array>
 #include <memory>

@@ -1,3 +1,12 @@
+// The seven unknowns are fitted to logarithms of seconds by least squares (K. Levenberg 1944; D. W.
+// Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", 1963) within
+// bounds: steps are clipped to the feasible box, and an unknown that is fixed or pushed against its
+// bound drops out of the linear system. ThroughputProblem scales all numbers to about 1 and decides
+// by the observed shapes which unknowns are free; a weak ridge draws gamma and the terms of the
+// cores' sum towards their least values where the data hardly determine them. The better result of
+// two starts counts, because the sum of squares may have several minima. All sums have a fixed
+// order, and logarithms and powers come from exact::, so the bits are the same on every machine.
+
 #include "throughput.hpp"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// next() simulates the clock until a step has been completed, through waiting, moves, lost
+// attempts, repeated steps and restarts; taken() then adopts the outcome, and nothing else advances
+// the source. The simulation is a loop of decisions in go_on(): it settles the devices, lets the
+// market policy choose a place, makes an attempt at a step, and follows what happens to it.
+// attempt_with() knows the future: it finds the first loss or failure before the end of an attempt,
+// and the time from which it is known. pass() lets time go by from one event of the market to the
+// next, because prices and the devices that are paid for change there, and stops at the budget.
+// OptimumSearch drives the same loop one decision at a time.
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,3 +1,11 @@
+// The seconds of a step on one host are those of the busiest core, of the all-reduce and of the
+// update. With several hosts they follow HostSum: each host computes its subtrees one after the
+// other, sends a sum while it computes the next, adds its part of all sums, and gathers the other
+// parts. Bytes are counted from the same borders and trees that training uses (host_borders(),
+// roots_within()). The all-reduce costs what cost_of() finds for its schedule, except for the ring,
+// which has a formula. Ranges are checked twice: when text is read, with the names of its
+// arguments, and in require_valid(), because programs fill in a ClusterModel without text.
+
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -1,3 +1,11 @@
+// A fleet is brought up to a time by applying the changes of the availability in order: machines
+// that come form a group with its own times of payment and joining, and devices that leave are
+// taken from the youngest group. Groups that no longer differ are merged, so a fleet stays small.
+// Random times are functions of a seed and a number, and the times drawn so far are kept in order,
+// so times may be asked about in any order. These lists are mutable without a lock: one thread at a
+// time may use a Market. In a plain market devices join at once at a constant price, and the fleet
+// is a single group.
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,3 +1,9 @@
+// TimedSource adds a clock to a source whose devices stay: the seconds of a step follow from its
+// minibatches and cores alone, so the time after the next step needs no simulation. ClockedSource,
+// whose devices come and go, is in clocked_source.cpp. simulate() drives a Walk over a source as a
+// trainer does, without gains and noise scales. After a budget has been reached it still ends the
+// epochs that are full, so that the result counts them.
+
 #include <utility>
 
 #include <fmt/format.h>

@@ -1,3 +1,13 @@
+// The search is dynamic programming over the samples trained, forward from the beginning
+// (docs/adr/0080). OptimumSearch has no model of a market of its own: it sets the state of a
+// ClockedSource and lets go_on() make one decision, so times and money are those of a simulation.
+// guess() is a beam search, which decides anew only when the market changes and at regular
+// intervals. prove() then searches all schedules: one number of samples after the other, and the
+// states of each in the order of time. It drops states from which the bound (OptimumBound) shows
+// that no better schedule follows, and states that are no better than a visited one with the same
+// likeness() (visit()). Every decision refers to the one before it, so ended() reads the best
+// schedule backwards.
+
 #include "optimum.hpp"
 
 #include <algorithm>

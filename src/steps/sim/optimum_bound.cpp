@@ -1,3 +1,11 @@
+// The bound is a Lagrangian dual: every worth of a sample gives a valid bound, and the largest of
+// several counts. The worths that are tried are costs of a sample that occur in the markets, at
+// most kMostWorths of them. For each, the constructor integrates what it earns from every change of
+// a market until the end, so a query costs a binary search for each worth. Without an end there is
+// nothing to integrate, and the bound is the least cost of a sample times the samples. Bounds until
+// an end are lowered by 10^-9 of their size, so that rounding does not lift them above the true
+// minimum.
+
 #include "optimum_bound.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Times are seconds in the interface; at() and next_change() convert them to whole microseconds and
+// compute with integers, so comparisons and the remainders of cycles are exact. A time beyond the
+// length is first mapped into it (within()), and the last change before it is then found by binary
+// search. The constructor rounds, checks and merges the changes in place. Zones whose files have
+// times of one clock are shifted to a common second 0 by making each availability again with a
+// delay (put_on_clock()).
+
 #include <algorithm>
 #include <iterator>
 #include <ostream>

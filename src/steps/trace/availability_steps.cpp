@@ -1,3 +1,10 @@
+// StepTime is a fraction of integers and counts the steps that begin before a time, so no rounding
+// error accumulates: the steps between two changes of the availability are the difference of two
+// counts. StepOfDeviceCount maps a number of devices to a step, for traces here and for the clock.
+// Cores and batches that exceed their limits are scaled in proportion to the largest ones within
+// the length, so the whole availability has to be known before the first step. The policies are
+// rows of a table; arguments that both accept are read in read_policy().
+
 #include <algorithm>
 #include <array>
 #include <cmath>

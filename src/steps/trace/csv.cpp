@@ -1,3 +1,9 @@
+// The header determines the separator and the number of columns of all rows. The parser accepts
+// what spreadsheets and pandas do to a file (other separators, quotes, "8.0", emptied rows at the
+// end), and refuses what may be damage: missing or repeated steps, rows that were cut off, blank
+// lines in the middle. Several traces may be appended to each other, each beginning with step 0
+// again. The file is read as a whole before it is parsed.
+
 #include "base/core/text/csv.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A generator is a row of kGenerators, whose function reads all arguments from a Spec and returns a
+// Generation, the function that makes the availability: descriptions can be checked and listed
+// without generating anything. A random generator draws from a stream of its own number, so that
+// generators with the same seed are independent. Logarithms and cosines come from
+// portable_math.hpp, so the same text gives the same availability on every machine. The generator
+// `machines` has its own file.
+
 #include <algorithm>
 #include <array>
 #include <cmath>

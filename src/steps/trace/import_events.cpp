@@ -1,3 +1,9 @@
+// Events are read in one pass: NodeEvents keeps the nodes that exist, and notes their number after
+// each event. The same pass records the lives of the nodes, to which laws of lifetimes are fitted
+// (import_lives()); a life that lasts until the last event is not counted as preempted. Impossible
+// events, such as a node that is added twice, are errors, because the number of devices would be
+// wrong from there on.
+
 #include <functional>
 #include <string>
 #include <string_view>

@@ -1,3 +1,11 @@
+// Columns are recognised by their names in the header: one of times, possibly one of prices, and
+// row numbers, which are ignored; all others count devices. Each separator is tried until one gives
+// such a header. Rows go to one SampleRows for the sum of the columns, or to one for each zone.
+// SampleRows rounds times to microseconds after the first row, keeps only changes, so memory grows
+// with these and not with rows, and notes whether the rows come at regular intervals. A last row
+// without counts ends the availability; without one, the last row lasts as long as the row before
+// it.
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>

@@ -1,3 +1,9 @@
+// The format is recognised by the first lines, which TextReader has buffered before anything is
+// taken from it, so a pipe works like a file. Common mistakes, a trace of steps in place of an
+// availability and events with a header, are reported before an importer sees the file. The
+// importers (import_samples.cpp, import_events.cpp) return parts, to which this file adds the name
+// and what follows the end.
+
 #include <algorithm>
 #include <utility>
 

@@ -1,3 +1,9 @@
+// A line is split into views of itself, so that files of millions of rows need no copies; only a
+// quoted field with doubled quotes has a text of its own. Unlike RFC 4180, the splitter trims
+// blanks around fields, within quotes and outside of them. Splitting ends at the first flaw, which
+// the caller reports with file and line. A field whose quote stays open (CsvFields::is_open) may
+// continue in the next line; the caller then joins the lines and splits them again.
+
 #include "csv.hpp"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Numbers are read by std::from_chars, which ignores the locale, and a text is accepted only if all
+// of it is one number. Every message has the same three parts: the text, its flaw, and what would
+// be accepted. NumberVisitor stores numbers in the order of the visits, without names. When it
+// loads, missing numbers read as 0 until require_all_loaded() reports them, so visit_state()
+// functions need no checks for them. nearest() suggests a name within an edit distance of two, or
+// of a third of the word's length if that is more.
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>

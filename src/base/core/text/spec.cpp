@@ -1,3 +1,10 @@
+// The constructor of Spec only splits the text; values stay text until their owner reads them,
+// because only the owner knows their kinds and ranges. All typed readers go through read(), which
+// records the description of the argument, finds its text, parses it, and puts the names of the
+// choice and of the argument before any error. A Spec made by example() contains no arguments, and
+// required ones then read their example: the function that reads the arguments of a strategy
+// therefore also lists them.
+
 #include <algorithm>
 #include <exception>
 #include <new>

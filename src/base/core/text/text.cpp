@@ -1,3 +1,9 @@
+// This file has three groups of functions: they split text, quote it for terminals, shells and
+// Python, and fit it into lines. Widths are columns of a terminal, not bytes or characters:
+// first_letter() decodes one character of UTF-8 and asks wcwidth() for its columns, in the locale
+// C.UTF-8 whatever the locale of the program is. Invalid UTF-8 is never an error, because texts
+// come from files and command lines, and messages about these files quote them.
+
 #include "text.hpp"
 
 #include <algorithm>

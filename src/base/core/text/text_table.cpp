@@ -1,3 +1,10 @@
+// A table is laid out when it is printed, with widths measured over all rows that it has then.
+// rows() puts each row on one line, with the prose of a wrapped last column beside it or, if less
+// than kLeastProse columns are left, below it. If the lines of a table without prose are wider than
+// the terminal, text() uses tables() instead: it narrows the keys to half of the width as far as
+// their words allow, and then fills one table after the other with as many further columns as fit
+// beside them.
+
 #include "text_table.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Evaluation and prediction share one loop, for_each_batch(): the data set is cut into parts of 250
+// samples, which the threads compute in any order, each into a slot of its own; the slots are then
+// added or joined in the order of the samples, so the bits do not depend on the threads. Every part
+// begins with the shared buffers of the model, and replicas are in evaluation mode meanwhile. A
+// loss that is a weighted sum is averaged by its weights, any other by samples. Accuracies count
+// only targets that are classes. ReplicaSet keeps the factory's first instance, which has the
+// initial values, until it becomes the first replica.
+
 #include "evaluation.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Losses of classes bring outputs and targets into rows first (class_rows()), so one formula serves
+// samples, tokens and pixels. Without class weights they return a mean; with weights they return
+// the weighted sum and the weight, because only the step can divide by the weight of all its
+// minibatches. libtorch's ignored index is set to a number that no target has unless the user
+// ignores a class, so an invalid class is an error. Most losses carry a check of their outputs,
+// such as probabilities in place of logits; it runs only on minibatches that are tried
+// (tried_loss()).
+
 #include <algorithm>
 #include <array>
 #include <cmath>

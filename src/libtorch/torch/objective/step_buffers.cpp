@@ -1,3 +1,12 @@
+// note() records by how much forward has changed each buffer of a replica, and apply() turns the
+// sums of the changes into new shared buffers. Integers are summed modulo 2^64 for each evaluator
+// by itself, so threads need no synchronisation and the order does not matter. A running average
+// moves by the mean change times a factor that depends on its momentum or its counter
+// (factor_of_average(), factor_of_cumulative_average()); all factors are computed before a counter
+// changes. Buffers that take the value of the step's first minibatch are kept by the thread that
+// computes it, and reach other hosts in the tally. BufferUse::local replaces all of this by a copy
+// of the buffers that core 0 left.
+
 #include "step_buffers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// TypedTorchObjective computes with parameters of one type, float or double, which
+// make_torch_objective() takes from the model; TorchObjective has the parts that do not depend on
+// it. A step begins with begin_minibatches(), which clears the changes of buffers and, in half
+// precision, replaces the parameters by rounded ones. Evaluators, one for each replica, then
+// compute the minibatches, end_minibatches() restores the master weights, and after the update
+// move_averages() applies the changes of buffers. try_out() computes with a replica outside of the
+// set and gradients of its own, so that nothing of a trial remains in the training.
+
 #include "torch_objective.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Minibatches are tried before training to find errors that libtorch would accept. A loss may be
+// any function, so its errors are recognised by what it computes: the loss of a minibatch is
+// compared with those of its halves. Broadcasting that pairs each output with the targets of all
+// samples makes the loss differ from the mean of its halves, and a loss that is their total is a
+// sum. A loss that takes no halves is accepted. Warnings about the sizes of targets are intercepted
+// and become errors. The minibatches consist of the first samples, some of which are replaced by
+// the data set's extremes.
+
 #include "trial.hpp"
 
 #include <algorithm>

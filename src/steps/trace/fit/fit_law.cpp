@@ -1,3 +1,10 @@
+// Each law is fitted by maximum likelihood to lives that are censored on the right. The exponential
+// law has a closed form. Weibull's shape is the root of a monotone function, found by bisection of
+// its logarithm, and determines the scale. The four parameters of the bathtub are searched by the
+// simplex method of Nelder and Mead (minimize.hpp) in coordinates without bounds, from nine starts
+// or from a law that is known. Lives are in hours, and at least a millisecond long (lives_until()),
+// so that their logarithms are finite.
+
 #include "fit_law.hpp"
 
 #include <algorithm>
