@@ -11,6 +11,8 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "diff_stage.hpp"
+
 namespace rubato {
 
 /// The names of the options that a user gave, as opposed to those that only a configuration file
@@ -93,6 +95,8 @@ struct RunOption {
   /// A description of the default; empty if its text says enough.
   std::string shown_default{};
   Affects affects = Affects::bits;
+  /// Where two trainings with different values can differ first (`rubato diff`).
+  std::vector<DiffStage> stages{};
   OnResume resume = OnResume::fixed;
   /// Returns the text with `map` applied to the path in it, if there is one. Null for an option
   /// whose text never names a file.

@@ -9,51 +9,15 @@
 
 #include <rubato/base/digest.hpp>
 
-#include "base/core/text/text.hpp"
+#include "runs/config/run_option.hpp"
 
 namespace rubato {
 
 namespace {
 
-struct StageOptions {
-  DiffStage stage;
-  // Their names, with blanks between them.
-  std::string_view options;
-};
-
-// The options that decide each part of a step. --kernels and --plugin have an influence everywhere.
-constexpr std::array kStageOptions{
-    StageOptions{DiffStage::start,
-                 "model loss weights engine init seed data optimizer momentum "
-                 "lookahead ema"},
-    StageOptions{DiffStage::trace,
-                 "trace availability on-trace-end minibatch remainder batch clock market deadline "
-                 "cluster on-idle data validation"},
-    StageOptions{DiffStage::samples, "seed sampler data validation"},
-    StageOptions{DiffStage::gradient,
-                 "data validation model loss engine precision operators "
-                 "buffers augment label-smoothing seed"},
-    StageOptions{DiffStage::sum, "exact reduce cores assignment threads fault faults"},
-    StageOptions{DiffStage::rule,
-                 "rule ref-batch lr schedule schedule-unit watch epochs precision"},
-    StageOptions{DiffStage::clipping, "clip-norm clip-value transform"},
-    StageOptions{DiffStage::update,
-                 "rule optimizer momentum nesterov weight-decay no-decay "
-                 "lookahead lookahead-alpha lookahead-start lookahead-weights ema "
-                 "memory decay-rule on-batch-change buffers"},
-    StageOptions{DiffStage::kernels, "engine"},
-    StageOptions{DiffStage::length,
-                 "epochs iterations samples hours money patience min-delta watch "
-                 "trace on-trace-end"},
-};
-
 bool is_at(DiffStage stage, std::string_view option) {
-  if (option == "plugin" || option == "kernels") return true;
-  return std::ranges::any_of(kStageOptions, [&](const StageOptions& row) {
-    if (row.stage != stage) return false;
-    const std::vector<std::string_view> names = split_at(row.options, ' ');
-    return std::ranges::find(names, option) != names.end();
-  });
+  const std::vector<DiffStage>& stages = run_option(option).stages;
+  return std::ranges::find(stages, stage) != stages.end();
 }
 
 class Explanation {
