@@ -26,6 +26,26 @@
 
 namespace rubato {
 
+/// How a fork continues from a state that is bound to another value.
+enum class OnFork {
+  refused,  ///< not at all
+  free,     ///< with its own value
+  anew,     ///< with its own value; a part of training forgets what it remembers
+};
+
+/// A value that decides the bits of a training: a state is bound to it.
+struct BoundValue {
+  /// A name that no other value has.
+  std::string_view name;
+  /// In one line; empty if the training does nothing of the kind, and then no state has it.
+  std::string value;
+  OnFork on_fork = OnFork::refused;
+  /// For OnFork::anew, the part that forgets: "rule", "schedule", "optimizer", "rate".
+  std::string_view memory{};
+  /// The value that changed with this one in states of older versions, which do not have it.
+  std::string_view before{};
+};
+
 /// The phases of computing a minibatch, in this order.
 enum class Phase {
   /// Gathering its samples, and changing them at random (TorchOptions::augment).
@@ -209,9 +229,8 @@ class Objective {
   [[nodiscard]] virtual const std::vector<NamedArray>& parameters() const = 0;
   [[nodiscard]] virtual const std::vector<NamedArray>& buffers() const;
 
-  /// Lines "name = value" of everything besides data and parameters on which the results depend.
-  /// They bind a state.
-  [[nodiscard]] virtual std::string configuration() const { return {}; }
+  /// Everything besides data and parameters on which the results depend.
+  [[nodiscard]] virtual std::vector<BoundValue> bound_values() const { return {}; }
   /// Identifies the data for a state: data with the same text are considered the same.
   [[nodiscard]] virtual std::string fingerprint() const = 0;
   [[nodiscard]] virtual std::string test_fingerprint() const { return {}; }

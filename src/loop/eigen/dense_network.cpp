@@ -126,13 +126,14 @@ class DenseNetwork final : public ObjectiveOf<T> {
   const std::vector<NamedArray>& parameters() const override { return parameters_.arrays(); }
   std::span<T> flat_parameters() override { return parameters_.values(); }
 
-  std::string configuration() const override {
-    std::string text =
-        fmt::format("loss = {}\n", train_.is_classified() ? "cross entropy" : "squared error");
+  std::vector<BoundValue> bound_values() const override {
+    std::vector<BoundValue> values{
+        {"loss", train_.is_classified() ? "cross entropy" : "squared error"}};
     if (widths_.size() > 2) {
-      text += fmt::format("activation = {}\n", choice_name(kActivations, model_.activation));
+      values.push_back(
+          {"activation", std::string(choice_name(kActivations, model_.activation))});
     }
-    return text;
+    return values;
   }
   std::string fingerprint() const override { return train_.fingerprint(); }
   std::string test_fingerprint() const override { return test_ ? test_->fingerprint() : ""; }

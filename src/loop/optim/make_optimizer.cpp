@@ -10,8 +10,12 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
@@ -214,6 +218,30 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
     return make_muon<T>(options, layout, std::move(groups));
   }
   return make_adaptive<T>(options, layout, std::move(groups));
+}
+
+std::string memory_kind(const OptimizerOptions& options) {
+  struct Further {
+    std::string operator()(const SgdOptions& sgd) const { return of_form(sgd.momentum_form); }
+    std::string operator()(const LarsOptions& lars) const { return of_form(lars.momentum_form); }
+    std::string operator()(const AdamOptions& adam) const { return adam.amsgrad ? "amsgrad" : ""; }
+    std::string operator()(const RmspropOptions& rmsprop) const {
+      return rmsprop.centered ? "centered" : "";
+    }
+    std::string operator()(const AdagradOptions& /*adagrad*/) const { return {}; }
+    // They decide which tensors are matrices.
+    std::string operator()(const MuonOptions& muon) const { return "adamw=" + muon.adamw; }
+
+    static std::string of_form(const std::optional<MomentumForm>& form) {
+      return form ? fmt::format("form={}", choice_name(kMomentumForms, *form)) : "";
+    }
+  };
+  // AdamW is Adam with another weight decay.
+  const std::string_view name = std::holds_alternative<AdamOptions>(options.method)
+                                    ? "adam"
+                                    : optimizer_name(options.method);
+  return fmt::format("{}{} {}", name, options.momentum == 0 ? "" : " momentum",
+                     std::visit(Further(), options.method));
 }
 
 int remembered_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -90,6 +91,9 @@ template <class T>
                                                               std::vector<GroupOptions> groups);
 [[nodiscard]] int adaptive_values(const OptimizerOptions& options,
                                   const std::vector<GroupOptions>& groups);
+
+/// Describes the memory of an optimizer: equal for optimizers that can continue from each other's.
+[[nodiscard]] std::string memory_kind(const OptimizerOptions& options);
 
 /// The most values that the optimizer needs for each parameter during an update besides those.
 [[nodiscard]] inline int working_values(const OptimizerOptions& options) {

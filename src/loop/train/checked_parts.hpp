@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include <rubato/base/state.hpp>
 #include <rubato/loop/objective.hpp>
@@ -15,27 +14,6 @@
 #include "loop/train/step/step_engine.hpp"
 
 namespace rubato {
-
-/// Returns all options that decide the bits of a training, as lines "name = value". A state is
-/// bound to them, besides the contents of the trace and the data (bind_data()). The number of
-/// epochs is not among them, and neither are the options that decide who computes what.
-[[nodiscard]] std::string configuration_of(const TrainOptions& options, const Objective& objective);
-
-/// Throws Error, naming all lines that differ, if `saved` is not `own`.
-void require_same_configuration(const std::string& saved, const std::string& own);
-
-/// The parts of a trainer that begin anew in a fork, because the state has another of their kind.
-struct NewParts {
-  bool rule = false;
-  bool schedule = false;
-  bool optimizer = false;
-  /// The learning rate that an observer has set, if there is one.
-  bool rate = false;
-};
-
-/// Compares the lines of a fork's configuration with those of the state's. Throws Error, naming all
-/// that differ and may not, such as the size of a minibatch.
-[[nodiscard]] NewParts new_parts(const std::string& saved, const std::string& own);
 
 /// Binds a state to the data of its steps, as the walk binds it to their source. Throws Error if a
 /// loaded state has other data.

@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,7 @@
 
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
+#include "bound_values.hpp"
 #include "checked_options.hpp"
 #include "checked_parts.hpp"
 #include "listeners.hpp"
@@ -92,7 +95,7 @@ class Trainer::Implementation final : public Training {
         trace_(checked_trace(*source_, *objective_, options_)),
         workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
         steps_(*objective_, workers_, options_, steps_to_come(*source_, walk_)),
-        configuration_(configuration_of(options_, *objective_)) {
+        bound_(options_, *objective_) {
     if (options_.digest_every > 0) digests_.emplace();
   }
 
@@ -431,7 +434,7 @@ class Trainer::Implementation final : public Training {
   mutable Workers workers_;
   StepTaker steps_;
   // The configuration to which states are bound.
-  std::string configuration_;
+  BoundValues bound_;
   Listeners listeners_;
   TrainResult result_;
   // The digests of all steps so far, chained; empty if none are computed or if a state of an older
@@ -480,12 +483,16 @@ void Trainer::Implementation::load(const State& state, bool forks) {
 void Trainer::Implementation::visit_state(StateVisitor& state) {
   const Showing as_trained(*this, std::nullopt);
   if (state.loading()) result_ = {};
-  const std::string saved = state.bound("configuration", configuration_);
-  if (!state.forks()) require_same_configuration(saved, configuration_);
-  const NewParts anew = state.forks() ? new_parts(saved, configuration_) : NewParts();
+  const std::string saved = state.bound("configuration", bound_.text());
+  std::set<std::string_view> forgotten;
+  if (state.forks()) {
+    forgotten = bound_.forgotten(saved);
+  } else {
+    bound_.require_same(saved);
+  }
   for (const NamedArray& array : parameters()) visit_array(state, "parameter.", array);
   for (const NamedArray& array : buffers()) visit_array(state, "buffer.", array);
-  steps_.visit_state(state, anew);
+  steps_.visit_state(state, forgotten);
 
   visit_result(state, result_);
   visit_digests(state);

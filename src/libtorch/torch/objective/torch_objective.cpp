@@ -64,7 +64,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     return rounded ? master_arrays_ : parameter_arrays_;
   }
   const std::vector<NamedArray>& buffers() const override { return buffer_arrays_; }
-  std::string configuration() const override { return configuration_text(); }
+  std::vector<BoundValue> bound_values() const override { return values(); }
   std::string depends_on_cores() const override {
     if (parts_.options.buffers == BufferUse::combined) return {};
     return "local buffers make the result depend on the number of cores";
@@ -191,11 +191,12 @@ Tensors TorchObjective::predict(const Dataset& dataset, Workers& workers) {
   return rubato::predict(*replicas_, dataset, workers, parts_.options.operators);
 }
 
-std::string TorchObjective::configuration_text() const {
-  return fmt::format("precision = {}\noperators = {}\naugment = {}\nbuffers = {}\n",
-                     text_of(parts_.options), to_string(parts_.options.operators),
-                     parts_.options.augment ? "yes" : "no",
-                     choice_name(kBufferUses, parts_.options.buffers));
+std::vector<BoundValue> TorchObjective::values() const {
+  const TorchOptions& options = parts_.options;
+  return {{"precision", text_of(options), OnFork::free},
+          {"operators", to_string(options.operators), OnFork::free},
+          {"augment", options.augment ? "yes" : "no", OnFork::free},
+          {"buffers", std::string(choice_name(kBufferUses, options.buffers)), OnFork::free}};
 }
 
 void TorchObjective::try_test(Replica& replica, std::int64_t minibatch_size) const {

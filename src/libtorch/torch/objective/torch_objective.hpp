@@ -110,7 +110,7 @@ class TorchObjective {
   TorchObjective(TorchParts parts, std::unique_ptr<ReplicaSet> replicas);
 
   [[nodiscard]] const Loss& test_loss() const { return test_loss_ ? test_loss_ : parts_.loss; }
-  [[nodiscard]] std::string configuration_text() const;
+  [[nodiscard]] std::vector<BoundValue> values() const;
   void try_test(Replica& replica, std::int64_t minibatch_size) const;
 
   TorchParts parts_;

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/gradient_transform.hpp>
@@ -17,6 +21,7 @@
 #include "base/core/throw_error.hpp"
 #include "loop/train/checked_options.hpp"
 #include "step_meter.hpp"
+#include "step_part.hpp"
 
 namespace rubato {
 
@@ -196,5 +201,21 @@ T GradientPreparation<T>::shortening(const SummedGradient<T>& gradient) const {
 
 template class GradientPreparation<float>;
 template class GradientPreparation<double>;
+
+StepPart preparation_part() {
+  return {.prefix = "transform", .bound = [](const TrainOptions& options) {
+            const auto or_none = [](const std::optional<double>& bound) {
+              return bound ? fmt::to_string(*bound) : std::string("none");
+            };
+            std::vector<std::string> names;
+            for (const OwnGradientTransform& transform : options.gradient_transforms) {
+              names.push_back(transform.name);
+            }
+            return std::vector<BoundValue>{
+                {"clip_norm", or_none(options.clip_norm), OnFork::free},
+                {"clip_value", or_none(options.clip_value), OnFork::free},
+                {"gradient_transforms", fmt::to_string(fmt::join(names, ", ")), OnFork::free}};
+          }};
+}
 
 }  // namespace rubato

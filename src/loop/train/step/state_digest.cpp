@@ -1,8 +1,9 @@
 #include "state_digest.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
+
+#include "step_part.hpp"
 
 namespace rubato {
 
@@ -70,18 +71,19 @@ Digest StateDigest::finish() {
   return digest_of(std::as_bytes(std::span(list_)));
 }
 
-std::span<const std::string_view> digested_prefixes() {
-  // The names that Trainer and its step engine give to their parts of a state.
-  static constexpr std::array<std::string_view, 7> kPrefixes{
-      "parameter.", "buffer.", "optimizer.", "lookahead", "ema.", "transform", "loss_scale"};
-  return kPrefixes;
+std::vector<std::string_view> digested_prefixes() {
+  std::vector<std::string_view> prefixes;
+  for (const StepPart& part : step_parts()) {
+    if (!part.prefix.empty()) prefixes.push_back(part.prefix);
+  }
+  return prefixes;
 }
 
 Digest digest_of_state(const State& state) {
   Workers here(1);
   StateDigest digest(here);
-  const auto is_covered = [](std::string_view name) {
-    return std::ranges::any_of(digested_prefixes(),
+  const auto is_covered = [prefixes = digested_prefixes()](std::string_view name) {
+    return std::ranges::any_of(prefixes,
                                [&](std::string_view prefix) { return name.starts_with(prefix); });
   };
   for (const auto& [name, array] : state.arrays()) {

@@ -56,9 +56,9 @@ class StateDigest {
   std::string list_;
 };
 
-/// The beginnings of the names that a trainer's state gives to what the digest of a step covers:
-/// parameters, then buffers, then what the optimizer and its parts remember.
-[[nodiscard]] std::span<const std::string_view> digested_prefixes();
+/// The beginnings of the names that a trainer's state gives to what the digest of a step covers
+/// (StepPart::prefix): parameters, then buffers, then the memory of the other parts.
+[[nodiscard]] std::vector<std::string_view> digested_prefixes();
 
 /// The digest that the last step before a trainer's state has, or would have.
 [[nodiscard]] Digest digest_of_state(const State& state);

@@ -11,8 +11,8 @@
 
 #include <rubato/loop/reducer.hpp>
 
-#include "loop/optim/make_optimizer.hpp"
 #include "loop/runtime/host_sum.hpp"
+#include "step_part.hpp"
 
 namespace rubato {
 
@@ -98,25 +98,6 @@ void require_training_memory(const TrainingSizes& sizes, const MemoryLimit& limi
 
 namespace {
 
-// The number of values that are remembered for each parameter, averaged weights included.
-int remembered_by_optimizer(const TrainOptions& options) {
-  const int copies =
-      (options.lookahead ? Lookahead<float>::kRemembered : 0) + (options.ema_half_life ? 1 : 0);
-  if (options.own_optimizer) return copies + options.own_optimizer.remembered;
-  return copies + remembered_values(options.optimizer, group_options(options.groups));
-}
-
-int scratch_of_optimizer(const TrainOptions& options) {
-  return options.own_optimizer ? 0 : working_values(options.optimizer);
-}
-
-// Returns whether weights are tested other than those that steps change: Lookahead's slow ones, or
-// averages.
-bool tests_others(const TrainOptions& options) {
-  return options.ema_half_life ||
-         (options.lookahead && options.lookahead->weights == LookaheadWeights::slow);
-}
-
 // The number of buffers that a user's own reducer keeps at once.
 std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSizes& sizes) {
   if (!own) return std::nullopt;
@@ -176,6 +157,7 @@ TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
   const Objective& objective = parts.objective;
   const bool squares = !options.own_optimizer && needs_minibatch_squares(options.optimizer.method);
   const std::int64_t at_once = most_at_once(objective, parts.rule, options, squares);
+  const PartNeeds needs = needs_of_parts(options);
   TrainingSizes sizes{.parameters = leaf.parameters,
                       .buffers = leaf.buffers,
                       .squares = squares ? leaf.parameters : 0,
@@ -188,9 +170,9 @@ TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                       .threads = parts.workers.threads(),
                       .reducer = options.own_reducer ? std::string_view(options.own_reducer.name)
                                                      : chosen_reducer(options, at_once),
-                      .optimizer_values = remembered_by_optimizer(options),
-                      .optimizer_scratch = scratch_of_optimizer(options),
-                      .copies_state = tests_others(options) && objective.has_test(),
+                      .optimizer_values = needs.remembered,
+                      .optimizer_scratch = needs.scratch,
+                      .copies_state = needs.tests_others && objective.has_test(),
                       .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
                       .metric = parts.rule.needs().metric_norms,
                       .objective_bytes = objective.step_bytes(),

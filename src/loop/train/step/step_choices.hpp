@@ -37,9 +37,8 @@ struct TrainingSizes {
   std::string_view reducer = "auto";
   /// The buffers that the reducer keeps at once, if buffers_of() does not know it.
   std::optional<std::int64_t> reducer_buffers{};
-  /// The number of values that the optimizer remembers for each parameter (remembered_values()).
+  /// The values that parts of a step need for each parameter (PartNeeds).
   int optimizer_values = 0;
-  /// Further values that it needs during an update (working_values()).
   int optimizer_scratch = 0;
   /// True if a copy of the state is kept while the weights that are tested replace those that steps
   /// change.

@@ -1,13 +1,16 @@
 #include "step_taker.hpp"
 
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "loop/train/checked_options.hpp"
 #include "loop/train/checked_parts.hpp"
 #include "loop/train/trainer_stage.hpp"
+#include "step_part.hpp"
 
 namespace rubato {
 
@@ -89,13 +92,33 @@ void StepTaker::set_learning_rate(double rate) {
   own_rate_ = rate;
 }
 
-void StepTaker::visit_state(StateVisitor& state, const NewParts& anew) {
-  engine_->visit_state(state, anew.optimizer);
-  if (!anew.rule) state.numbers("rule", *rule_, fmt::format("rule {}", rule_->name()));
-  if (!anew.schedule) state.numbers("schedule", *schedule_, "the schedule");
+void StepTaker::visit_state(StateVisitor& state, const std::set<std::string_view>& forgotten) {
+  engine_->visit_state(state, forgotten.contains("optimizer"));
+  if (!forgotten.contains("rule")) {
+    state.numbers("rule", *rule_, fmt::format("rule {}", rule_->name()));
+  }
+  if (!forgotten.contains("schedule")) state.numbers("schedule", *schedule_, "the schedule");
   noise_.visit_state(state);
-  if (!anew.rate) state.optional("own_learning_rate", own_rate_);
+  if (!forgotten.contains("rate")) state.optional("own_learning_rate", own_rate_);
   if (state.loading() && own_rate_) require_applicable_rate(*own_rate_);
+}
+
+StepPart rate_part() {
+  return {.bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
+    const auto anew = [](std::string_view name, std::string value, std::string_view memory) {
+      return BoundValue{
+          .name = name, .value = std::move(value), .on_fork = OnFork::anew, .memory = memory};
+    };
+    return {{"reference_batch_size", fmt::to_string(options.reference_batch_size), OnFork::free},
+            anew("rule", options.rule.text(), "rule"),
+            anew("schedule", options.own_schedule ? "the user's own" : options.schedule.text(),
+                 "schedule"),
+            anew("schedule_unit", std::string(choice_name(kScheduleUnits, options.schedule_unit)),
+                 "schedule"),
+            anew("watch", options.watch.name(), "schedule"),
+            // It may be one that an observer has set.
+            anew("learning_rate", fmt::to_string(options.learning_rate), "rate")};
+  }};
 }
 
 }  // namespace rubato

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,6 @@ class NoiseMeter {
   NoiseScale noise_scale_;
 };
 
-struct NewParts;  // loop/train/checked_parts.hpp
-
 /// Takes the steps of a walk: it has the schedule, the rule, the step engine and the meter of the
 /// noise, and records the results.
 class StepTaker {
@@ -85,7 +84,7 @@ class StepTaker {
   [[nodiscard]] bool shows_others(ShownWeights what) { return engine_->shows_others(what); }
   void exchange_shown(ShownWeights what) { engine_->exchange_shown(what); }
   /// Visits the state of all parts but those that begin anew.
-  void visit_state(StateVisitor& state, const NewParts& anew);
+  void visit_state(StateVisitor& state, const std::set<std::string_view>& forgotten);
 
   /// The part for Trainer::part_under_way().
   [[nodiscard]] std::string_view part() const { return part_; }
