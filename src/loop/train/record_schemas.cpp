@@ -25,13 +25,14 @@ const char* const kSamples = "samples";
 // A column of the time of a step: "wall" in `seconds` is the column wall_seconds.
 template <class Seconds>
 RecordColumn<StepTiming> seconds_column(const std::string& key, Seconds StepTiming::*member,
-                                        std::string help) {
+                                        std::string help, FigureField figure = {}) {
   return {{.name = key + "_seconds",
            .unit = kSeconds,
            .help = std::move(help),
            .object = "seconds",
            .key = key,
-           .tag = "seconds/" + key},
+           .tag = "seconds/" + key,
+           .figure = std::move(figure)},
           member};
 }
 
@@ -59,9 +60,13 @@ std::vector<std::int64_t> substeps_of(const StepRecord& step) {
 // A number of the optimizer that rules may answer.
 RecordColumn<StepRecord> answer_column(std::string name,
                                        std::optional<double> OptimizerAnswer::*member,
-                                       std::string help) {
+                                       std::string help, std::string title,
+                                       std::string label = {}) {
   const std::string tag = "train/" + name;
-  return {{.name = std::move(name), .help = std::move(help), .tag = tag},
+  return {{.name = std::move(name),
+           .help = std::move(help),
+           .tag = tag,
+           .figure = {kRateSection, std::move(title), std::move(label)}},
           of_part(&StepRecord::optimizer, member)};
 }
 
@@ -83,6 +88,8 @@ void add_ema_test(auto& columns, auto member, const std::string& prefix, const a
     info.help = "`" + of_weights + "` of the averaged weights, with `--ema`";
     if (!info.tag.empty()) info.tag.insert(info.tag.find('/') + 1, "ema_");
     info.progress.label.insert(0, "EMA ");
+    std::string& label = info.figure.label;
+    label += label.empty() ? "averaged weights" : " of averaged weights";
     change(info);
   });
 }
@@ -97,9 +104,13 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .unit = kSamples,
         .help = "batch size",
         .tag = "step/batch",
-        .progress = {.label = "batch", .worth = 2, .width = 4}},
+        .progress = {.label = "batch", .worth = 2, .width = 4},
+        .figure = {kBatchSection, "Batch size"}},
        of_part(&StepRecord::plan, &StepPlan::batch_size)},
-      {{.name = "cores", .help = "cores of the step", .tag = "step/cores"},
+      {{.name = "cores",
+        .help = "cores of the step",
+        .tag = "step/cores",
+        .figure = {kBatchSection, "Cores"}},
        of_part(&StepRecord::plan, &StepPlan::cores)},
       {{.name = "scale",
         .help = "batch size relative to the reference batch size",
@@ -108,20 +119,28 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
       {{.name = "lr",
         .help = "learning rate, with the factor of `--memory momentum=samples`",
         .tag = "train/lr",
-        .progress = {.label = "lr", .worth = 3, .width = 8, .significant = true}},
+        .progress = {.label = "lr", .worth = 3, .width = 8, .significant = true},
+        .figure = {kRateSection, "Learning rate"}},
        &StepRecord::learning_rate},
       {{.name = "gain",
         .help = "how many steps of the reference batch size the step counts for",
-        .tag = "train/gain"},
+        .tag = "train/gain",
+        .figure = {kRateSection, "Gain", "of the rule"}},
        &StepRecord::gain},
-      answer_column("momentum", &OptimizerAnswer::momentum, "momentum, if the rule answers it"),
-      answer_column("beta1", &OptimizerAnswer::beta1, "the same for beta1"),
-      answer_column("beta2", &OptimizerAnswer::beta2, "the same for beta2"),
-      answer_column("epsilon", &OptimizerAnswer::epsilon, "the same for epsilon"),
+      answer_column("momentum", &OptimizerAnswer::momentum, "momentum, if the rule answers it",
+                    "Momentum and betas", "momentum"),
+      answer_column("beta1", &OptimizerAnswer::beta1, "beta1, if the rule answers it",
+                    "Momentum and betas", "beta1"),
+      answer_column("beta2", &OptimizerAnswer::beta2, "beta2, if the rule answers it",
+                    "Momentum and betas", "beta2"),
+      answer_column("epsilon", &OptimizerAnswer::epsilon, "epsilon, if the rule answers it",
+                    "Epsilon"),
       answer_column("mean_factor", &OptimizerAnswer::mean_factor,
-                    "factor of momentum or Adam's mean before the step; 0 forgets it"),
+                    "factor of momentum or Adam's mean before the step; 0 forgets it",
+                    "Change of the optimizer's memory", "factor of the mean"),
       answer_column("variance_factor", &OptimizerAnswer::variance_factor,
-                    "factor of the variance in Adam's mean squares before the step"),
+                    "factor of the variance in Adam's mean squares before the step",
+                    "Change of the optimizer's memory", "factor of the variance"),
       {{.name = "forgets_squares",
         .help = "true where Adam's mean squares begin anew with the step",
         .tag = "train/forgets_squares"},
@@ -134,7 +153,8 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
        }},
       {{.name = "weight_decay",
         .help = "weight decay, if it is not that of the options",
-        .tag = "train/weight_decay"},
+        .tag = "train/weight_decay",
+        .figure = {kRateSection, "Weight decay"}},
        &StepRecord::weight_decay},
       {{.name = "iterations",
         .help = "scale-invariant iterations: the sum of the gains so far",
@@ -143,7 +163,8 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
       {{.name = "loss",
         .help = "mean over the samples, weighted if the loss has weights, before the update",
         .tag = "train/loss",
-        .progress = {.label = "loss", .worth = 5}},
+        .progress = {.label = "loss", .worth = 5},
+        .figure = {kLearningSection, "Loss", "training, each step"}},
        &StepRecord::loss},
       {{.name = "weight",
         .help = "sum of the weights of the mean loss, if the loss has weights",
@@ -155,20 +176,24 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
        &StepRecord::applied},
       {{.name = "gradient_norm",
         .help = "norm of the mean gradient before it was clipped, where something asks for it",
-        .tag = "train/gradient_norm"},
+        .tag = "train/gradient_norm",
+        .figure = {kRateSection, "Gradient norm"}},
        &StepRecord::gradient_norm},
       {{.name = "noise_scale",
         .unit = kSamples,
         .help = "gradient noise scale, with `--log-noise` or where a rule or policy needs it",
-        .tag = "train/noise_scale"},
+        .tag = "train/noise_scale",
+        .figure = {kRateSection, "Gradient noise scale"}},
        &StepRecord::noise_scale},
       {{.name = "measured_gain",
         .help = "gain that AdaScale would give the step, with `--log-noise`",
-        .tag = "train/measured_gain"},
+        .tag = "train/measured_gain",
+        .figure = {kRateSection, "Gain", "as in AdaScale"}},
        &StepRecord::measured_gain},
       {{.name = "loss_scale",
         .help = "factor of the loss, with `--precision fp16`",
-        .tag = "train/loss_scale"},
+        .tag = "train/loss_scale",
+        .figure = {kRateSection, "Loss scale"}},
        &StepRecord::loss_scale},
       {{.name = "skipped",
         .help = "whether the step is left out, because the gradient overflowed with "
@@ -209,10 +234,12 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
       seconds_column("reduce", &StepTiming::reduce, "summing gradients, all threads together"),
       seconds_column("exchange", &StepTiming::exchange,
                      "from the end of this host's gradients to the sum of all hosts, waits for "
-                     "slower ones included; with several hosts"),
+                     "slower ones included; with several hosts",
+                     {kTimeSection, "Time of a step", "of it: exchange between hosts", 1}),
       seconds_column("update", &StepTiming::update,
                      "from the end of the sum to the end of the step: rule, update, buffers"),
-      seconds_column("wall", &StepTiming::wall, "from the beginning of the step to its end")};
+      seconds_column("wall", &StepTiming::wall, "from the beginning of the step to its end",
+                     {kTimeSection, "Time of a step", "the step"})};
   add_part(columns, seconds, &StepRecord::seconds, [](const ColumnInfo&) {});
   return columns;
 }
@@ -411,35 +438,41 @@ const RecordSchema<Evaluation>& evaluation_schema() {
           {{.name = "loss",
             .help = "mean loss over the test set",
             .tag = "test/loss",
-            .progress = {.label = "test loss"}},
+            .progress = {.label = "test loss"},
+            .figure = {kLearningSection, "Loss", "test"}},
            &Evaluation::loss},
           {{.name = "accuracy",
             .unit = kShareUnit,
             .help = "share of the test set (of its tokens, pixels, ...) whose largest output is "
                     "the target",
             .tag = "test/accuracy",
-            .progress = {.label = "accuracy"}},
+            .progress = {.label = "accuracy"},
+            .figure = {kLearningSection, "Test accuracy", "accuracy"}},
            &Evaluation::accuracy},
           {{.name = "top_k_accuracy",
             .unit = kShareUnit,
             .help = "the same for the K largest outputs, with `--top-k`",
             .tag = "test/top_k_accuracy",
-            .progress = {.label = "top-{} accuracy"}},
+            .progress = {.label = "top-{} accuracy"},
+            .figure = {kLearningSection, "Test accuracy", "top-k accuracy"}},
            &Evaluation::top_k_accuracy},
           {{.name = "mse",
             .help = "mean squared error of real targets, with `--metric mse`",
             .tag = "test/mse",
-            .progress = {.label = "mse"}},
+            .progress = {.label = "mse"},
+            .figure = {kLearningSection, "Mean squared error"}},
            &Evaluation::mse},
           {{.name = "perplexity",
             .help = "e to the power of the loss, with `--metric perplexity`",
             .tag = "test/perplexity",
-            .progress = {.label = "perplexity"}},
+            .progress = {.label = "perplexity"},
+            .figure = {kLearningSection, "Perplexity"}},
            &Evaluation::perplexity},
           {{.name = "bits_per_byte",
             .help = "the loss in bits per byte of text, with `--metric bits-per-byte`",
             .tag = "test/bits_per_byte",
-            .progress = {.label = "bits per byte"}},
+            .progress = {.label = "bits per byte"},
+            .figure = {kLearningSection, "Bits per byte"}},
            &Evaluation::bits_per_byte}}};
   return schema;
 }

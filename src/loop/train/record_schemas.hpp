@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,25 @@ struct ProgressField {
   bool significant = false;
 };
 
+/// The sections of the page of a run, and their order.
+inline constexpr const char* kLearningSection = "Learning";
+inline constexpr const char* kBatchSection = "Batch and cores";
+inline constexpr const char* kRateSection = "Rate, gain and noise";
+inline constexpr const char* kTimeSection = "Where the time went";
+inline constexpr std::array<const char*, 4> kPageSections{kLearningSection, kBatchSection,
+                                                          kRateSection, kTimeSection};
+
+/// The figure in which the page of a run draws a column of steps or epochs as a curve.
+struct FigureField {
+  /// The section of the page, and the title of the figure; empty if no figure shows the column.
+  std::string section{};
+  std::string title{};
+  /// The name of the curve, if the figure has several.
+  std::string label{};
+  /// Curves with smaller numbers come first.
+  int place = 0;
+};
+
 /// A number that training reports, except how it is read: all that files, Python, TensorBoard,
 /// progress, states, JSON schemas and documents need to know.
 struct ColumnInfo {
@@ -72,6 +92,7 @@ struct ColumnInfo {
   /// the others.
   bool kept = false;
   ProgressField progress{};
+  FigureField figure{};
 
   // The following members are set from the accessor.
 

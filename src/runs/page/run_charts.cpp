@@ -1,8 +1,8 @@
-// all_figures() lists what a page may show; line_figures() keeps what at least one run has, adds
-// names that the runs define, and takes unit, help and factor from the schema of records. If there
-// are several runs, a figure of several curves becomes one for each curve. The JSON has only the
-// numbers that a figure draws. charts_of() finds the sections "Batch and cores" and "Where the time
-// went" by their titles, to which it adds the maps of substeps and the times.
+// all_figures() lists what a page may show, by the columns of records (ColumnInfo::figure);
+// line_figures() keeps what at least one run has, adds names that the runs define, and takes unit,
+// help and factor from the columns. If there are several runs, a figure of several curves becomes
+// one for each curve. The JSON has only the numbers that a figure draws. charts_of() adds the maps
+// of substeps to the section of the batch, and the times to that of the time.
 
 #include "run_charts.hpp"
 
@@ -26,55 +26,49 @@ namespace {
 // Maximum number of figures of each kind for names that the runs define.
 constexpr std::size_t kMostOfOwnNames = 24;
 
-// All figures that a page may show.
+// Marks in the figures of columns, and the figures whose numbers are sizes.
+struct FigureMarks {
+  std::string_view title;
+  bool is_size = false;
+  std::vector<std::string_view> marks{};
+};
+
+std::vector<FigureMarks> figure_marks() {
+  return {{.title = "Loss", .marks = {kDiverged}},
+          {.title = "Batch size", .is_size = true, .marks = {kFault, kRestart, kFewerCores}},
+          {.title = "Cores", .is_size = true, .marks = {kFault, kRestart, kFewerCores, kHosts}},
+          {.title = "Time of a step", .marks = {kFault, kRestart, kCheckpoint}}};
+}
+
+LineFigure figure_of(const std::string& title) {
+  for (const auto& [marked, is_size, marks] : figure_marks()) {
+    if (marked == title) return {.title = title, .is_size = is_size, .marks = marks};
+  }
+  return {.title = title};
+}
+
+// All figures that a page may show, by the columns of steps and epochs (ColumnInfo::figure).
 std::vector<FigureSection> all_figures() {
-  constexpr auto kSteps = CurveOf::steps;
-  constexpr auto kEpochs = CurveOf::epochs;
-  const std::vector<std::string_view> lost_cores{kFault, kRestart, kFewerCores};
-  return {
-      {"Learning",
-       {{.title = "Loss",
-         .curves = {{kSteps, "loss", "training, each step"},
-                    {kEpochs, "test_loss", "test"},
-                    {kEpochs, "ema_test_loss", "test of averaged weights"}},
-         .marks = {kDiverged}},
-        {.title = "Test accuracy",
-         .curves = {{kEpochs, "test_accuracy", "accuracy"},
-                    {kEpochs, "test_top_k_accuracy", "top-k accuracy"},
-                    {kEpochs, "ema_test_accuracy", "accuracy of averaged weights"}}},
-        {.title = "Mean squared error", .curves = {{kEpochs, "test_mse"}}},
-        {.title = "Perplexity", .curves = {{kEpochs, "test_perplexity"}}},
-        {.title = "Bits per byte", .curves = {{kEpochs, "test_bits_per_byte"}}}}},
-      {"Batch and cores",
-       {{.title = "Batch size",
-         .curves = {{kSteps, "batch"}},
-         .is_size = true,
-         .marks = lost_cores},
-        {.title = "Cores",
-         .curves = {{kSteps, "cores"}},
-         .is_size = true,
-         .marks = {kFault, kRestart, kFewerCores, kHosts}}}},
-      {"Rate, gain and noise",
-       {{.title = "Learning rate", .curves = {{kSteps, "lr"}}},
-        {.title = "Gain",
-         .curves = {{kSteps, "gain", "of the rule"}, {kSteps, "measured_gain", "as in AdaScale"}}},
-        {.title = "Momentum and betas",
-         .curves = {{kSteps, "momentum", "momentum"},
-                    {kSteps, "beta1", "beta1"},
-                    {kSteps, "beta2", "beta2"}}},
-        {.title = "Epsilon", .curves = {{kSteps, "epsilon"}}},
-        {.title = "Weight decay", .curves = {{kSteps, "weight_decay"}}},
-        {.title = "Change of what the optimizer remembers",
-         .curves = {{kSteps, "mean_factor", "factor of the mean"},
-                    {kSteps, "variance_factor", "factor of the variance"}}},
-        {.title = "Gradient noise scale", .curves = {{kSteps, "noise_scale"}}},
-        {.title = "Gradient norm", .curves = {{kSteps, "gradient_norm"}}},
-        {.title = "Loss scale", .curves = {{kSteps, "loss_scale"}}}}},
-      {"Where the time went",
-       {{.title = "Time of a step",
-         .curves = {{kSteps, "seconds.wall", "the step"},
-                    {kSteps, "seconds.exchange", "of it: exchange between hosts"}},
-         .marks = {kFault, kRestart, kCheckpoint}}}}};
+  std::vector<std::pair<ColumnInfo, CurveOf>> columns;
+  for (const auto& [record, of] :
+       {std::pair{"step", CurveOf::steps}, std::pair{"epoch", CurveOf::epochs}}) {
+    for (const ColumnInfo& column : record_info(record).columns) {
+      if (!column.figure.title.empty()) columns.emplace_back(column, of);
+    }
+  }
+  std::ranges::stable_sort(columns, {},
+                           [](const auto& column) { return column.first.figure.place; });
+  std::vector<FigureSection> sections;
+  for (const char* const title : kPageSections) sections.push_back({.title = title});
+  for (const auto& [column, of] : columns) {
+    const FigureField& field = column.figure;
+    std::vector<LineFigure>& figures =
+        std::ranges::find(sections, field.section, &FigureSection::title)->figures;
+    auto figure = std::ranges::find(figures, field.title, &LineFigure::title);
+    if (figure == figures.end()) figure = figures.insert(figure, figure_of(field.title));
+    figure->curves.push_back({of, json_path(column), field.label});
+  }
+  return sections;
 }
 
 // Kinds of curves whose names the runs define, with the prefixes of their paths and of their
@@ -343,14 +337,14 @@ Json charts_of(std::span<const ThinnedRun> runs) {
   }
   for (const FigureSection& section : sections) {
     Json shown = section_json(section);
-    if (section.title == "Batch and cores" && runs.size() <= kMostMaps) {
+    if (section.title == kBatchSection && runs.size() <= kMostMaps) {
       for (const ThinnedRun& run : runs) {
         if (run.substeps.has_differences()) {
           shown["figures"].push_back(map_json(run, runs.size() > 1));
         }
       }
     }
-    if (section.title == "Where the time went") {
+    if (section.title == kTimeSection) {
       for (Json& figure : time_figures(runs)) shown["figures"].push_back(std::move(figure));
       if (runs.size() <= kMostMaps) add_steps(runs, shown["figures"]);
     }
