@@ -166,8 +166,7 @@ TEST(RunConfiguration, IsCheckedByItsTable) {
   configuration.clip_norm = 1;
   configuration.clip_value = 1;
   EXPECT_EQ(error_of([&] { require_valid(configuration); }),
-            "--clip-value: gradients are clipped by their norm already; accepted: with --clip-norm "
-            "or --clip-value, not both");
+            "--clip-value: gradients are clipped by their norm already; accepted: one of them");
 }
 
 }  // namespace

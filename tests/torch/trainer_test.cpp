@@ -325,13 +325,13 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
          o.rule = "linear-momentum";
          o.optimizer.method = AdamOptions{};
        },
-       "rule linear-momentum sums gradients"},
+       "rule: linear-momentum sums gradients"},
       {[](auto& o) { o.schedule = "cosine"; }, "cosine needs a 'total'"},
       {[](auto& o) { o.budget.iterations = 0; }, "0 iterations"},
       {[](auto& o) { o.clip_norm = -1; }, "clipping to norm -1"},
       {[](auto& o) { o.clip_value = 0; }, "clipping to value 0: accepted"},
       {[](auto& o) { o.clip_norm = o.clip_value = 1; },
-       "gradients are clipped by their norm or by value; accepted: one of them"},
+       "clip_value: gradients are clipped by their norm already; accepted: one of them"},
       {[](auto& o) { o.top_k = -1; }, "top -1"},
       {[](auto& o) { o.lookahead = LookaheadOptions{.k = 0}; }, "Lookahead's k 0"}};
   for (const Case& c : cases) {

@@ -151,9 +151,10 @@ TEST(OwnReducer, ThatBreaksItsPromiseIsFound) {
 }
 
 TEST(OwnReducer, MustPromiseExactnessWhereItIsWanted) {
-  EXPECT_THAT(error_of([] { trained([](auto& o) { o.own_reducer = running_sum(false); }); }),
-              HasSubstr("reducer running does not promise the same bits for every number of "
-                        "threads and cores; accepted: OwnReducer::reproducible"));
+  EXPECT_THAT(
+      error_of([] { trained([](auto& o) { o.own_reducer = running_sum(false); }); }),
+      HasSubstr("reduce: running does not promise the same bits for every number of threads "
+                "and cores; accepted: exact=false, or OwnReducer::reproducible"));
   EXPECT_EQ(error_of([] {
               trained([](auto& o) {
                 o.own_reducer = running_sum(false);

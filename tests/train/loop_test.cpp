@@ -409,7 +409,7 @@ TEST(Loop, BindsAStateToItsAverages) {
   options = loop_options();
   options.watch = Metric::ema_test_loss;
   EXPECT_THAT(error_of([&] { tiny_trainer(options, trace_of({8})); }),
-              HasSubstr("ema-test-loss is watched, and no weights are averaged"));
+              HasSubstr("watch: ema-test-loss: no weights are averaged"));
 }
 
 // Tests and weights for others are those of the slow weights, steps and states those of the fast
@@ -507,8 +507,8 @@ TEST(Loop, RefusesWhatItCannotTrain) {
   adam.rule = "linear-momentum";
   adam.optimizer = {.method = AdamOptions{}};
   EXPECT_EQ(error_of([&] { tiny_trainer(adam); }),
-            "rule linear-momentum sums gradients, which the optimizer cannot follow; accepted: "
-            "with optimizer sgd or lars");
+            "rule: linear-momentum sums gradients, which the optimizer cannot follow; accepted: "
+            "optimizer sgd or lars");
   TrainOptions own = loop_options();
   own.own_optimizer.of_float = [](const OptimizerParts&) {
     return std::unique_ptr<FlatOptimizer<float>>();

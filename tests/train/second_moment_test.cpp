@@ -155,14 +155,13 @@ std::string refusal_of(const std::function<void(TrainOptions&)>& change) {
 TEST(SquaresOfMinibatches, AreRefusedWhereTheyWouldNotBeThoseOfTheGradientApplied) {
   EXPECT_EQ(refusal_of([](TrainOptions& options) { options.clip_norm = 1; }), "no error");
   EXPECT_EQ(refusal_of([](TrainOptions& options) { options.clip_value = 0.5; }),
-            "the second moment of minibatches is a sum of squares, which bounds no element of a "
-            "single gradient (clipping to value 0.5); accepted: clipping by norm, or "
-            "second-moment=mean");
-  EXPECT_EQ(refusal_of(
-                [](TrainOptions& options) { options.gradient_transforms = {gaussian_noise(0.1)}; }),
-            "gradient transform noise 0.1 changes the mean gradient, not those of the minibatches, "
-            "whose squares the optimizer averages; accepted: clipping by norm, or "
-            "second-moment=mean");
+            "clip_value: the squares of minibatches' gradients are known as a sum; accepted: "
+            "clipping by norm, or second-moment=mean");
+  EXPECT_EQ(
+      refusal_of(
+          [](TrainOptions& options) { options.gradient_transforms = {gaussian_noise(0.1)}; }),
+      "transform: the squares of minibatches' gradients are known as a sum; accepted: clipping "
+      "by norm, or second-moment=mean");
   EXPECT_THAT(refusal_of([](TrainOptions& options) {
                 options.adjustments.on_batch_change.squares = Treatment::rescale;
               }),

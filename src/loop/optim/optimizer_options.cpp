@@ -159,7 +159,7 @@ std::string_view optimizer_name(const OptimizerMethod& method) {
 void require_valid(const OptimizerOptions& options) {
   require_factors(options.momentum, options.weight_decay);
   if (method_options<SgdOptions>(options.method).nesterov && options.momentum == 0) {
-    throw Error("Nesterov momentum needs a momentum above 0");
+    throw Refused("nesterov", "there is no momentum", "a momentum above 0");
   }
   const auto check = [](auto /*key*/, auto name, double value, const RealRange& range) {
     require(value, name, range);

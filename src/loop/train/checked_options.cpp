@@ -215,13 +215,6 @@ void require_reduction(const TrainOptions& options) {
   if (options.reduce != "auto") {
     throw_error("reducer {} and own_reducer {}; accepted: one of them", options.reduce, own.name);
   }
-  if (options.exact && !own.reproducible) {
-    throw_error(
-        "reducer {} does not promise the same bits for every number of threads and cores; "
-        "accepted: OwnReducer::reproducible if its sum has the order documented there, or training "
-        "without exactness",
-        own.name);
-  }
 }
 
 void require_for_hosts(const TrainOptions& options) {
@@ -259,9 +252,6 @@ TrainOptions checked_options(TrainOptions options) {
   }
   if (options.clip_value && !(*options.clip_value > 0)) {
     throw_error("clipping to value {}: accepted are values above 0", *options.clip_value);
-  }
-  if (options.clip_norm && options.clip_value) {
-    throw Error("gradients are clipped by their norm or by value; accepted: one of them");
   }
   for (const ParameterGroup& group : options.groups) {
     if (group.takes) continue;

@@ -21,6 +21,7 @@
 
 #include "base/core/throw_error.hpp"
 #include "checked_options.hpp"
+#include "conflicts.hpp"
 
 namespace rubato {
 
@@ -51,10 +52,7 @@ void require_metrics(std::span<const OwnMetric> metrics) {
 }
 
 void require_known(const WatchedMetric& metric, const TrainOptions& options) {
-  if (metric.metric() == Metric::ema_test_loss && !options.ema_half_life) {
-    throw_error("{} is watched, and no weights are averaged; accepted: with a half-life",
-                metric.name());
-  }
+  require_averages(metric, options.ema_half_life.has_value());
   if (metric.metric()) return;
   const auto found = std::ranges::find(options.metrics, metric.name(), &OwnMetric::name);
   if (found == options.metrics.end()) {

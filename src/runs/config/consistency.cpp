@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <string>
 #include <variant>
 
 #include <fmt/format.h>
@@ -14,6 +16,7 @@
 #include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "chosen_parts.hpp"
+#include "loop/train/conflicts.hpp"
 #include "run_option.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -50,12 +53,8 @@ void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimiz
     if (run.nesterov) refuse("nesterov");
     if (run.weight_decay != 0) refuse("weight-decay");
   }
-  const bool is_sgd = std::holds_alternative<SgdOptions>(optimizer.method);
-  if (run.nesterov && is_sgd && optimizer.momentum == 0) {
-    refuse("nesterov", "there is no momentum", "with --momentum greater than 0");
-  }
   require_valid(optimizer);
-  if (run.nesterov && !is_sgd) {
+  if (run.nesterov && !std::holds_alternative<SgdOptions>(optimizer.method)) {
     throw_error("Nesterov momentum applies to sgd only, not to {}",
                 optimizer_name(optimizer.method));
   }
@@ -77,26 +76,26 @@ void check_schedule(const RunConfiguration& run) {
   }
 }
 
-void check_rule(const RunConfiguration& run, const OptimizerMethod& method) {
+void check_rule(const RunConfiguration& run) {
   if (run.rule->names().empty()) {
     throw Error(
         "--rule own: the rule is in the program that trained it; accepted: a rule with a name, or "
         "that program, which gives it again");
   }
-  if ((*run.rule)->reduction() != GradientReduction::sum || run.optimizer->own) return;
-  if (is_sgd_or_lars(method)) return;
-  refuse("rule " + run.rule.text(),
-         fmt::format("it sums gradients, which {} cannot follow", optimizer_name(method)),
-         "with sgd or lars");
 }
 
-// The engine refuses the same, for optimizers of the user's own, too.
-void check_second_moment(const RunConfiguration& run, const OptimizerMethod& method) {
-  if (!needs_minibatch_squares(method)) return;
-  constexpr std::string_view kWhy = "the squares of minibatches' gradients are known as a sum";
-  constexpr std::string_view kAccepted = "with --clip-norm or second-moment=mean";
-  if (run.clip_value) refuse("clip-value", kWhy, kAccepted);
-  if (!run.transform->empty()) refuse("transform", kWhy, kAccepted);
+// Asks what the trainer asks; optimizers of the user's own are known to the trainer alone.
+void check_step(const RunConfiguration& run, const OptimizerMethod& method) {
+  const bool own = run.optimizer->own.has_value();
+  require_compatible(
+      {.clip_norm = run.clip_norm,
+       .clip_value = run.clip_value,
+       .gradient_transforms = *run.transform,
+       .own_reducer = run.reduce->own.value_or(OwnReducer()),
+       .exact = run.exact},
+      *run.rule->make(),
+      {.follows_sums = own || is_sgd_or_lars(method), .squares = needs_minibatch_squares(method)});
+  require_averages(watched_metric(run), run.ema.has_value());
 }
 
 void check_clock(const RunConfiguration& run) {
@@ -147,9 +146,6 @@ void check_batch(const RunConfiguration& run) {
 }
 
 void check_metrics(const RunConfiguration& run) {
-  if (watched_metric(run) == Metric::ema_test_loss && !run.ema) {
-    refuse("watch", "no weights are averaged", "with --ema SAMPLES");
-  }
   if (run.top_k == 0 || run.metric->built_in.top_k == 0) return;
   refuse("top-k", "--metric has a top-k, too", "one of them");
 }
@@ -176,13 +172,7 @@ void check_loss(const RunConfiguration& run) {
 
 void check_reproducible(const RunConfiguration& run) {
   if (!run.exact) return;
-  if (const std::optional<OwnReducer>& own = run.reduce->own; !own) {
-    require_reproducible(run.reduce.text());
-  } else if (!own->reproducible) {
-    refuse("reduce " + run.reduce.text(),
-           "it does not promise the same bits for every number of threads and cores",
-           "with --exact=false");
-  }
+  if (!run.reduce->own) require_reproducible(run.reduce.text());
   if (run.buffers == BufferUse::local) {
     refuse("buffers local", "the result would depend on the number of cores", "with --exact=false");
   }
@@ -191,18 +181,14 @@ void check_reproducible(const RunConfiguration& run) {
 void check_values(const RunConfiguration& run) {
   const OptimizerOptions optimizer = optimizer_options(run);
   check_momentum(run, optimizer);
-  if (run.clip_norm && run.clip_value) {
-    refuse("clip-value", "gradients are clipped by their norm already",
-           "with --clip-norm or --clip-value, not both");
-  }
   if (!run.weights.empty() && run.initializer != RunConfiguration().initializer) {
     refuse("init", "the initial weights are those of --weights", "one or the other");
   }
-  check_second_moment(run, optimizer.method);
   check_schedule(run);
   check_clock(run);
   check_batch(run);
-  check_rule(run, optimizer.method);
+  check_rule(run);
+  check_step(run, optimizer.method);
   static_cast<void>(engine_of(run));
   check_classes(run);
   check_metrics(run);
@@ -259,7 +245,13 @@ void refuse(std::string_view option, std::string_view why, std::string_view acce
 }
 
 void require_consistent(const RunConfiguration& run) {
-  check_values(run);
+  try {
+    check_values(run);
+  } catch (const Refused& refused) {
+    std::string option = refused.choice();
+    std::ranges::replace(option, '_', '-');
+    refuse(option, refused.why(), refused.accepted());
+  }
   check_files(run);
   check_kernels(run);
 }

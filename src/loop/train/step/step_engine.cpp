@@ -32,6 +32,7 @@
 #include "loop/runtime/host_sum.hpp"
 #include "loop/runtime/step_executor.hpp"
 #include "loop/train/checked_options.hpp"
+#include "loop/train/conflicts.hpp"
 #include "loop/train/trainer_stage.hpp"
 #include "numbers/scaling/rate_adjuster.hpp"
 #include "state_digest.hpp"
@@ -162,13 +163,8 @@ class TypedStepEngine final : public StepEngine {
         averages_(options.ema_half_life),
         digest_(workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
-    if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
-      throw_error(
-          "rule {} sums gradients, which the optimizer cannot follow; accepted: with optimizer sgd "
-          "or lars",
-          rule_.name());
-    }
-    if (squares_ > 0) require_squares_of_applied();
+    require_compatible(options, rule_,
+                       {.follows_sums = optimizer_->follows_sums(), .squares = squares_ > 0});
     adjuster_.require_effect(optimizer_->numbers(), rule_);
   }
 
@@ -232,23 +228,6 @@ class TypedStepEngine final : public StepEngine {
     visit_memory(memory);
     enter({}, settings);
     return digest_.finish();
-  }
-
-  // Clipping by norm multiplies the gradients of all minibatches alike. Nothing else that changes
-  // their mean can be done to their squares, which are known as a sum.
-  void require_squares_of_applied() const {
-    constexpr std::string_view kInstead = "accepted: clipping by norm, or second-moment=mean";
-    if (options_.clip_value) {
-      throw_error(
-          "the second moment of minibatches is a sum of squares, which bounds no element of a "
-          "single gradient (clipping to value {}); {}",
-          *options_.clip_value, kInstead);
-    }
-    if (options_.gradient_transforms.empty()) return;
-    throw_error(
-        "gradient transform {} changes the mean gradient, not those of the minibatches, whose "
-        "squares the optimizer averages; {}",
-        options_.gradient_transforms.front().name, kInstead);
   }
 
   // The state that a step changes before its update.
