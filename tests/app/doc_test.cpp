@@ -93,17 +93,6 @@ INSTANTIATE_TEST_SUITE_P(Pages, DocCommands,
                            return std::regex_replace(page.param.name, std::regex("-"), "_");
                          });
 
-TEST(TracesDoc, HasWhatItsFitPrints) {
-  const std::string page = read_file(kDocs / "traces.md");
-  const TempFolder folder;
-  const std::regex fit(
-      R"(\n\$ (\{ [^\n]* > lives\.jsonl)\n\$ rubato (trace fit [^\n]*)\n([^`]*)```)");
-  std::smatch found;
-  ASSERT_TRUE(std::regex_search(page, found, fit));
-  EXPECT_EQ(test::shell(found[1], folder.path()).code, 0);
-  EXPECT_EQ(test::run_command(found[2], folder), found[3].str());
-}
-
 // With docs/records.md the page has every curve that its commands write.
 TEST(TensorBoardDoc, HasCommandsThatRunAndEveryCurve) {
   const std::string page = read_file(kDocs / "tensorboard.md");

@@ -58,18 +58,6 @@ TEST_F(JsonOutputs, OfTraceShow) {
   EXPECT_THAT(trace.unseen(), IsEmpty());
 }
 
-TEST_F(JsonOutputs, OfTraceFit) {
-  const JsonSchema fit = schema("trace-fit");
-  succeeds("trace generate spot:most=8,wait=0.5,life=4,bulk=1,hours=500,seed=1 --out counts.csv");
-  expect_valid(fit, succeeds("trace fit counts.csv --resamples 19 --json"));
-  std::string lives;
-  for (int i = 0; i < 40; ++i)
-    lives += fmt::format("{{\"seconds\":{},\"preempted\":1}}\n", i * i + 9);
-  folder_.write("lives.jsonl", lives);
-  expect_valid(fit, succeeds("trace fit lives.jsonl --resamples 19 --deadline 0.4 --json"));
-  EXPECT_THAT(fit.unseen(), IsEmpty());
-}
-
 TEST_F(JsonOutputs, OfWhatIf) {
   const JsonSchema whatif = schema("whatif");
   folder_.write("t.csv", "step,batchsize,cores\n0,64,2\n1,128,3\n");

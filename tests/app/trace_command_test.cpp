@@ -127,105 +127,6 @@ TEST_F(TraceCommand, DrawsWithBlocksWhereTheTerminalHasThem) {
 }
 
 // A market of machines of 4 devices leads back to its numbers, and the generator makes a year.
-TEST_F(TraceCommand, FitsAGenerator) {
-  std::string events;
-  int added = 0;
-  for (; added < 8; ++added) events += fmt::format("0,add,n{}\n", added);
-  // The oldest node goes every hour, and another comes half an hour later.
-  for (int hour = 1; hour <= 40; ++hour) {
-    events += fmt::format("{},remove,n{}\n", hour * 3600000, added - 8);
-    events += fmt::format("{},add,n{}\n", hour * 3600000 + 1800000, added++);
-  }
-  folder_.write("events.csv", events);
-  const std::string fit = "fit events.csv --machine 4 --hours 8760 --seed 7 --resamples 19 ";
-  const std::string out = printed(fit + "--out=year.txt --law=exponential");
-  EXPECT_THAT(out, AllOf(StartsWith("lives      48, 40 preempted\n"
-                                    "machines   up to 8, 7.5 on average over 40.5 h, of 4 devices "
-                                    "each\n"
-                                    "arrivals   a missing machine comes after 0.513 h on average\n"
-                                    "lost       up to 1 at once, 1.00 on average\n"
-                                    "fitted to  24, tested by the other 24 (every-other)\n"),
-                         HasSubstr("\nexponential  life="), HasSubstr("\nweibull      life="),
-                         HasSubstr(" by 19 resamples: refuted.\n\nmachines:")));
-  const std::string generator = content("year.txt");
-  EXPECT_TRUE(out.ends_with("\n" + generator));
-  EXPECT_THAT(generator, AllOf(StartsWith("machines:most=8,start=8,machine=4,wait=0.512821,law="
-                                          "exponential,life="),
-                               testing::EndsWith(",hours=8760,seed=7\n")));
-  const auto made =
-      nlohmann::json::parse(printed("show --json " + generator.substr(0, generator.size() - 1)));
-  EXPECT_EQ(made["length_seconds"], 8760 * 3600);
-  EXPECT_EQ(made["most"], 32);
-  EXPECT_EQ(printed(fit + "--law=exponential"), out);
-  EXPECT_THAT(printed(fit), AllOf(HasSubstr("\nweibull "), HasSubstr("  taken\n")));
-  // Lives without a beginning do not tell how many there are. Half of these end after a day.
-  std::string lives;
-  for (int i = 0; i < 40; ++i) {
-    lives +=
-        fmt::format("{{\"seconds\":{},\"preempted\":1}}\n", i % 4 < 2 ? 99 * i + 9 : 86400 + i);
-  }
-  folder_.write("lives.jsonl", lives);
-  const std::string machines = "fit lives.jsonl --machine=4 --resamples=19 ";
-  EXPECT_THAT(
-      printed(machines),
-      AllOf(HasSubstr("\nmachines   unknown over time: "),
-            HasSubstr("\n20 of 40 preempted lives end between 22.8 and 24.0 h: if "),
-            HasSubstr("\nmachines:machine=4,law="), testing::EndsWith(",hours=24,seed=0\n")));
-  const auto fit_json = nlohmann::json::parse(printed(machines + "--deadline=24 --json"));
-  EXPECT_EQ(fit_json["lives"], 40);
-  EXPECT_EQ(fit_json["preempted"], 20);
-  EXPECT_EQ(fit_json["deadline"], 24);
-  EXPECT_EQ(fit_json["at_deadline"], 20);
-  EXPECT_EQ(fit_json["machines"], nullptr);
-  EXPECT_EQ(fit_json["unseen"], 20);
-  EXPECT_EQ(fit_json["laws"].size(), 3U);
-  const std::string deadlined = printed(machines + "--deadline=24");
-  EXPECT_TRUE(deadlined.ends_with("\n\n" + fit_json["generator"].get<std::string>() + "\n"));
-  EXPECT_THAT(deadlined, HasSubstr(fmt::format("p = {:.3g} by 19 resamples: {}refuted",
-                                               fit_json["p"].get<double>(),
-                                               fit_json["refuted"].get<bool>() ? "" : "not ")));
-  EXPECT_THAT(
-      deadlined,
-      AllOf(StartsWith("lives      40, 20 preempted before and 20 at the deadline of 24 h\n"),
-            HasSubstr("\nbathtub "), Not(HasSubstr("preempted lives end")),
-            HasSubstr(",deadline=24,hours=24,")));
-
-  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
-           {"fit events.csv --law=bathtub", "--law: the bathtub has a deadline; accepted: with"},
-           {"fit events.csv --deadline=2",
-            "losses in half of it before the deadline; accepted: at"},
-           {"fit events.csv --json --plot=terminal", "--json: a plot on the terminal is not JSON"},
-           {"fit events.csv --plot=a.txt", "--plot: 'a.txt' is not a picture"},
-           {"fit events.csv --resamples=5", "accepted: a whole number from 19 to 99999"},
-           {"fit events.csv,zone=a", "a file of events has no columns"},
-           {"fit counts.csv --deadline=2", "does not tell which machine was lost"},
-           {"fit counts.csv --machine=3", "all numbers of devices are multiples of 4"},
-           {"fit counts.csv", "counts.csv: 1 losses in half of it; accepted: at least 10"}}) {
-    folder_.write("counts.csv", "seconds,count\n0,8\n60,4\n120,8\n180,4\n240,\n");
-    EXPECT_THAT(error(arguments), HasSubstr(message)) << arguments;
-  }
-}
-
-TEST_F(TraceCommand, FitsAnAvailability) {
-  succeeds(
-      "trace generate spot:most=8,wait=0.5,life=4,bulk=1,machine=8,hours=500,seed=1 "
-      "--out=counts.csv");
-  const std::string out = printed("fit counts.csv --resamples=99");
-  EXPECT_THAT(out, AllOf(HasSubstr("the machine-hours between them take the place of lives"),
-                         HasSubstr("of 8 devices each"), Not(HasSubstr("weibull")),
-                         HasSubstr(": not refuted."), HasSubstr("\nspot:most=8,start=8,machine=8,"),
-                         testing::EndsWith(",bulk=1,hours=500,seed=0\n")));
-}
-
-TEST_F(TraceCommand, PlotsAFit) {
-  if (test::shell("command -v gnuplot", folder_.path()).code != 0) GTEST_SKIP() << "no gnuplot";
-  succeeds("trace generate spot:most=8,wait=0.5,life=4,bulk=1,hours=100,seed=1 --out=counts.csv");
-  EXPECT_THAT(printed("fit counts.csv --resamples=19 --plot=terminal"),
-              AllOf(HasSubstr("machines preempted by then, %"), HasSubstr("exponential")));
-  succeeds("trace fit counts.csv --resamples=19 --plot=fit.svg");
-  EXPECT_THAT(content("fit.svg"), AllOf(HasSubstr("<svg"), HasSubstr("lives not seen")));
-}
-
 TEST_F(TraceCommand, SummarisesAsJson) {
   const auto summary =
       nlohmann::json::parse(printed("show steps:devices=8/4/0,seconds=3600 --json"));
@@ -299,7 +200,6 @@ TEST_F(TraceCommand, SaysWhatIsWrong) {
            {"show zones.csv,zon=us", "did you mean 'zone'?"},
            {"convert zone:zones.csv", "zones.csv: there are 3 zones; accepted: the devices of "},
            {"import zone:zones.csv", "zones, where the devices of one are needed"},
-           {"fit zone:a=zones.csv", "zones, where the devices of one are needed"},
            {"show zones.csv,zone=us,column=us-a", "zone: nothing is added to a column"}}) {
     EXPECT_THAT(error(arguments), HasSubstr(message));
   }

@@ -248,8 +248,8 @@ constexpr std::array<GeneratorRow, 7> kGenerators{
       "random, up to `bulk` of them at once",
       read_spot},
      {"machines",
-      "machines whose lifetimes have a law, such as one by `rubato trace fit`; missing ones arrive "
-      "at random",
+      "machines whose lifetimes have a law, such as one that examples/python/fit_lives.py fits; "
+      "missing ones arrive at random",
       detail::read_machines},
      {"daily", "a cycle of 24 hours, as of a cloud that others use by day", read_daily}}};
 

@@ -1,25 +1,19 @@
 // Events are read in one pass: NodeEvents keeps the nodes that exist, and notes their number after
-// each event. The same pass records the lives of the nodes, to which laws of lifetimes are fitted
-// (import_lives()); a life that lasts until the last event is not counted as preempted. Impossible
-// events, such as a node that is added twice, are errors, because the number of devices would be
-// wrong from there on.
+// each event. Impossible events, such as a node that is added twice, are errors, because the number
+// of devices would be wrong from there on.
 
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
 
 #include "availability_parts.hpp"
-#include "base/core/seconds.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/throw_error.hpp"
-#include "fit/machine_lives.hpp"
 
 namespace rubato::detail {
 
@@ -69,8 +63,7 @@ class NodeEvents {
     if (static_cast<std::int64_t>(nodes_.size()) == kMaxCores) {
       reader_.fail("there are too many nodes", fmt::format("up to {} at a time", kMaxCores));
     }
-    nodes_.emplace(node, lives_.size());
-    lives_.push_back({.begin = hours()});
+    nodes_.emplace(node);
     note();
   }
 
@@ -80,24 +73,21 @@ class NodeEvents {
       reader_.fail(fmt::format("{} is removed, but is not there", excerpt(node)),
                    "a node that was added and not removed");
     }
-    end(found->second).preempted = true;
     nodes_.erase(found);
     note();
   }
 
   // The availability up to the last event.
   AvailabilityParts take() {
-    require_duration();
+    if (milliseconds_ == 0) {
+      throw_error(
+          "{}: all events are at 0 ms, so it has no duration; accepted: a later event, where it "
+          "ends",
+          reader_.source());
+    }
     return {.changes = changes_.take(),
             .length = seconds_of(milliseconds_ * 1000),
             .origin = {.start = 0}};
-  }
-
-  // The lives of all nodes, as they were added. Those that are there at the last event may live on.
-  std::vector<MachineLife> take_lives() {
-    require_duration();
-    for (const auto& [name, life] : nodes_) end(life);
-    return std::move(lives_);
   }
 
  private:
@@ -109,29 +99,11 @@ class NodeEvents {
     }
   };
 
-  void require_duration() const {
-    if (milliseconds_ != 0) return;
-    throw_error(
-        "{}: all events are at 0 ms, so it has no duration; accepted: a later event, where it ends",
-        reader_.source());
-  }
-
-  [[nodiscard]] double hours() const { return seconds_of(milliseconds_ * 1000) / kSecondsOfHour; }
-
-  // Sets the length of a life that ends now.
-  MachineLife& end(std::size_t index) {
-    MachineLife& life = lives_[index];
-    life.hours = hours() - *life.begin;
-    return life;
-  }
-
   void note() { changes_.add(milliseconds_ * 1000, static_cast<std::int64_t>(nodes_.size())); }
 
   const TextReader& reader_;
   ChangeList changes_;
-  // The nodes that exist, with the indices of their lives.
-  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> nodes_;
-  std::vector<MachineLife> lives_;
+  std::unordered_set<std::string, Hash, std::equal_to<>> nodes_;
   std::int64_t milliseconds_ = 0;
 };
 
@@ -180,12 +152,6 @@ AvailabilityParts import_events(TextReader& reader) {
   NodeEvents events(reader);
   read_events(reader, events);
   return events.take();
-}
-
-std::vector<MachineLife> import_lives(TextReader& reader) {
-  NodeEvents events(reader);
-  read_events(reader, events);
-  return events.take_lives();
 }
 
 }  // namespace rubato::detail

@@ -1,7 +1,7 @@
 #include "life_law.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <initializer_list>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -61,38 +61,6 @@ LifeLaw LifeLaw::read(Spec& spec) {
   law.tau2 = tau2;
   set_shares(law, spec, a, b);
   return law;
-}
-
-std::string LifeLaw::text() const {
-  std::string text = fmt::format("law={}", choice_name(kLifeLaws, kind));
-  if (kind == LifeLawKind::bathtub) {
-    const double a = early / -std::expm1(-deadline / tau1);
-    const double b = deadline - tau2 * std::log(late / a / -std::expm1(-deadline / tau2));
-    text += fmt::format(",a={:.6g},tau1={:.6g},tau2={:.6g},b={:.6g}", a, tau1, tau2, b);
-  } else {
-    text += fmt::format(",life={:.6g}", life);
-    if (kind == LifeLawKind::weibull) text += fmt::format(",shape={:.6g}", shape);
-  }
-  return std::isfinite(deadline) ? text + fmt::format(",deadline={:.6g}", deadline) : text;
-}
-
-LifeLaw LifeLaw::rounded() const {
-  Spec spec(fmt::format(":{}", text()));
-  return read(spec);
-}
-
-double LifeLaw::ended_by(double age) const {
-  switch (kind) {
-    case LifeLawKind::exponential:
-      return -std::expm1(-age / life);
-    case LifeLawKind::weibull:
-      return -std::expm1(-std::pow(age / life, shape));
-    case LifeLawKind::bathtub:
-      break;
-  }
-  const double left = std::exp(-deadline / tau2);
-  return early * std::expm1(-age / tau1) / std::expm1(-deadline / tau1) +
-         late * (std::exp((age - deadline) / tau2) - left) / (1 - left);
 }
 
 double LifeLaw::quantile(double share) const {

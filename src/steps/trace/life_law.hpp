@@ -2,7 +2,6 @@
 
 #include <array>
 #include <limits>
-#include <string>
 
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
@@ -47,13 +46,6 @@ struct LifeLaw {
   /// Reads the arguments `law`, `life`, `shape`, `a`, `tau1`, `tau2`, `b` and `deadline`. Throws
   /// Error if they contradict each other.
   [[nodiscard]] static LifeLaw read(Spec& spec);
-  /// The arguments, each rounded to six digits: "law=weibull,life=3.2,shape=0.5".
-  [[nodiscard]] std::string text() const;
-  /// The law that read() reads from text().
-  [[nodiscard]] LifeLaw rounded() const;
-
-  /// F(age), the share of machines that live for at most `age`, which must be below the deadline.
-  [[nodiscard]] double ended_by(double age) const;
   /// The lifetime that a share `share` of the machines, from 0 to below 1, do not reach. The bits
   /// are the same everywhere.
   [[nodiscard]] double quantile(double share) const;

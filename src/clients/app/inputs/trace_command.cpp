@@ -27,7 +27,6 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "trace_fit.hpp"
 #include "trace_views.hpp"
 
 namespace rubato::app {
@@ -195,7 +194,6 @@ constexpr std::array kTraceCommands{
     Command{"import", "read devices over time from a file, write them as CSV", import_trace},
     Command{"generate", "generate devices over time: spot markets, cycles, walks", generate_trace},
     Command{"convert", "turn devices over time into a trace of steps", convert_trace},
-    Command{"fit", "make a generator from recorded lives of machines", fit_trace},
     Command{"show", "a summary and a plot of a trace, or of devices over time", show_trace}};
 
 }  // namespace
