@@ -112,6 +112,26 @@ TEST_F(Workers, CopyWhatAnotherMachineMayStillTrain) {
   EXPECT_TRUE(fs::exists(far / "checkpoints/step-2.safetensors"));
 }
 
+// A checkpoint that is a broken link is listed and cannot be read, like one that is pruned after it
+// was listed.
+TEST_F(Workers, CopyNoRunWhoseCheckpointIsPrunedMeanwhile) {
+  const fs::path far = far_attempt(9);
+  fs::remove(far / "checkpoints/step-9.safetensors");
+  fs::create_symlink("pruned", far / "checkpoints/step-9.safetensors");
+  const Worker worker(folder_.path());
+  const fs::path mine = worker.attempt_at(run_).folder;
+  begin(mine, 4);
+  worker.take_over(run_);
+  EXPECT_EQ(read_file(mine / "checkpoints/step-4.safetensors"), "4");
+
+  const fs::path shared = folder_.path() / "shared/a";
+  EXPECT_FALSE(worker.share(far, shared, 9));
+  EXPECT_FALSE(fs::exists(shared));
+  fs::remove(far / "checkpoints/step-9.safetensors");
+  begin(far, 9);
+  EXPECT_TRUE(worker.share(far, shared, 9));
+}
+
 // Nobody waits for a worker that has been silent for a minute.
 TEST_F(Workers, WaitForThoseThatWrite) {
   const fs::path far = far_attempt(9);

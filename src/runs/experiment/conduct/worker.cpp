@@ -185,7 +185,7 @@ std::string weights_of(const fs::path& run) {
 
 // Copies the files with which a run, or a fork of it, continues: those of its newest checkpoint, or
 // of the one after `steps` steps. Somebody else may be training the run. Returns false, and leaves
-// nothing, if there is no such checkpoint, or if the run moves away meanwhile.
+// nothing, if there is no such checkpoint, or if it is pruned or the run moves away meanwhile.
 bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64_t> steps = {}) {
   std::vector<fs::path> checkpoints = checkpoints_of(from);
   if (steps) {
@@ -199,6 +199,7 @@ bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64
   // The checkpoint is copied first: the records only grow, so that they contain its steps.
   const fs::path& newest = checkpoints.front();
   fs::copy_file(newest, to / RunFolder::kCheckpoints / newest.filename(), error);
+  const bool has_checkpoint = !error;
   for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
     const fs::path& file = it->path();
     std::error_code unknown;
@@ -208,7 +209,7 @@ bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64
     fs::copy_file(file, to / file.filename(), error);
     if (error) break;
   }
-  if (!error && is_there(to / RunFolder::kConfiguration)) return true;
+  if (has_checkpoint && !error && is_there(to / RunFolder::kConfiguration)) return true;
   fs::remove_all(to, error);
   return false;
 }
