@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::read_file;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class Workers : public testing::Test {
@@ -160,6 +161,23 @@ TEST_F(Workers, RemoveWhatNobodyNeeds) {
   let_be_silent(far, std::chrono::hours(2));
   worker.clean_up();
   EXPECT_FALSE(fs::exists(far));
+}
+
+TEST_F(Workers, KeepEveryFailureOfARunThatHasEnded) {
+  const Worker worker(folder_.path());
+  folder_.write("runs/a/summary.json", "{}");
+  for (const char* words : {"one", "two"}) {
+    EXPECT_EQ(worker.publish_failure(run_, words).kind, Publication::Kind::differs);
+  }
+  std::string machine(256, '\0');
+  ASSERT_EQ(gethostname(machine.data(), machine.size()), 0);
+  machine.resize(machine.find('\0'));
+  const std::string file = (folder_.path() / "different/runs/a@").string() + machine + ".failed";
+  EXPECT_EQ(read_file(file), "one");
+  EXPECT_EQ(read_file(file + "-2"), "two");
+  const std::string who = " of " + machine + " (failed); ";
+  EXPECT_THAT(differences_in(folder_.path()),
+              ElementsAre(HasSubstr(", and " + file + who), HasSubstr(file + "-2" + who)));
 }
 
 TEST_F(Workers, KeepDamagedRunsBesideThoseThatAreDoneAgain) {
