@@ -1,5 +1,6 @@
 // `rubato doom`, as a user types it.
 
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -67,6 +68,12 @@ TEST_F(DoomCommand, PrintsNothingButJson) {
   const test::ProgramResult result = rubato("doom run --orders 2 --json");
   EXPECT_EQ(nlohmann::json::parse(result.out)["inevitable_from"], 0);
   EXPECT_THAT(result.err, AllOf(HasSubstr("run diverged after"), Not(HasSubstr("fork 1"))));
+}
+
+TEST_F(DoomCommand, PrintsJsonOfARunWhoseNameIsNotUtf8) {
+  train(std::string(kQuadratic) + "--lr 0.05 --out run");
+  std::filesystem::rename(file("run"), file("r\xffn"));
+  EXPECT_EQ(nlohmann::json::parse(succeeds("doom r\xffn --json"))["run"], "r\uFFFDn");
 }
 
 }  // namespace

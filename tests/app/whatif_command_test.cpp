@@ -94,6 +94,12 @@ TEST_F(WhatIfCommand, RefusesWhatItCannotDo) {
   EXPECT_THAT(refusal("whatif run --without 4"), HasSubstr("--without 4: '4' is out of range"));
   EXPECT_THAT(refusal("whatif run --without 1,preemption"),
               HasSubstr("preemptions or all-changes"));
+  EXPECT_THAT(refusal("whatif run --list --json"),
+              HasSubstr("--json: --list prints a table; accepted: one of them"));
+  EXPECT_THAT(refusal("whatif run --json --quiet"),
+              HasSubstr("--json: --quiet prints nothing; accepted: one of them"));
+  EXPECT_THAT(refusal("whatif run --list --quiet"),
+              HasSubstr("--list: --quiet prints nothing; accepted: one of them"));
   EXPECT_EQ(succeeds("whatif run --quiet"), "");
 }
 

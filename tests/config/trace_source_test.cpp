@@ -66,6 +66,27 @@ TEST(TraceSource, ReadsAFileOnceForAllCopies) {
   EXPECT_THAT(error_loading(file), testing::HasSubstr("no such file")) << "a value of its own";
 }
 
+TEST(TraceSource, ReadsAFileOnceForAllEnds) {
+  const test::TempFolder folder;
+  const std::string steps = folder.write("steps.csv", "step,batchsize\n0,32\n");
+  const std::string devices = folder.write("devices.csv", "seconds,count\n0,4\n60,2\n120,\n");
+  const std::string zones = folder.write("zones.csv", "time,a,b\n1700000000,2,4\n1700000060,3,1\n");
+  for (const std::string& text : {steps, devices, "zone:" + zones}) {
+    const Parsed<TraceChoice> trace = text;
+    const auto end_of = [&](TraceEnd end) {
+      return std::visit([](const auto& of) { return of.end(); }, load_steps(trace, end, ""));
+    };
+    EXPECT_EQ(end_of(TraceEnd::stop), TraceEnd::stop);
+    std::filesystem::remove(trace->file.value());
+    EXPECT_EQ(end_of(TraceEnd::hold), TraceEnd::hold);
+    EXPECT_EQ(end_of(TraceEnd::cycle), TraceEnd::cycle);
+    EXPECT_EQ(source_of(load_steps(trace, TraceEnd::hold, "")), trace->file.value());
+    if (text != steps) continue;
+    const auto held = std::get<Trace>(load_steps(trace, TraceEnd::hold, ""));
+    EXPECT_EQ(held.where(StepIndex{9}), steps + ":2") << "it is a file's";
+  }
+}
+
 TEST(TraceSource, TakesTheColumnsOfAFile) {
   const test::TempFolder folder;
   const std::string file = folder.write("zones,1.csv", "time,us-a,eu-a\n0,2,4\n60,3,1\n");

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -656,6 +659,45 @@ TEST(UnitsInTheLastPlace, AreCountedAcrossZero) {
   EXPECT_EQ(ulps_between(-0.0F, 0.0F), 0);
   EXPECT_EQ(ulps_between(std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()),
             2 * std::bit_cast<std::uint64_t>(std::numeric_limits<double>::max()));
+}
+
+// The difference of two arrays of one element with these bits.
+DifferentElement difference_of_bits(ElementType type, std::uint16_t a, std::uint16_t b) {
+  const std::int64_t shape = 1;
+  const ArrayView of_a{
+      .name = "x", .type = type, .shape = {&shape, 1}, .bytes = std::as_bytes(std::span(&a, 1))};
+  ArrayView of_b = of_a;
+  of_b.bytes = std::as_bytes(std::span(&b, 1));
+  return first_difference({&of_a, 1}, {&of_b, 1}).value();
+}
+
+TEST(UnitsInTheLastPlace, AreCountedInHalfPrecision) {
+  EXPECT_EQ(to_text(difference_of_bits(ElementType::f16, 0x3C00, 0x3BFF)),
+            "x[0]: 1 and 0.999511719, 1 unit in the last place; no other element differs");
+  EXPECT_EQ(to_text(difference_of_bits(ElementType::bf16, 0xBF80, 0xC000)),
+            "x[0]: -1 and -2, 128 units in the last place; no other element differs");
+  EXPECT_EQ(difference_of_bits(ElementType::f16, 0x8001, 0x0001).ulps, 2);
+  EXPECT_EQ(difference_of_bits(ElementType::f16, 0x7E00, 0x3C00).ulps, std::nullopt) << "NaN";
+  EXPECT_EQ(to_text(difference_of_bits(ElementType::i16, 0xFFFF, 0x0001)),
+            "x[0]: -1 and 1; no other element differs");
+}
+
+TEST(ArraysThatCannotBeCompared, SayWhetherTheirTypesOrShapesDiffer) {
+  const float number = 1;
+  const std::vector<std::int64_t> shape{1};
+  const std::vector<std::int64_t> other_shape{1, 1};
+  const ArrayView array{.name = "x",
+                        .type = ElementType::f32,
+                        .shape = shape,
+                        .bytes = std::as_bytes(std::span(&number, 1))};
+  ArrayView other = array;
+  other.type = ElementType::i32;
+  EXPECT_EQ(to_text(first_difference({&array, 1}, {&other, 1}).value()),
+            "x has the types F32 and I32");
+  other = array;
+  other.shape = other_shape;
+  EXPECT_EQ(to_text(first_difference({&array, 1}, {&other, 1}).value()),
+            "x has the shapes [1] and [1,1]");
 }
 
 // An option that can change bits is a possible reason at some stage.

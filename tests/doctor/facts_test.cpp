@@ -1,6 +1,10 @@
 #include "runs/doctor/facts.hpp"
 
+#include <csignal>
+#include <filesystem>
+
 #include <gmock/gmock.h>
+#include <sys/time.h>
 
 #include "support/temp_folder.hpp"
 
@@ -45,6 +49,25 @@ TEST(Facts, OfAMachineThatSaysNothing) {
   EXPECT_FALSE(facts.load);
   EXPECT_EQ(facts.huge_pages, "");
   EXPECT_EQ(facts.governor, "");
+}
+
+// A handler without SA_RESTART interrupts read().
+TEST(OutputOf, IsWholeThoughSignalsInterruptReading) {
+  const TempFolder folder;
+  const auto program =
+      folder.write("program", "#!/bin/sh\nsleep 0.1\necho one\nsleep 0.1\necho two\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  struct sigaction before {};
+  struct sigaction ignoring {};
+  ignoring.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGALRM, &ignoring, &before), 0);
+  const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 10'000},
+                        .it_value = {.tv_sec = 0, .tv_usec = 10'000}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  EXPECT_NO_THROW(EXPECT_EQ(output_of(program, "argument"), "one\ntwo\n"));
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
 }
 
 }  // namespace

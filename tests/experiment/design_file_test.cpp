@@ -116,6 +116,10 @@ TEST(RequireConsistent, RefusesContradictions) {
   Design tuned;
   tuned.tuning = parse_tuning("lr=0.1,0.2");
   EXPECT_EQ(error_of([&] { require_consistent(tuned); }), "no error");
+  tuned.baseline = parse_baseline("rule=root,lr=0.1");
+  EXPECT_THAT(error_of([&] { require_consistent(tuned); }), HasSubstr("--baseline: lr is tuned"));
+  tuned.baseline = parse_baseline("rule=root,momentum=0");
+  EXPECT_EQ(error_of([&] { require_consistent(tuned); }), "no error");
   set_values(tuned, "lr", {"0.1", "0.2"});
   EXPECT_THAT(error_of([&] { require_consistent(tuned); }), HasSubstr("--tune: lr"));
   Design budget;

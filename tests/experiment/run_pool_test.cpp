@@ -294,6 +294,21 @@ TEST_F(RunPools, StopWhatRuns) {
   EXPECT_THAT(file("stopped"), HasSubstr("stopped"));
 }
 
+TEST_F(RunPools, BeginNothingAnewAfterAStop) {
+  folder_.write("runs/a/config.toml", "");
+  folder_.write("runs/a/checkpoints/step-3.safetensors", "");
+  stop_ = [&] { return std::filesystem::exists(folder_.path() / "begun"); };
+  run("if [[ $2 != --resume ]]; then finish; exit; fi; trap 'exit 2' TERM; touch " +
+      (folder_.path() / "begun").string() + "; while :; do sleep 0.01; done");
+  EXPECT_EQ(notes_.ended["a"], "ended with code 2");
+  EXPECT_THAT(file("calls"), testing::Not(HasSubstr("--config")));
+  EXPECT_FALSE(std::filesystem::exists(tasks_[0].files.failed));
+  stop_ = [] { return false; };
+  forget();
+  run("[[ $2 != --resume ]] || exit 2; finish");
+  EXPECT_EQ(notes_.ended["a"], "ended");
+}
+
 TEST(ChildProcess, DoesNotOutliveItsParent) {
   const test::TempFolder folder;
   // The end of a pipe that the child inherits: it is closed when the child is gone.

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::read_file;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class Workers : public testing::Test {
@@ -112,6 +113,26 @@ TEST_F(Workers, CopyWhatAnotherMachineMayStillTrain) {
   EXPECT_TRUE(fs::exists(far / "checkpoints/step-2.safetensors"));
 }
 
+// A checkpoint that is a broken link is listed and cannot be read, like one that is pruned after it
+// was listed.
+TEST_F(Workers, CopyNoRunWhoseCheckpointIsPrunedMeanwhile) {
+  const fs::path far = far_attempt(9);
+  fs::remove(far / "checkpoints/step-9.safetensors");
+  fs::create_symlink("pruned", far / "checkpoints/step-9.safetensors");
+  const Worker worker(folder_.path());
+  const fs::path mine = worker.attempt_at(run_).folder;
+  begin(mine, 4);
+  worker.take_over(run_);
+  EXPECT_EQ(read_file(mine / "checkpoints/step-4.safetensors"), "4");
+
+  const fs::path shared = folder_.path() / "shared/a";
+  EXPECT_FALSE(worker.share(far, shared, 9));
+  EXPECT_FALSE(fs::exists(shared));
+  fs::remove(far / "checkpoints/step-9.safetensors");
+  begin(far, 9);
+  EXPECT_TRUE(worker.share(far, shared, 9));
+}
+
 // Nobody waits for a worker that has been silent for a minute.
 TEST_F(Workers, WaitForThoseThatWrite) {
   const fs::path far = far_attempt(9);
@@ -140,6 +161,23 @@ TEST_F(Workers, RemoveWhatNobodyNeeds) {
   let_be_silent(far, std::chrono::hours(2));
   worker.clean_up();
   EXPECT_FALSE(fs::exists(far));
+}
+
+TEST_F(Workers, KeepEveryFailureOfARunThatHasEnded) {
+  const Worker worker(folder_.path());
+  folder_.write("runs/a/summary.json", "{}");
+  for (const char* words : {"one", "two"}) {
+    EXPECT_EQ(worker.publish_failure(run_, words).kind, Publication::Kind::differs);
+  }
+  std::string machine(256, '\0');
+  ASSERT_EQ(gethostname(machine.data(), machine.size()), 0);
+  machine.resize(machine.find('\0'));
+  const std::string file = (folder_.path() / "different/runs/a@").string() + machine + ".failed";
+  EXPECT_EQ(read_file(file), "one");
+  EXPECT_EQ(read_file(file + "-2"), "two");
+  const std::string who = " of " + machine + " (failed); ";
+  EXPECT_THAT(differences_in(folder_.path()),
+              ElementsAre(HasSubstr(", and " + file + who), HasSubstr(file + "-2" + who)));
 }
 
 TEST_F(Workers, KeepDamagedRunsBesideThoseThatAreDoneAgain) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // A run of five epochs in the middle of its third, whose cores come and go.
 RunView half_way() {
@@ -162,6 +164,22 @@ TEST(RunView, HasColoursThatEnd) {
     if (last == std::string::npos) continue;
     EXPECT_EQ(line.substr(last, 4), "\x1b[0m") << line;
   }
+}
+
+TEST(RunViewer, LeavesItsDrawingAloneOnceSomethingElseWasWritten) {
+  std::string text;
+  int disturbances = 0;
+  RunViewer viewer([&text](std::string_view drawn) { text = drawn; }, -1,
+                   [&disturbances] { return disturbances; });
+  const std::string over_the_old_lines = "\x1b[2A";
+  viewer.draw();
+  viewer.draw();
+  EXPECT_THAT(text, HasSubstr(over_the_old_lines));
+  disturbances = 1;
+  viewer.draw();
+  EXPECT_THAT(text, Not(HasSubstr(over_the_old_lines)));
+  viewer.draw();
+  EXPECT_THAT(text, HasSubstr(over_the_old_lines)) << "nothing was written since";
 }
 
 TEST(Series, HasTheMeansOfItsCells) {

@@ -282,6 +282,17 @@ TEST(TrainingCourse, IsLostWithLessThanHalfOfWhatItHadLearned) {
   EXPECT_EQ(course.best(), 0.5);
 }
 
+TEST(TrainingCourse, CountsSkippedStepsInThatOfTheSuspect) {
+  TrainingCourse course;
+  course.add_skipped_step();
+  course.add_step(2);
+  EXPECT_EQ(course.beginning(), 2);
+  course.add_skipped_step();
+  course.add_test(0.5);
+  course.add_step(3);
+  EXPECT_EQ(course.suspect(), 3);
+}
+
 TEST(TrainingCourse, EndsWithItsLastTenStepsIfNothingIsTested) {
   TrainingCourse course;
   course.add_step(4);

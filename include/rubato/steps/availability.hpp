@@ -95,6 +95,12 @@ class Availability {
   [[nodiscard]] double length() const { return length_; }
   [[nodiscard]] std::optional<double> sample_gap() const { return sample_gap_; }
   [[nodiscard]] TraceEnd end() const { return end_; }
+  /// The same availability, after which something else follows.
+  [[nodiscard]] Availability with_end(TraceEnd end) const {
+    Availability other = *this;
+    other.end_ = end;
+    return other;
+  }
   /// True if at() has a result for every time, however late.
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }

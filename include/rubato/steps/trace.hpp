@@ -84,6 +84,12 @@ class Trace {
   [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(steps_.size()); }
   [[nodiscard]] const std::vector<TraceStep>& steps() const { return steps_; }
   [[nodiscard]] TraceEnd end() const { return end_; }
+  /// The same rows, after which something else follows.
+  [[nodiscard]] Trace with_end(TraceEnd end) const {
+    Trace other = *this;
+    other.end_ = end;
+    return other;
+  }
   /// True if at() has a result for every step, however late.
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }

@@ -2,55 +2,37 @@
 // -0, and elements are searched only in an array whose bytes differ. The first different element is
 // described, and all are counted. The distance in units in the last place is the difference of two
 // bit patterns, mapped to whole numbers that have the order of the numbers (place_in_order()).
-// Elements of half precision are shown as the integers of their bits, and have no such distance.
 
 #include "array_difference.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "loop/data/sample_set.hpp"
 #include "loop/train/step/state_digest.hpp"
 
 namespace rubato {
 
 namespace {
 
-template <class T>
-T element(std::span<const std::byte> bytes, std::size_t i) {
-  T value;
-  std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-  return value;
-}
-
 // Numbers of a type are in the order of these whole numbers, and neighbours have neighbours.
-template <class T>
-auto place_in_order(T value) {
-  using Whole = std::conditional_t<sizeof(T) == sizeof(std::int32_t), std::int32_t, std::int64_t>;
-  const auto bits = std::bit_cast<Whole>(value);
-  return static_cast<std::int64_t>(bits) >= 0
-             ? static_cast<std::int64_t>(bits)
-             : static_cast<std::int64_t>(std::numeric_limits<Whole>::min()) - bits;
+template <class Bits>
+std::int64_t place_in_order(Bits bits) {
+  const std::int64_t place = bits;
+  return place >= 0 ? place : std::numeric_limits<Bits>::min() - place;
 }
 
-template <class T>
-std::optional<std::uint64_t> ulps_between(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(a) || std::isnan(b)) return std::nullopt;
-    const std::int64_t from = std::min(place_in_order(a), place_in_order(b));
-    const std::int64_t to = std::max(place_in_order(a), place_in_order(b));
-    return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
-  } else {
-    return std::nullopt;
-  }
+template <class Bits>
+std::uint64_t ulps_between(Bits a, Bits b) {
+  const auto [from, to] = std::minmax({place_in_order(a), place_in_order(b)});
+  return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
 }
 
 std::vector<std::int64_t> index_in(std::span<const std::int64_t> shape, std::size_t place) {
@@ -63,21 +45,31 @@ std::vector<std::int64_t> index_in(std::span<const std::int64_t> shape, std::siz
   return index;
 }
 
-// Compares arrays of equal shapes, and notes the first difference unless there is one already.
-template <class T>
+// Compares arrays of equal types and shapes, whose elements have as many bytes as Bits, and notes
+// the first difference unless there is one already.
+template <class Bits>
 void compare(const ArrayView& a, const ArrayView& b, std::optional<DifferentElement>& first) {
-  const std::size_t size = a.bytes.size() / sizeof(T);
+  // The bytes of truth values may be others than 0 and 1 in a damaged file.
+  const ElementType type = a.type == ElementType::boolean ? ElementType::u8 : a.type;
+  const auto number = [&](const Bits& bits) {
+    double value = 0;
+    read_numbers(type, {reinterpret_cast<const char*>(&bits), sizeof(bits)}, &value);
+    return value;
+  };
+  const std::size_t size = a.bytes.size() / sizeof(Bits);
   for (std::size_t i = 0; i < size; ++i) {
-    if (std::memcmp(a.bytes.data() + i * sizeof(T), b.bytes.data() + i * sizeof(T), sizeof(T)) == 0)
-      continue;
+    Bits of_a{};
+    Bits of_b{};
+    std::memcpy(&of_a, a.bytes.data() + i * sizeof(Bits), sizeof(Bits));
+    std::memcpy(&of_b, b.bytes.data() + i * sizeof(Bits), sizeof(Bits));
+    if (of_a == of_b) continue;
     if (!first) {
-      const T of_a = element<T>(a.bytes, i);
-      const T of_b = element<T>(b.bytes, i);
       first = DifferentElement{.array = std::string(a.name),
                                .index = index_in(a.shape, i),
-                               .a = static_cast<double>(of_a),
-                               .b = static_cast<double>(of_b),
-                               .ulps = ulps_between(of_a, of_b)};
+                               .a = number(of_a),
+                               .b = number(of_b)};
+      const bool has_ulps = is_real(type) && !std::isnan(first->a) && !std::isnan(first->b);
+      if (has_ulps) first->ulps = ulps_between(of_a, of_b);
     }
     ++first->elements;
   }
@@ -85,21 +77,15 @@ void compare(const ArrayView& a, const ArrayView& b, std::optional<DifferentElem
 
 void compare(const ArrayView& a, const ArrayView& b, std::optional<DifferentElement>& first) {
   if (std::ranges::equal(a.bytes, b.bytes)) return;
-  switch (a.type) {
-    case ElementType::f32:
-      return compare<float>(a, b, first);
-    case ElementType::f64:
-      return compare<double>(a, b, first);
-    case ElementType::i64:
+  switch (size_of(a.type)) {
+    case sizeof(std::int64_t):
       return compare<std::int64_t>(a, b, first);
-    case ElementType::i32:
+    case sizeof(std::int32_t):
       return compare<std::int32_t>(a, b, first);
-    case ElementType::f16:
-    case ElementType::bf16:
-    case ElementType::i16:
+    case sizeof(std::int16_t):
       return compare<std::int16_t>(a, b, first);
     default:
-      return compare<std::uint8_t>(a, b, first);
+      return compare<std::int8_t>(a, b, first);
   }
 }
 
@@ -147,7 +133,11 @@ std::optional<DifferentElement> first_difference(std::span<const ArrayView> a,
     if (i >= a.size() || i >= b.size() || a[i].name != b[i].name) {
       return incomparable(i < a.size() ? a[i].name : b[i].name, "is only in one of them");
     }
-    if (a[i].type != b[i].type || !std::ranges::equal(a[i].shape, b[i].shape)) {
+    if (a[i].type != b[i].type) {
+      return incomparable(a[i].name, fmt::format("has the types {} and {}", name_of(a[i].type),
+                                                 name_of(b[i].type)));
+    }
+    if (!std::ranges::equal(a[i].shape, b[i].shape)) {
       return incomparable(a[i].name,
                           fmt::format("has the shapes [{}] and [{}]", fmt::join(a[i].shape, ","),
                                       fmt::join(b[i].shape, ",")));

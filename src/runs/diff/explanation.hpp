@@ -14,8 +14,6 @@ namespace rubato {
 /// Two trainings that have both taken a step after which they differ.
 struct PartedTrainings {
   std::array<const SteppedTraining*, 2> after{};
-  /// Their states before the step.
-  std::array<const State*, 2> before{};
   /// Makes either of them again, with its state before the step.
   std::function<std::unique_ptr<SteppedTraining>(std::size_t side)> make_before{};
 };

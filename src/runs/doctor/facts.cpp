@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -218,14 +219,15 @@ std::string output_of(const std::filesystem::path& program, const std::string& a
   close(ends[1]);
   std::string text;
   std::array<char, 4096> buffer{};
-  ssize_t count = 0;
-  while (child > 0 && (count = read(ends[0], buffer.data(), buffer.size())) > 0) {
+  while (child > 0) {
+    const ssize_t count = read(ends[0], buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   close(ends[0]);
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
-      WEXITSTATUS(status) != 0) {
+  const int status = child < 0 ? -1 : await_child(child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     throw_error("{} cannot run, or fails", program.string());
   }
   return text;

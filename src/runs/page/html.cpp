@@ -6,6 +6,7 @@
 
 #include "html.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>

@@ -120,7 +120,7 @@ struct ThinnedRun {
 void read_metrics(const std::filesystem::path& file, const std::vector<std::int64_t>& checkpoints,
                   ThinnedRun& run);
 
-/// The step with the median duration of a timeline (runs/report/timeline/timeline_json.hpp) as
+/// The step with the median duration of a timeline (timeline_json() in runs/report/timeline.hpp) as
 /// figures: the activities of its threads and of its cores, with the meetings of their sums. Empty
 /// if the file does not exist or has no complete step; invalid events are skipped.
 [[nodiscard]] std::vector<Json> step_figures(const std::filesystem::path& timeline);

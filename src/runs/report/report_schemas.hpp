@@ -22,7 +22,7 @@ struct EvaluationReport {
 };
 
 // The schemas of the records that are reported in addition to those of training
-// (loop/train/records/record_schemas.hpp).
+// (loop/train/record_schemas.hpp).
 
 [[nodiscard]] const RecordSchema<OwnMetrics>& own_schema();
 [[nodiscard]] const RecordSchema<RunSummary>& summary_schema();

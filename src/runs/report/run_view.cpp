@@ -339,7 +339,9 @@ bool RunViewer::due() const {
 
 void RunViewer::look_for_disturbances() {
   if (!disturbances_) return;
-  if (std::exchange(disturbances_seen_, disturbances_()) != disturbances_seen_) block_.leave();
+  const int disturbances = disturbances_();
+  if (disturbances != disturbances_seen_) block_.leave();
+  disturbances_seen_ = disturbances;
 }
 
 void RunViewer::draw() {

@@ -123,7 +123,8 @@ inline constexpr std::string_view kStepName = "step ";
 /// checkpoints, deaths of cores); one for each thread, with gaps shown as waiting; one for each
 /// core. Flows lead from the point where a core left its sum to the point where another one took
 /// it. The activities are those of kActivities; "wait" is the time of a thread in a step without
-/// any of them. Steps count from 1, as for --timeline and on pages.
+/// any of them. Steps count from 1, as for --timeline and on pages. The timeline must have a span
+/// of a step; Timeline writes no file without one.
 [[nodiscard]] std::string timeline_json(const RecordedTimeline& timeline);
 
 }  // namespace rubato

@@ -33,7 +33,8 @@ namespace rubato {
 
 void TrainingCourse::add_step(double loss) {
   constexpr std::size_t kMean = 10;
-  if (steps_++ == 0) beginning_ = best_ = worst_ = loss;
+  ++steps_;
+  if (losses_.empty()) beginning_ = best_ = worst_ = loss;
   if (!std::isfinite(loss) || loss > worst_) {
     worst_ = std::isfinite(loss) ? loss : std::numeric_limits<double>::infinity();
     suspect_ = best_step_;
@@ -113,7 +114,11 @@ RecordedCourse recorded_course(const std::filesystem::path& run) {
     if (line.kind() != step_schema().name) return;
     const StepRecord step = line.record(step_schema());
     found.diverged = !step.applied && !step.skipped;
-    if (!step.skipped) found.course.add_step(step.loss);
+    if (step.skipped) {
+      found.course.add_skipped_step();
+    } else {
+      found.course.add_step(step.loss);
+    }
     if (found.diverged) return;
     found.steps = step.plan.index.value() + 1;
     found.samples += static_cast<double>(step.plan.batch_size);
@@ -132,7 +137,11 @@ class CourseOfFork final : public Observer {
       : last_(last), parts_(parts) {}
 
   void on_step(Training& /*training*/, const StepRecord& step) override {
-    if (!step.skipped) course_.add_step(step.loss);
+    if (step.skipped) {
+      course_.add_skipped_step();
+    } else {
+      course_.add_step(step.loss);
+    }
   }
   void on_evaluate(Training& /*training*/, const EpochRecord& epoch) override {
     course_.add_test(epoch.test->loss);

@@ -32,9 +32,11 @@ struct DoomRequest {
 class TrainingCourse {
  public:
   void add_step(double loss);
+  /// Adds a step that was skipped (StepRecord::skipped): it is counted, and its loss is not.
+  void add_skipped_step() { ++steps_; }
   void add_test(double loss);
 
-  /// The loss of the first step.
+  /// The loss of the first step that was not skipped.
   [[nodiscard]] double beginning() const { return beginning_; }
   /// The lowest test loss or mean of ten steps in a row, so that it exists before the first test.
   [[nodiscard]] double best() const { return best_; }

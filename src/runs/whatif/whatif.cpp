@@ -173,9 +173,6 @@ class WhatIf {
   void train_all();
   [[nodiscard]] TrainingOutcome train(const Fork& fork, const State& state) const;
   void tell_progress(const Fork* fork, std::int64_t step, double seconds) const;
-  [[nodiscard]] const TrainingOutcome& outcome_of(const Fork& fork) const {
-    return *forks_.at(fork.file).outcome;
-  }
   void collect();
 
   const WhatIfRequest& request_;

@@ -4,6 +4,7 @@
 // nothing but the document. The progress is one line on stderr, redrawn at most five times a
 // second, which is removed before the result is printed.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/text/json.hpp"
 #include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
 #include "clients/app/line/number_text.hpp"
@@ -149,7 +151,7 @@ std::string to_json(const DoomRequest& request, const DoomResult& result) {
                                {"saved", json_of(change.saved())},
                                {"forks", json_of(change.forks)}});
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 class DoomCommand final : public PastCommand {

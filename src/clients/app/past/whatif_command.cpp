@@ -166,6 +166,9 @@ std::unique_ptr<PastCommand> parse_whatif(std::span<const std::string> arguments
   line.flag("quiet", "print nothing but errors", quiet);
   define_fork_options(line, typed);
   line.parse(arguments);
+  line.refuse_idle("json", lists, "--list prints a table", "one of them");
+  line.refuse_idle("json", quiet, "--quiet prints nothing", "one of them");
+  line.refuse_idle("list", quiet, "--quiet prints nothing", "one of them");
   if (request.target.accuracy && request.target.loss) {
     throw Error("--target-loss: there is --target-accuracy; accepted: one of them");
   }

@@ -1,9 +1,10 @@
 // The text of --trace is parsed without reading a file: kind_of() tells zones, the built-in trace,
 // batch sizes and generators by their form, and any other text names a file. The parser asks
 // whether files exist, because paths may contain the commas that separate arguments and zones.
-// load_steps() keeps the content of a file, under a mutex, in the choice that all copies share, and
-// reads it again only for another end. Whether a file has steps or devices over time is known once
-// it has been read; run_steps_of() makes steps of devices unless the run is in modelled time.
+// load_steps() keeps the content of a file, under a mutex, in the choice that all copies share;
+// what follows its end is added to a copy (with_end()). Whether a file has steps or devices over
+// time is known once it has been read; run_steps_of() makes steps of devices unless the run is in
+// modelled time.
 
 #include "trace_source.hpp"
 
@@ -37,8 +38,8 @@ namespace rubato {
 
 struct TraceContent {
   std::mutex mutex;
-  // The end that was asked for, and the steps; empty if the file has not been read.
-  std::optional<std::pair<TraceEnd, RunSteps>> read;
+  // The steps, with TraceEnd::error; empty if the file has not been read.
+  std::optional<RunSteps> read;
 };
 
 namespace {
@@ -271,9 +272,19 @@ Zones load_zones(const Parsed<TraceChoice>& trace, std::optional<TraceEnd> end,
   return {std::move(zones), trace.text()};
 }
 
-RunSteps steps_in(const std::filesystem::path& file, TraceEnd end, const DeviceColumns& columns) {
+RunSteps steps_in(const std::filesystem::path& file, const DeviceColumns& columns) {
   return std::visit([](auto&& of) { return RunSteps(std::forward<decltype(of)>(of)); },
-                    read_trace_or_availability(file, end, columns));
+                    read_trace_or_availability(file, TraceEnd::error, columns));
+}
+
+RunSteps with_end(const RunSteps& steps, TraceEnd end) {
+  if (const Trace* const trace = std::get_if<Trace>(&steps)) return trace->with_end(end);
+  const auto& zones = std::get<Zones>(steps);
+  // The only zone of a file that is not read as zones has no name.
+  if (zones.all().front().name.empty()) return zones.only().with_end(end);
+  std::vector<Zone> all = zones.all();
+  for (Zone& zone : all) zone.availability = zone.availability.with_end(end);
+  return Zones(std::move(all), zones.source());
 }
 
 }  // namespace
@@ -299,16 +310,15 @@ RunSteps load_steps(const Parsed<TraceChoice>& trace, std::optional<TraceEnd> en
     case TraceChoice::Kind::file:
       break;
   }
-  const TraceEnd last = end.value_or(TraceEnd::error);
   const std::lock_guard lock(trace->content->mutex);
   auto& read = trace->content->read;
-  if (!read || read->first != last) {
+  if (!read) {
     require_file(*trace->file, place);
-    read.emplace(last, trace->kind == TraceChoice::Kind::zones
-                           ? read_zones(*trace->file, last, trace->columns.zone)
-                           : steps_in(*trace->file, last, trace->columns));
+    read = trace->kind == TraceChoice::Kind::zones
+               ? read_zones(*trace->file, TraceEnd::error, trace->columns.zone)
+               : steps_in(*trace->file, trace->columns);
   }
-  return read->second;
+  return with_end(*read, end.value_or(TraceEnd::error));
 }
 
 RunSteps load_run_steps(const RunConfiguration& run) {

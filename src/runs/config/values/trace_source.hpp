@@ -82,11 +82,10 @@ struct TraceFile {
 /// The source of a run's steps: a trace or, in modelled time, the availability of devices.
 using RunSteps = std::variant<Trace, Zones>;
 
-/// Generates or reads the trace that --trace names; a file is read once for all copies of `trace`,
-/// as it may be a pipe. `end` says what follows its last step; without
-/// it the built-in trace is repeated, and everything else ends with an error. A constant trace has
-/// no end. Throws Error with the file and line if there is a file, else with `place` before the
-/// message.
+/// Generates or reads the trace that --trace names; a file is read once for all copies of `trace`
+/// and all ends, as it may be a pipe. `end` says what follows its last step; without it the
+/// built-in trace is repeated, and everything else ends with an error. A constant trace has no end.
+/// Throws Error with the file and line if there is a file, else with `place` before the message.
 [[nodiscard]] RunSteps load_steps(const Parsed<TraceChoice>& trace, std::optional<TraceEnd> end,
                                   std::string_view place);
 

@@ -320,7 +320,8 @@ class RunPool {
       take_crash(task, words, in_words(end), seconds);
       return;
     }
-    if (missing) {
+    // A resumed run that fails is begun anew; after a stop, the next call does that.
+    if (missing || (running.is_resumed && stopped_)) {
       observer_.on_end(task, TaskEnd::missing, seconds, in_words(end));
       return;
     }

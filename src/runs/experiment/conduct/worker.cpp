@@ -41,6 +41,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 2> kKinds{kRunsFolder, kTuneFolder};
 constexpr std::string_view kDifferent = "different";
 constexpr std::string_view kDamaged = "damaged";
+constexpr std::string_view kFailed = ".failed";
 // Names in the folder of a worker: a run that is being copied, and a file that is being written.
 constexpr std::string_view kCopy = "copy";
 constexpr std::string_view kFile = "file";
@@ -185,7 +186,7 @@ std::string weights_of(const fs::path& run) {
 
 // Copies the files with which a run, or a fork of it, continues: those of its newest checkpoint, or
 // of the one after `steps` steps. Somebody else may be training the run. Returns false, and leaves
-// nothing, if there is no such checkpoint, or if the run moves away meanwhile.
+// nothing, if there is no such checkpoint, or if it is pruned or the run moves away meanwhile.
 bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64_t> steps = {}) {
   std::vector<fs::path> checkpoints = checkpoints_of(from);
   if (steps) {
@@ -199,6 +200,7 @@ bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64
   // The checkpoint is copied first: the records only grow, so that they contain its steps.
   const fs::path& newest = checkpoints.front();
   fs::copy_file(newest, to / RunFolder::kCheckpoints / newest.filename(), error);
+  const bool has_checkpoint = !error;
   for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
     const fs::path& file = it->path();
     std::error_code unknown;
@@ -208,7 +210,7 @@ bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64
     fs::copy_file(file, to / file.filename(), error);
     if (error) break;
   }
-  if (!error && is_there(to / RunFolder::kConfiguration)) return true;
+  if (has_checkpoint && !error && is_there(to / RunFolder::kConfiguration)) return true;
   fs::remove_all(to, error);
   return false;
 }
@@ -352,11 +354,12 @@ std::set<fs::path> Worker::taken_by_others() const {
   return taken;
 }
 
-fs::path Worker::set_beside(const fs::path& folder) const {
+fs::path Worker::set_beside(const fs::path& folder, std::string_view ending) const {
   const fs::path kind = experiment_ / kDifferent / folder.parent_path().filename();
   std::error_code error;
   fs::create_directories(kind, error);
-  return unused_path(kind / fmt::format("{}@{}", folder.filename().string(), name_of_machine()));
+  return unused_path(kind /
+                     fmt::format("{}@{}{}", folder.filename().string(), name_of_machine(), ending));
 }
 
 Publication Worker::publish(const RunFiles& run) const {
@@ -409,7 +412,7 @@ Publication Worker::publish_failure(const RunFiles& run, std::string words) cons
   }
   if (state == RunState::ended) {
     publication.kind = Publication::Kind::differs;
-    write(set_beside(run.folder).concat(".failed"), words);
+    write(set_beside(run.folder, kFailed), words);
   } else if (state != RunState::failed) {
     std::error_code ignored;
     if (is_there(mine.folder)) {
@@ -475,18 +478,22 @@ std::vector<std::string> differences_in(const fs::path& experiment, const std::s
       const RunFiles first = files_of(experiment, of, kind == kTuneFolder);
       const std::string shown = kind == kTuneFolder ? fmt::format("tune/{}", of) : of;
       if (!run.empty() && shown != run) continue;
-      const auto words = [](const fs::path& result, const std::string& machine) {
-        const bool failed = result.extension() == ".failed";
+      const auto words = [](const fs::path& result, bool failed, const std::string& machine) {
         return fmt::format("{} of {} ({})", result.string(), machine,
                            failed ? "failed" : weights_of(result));
       };
       const bool failed = is_there(first.failed);
+      std::error_code unknown;
+      const bool other_failed = !fs::is_directory(other, unknown);
+      // A failure is the file NAME@MACHINE.failed, or .failed-2 if there was one from that machine.
+      std::string machine = name.substr(name.rfind('@') + 1);
+      if (other_failed) machine.resize(std::min(machine.size(), machine.rfind(kFailed)));
+      if (is_there(other / kMachine)) machine = machine_of(other);
       differences.push_back(fmt::format(
           "{} has two results: {}, which is kept, and {}; accepted: the experiment without the "
           "wrong one",
-          shown, words(failed ? first.failed : first.folder, machine_of(first.folder)),
-          words(other, is_there(other / kMachine) ? machine_of(other)
-                                                  : name.substr(name.rfind('@') + 1))));
+          shown, words(failed ? first.failed : first.folder, failed, machine_of(first.folder)),
+          words(other, other_failed, machine)));
     }
   }
   return differences;

@@ -111,7 +111,8 @@ class Worker {
 
  private:
   [[nodiscard]] RunFiles files_in(const std::filesystem::path& worker, const RunFiles& run) const;
-  [[nodiscard]] std::filesystem::path set_beside(const std::filesystem::path& folder) const;
+  [[nodiscard]] std::filesystem::path set_beside(const std::filesystem::path& folder,
+                                                 std::string_view ending = {}) const;
   void make_own_folder();
 
   std::filesystem::path experiment_;

@@ -283,6 +283,13 @@ void require_consistent(const Design& design) {
         "--{} with several values",
         design.tuning->option, design.tuning->option, design.tuning->option);
   }
+  for (const Assigned& assigned : design.baseline) {
+    if (!design.tuning || assigned.name != design.tuning->option) continue;
+    throw_error(
+        "--baseline: {} is tuned for all runs, those of the baseline too; accepted: one of "
+        "--tune {}=... and --baseline {}=...",
+        assigned.name, assigned.name, assigned.name);
+  }
   if (design.budget.amount.empty()) return;
   const RunBudgetKind& kind = budget_kind(design.budget.kind);
   const std::string_view option = kind.option;
