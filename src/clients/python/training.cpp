@@ -269,7 +269,7 @@ void PythonHost::keep(const ElasticOutcome& ended, bool writes) {
   if (ended.end == End::missed_end) throw Error(ends_of(ended));
   outcome.session = session_->outcome();
   if (ended.end != End::trained) outcome.session.end = RunEnd::paused;
-  if (outcome.session.end == RunEnd::paused) {
+  if (outcome.session.end == RunEnd::paused && !owner_.wants_to_stop()) {
     outcome.session.reason = "another host has stopped the run";
   }
   if (!writes) outcome.folder.clear();
