@@ -294,6 +294,20 @@ TEST(Program, TakesItsConfigurationFromAPipe) {
   EXPECT_THAT(piped.err, HasSubstr(":1: epochs: '0' is out of range; accepted: a whole number "));
 }
 
+// Portable kernels need a second start, which finds the pipe as it was.
+TEST(Program, TakesItsTraceFromAPipe) {
+  const TempFolder folder;
+  for (const std::string kernels : {"native", "portable"}) {
+    const ProgramResult result = test::shell(
+        fmt::format("printf 'step,batchsize\n0,256\n' | \"$0\" train --model softmax --epochs 1 "
+                    "--trace /dev/stdin --on-trace-end hold --quiet --kernels {0} --out {0}",
+                    kernels),
+        folder.path());
+    EXPECT_EQ(result.code, 0) << kernels << result.err;
+    EXPECT_EQ(test::read_file(folder.path() / kernels / "trace.csv"), "step,batchsize\n0,256\n");
+  }
+}
+
 // A copy of the program in a folder of its own, where it finds what a test puts beside it.
 class Installed : public testing::Test {
  protected:

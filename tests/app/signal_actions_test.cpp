@@ -5,10 +5,12 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include "clients/app/line/signals.hpp"
 #include "support/temp_folder.hpp"
@@ -160,6 +162,18 @@ TEST(SignalActions, AreThoseOfTheDocument) {
     }
   }
   EXPECT_EQ(signals, 21);
+}
+
+// A thread that nothing wakes up would have std::terminate() wait for it.
+TEST(SignalListener, IsRefusedWithoutADescriptor) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const StopSignals signals(nullptr, Role::run);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THROW(SignalListener([] {}), std::system_error);
 }
 
 }  // namespace

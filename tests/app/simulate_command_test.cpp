@@ -186,7 +186,7 @@ TEST_F(SimulateCommand, FindsTheBestIntervalBetweenCheckpoints) {
   EXPECT_THAT(printed(training + "--mtbf=2m"), HasSubstr("young: steps"));
   EXPECT_THAT(error("--trace=64 --mtbf=1h"), HasSubstr("--cluster with checkpoint=SECONDS"));
   EXPECT_THAT(error(training + "--mtbf=often"),
-              HasSubstr("'often' is no time; accepted: such as 4h"));
+              HasSubstr("'often' is not a time; accepted: such as 4h"));
 }
 
 // A step of 20 s and its checkpoint of 60 s do not come through between failures every 3.6 s.

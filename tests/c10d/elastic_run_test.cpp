@@ -3,8 +3,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -13,6 +16,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_folder.hpp>
 
+#include "hosts/elastic/failover.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -121,6 +125,33 @@ TEST_F(ElasticRun, EndsOnNoHostBeforeAllHaveTrained) {
                                            elastic_hosts, options_of(0)));
   EXPECT_TRUE(has_ended);
   other.join();
+}
+
+// Processes may be killed before and after they make the folder of the run.
+TEST(HostFolders, OfKilledProcessesAreRemoved) {
+  const test::TempFolder folder;
+  std::filesystem::create_directories(folder.path() / "rubato-host-before");
+  std::filesystem::create_directories(folder.path() / "rubato-host-after" / "run");
+  folder.write("rubato-host-other/notes", "of somebody else");
+  folder.write("rubato-host-file", "");
+  std::filesystem::create_symlink("nowhere", folder.path() / "link");
+  for (const char* const old : {"before", "after", "other", "file"}) {
+    std::filesystem::last_write_time(
+        folder.path() / (std::string("rubato-host-") + old),
+        std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  std::filesystem::create_directories(folder.path() / "rubato-host-starting");
+  const char* const before = std::getenv("TMPDIR");
+  const std::string temporary = before == nullptr ? "" : before;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  hosts_detail::HostFolder::remove_leftovers();
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", temporary.c_str(), 1);
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    left.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(left, testing::UnorderedElementsAre("link", "rubato-host-file", "rubato-host-other",
+                                                  "rubato-host-starting"));
 }
 
 }  // namespace

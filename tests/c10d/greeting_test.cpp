@@ -116,5 +116,16 @@ TEST(Greetings, SayWhatDiffers) {
             "host 0 has another --seed (none, here 1); accepted: the same on all hosts");
 }
 
+TEST(Greetings, SayItWithoutControlCharacters) {
+  std::vector<Greeting> greetings{greeting(), greeting()};
+  greetings[1].equal[0].text = "\033[2J0.2\n";
+  EXPECT_EQ(objection_to(greetings[0], greetings[1]), "another --lr (?[2J0.2?, here 0.1)");
+  EXPECT_EQ(test::error_of([&] { require_compatible(greetings, 0); }),
+            "host 1 has another --lr (?[2J0.2?, here 0.1); accepted: the same on all hosts");
+  // Texts that differ in them are not the same.
+  greetings[0].equal[0].text = "\033[2J0.2\t";
+  EXPECT_NE(objection_to(greetings[0], greetings[1]), "");
+}
+
 }  // namespace
 }  // namespace rubato::hosts_detail

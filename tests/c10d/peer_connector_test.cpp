@@ -2,6 +2,7 @@
 
 #include "hosts/c10d/peer_connector.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -107,6 +108,15 @@ TEST_F(PeersThatConnect, AreNotDisturbedByStrangers) {
   });
   EXPECT_THAT(errors_of({0, 1, 2}), Each("no error"));
   ends = true;
+}
+
+// As many as are kept: the oldest one makes room for a new one only.
+TEST_F(PeersThatConnect, DropNobodyBeforeAnotherComes) {
+  come({"", ""}, seconds(1));
+  std::vector<Stranger> silent;
+  for (int i = 0; i < 256; ++i) silent.emplace_back(port_of(0));
+  EXPECT_THAT(errors_of({0})[0], StartsWith("host 1 is not connected: "));
+  EXPECT_TRUE(std::ranges::all_of(silent, &Stranger::is_connected));
 }
 
 TEST_F(PeersThatConnect, ProveThatTheyKnowTheToken) {

@@ -12,10 +12,17 @@ from support import PROGRAM, TestCase
 
 RUN = {"model": "softmax", "trace": [32, 64, 160, 96], "on_trace_end": "cycle"}
 
-# A host as a process of its own: prints the hash of its weights, its folder, and how many steps it has records of. The
-# time limit is long, so that hosts begin together, and none is given up that the machine has held up.
+# A host as a process of its own: prints the hash of its weights, its folder, and how many steps it has records of, and
+# to stderr the reason that the core gives. The time limit is long, so that hosts begin together, and none is given up
+# that the machine has held up.
 HOST = """
 import ast, rubato, sys
+from rubato import _train
+finish = _train._finish
+def report(found, parts):
+    print("reason:", found["reason"], file=sys.stderr)
+    return finish(found, parts)
+_train._finish = report
 run, rendezvous, out, count, epochs = sys.argv[1:]
 hosts = rubato.Hosts(rendezvous, count=int(count), least=1, most=4, timeout=100)
 result = rubato.train(epochs=int(epochs), out=out, hosts=hosts, **ast.literal_eval(run))
@@ -96,9 +103,11 @@ class Hosts(TestCase):
     def stop(self, host, others):
         """Ctrl-C at one host stops all."""
         host.send_signal(signal.SIGINT)
-        self.assertIn("KeyboardInterrupt", host.communicate(timeout=120)[1])
+        errors = host.communicate(timeout=120)[1]
+        self.assertIn("KeyboardInterrupt", errors)
+        self.assertNotIn("another host has stopped the run", errors)
         for other in others:
-            self.assertIn("another host has stopped the run", other.communicate(timeout=120)[1])
+            self.assertIn("Error: another host has stopped the run", other.communicate(timeout=120)[1])
 
     def test_control_c_stops_all_hosts(self):
         hosts = [self.start("run") for _ in range(2)]

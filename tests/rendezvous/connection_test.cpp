@@ -89,5 +89,16 @@ TEST_F(ConnectionOf, AClientThatGoesHasPutWhatItPut) {
   EXPECT_NE(test::error_of([&] { static_cast<void>(connection_.proceed(values_)); }), "no error");
 }
 
+TEST_F(ConnectionOf, AClientThatExpectsAnotherValueChangesNoKey) {
+  values_.set("there", "1");
+  for (const auto& [key, value] :
+       {std::pair<std::string, std::string>{"there", "1"}, {"missing", "2"}}) {
+    say({.kind = Kind::compare_set, .fields = {key, "2", "2"}});
+    EXPECT_EQ(connection_.proceed(values_), "") << key;
+    EXPECT_EQ(connection_.proceed(values_), "");
+    EXPECT_EQ(heard(), (Message{.kind = Kind::value, .fields = {value}}));
+  }
+}
+
 }  // namespace
 }  // namespace rubato::rendezvous_detail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -66,6 +67,11 @@ class Stranger {
       heard.append(some.data(), static_cast<std::size_t>(got));
     }
     return heard;
+  }
+  /// True if the other side has neither said anything nor closed the connection.
+  [[nodiscard]] bool is_connected() const {
+    char byte = 0;
+    return recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
   }
   /// Waits until the other side closes the connection.
   void wait_for_end() const {

@@ -16,9 +16,8 @@ extern const CommandGroup kBench;
 /// for a mistake of the user.
 [[nodiscard]] int compare_command(std::span<const std::string> arguments);
 
-/// `rubato completion`: prints the script of a shell or, if the arguments contain "--", the
-/// completions of the last word after it. Returns the exit code; throws Error for a mistake of the
-/// user.
+/// `rubato completion`: prints the script of a shell, or writes those of all shells into a folder.
+/// Returns the exit code; throws Error for a mistake of the user, and OutputError.
 [[nodiscard]] int completion_command(std::span<const std::string> arguments);
 
 /// `rubato conform`: checks elastic training in Python. Becomes Python, and does not return. Throws

@@ -39,6 +39,7 @@ namespace rubato::python {
 ///     steps, epochs, minibatches, faults, monitored   {column: array}
 ///     is_whole         whether there are weights: False if it failed while it was ending
 ///     weights, best    {name: tensor}; best is None if it is not kept
+///     averages         {name: tensor} with --ema; else None
 ///     model            bytes of TorchScript, if the model is TorchScript; else None
 ///     best_epoch       counted from 0
 ///     trained_on       a TrainedOn (module.hpp)

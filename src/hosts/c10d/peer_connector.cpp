@@ -171,9 +171,8 @@ void PeerConnector::let_in() {
     Socket socket = rendezvous_detail::accept_from(listener_, error);
     // The system has no room for more callers.
     if (error != 0) std::this_thread::sleep_for(kBetweenCalls);
-    if (error != 0 || callers_.size() >= kMostCallers) {
-      if (!callers_.empty()) callers_.pop_front();
-    }
+    const bool needs_room = error != 0 || (socket && callers_.size() >= kMostCallers);
+    if (needs_room && !callers_.empty()) callers_.pop_front();
     if (!socket) return;
     callers_.push_back({.socket = std::move(socket), .deadline = Clock::now() + kIntroducing});
   }

@@ -100,7 +100,7 @@ class Heartbeat {
   /// Sets the number of steps that this host has done; empty if it has no state. It is told with
   /// the next sign of life and by the destructor. Does not block: it is called in every step.
   void tell_steps(std::optional<std::int64_t> steps) noexcept {
-    // Relaxed: a number for people to read, which says nothing of other memory.
+    // Relaxed: the number alone is told, and says nothing of other memory.
     steps_.store(steps.value_or(kNoSteps), std::memory_order_relaxed);
   }
   /// True if there has to be another generation, as far as has been seen since set(): a host has

@@ -4,7 +4,7 @@
 // RunLocation::take_over() locks a folder; it waits ten seconds for the lock if the previous
 // process is known to have ended, two if that is unknown, and not at all if the process still runs.
 // The folders of followers are locked, too, so remove_leftovers() recognises those of killed
-// processes by a lock that it gets.
+// processes by a lock that it gets, or by an empty temporary folder.
 
 #include "failover.hpp"
 
@@ -59,8 +59,12 @@ fs::path temporary_folder() {
 // old for its owner to be still starting.
 bool is_left_over(const fs::path& folder) {
   constexpr std::chrono::minutes kBeginning{1};
+  if (!folder.filename().string().starts_with(kPrefix)) return false;
   const auto age = fs::file_time_type::clock::now() - fs::last_write_time(folder);
-  if (age < kBeginning || !folder.filename().string().starts_with(kPrefix)) return false;
+  if (age < kBeginning) return false;
+  // The process ended before it made the folder of the run.
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored)) return true;
   try {
     static_cast<void>(RunFolder::existing(folder / "run"));
     return true;
@@ -88,7 +92,8 @@ HostFolder::~HostFolder() {
 void HostFolder::remove_leftovers() noexcept {
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(fs::temp_directory_path())) {
-      if (is_left_over(entry.path())) fs::remove_all(entry.path());
+      std::error_code ignored;
+      if (is_left_over(entry.path())) fs::remove_all(entry.path(), ignored);
     }
   } catch (const std::exception&) {
     // Another process has removed it, or it belongs to another user.

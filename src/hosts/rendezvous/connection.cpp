@@ -1,8 +1,8 @@
 // A connection writes out_ until that is empty, then reads one message, and then queues its answer
 // or holds it back until a key is there. Nothing is read while an answer is queued or held back, so
-// a connection keeps at most one message and one answer. carry_out() returns the key that it may
-// have changed, for which the server calls hear() on all connections. An Error while the message of
-// a proven client is carried out is answered by `refused`; after every other exception the server
+// a connection keeps at most one message and one answer. carry_out() returns the key that it has
+// changed, for which the server calls hear() on all connections. An Error while the message of a
+// proven client is carried out is answered by `refused`; after every other exception the server
 // closes the connection.
 
 #include "connection.hpp"
@@ -154,9 +154,12 @@ std::string Connection::carry_out(const Message& message, KeyValues& values) {
       values.set(fields[0], fields[1]);
       answer(Kind::value, "");
       return fields[0];
-    case Kind::compare_set:
+    case Kind::compare_set: {
+      const std::string* const before = values.find(fields[0]);
+      const bool is_as_expected = (before == nullptr ? std::string_view() : *before) == fields[1];
       answer(Kind::value, values.compare_set(fields[0], fields[1], fields[2]));
-      return fields[0];
+      return is_as_expected ? fields[0] : std::string();
+    }
     case Kind::add: {
       using Limits = std::numeric_limits<std::int64_t>;
       const std::int64_t number = parse_whole(fields[1], Limits::min(), Limits::max());

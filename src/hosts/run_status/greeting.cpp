@@ -66,6 +66,12 @@ void read(const json& value, double& real) {
   real = value.get_ref<const json::number_float_t&>();
 }
 
+// Returns difference_between() the hosts' texts for a message. The texts themselves stay as they
+// are, because they are compared.
+std::string printable_difference(const Greeting& own, const Greeting& other) {
+  return printable(difference_between(own.equal, other.equal));
+}
+
 }  // namespace
 
 bool is_loopback(std::string_view interface) {
@@ -148,7 +154,7 @@ void require_compatible(std::span<const Greeting> greetings, int rank) {
   const Greeting& own = greetings[static_cast<std::size_t>(rank)];
   for (std::size_t host = 0; host < greetings.size(); ++host) {
     const Greeting& other = greetings[host];
-    const std::string difference = difference_between(own.equal, other.equal);
+    const std::string difference = printable_difference(own, other);
     if (!difference.empty()) {
       throw_error("{} has {}; accepted: the same on all hosts", names[host], difference);
     }
@@ -166,7 +172,7 @@ void require_compatible(std::span<const Greeting> greetings, int rank) {
 }
 
 std::string objection_to(const Greeting& own, const Greeting& other) {
-  std::string difference = difference_between(own.equal, other.equal);
+  std::string difference = printable_difference(own, other);
   if (!difference.empty() || own.machine_id == other.machine_id) return difference;
   for (const Greeting* const host : {&own, &other}) {
     if (!is_loopback(host->interface)) continue;

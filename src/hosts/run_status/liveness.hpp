@@ -24,8 +24,9 @@ enum class ProcessState {
 /// State of the process with that name, as seen from here.
 [[nodiscard]] ProcessState state_of_process(std::string_view name);
 
-/// Progress of a host, which it tells with each sign of life: for whoever looks at the run. No
-/// host's decision depends on it.
+/// Progress of a host, which it tells with each sign of life. It is shown to whoever looks at the
+/// run, and decides which hosts may open a stopped run again: those that bring a checkpoint of as
+/// many steps (RunStore::steps_told()).
 struct HostProgress {
   /// Steps that it has done; empty if it has no state.
   std::optional<std::int64_t> steps{};

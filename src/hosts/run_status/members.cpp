@@ -162,7 +162,8 @@ std::string signed_text(EndOfHosts end, std::int64_t generation, std::string_vie
 Turn parse_turn(std::string_view text, std::int64_t generation, std::string_view key) {
   const std::size_t border = text.find('\n');
   const std::string_view list = text.substr(0, border);
-  if (border == std::string_view::npos || text.substr(border + 1) != signature_of(key, list)) {
+  if (border == std::string_view::npos ||
+      !is_same_signature(text.substr(border + 1), signature_of(key, list))) {
     throw Error("the hosts of the run know another token; accepted: the same on all hosts");
   }
   // A host that knows the token is trusted; its text may still be of another version.

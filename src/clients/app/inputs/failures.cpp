@@ -38,7 +38,7 @@ double parse_duration(std::string_view text) {
     number.remove_suffix(1);
   }
   if (is_number(number)) return parse_real(number, kPositive) * unit;
-  throw_error("'{}' is no time; accepted: such as 4h, 90m, 30s or 30", text);
+  throw_error("'{}' is not a time; accepted: such as 4h, 90m, 30s or 30", text);
 }
 
 namespace {

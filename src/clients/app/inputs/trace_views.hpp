@@ -44,10 +44,11 @@ struct Timeline {
 [[nodiscard]] std::string summary_text(const Trace& trace, LineWidth width = {});
 
 /// The same as JSON: {"kind": "zones", "source", "zones": [{"name", "availability"}]} if there are
-/// several, {"kind": "availability", "source", "length_seconds",
-/// "sample_gap_seconds", "fewest", "most", "mean", "changes", "changes_per_hour", "share_at_zero",
-/// "longest_at_zero_seconds"}, or {"kind": "trace", "source", "steps", "samples", "fewest", "most",
-/// "mean", "changes", "fewest_cores", "most_cores"}; null for absent values.
+/// several, {"kind": "availability", "source", "length_seconds", "sample_gap_seconds", "fewest",
+/// "most", "mean", "changes", "changes_per_hour", "share_at_zero", "longest_at_zero_seconds",
+/// "prices": {"lowest", "highest", "changes"}, "columns", "begins_seconds"}, or {"kind": "trace",
+/// "source", "steps", "samples", "fewest", "most", "mean", "changes", "fewest_cores",
+/// "most_cores"}; null for absent values.
 [[nodiscard]] std::string summary_json(const Zones& zones);
 [[nodiscard]] std::string summary_json(const Trace& trace);
 

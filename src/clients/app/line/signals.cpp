@@ -18,6 +18,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include <sys/eventfd.h>
@@ -267,16 +268,20 @@ void StopSignals::disturb() const {
   disturbances_seen.fetch_add(1);
 }
 
-SignalListener::SignalListener(std::function<void()> act)
-    : act_(std::move(act)), thread_([this] {
-        std::uint64_t signals = 0;
-        while (read(wake_up_event.load(), &signals, sizeof(signals)) == sizeof(signals) ||
-               errno == EINTR) {
-          if (listener_ends.load()) return;
-          act_();
-          actions_done.fetch_add(1);
-        }
-      }) {
+SignalListener::SignalListener(std::function<void()> act) : act_(std::move(act)) {
+  // std::terminate() would wait in vain for a thread that nothing wakes up.
+  if (wake_up_event.load() < 0) {
+    throw std::system_error(std::make_error_code(std::errc::bad_file_descriptor));
+  }
+  thread_ = std::thread([this] {
+    std::uint64_t signals = 0;
+    while (read(wake_up_event.load(), &signals, sizeof(signals)) == sizeof(signals) ||
+           errno == EINTR) {
+      if (listener_ends.load()) return;
+      act_();
+      actions_done.fetch_add(1);
+    }
+  });
   terminate_before.store(std::set_terminate(terminate_after_listener));
 }
 

@@ -123,7 +123,8 @@ class StopSignals {
 /// the process. At most one may exist at a time, within the life of a StopSignals.
 class SignalListener {
  public:
-  /// `act` must not throw.
+  /// `act` must not throw. Throws std::system_error if there can be no thread, or if the system has
+  /// refused StopSignals the eventfd that wakes it up.
   explicit SignalListener(std::function<void()> act);
   /// Waits for the thread.
   ~SignalListener();

@@ -40,7 +40,7 @@ enum class TrainCommand { train, verify, calibrate };
 
 /// Checks that the arguments which `line` has read fit together; each is already known to be in its
 /// range. Throws Error if they contradict each other or the file system, or would have no effect
-/// (idle_options.hpp).
+/// (require_none_idle()).
 void check_together(const TrainArguments& arguments, const CommandLine& line, TrainCommand command);
 
 }  // namespace rubato::app

@@ -3,8 +3,8 @@
 // rubato-train with the same arguments, which parses them again (docs/adr/0001-two-programs.md);
 // `eval` and `predict` always do the latter. Whatever is read twice must be readable twice:
 // with_kept_configuration() copies a --config that is a pipe into memory, and a trace that is a
-// pipe is left to rubato-train. use_right_kernels() may start this program again, so nothing is
-// computed before it.
+// pipe is left to rubato-train. use_right_kernels() may start this program again, so it is called
+// before the trace is read and before anything is computed.
 
 #include <algorithm>
 #include <cerrno>
@@ -135,12 +135,15 @@ int start(const char* command, std::span<const std::string> given) {
   const auto options = parse_train_arguments(arguments, program.command);
   // Several hosts communicate through libtorch, whichever engine computes the model.
   const bool elsewhere = engine_of(options.run) == Engine::libtorch || options.hosts.several();
+  if (!elsewhere) {
+    // The program that starts again could not read a trace from a pipe that has been read here.
+    const std::vector<std::string> line = command_line("rubato", command, arguments);
+    use_right_kernels(exec_pointers(line).data(), options.run.kernels);
+  }
   // The other program reads the trace again, which a pipe does not allow.
   const bool checked = !elsewhere || !names_pipe(options.run);
   if (checked && program.command != TrainCommand::calibrate) check_trace(options.run);
   if (elsewhere) become_train_program(command, arguments);
-  const std::vector<std::string> line = command_line("rubato", command, arguments);
-  use_right_kernels(exec_pointers(line).data(), options.run.kernels);
   return run_program(options, [&] { return program.execute(options, dense_workload); });
 }
 
