@@ -267,4 +267,16 @@ void rethrow_of_maker(std::string_view kind, std::string_view name) {
   }
 }
 
+void require_addable(std::string_view kind, std::string_view name, bool has_maker) {
+  if (name.empty() || name.find_first_of(":,+= ") != std::string_view::npos) {
+    throw_error(
+        "'{}' is not a valid name of a {}; accepted: one without any of ':', ',', '+', '=' and "
+        "blanks",
+        name, kind);
+  }
+  if (!has_maker) {
+    throw_error("nothing makes the {} '{}'; accepted: any maker but an empty one", kind, name);
+  }
+}
+
 }  // namespace rubato
