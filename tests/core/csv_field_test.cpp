@@ -17,6 +17,9 @@ TEST(CsvField, IsQuotedWhereItWouldBeTakenForSomethingElse) {
   EXPECT_EQ(csv_field("two\rlines"), "\"two\rlines\"");
   EXPECT_EQ(csv_field(" before"), "\" before\"");
   EXPECT_EQ(csv_field("behind "), "\"behind \"");
+  EXPECT_EQ(csv_field("\tbefore"), "\"\tbefore\"");
+  EXPECT_EQ(csv_field("behind\xC2\xA0"), "\"behind\xC2\xA0\"") << "a no-break space";
+  EXPECT_EQ(csv_field("not\tthe\xC2\xA0tabs within"), "not\tthe\xC2\xA0tabs within");
 }
 
 TEST(CsvField, DoublesQuotes) {

@@ -1,8 +1,11 @@
 #include "base/core/file.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -103,6 +106,24 @@ TEST(ReadFile, SaysWhatIsNoFile) {
               HasSubstr("none: No such file"));
   EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path())); }),
               HasSubstr("is not a regular file"));
+}
+
+// Another exception than Error, such as std::length_error, would be taken for a lack of memory.
+TEST(ReadFile, SaysThatAFileHasGoneWhileItWasReadFrom) {
+  const test::TempFolder folder;
+  const auto path = folder.path() / "file";
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) {
+      std::ofstream(path) << "text";
+      std::filesystem::remove(path);
+    }
+  });
+  for (int i = 0; i < 3000; ++i) {
+    EXPECT_NO_THROW(static_cast<void>(error_of([&] { static_cast<void>(read_file(path)); })));
+  }
+  done = true;
+  other.join();
 }
 
 }  // namespace

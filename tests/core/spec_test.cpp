@@ -70,7 +70,8 @@ TEST(Spec, RejectsWhatIsMalformed) {
   const auto error = [](std::string_view text) {
     return error_of([&] { static_cast<void>(Spec(text)); });
   };
-  for (const std::string_view text : {"x:", "x:a", "x:=1", "x:a=", "x:a=1,,b=2"}) {
+  for (const std::string_view text :
+       {"x:", "x:a", "x:=1", "x:a=", "x:a=1,,b=2", "x:a=1,", "x:,a=1"}) {
     EXPECT_EQ(error(text),
               "'" + std::string(text) + "' is malformed; accepted: x:NAME=VALUE,NAME=VALUE");
   }
@@ -91,6 +92,9 @@ TEST(Spec, RejectsWrongValuesByName) {
   EXPECT_EQ(
       error("x:a=1/b", [](Spec& s) { static_cast<void>(s.reals("a", Required{"1"}, kPositive)); }),
       "x: a: 'b' is not a number; accepted: a number greater than 0");
+  EXPECT_EQ(
+      error("x:a=1/2/", [](Spec& s) { static_cast<void>(s.reals("a", Required{"1"}, kPositive)); }),
+      "x: a: '' is empty; accepted: a number greater than 0");
   EXPECT_EQ(
       error("x:a=smal", [](Spec& s) { static_cast<void>(s.choice("a", Size::large, kSizes)); }),
       "x: a: unknown value 'smal'; did you mean 'small'? accepted: small, large");

@@ -158,6 +158,10 @@ TEST_F(DataRecords, ReadTensorsWithoutLabels) {
   const SampleSet test = read_new_tensor_samples(held, record, true);
   EXPECT_THAT(row_of(test.inputs, 0), ElementsAre(7, 8));
   EXPECT_THAT(row_of(test.targets, 0), ElementsAre(3));
+  const auto without_test = [&] {
+    static_cast<void>(read_new_tensor_samples(bare, record, false, {.x_test = "held"}));
+  };
+  EXPECT_THAT(error_of(without_test), HasSubstr("holds x, and not 'held'"));
   const auto real =
       write("real.npz", {{"x.npy", pixels}, {"y.npy", npy_of<float>("<f4", {2}, {0, 1})}});
   EXPECT_THAT(error_of([&] { static_cast<void>(read_new_tensor_samples(real, record, true)); }),
@@ -237,6 +241,7 @@ TEST_F(DataRecords, AreRefusedWhereTheyAreDamaged) {
               HasSubstr("no column of labels"));
   EXPECT_THAT(error(changed("\"classes\": 2", "\"classes\": 3")), HasSubstr("other samples"));
   EXPECT_THAT(error(changed("\"classes\": 2", "\"classes\": -2")), HasSubstr("negative"));
+  EXPECT_THAT(error(changed("\"rows\": 2", "\"rows\": -2")), HasSubstr("negative"));
 }
 
 }  // namespace

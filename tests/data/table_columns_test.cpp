@@ -172,6 +172,9 @@ TEST_F(TableColumns, RefuseIdentifiersAsNumbers) {
   EXPECT_EQ(error(table, {.types = {{"id", ColumnKind::numbers}}}), "no error");
   EXPECT_EQ(read(table, {.types = {{"id", ColumnKind::categories}}}).train.inputs.elements(), 3);
   EXPECT_EQ(error("a,y\n1e20,0\n9007199254740992,1\n-2.5e30,0\n3.25e38,1\n"), "no error");
+  // The first negative number that is rounded becomes -2^53.
+  EXPECT_THAT(error("id,y\n-9007199254740993,0\n5,1\n"),
+              HasSubstr("column 'id' has '-9007199254740993', and whole numbers above 2^53"));
 }
 
 TEST_F(TableColumns, MayHaveDecimalCommas) {

@@ -533,5 +533,24 @@ TEST_F(TensorFile, RefusesATypeTagWithoutAValue) {
   EXPECT_THAT(error(zip_of(records)), HasSubstr("it holds no dictionary"));
 }
 
+// Values on the stack may be recalled any number of times, so a name that is made of globals, or of
+// long texts, would take much more memory than the file.
+TEST_F(TensorFile, RefusesGlobalsThatAreNotNamedByShortTexts) {
+  const auto error_of_pickle = [this](const std::string& pickle) {
+    std::vector<test::Record> records = test::torch_records({}, {});
+    records.front().second = "\x80\4" + pickle;
+    return error(zip_of(records));
+  };
+  const auto text = [](const std::string& value) {
+    return 'X' + test::little_endian(value.size(), 4) + value;
+  };
+  EXPECT_THAT(error_of_pickle(text("a") + text("b") + "\x93q\1h\1\x93."),
+              HasSubstr("its pickle names a global by a value that is not a text"));
+  EXPECT_THAT(error_of_pickle(text("a") + text(std::string(257, 'b')) + "\x93."),
+              HasSubstr("its pickle names a global by a text of more than 256 bytes"));
+  EXPECT_THAT(error_of_pickle(text("a") + text(std::string(256, 'b')) + "\x93."),
+              HasSubstr("it holds no dictionary"));
+}
+
 }  // namespace
 }  // namespace rubato

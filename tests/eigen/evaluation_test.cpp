@@ -54,6 +54,19 @@ TEST(DenseEvaluation, OfClasses) {
   EXPECT_EQ(evaluated(test).top_k_accuracy, std::nullopt);
 }
 
+TEST(DenseEvaluation, NeverCountsNaNAsCorrect) {
+  const auto test = DenseDataset<double>::classified({3, 2, 1, 3, 2, 1, 3, 2, 1}, {0, 1, 2}, 3);
+  for (const std::size_t first_of_nan : {0U, 2U}) {
+    const auto network = identity(test);
+    const auto biases = network->parameters()[1].values<double>();
+    for (std::size_t i = first_of_nan; i < biases.size(); ++i) biases[i] = std::nan("");
+    Workers workers(1);
+    const Evaluation evaluation = network->test(workers, {.top_k = 30}, "");
+    EXPECT_THAT(evaluation.accuracy, Optional(0.0));
+    EXPECT_THAT(evaluation.top_k_accuracy, Optional(0.0));
+  }
+}
+
 TEST(DenseEvaluation, OfTargets) {
   const auto test = DenseDataset<double>::with_targets({1, 2, 3, 4}, {1, 1, 5, 4}, 2);
   const Evaluation evaluation = evaluated(test, 2);

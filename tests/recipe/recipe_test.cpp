@@ -24,6 +24,9 @@ TEST(ReplacedOperators, AreReadAsTheyAreWritten) {
             "unknown operator 'batch-nrom'; did you mean 'batch-norm'? accepted: all, none, "
             "convolution, max-pool, batch-norm");
   EXPECT_NE(error_of([] { static_cast<void>(parse_replaced_operators("max-pool,")); }), "no error");
+  EXPECT_EQ(error_of([] { static_cast<void>(parse_replaced_operators("all,convolution")); }),
+            "'all' is joined with other operators; accepted: all alone, or some of convolution, "
+            "max-pool, batch-norm");
 }
 
 TEST(Initializers, AreReadWithTheirArguments) {

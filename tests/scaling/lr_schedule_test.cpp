@@ -77,7 +77,8 @@ TEST(LrSchedule, RejectsWhatIsWrong) {
   EXPECT_EQ(error("step:every=0"),
             "step: every: '0' is out of range; accepted: a number greater than 0");
   EXPECT_THAT(error("cosine:total=4,gama=1"), HasSubstr("unknown argument of cosine 'gama'"));
-  EXPECT_EQ(error("multi-step:at=5/2"), "the milestones of a multi-step schedule must ascend");
+  EXPECT_EQ(error("multi-step:at=5/2"),
+            "multi-step: at: milestones descend; accepted: ascending ones");
   EXPECT_THAT(error("warmup-cosine:warmup=5,total=5"),
               HasSubstr("total: 5 is not above the warm-up's 5"));
   EXPECT_THAT(error("constant:after=3"), HasSubstr("unknown argument of constant 'after'"));

@@ -203,6 +203,22 @@ TEST(FunctionRule, IsAFactorOfTheUsersOwn) {
   EXPECT_THAT(rule_names(), Not(Contains("log")));
 }
 
+TEST(RuleRegistry, RefusesRulesThatCannotBeChosen) {
+  RuleRegistry registry;
+  const auto factor = [](const RuleInput&) { return 1.0; };
+  for (const std::string name : {"", "mine:1", "mine,1", "a b"}) {
+    EXPECT_EQ(error_of([&] { registry.add(name, factor); }),
+              "'" + name +
+                  "' is not a valid name of a rule; accepted: one without any of ':', ',', '+', "
+                  "'=' and blanks");
+  }
+  const std::string nothing = "nothing makes the rule 'mine'; accepted: any maker but an empty one";
+  EXPECT_EQ(error_of([&] { registry.add("mine", RuleRegistry::Maker()); }), nothing);
+  EXPECT_EQ(error_of([&] { registry.add("mine", RuleRegistry::Factor()); }), nothing);
+  EXPECT_EQ(error_of([&] { registry.add("mine", RuleRegistry::Answer()); }), nothing);
+  EXPECT_THAT(registry.names(), Not(Contains("mine")));
+}
+
 TEST(RuleChoice, AnswersQuestionsAndMakesInstances) {
   int made = 0;
   RuleRegistry registry;

@@ -1,3 +1,6 @@
+#include <cstddef>
+#include <cstdint>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +12,8 @@
 
 #include "numbers/collective/schedule.hpp"
 #include "support/error_of.hpp"
+#include "support/memory_limit.hpp"
+#include "support/sanitizers.hpp"
 
 namespace rubato {
 namespace {
@@ -50,6 +55,16 @@ TEST(StepTimes, OfTheReductionAreThoseComputedByHand) {
   EXPECT_THAT(reduced("ring", 8, 4000), DoubleNear(14 * 15e-3, 1e-12));
   // Two exchanges within the hosts, and one between them of 10 + 40 ms.
   EXPECT_THAT(reduced("recursive-doubling", 8, 4000), DoubleNear(2 * 5e-3 + 50e-3, 1e-12));
+}
+
+TEST(StepTimes, OfAReductionThatDidNotFitIntoMemoryAreNotZeroTheNextTime) {
+  if (test::kSanitized) GTEST_SKIP() << "a sanitizer ends the program where memory is refused";
+  StepTimes times(small_cluster("sequential", 4));
+  constexpr std::int64_t kBusy = 1 << 20;
+  for (int i = 0; i < 2; ++i) {
+    const test::MemoryLimit limit(std::size_t{32} << 20U);
+    EXPECT_THROW(static_cast<void>(times.reduce_seconds(kBusy)), std::bad_alloc);
+  }
 }
 
 // What is said of a ring is what its schedule says, where chunks are equal: whichever links there

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -244,6 +245,26 @@ TEST(MarketPolicies, EndInTime) {
   }
   EXPECT_LT(uniform_money, on_demand_money);
   EXPECT_LT(greedy_money, on_demand_money);
+}
+
+TEST(MarketPolicies, AreRefusedWithoutWhatTheyNeed) {
+  const auto error = [](Race race, const std::string& policy) {
+    return test::error_of([&] { static_cast<void>(time_of(race, policy)); });
+  };
+  const Race good = random_race(1);
+  Race without_devices = good;
+  without_devices.cluster.market.on_demand_devices = 0;
+  Race without_deadline = good;
+  without_deadline.deadline = std::numeric_limits<double>::infinity();
+  for (const char* const policy : {"greedy", "uniform", "lifetimes"}) {
+    EXPECT_EQ(error(good, policy), "no error");
+    EXPECT_EQ(error(without_devices, policy),
+              "market: there are no on-demand devices; accepted: with on_demand_devices");
+    EXPECT_EQ(error(without_deadline, policy),
+              "market: nothing has to end in time; accepted: with deadline_seconds");
+  }
+  EXPECT_EQ(error(without_deadline, "on-demand"), "no error");
+  EXPECT_EQ(error(without_devices, "spot"), "no error");
 }
 
 TEST(MarketPolicies, PayWhereTheyAre) {

@@ -93,6 +93,10 @@ TEST(State, TakesANameOnce) {
   state.put_text("word", "a");
   EXPECT_EQ(error_of([&] { state.put_text("word", "b"); }),
             "the state has a 'word' already; accepted: each name once");
+  EXPECT_EQ(error_of([&] { state.put("word", 1.0); }),
+            "the state has a 'word' already; accepted: each name once");
+  EXPECT_EQ(error_of([&] { state.put_text("count", "a"); }),
+            "the state has a 'count' already; accepted: each name once");
 }
 
 TEST(State, HoldsStatesUnderNames) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,8 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
+#include <torch/serialize/input-archive.h>
+#include <torch/serialize/output-archive.h>
 
 #include <rubato/libtorch/adascale.hpp>
 
@@ -326,6 +330,47 @@ TEST_F(AdaScaleLoop, TakesParameterGroupsOnTheWay) {
   EXPECT_NEAR(adascale.gain(0), 1, 1e-6);
   EXPECT_NEAR(adascale.gain(1), 2, 1e-9);
   EXPECT_TRUE(at::allclose(added.detach(), double_tensor({4.5, 5.5}), 1e-9, 0));
+}
+
+TEST_F(AdaScaleLoop, RefusesParameterGroupsThatItDoesNotMeasure) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
+  sgd_.add_param_group(torch::optim::OptimizerParamGroup(
+      {parameter_of({5, 6})}, std::make_unique<torch::optim::SGDOptions>(0.5)));
+  for (const auto& gradient : orthogonal_) backward(parameter_, double_tensor(gradient));
+  EXPECT_EQ(error_of([&] { adascale.step(); }),
+            "AdaScale: step() of 2 parameter groups, and 1 are measured; accepted: groups that "
+            "AdaScale::add_param_group() adds");
+  EXPECT_EQ(sgd_.param_groups()[0].options().get_lr(), 0.1);
+  EXPECT_EQ(sgd_.param_groups()[1].options().get_lr(), 0.5);
+}
+
+TEST_F(AdaScaleLoop, RefusesStatesWithNumbersOutOfRange) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto error_with = [&](std::size_t index, double number) {
+    const std::string state = adascale.state_dict();
+    torch::serialize::InputArchive in;
+    in.load_from(state.data(), state.size());
+    at::Tensor numbers;
+    in.read("adascale", numbers, /*is_buffer=*/true);
+    numbers.data_ptr<double>()[index] = number;
+    torch::serialize::OutputArchive of_optimizer;
+    sgd_.save(of_optimizer);
+    torch::serialize::OutputArchive out;
+    out.write("optimizer", of_optimizer);
+    out.write("adascale", numbers, /*is_buffer=*/true);
+    std::ostringstream bytes;
+    out.save_to(bytes);
+    return error_of([&] { adascale.load_state_dict(bytes.str()); });
+  };
+  EXPECT_EQ(error_with(1, 5), "no error");
+  // Scale, number of gradients, smoothing.
+  for (const auto& [index, number] : std::vector<std::pair<std::size_t, double>>{
+           {0, kInfinity}, {1, kInfinity}, {1, 1e300}, {1, 2.5}, {2, -kInfinity}, {2, -0.5}}) {
+    EXPECT_THAT(error_with(index, number), HasSubstr("its numbers are out of their ranges"))
+        << index << ' ' << number;
+  }
+  EXPECT_EQ(adascale.scale(), 4);
 }
 
 TEST_F(AdaScaleLoop, GoesOnFromItsStateDict) {

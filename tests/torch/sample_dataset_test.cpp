@@ -1,8 +1,11 @@
 // Samples as tensors: made once, or for each minibatch.
 
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
+#include <typeindex>
+#include <typeinfo>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -85,6 +88,25 @@ TEST(SampleDataset, GivesTokensAsWholeNumbersAndRealTargetsAsNumbers) {
     EXPECT_TRUE(at::equal(targets.targets[0], at::tensor({1, 5, 9}, at::kFloat).view({1, 3})));
     EXPECT_TRUE(make_dataset(real, real.train, tensors, room)->extremes().empty());
   }
+}
+
+TEST(SampleDataset, IsMadeOnceWhereInputsAndTargetsFit) {
+  const auto owner = std::make_shared<std::vector<std::int32_t>>(6, 1);
+  const SampleRows rows(ElementType::i32, {3}, 12,
+                        {{.begin = reinterpret_cast<const char*>(owner->data()), .count = 2}},
+                        owner);
+  DataSets data{.train = {.inputs = rows, .targets = rows}, .inputs = InputKind::tokens};
+  data.classes = 10;
+  const auto kind_with = [&](double room) {
+    const auto made =
+        make_dataset(data, data.train, {.input_shape = {3}, .input_type = at::kLong}, room);
+    const Dataset& dataset = *made;
+    return std::type_index(typeid(dataset));
+  };
+  // Six tokens and as many targets of eight bytes each.
+  EXPECT_EQ(kind_with(2 * 48), kind_with(kRoom));
+  EXPECT_EQ(kind_with(2 * 48 - 1), kind_with(kNoRoom));
+  EXPECT_NE(kind_with(kRoom), kind_with(kNoRoom));
 }
 
 }  // namespace

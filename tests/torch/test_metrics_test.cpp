@@ -62,6 +62,24 @@ TEST(TestMetrics, LeaveOutTargetsThatAreNoClasses) {
   EXPECT_DOUBLE_EQ(trainer.evaluate(data).accuracy.value(), right / 200);
 }
 
+TEST(TestMetrics, NeverCountNaNAsCorrect) {
+  at::manual_seed(1);
+  const TensorDataset data{.inputs = at::randn({kSamples, 2}),
+                           .targets = at::zeros({kSamples}, at::kLong)};
+  TorchTrainer trainer(model_factory<Line>(3), cross_entropy_loss(), data, Trace::constant(32),
+                       {.minibatch_size = 16, .top_k = 3, .threads = 2});
+  // All outputs of these samples are NaN, and argmax() gives class 0.
+  TensorDataset half{.inputs = data.inputs.clone(), .targets = data.targets};
+  half.inputs.narrow(0, 0, kSamples / 2).fill_(std::nan(""));
+  const Evaluation evaluation = trainer.evaluate(half);
+  EXPECT_DOUBLE_EQ(evaluation.top_k_accuracy.value(), 0.5);
+  const auto& parameters = trainer.parameters();
+  const at::Tensor output = data.inputs.matmul(parameters[0].tensor.t()) + parameters[1].tensor;
+  const double right =
+      output.argmax(1).eq(0).narrow(0, kSamples / 2, kSamples / 2).sum().item<double>();
+  EXPECT_DOUBLE_EQ(evaluation.accuracy.value(), right / kSamples);
+}
+
 // A logit above 0 is class 1, whatever the shape of outputs and targets.
 TEST(TestMetrics, HaveTheAccuracyOfOneLogit) {
   at::manual_seed(1);

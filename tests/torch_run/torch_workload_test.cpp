@@ -6,13 +6,22 @@
 #include <string>
 #include <vector>
 
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
+#include <torch/csrc/jit/api/module.h>
 
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "libtorch/torch_run/libtorch_workload.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -68,6 +77,32 @@ TEST(TorchWorkload, HasGradientsOfTheSizeThatTheTableOfModelsSays) {
     EXPECT_EQ(workload->gradient_bytes(), known_gradient_bytes({.model = std::string(model.name)}))
         << model.name;
   }
+}
+
+TEST(TorchWorkload, TakesDataWithoutTargets) {
+  torch::jit::Module net("Net");
+  net.register_parameter("weight", at::ones({2, 2}).requires_grad_(), false);
+  net.register_attribute("training", c10::BoolType::get(), true);
+  net.define("def forward(self, x):\n    return torch.linear(x, self.weight)\n");
+  const auto workload =
+      torch_workload({.data = std::string(kOwn), .model = std::string(kOwn)},
+                     {.model = net,
+                      .train = make_dataset(Tensors{at::ones({8, 2})}, Tensors()),
+                      .loss = Loss([](const Tensors& outputs, const Tensors& /*targets*/) {
+                        return outputs.front().square().mean();
+                      })});
+  EXPECT_EQ(workload->samples(), 8);
+  EXPECT_FALSE(workload->has_real_targets());
+}
+
+TEST(TorchWorkload, TakesNoRandomNumbersForInitialWeights) {
+  const test::TempFolder folder;
+  const Model model = builtin_model("softmax", {})();
+  const auto file = folder.write("weights.pt", pickled_weights(model.parameters, model.buffers));
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  const at::Tensor before = generator.get_state();
+  static_cast<void>(torch_workload({.model = "softmax", .weights = file}));
+  EXPECT_TRUE(at::equal(generator.get_state(), before));
 }
 
 TEST(PortableKernels, AreOneSetForEachLibrary) {

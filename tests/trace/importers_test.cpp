@@ -46,6 +46,8 @@ TEST(Importers, ReadPrices) {
               HasSubstr("priced.csv:3: a price, which the first row has not"));
   EXPECT_THAT(test::error_of([&] { parse("seconds,count,price\n0,8,-1\n120,,\n"); }),
               HasSubstr("priced.csv:2: the price '-1' of a device for an hour"));
+  EXPECT_THAT(test::error_of([&] { parse("seconds,count,price,Price\n0,8,1,2\n120,,,\n"); }),
+              HasSubstr("priced.csv:1: 2 columns are prices; accepted: one column 'price'"));
 }
 
 TEST(Availabilities, ContinueTheirPrices) {

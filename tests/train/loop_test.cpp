@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <new>
@@ -238,6 +239,19 @@ TEST(Loop, SaysAfterWhichStepTrainingsDiffer) {
   };
   EXPECT_THAT(test::difference_in_bits(make, 4).value_or("none"),
               HasSubstr("differs first after step 2 in "));
+}
+
+TEST(Loop, IsVerifiedWithAResumeOnlyIfThereIsOne) {
+  const auto resumes = [](std::int64_t steps) {
+    std::int64_t count = 0;
+    for (const Way& way : ways_to_train(loop_options(), steps)) {
+      EXPECT_EQ(way.resume_after > 0, way.what.starts_with("a resume")) << way.what;
+      if (way.resume_after > 0) ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(resumes(1), 0);
+  EXPECT_EQ(resumes(2), 2);
 }
 
 TEST(Loop, SaysWhatDiffersBetweenTwoTrainers) {

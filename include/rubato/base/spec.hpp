@@ -296,6 +296,10 @@ class Chosen {
 /// unchanged, and anything else as an Error that names the maker.
 [[noreturn]] void rethrow_of_maker(std::string_view kind, std::string_view name);
 
+/// Throws Error if a strategy to add has an empty name or one that contains one of ":,+=" or a
+/// blank, and if it has no maker.
+void require_addable(std::string_view kind, std::string_view name, bool has_maker);
+
 /// Strategies that users add to a family: makers under names that the family's option then accepts.
 /// A value type; copies are independent.
 ///
@@ -319,14 +323,7 @@ class Additions {
   /// Throws Error if the name is taken, empty or contains one of ":,+=" or a blank, and if `make`
   /// is empty.
   void add(std::string name, Maker make, std::string help = {}) {
-    if (name.empty() || name.find_first_of(":,+= ") != std::string::npos) {
-      throw Error("'" + name + "' is not a valid name of a " + std::string(kind_) +
-                  "; accepted: one without any of ':', ',', '+', '=' and blanks");
-    }
-    if (!make) {
-      throw Error("nothing makes the " + std::string(kind_) + " '" + name +
-                  "'; accepted: any maker but an empty one");
-    }
+    require_addable(kind_, name, static_cast<bool>(make));
     for (const std::string_view taken : names()) {
       if (taken.substr(0, taken.find(':')) == name) {
         throw Error("there is a " + std::string(kind_) + " '" + name + "' already");

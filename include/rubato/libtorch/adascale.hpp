@@ -91,7 +91,8 @@ class AdaScale {
   void set_num_gradients_to_accumulate(std::int64_t count, bool update_smoothing = true);
 
   /// Multiplies the learning rate of each group by its gain, lets the optimizer step, and restores
-  /// the learning rates. Throws Error before all backward passes of the step are done.
+  /// the learning rates. Throws Error before all backward passes of the step are done, and for a
+  /// parameter group that was added to the optimizer itself.
   void step();
   /// Does the same with a closure that clears the gradients, runs all backward passes of the step
   /// and returns the loss, which step() returns. It is called once, with gradients enabled, and the

@@ -31,7 +31,8 @@ struct Way {
 };
 
 /// Ways to train `steps` steps: first on one thread and one core, for comparison, then with other
-/// threads, cores, reducers and assignments, with cores that die, and with resumes.
+/// threads, cores, reducers and assignments, with cores that die, and, for at least two steps, with
+/// resumes.
 [[nodiscard]] std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps);
 
 /// The result of training in one way.

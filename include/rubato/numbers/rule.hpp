@@ -256,7 +256,8 @@ class RuleRegistry {
   /// Creates a registry of the built-in rules.
   RuleRegistry();
 
-  /// Adds a user's rule; `help` describes it. Throws Error if the name is taken.
+  /// Adds a user's rule; `help` describes it. Throws Error if the name is taken, empty or contains
+  /// one of ":,+=" or a blank, and if the maker or function is empty.
   void add(std::string name, Maker maker, std::string help = {});
   /// Adds a rule that is a function (FunctionRule).
   void add(const std::string& name, Factor factor, std::string help = {});

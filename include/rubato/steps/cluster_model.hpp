@@ -22,8 +22,8 @@ namespace rubato {
 ///     sent = (r + 1) S (h - 1) / h        2 S (h - 1) / h where it has one subtree
 ///
 /// It receives its part, S / h, of the others' subtrees, and the others' parts of the total. Each
-/// part of a subtree's sum has 16 more bytes for the loss and the number of minibatches, and
-/// padding to a multiple of 8 bytes.
+/// part of a subtree's sum has 32 more bytes for the loss, its weight and two numbers of
+/// minibatches, and padding to a multiple of 8 bytes.
 struct HostTraffic {
   /// Subtrees of the summation tree whose sums the host computes; 0 if it has no minibatches.
   std::int64_t roots = 0;

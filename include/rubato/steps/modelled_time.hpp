@@ -137,8 +137,8 @@ class ClockedSource final : public StepSource {
  public:
   /// `zones` may be a single Availability; `step_of` offers a step for a number of devices;
   /// `batch`, if not null, decides its batch when it begins, may leave cores idle (which then cost
-  /// nothing), and receives its duration. Throws Error for options out of range, and if `step_of`
-  /// is empty.
+  /// nothing), and receives its duration. Throws Error for options out of range, for a market
+  /// policy without the on-demand devices or the deadline that it needs, and if `step_of` is empty.
   ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions options,
                 std::unique_ptr<BatchPolicy> batch = {});
 

@@ -151,7 +151,10 @@ std::string read_file(const path& file) {
   require_regular_file(file);
   std::error_code error;
   std::ifstream in(file, std::ios::binary);
-  std::string content(std::filesystem::file_size(file, error), '\0');
+  const std::uintmax_t size = std::filesystem::file_size(file, error);
+  // The file may have been removed since it was looked at.
+  if (error) throw_error("{}: cannot read: {}", file.string(), error.message());
+  std::string content(size, '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (!in) {
     throw_error("{}: cannot read: {}", file.string(), std::generic_category().message(errno));

@@ -52,10 +52,12 @@ void State::put_array(std::string_view name, StateArray array) {
     throw_error("'{}' has {} bytes; accepted: {} for {} elements of type {}", name,
                 array.bytes.size(), elements * size_of(array.type), elements, name_of(array.type));
   }
+  if (has_text(name)) fail_taken(name);
   if (!arrays_.emplace(name, std::move(array)).second) fail_taken(name);
 }
 
 void State::put_text(std::string_view name, std::string text) {
+  if (has(name)) fail_taken(name);
   if (!texts_.emplace(name, std::move(text)).second) fail_taken(name);
 }
 

@@ -7,6 +7,7 @@
 // zero_grad() or a further backward pass restores.
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -37,6 +38,19 @@ AdaScaleLoopOptions checked(const AdaScaleLoopOptions& options) {
     throw Error("AdaScale with more than one worker needs all_reduce_sum");
   }
   return options;
+}
+
+// A state has this number for a smoothing that follows the number of gradients, which is the
+// default.
+constexpr double kFollows = -1;
+
+// The range of numbers in a state.
+bool are_valid(double scale, double gradients_to_accumulate, double smoothing) {
+  constexpr double kMostGradients = 1e9;
+  const bool is_count = gradients_to_accumulate >= 1 && gradients_to_accumulate <= kMostGradients &&
+                        gradients_to_accumulate == std::floor(gradients_to_accumulate);
+  return scale > 0 && std::isfinite(scale) && is_count &&
+         (smoothing == kFollows || (smoothing >= 0 && smoothing < 1));
 }
 
 }  // namespace
@@ -242,21 +256,27 @@ at::Tensor AdaScale::step(const torch::optim::Optimizer::LossClosure& closure) {
 }
 
 void AdaScale::step() {
+  auto& groups = optimizer_.param_groups();
+  if (groups.size() > estimator_.groups()) {
+    throw_error(
+        "AdaScale: step() of {} parameter groups, and {} are measured; accepted: groups that "
+        "AdaScale::add_param_group() adds",
+        groups.size(), estimator_.groups());
+  }
   require_all_backwards("step()");
   measure();
   const at::NoGradGuard no_grad;
   if (!options_.is_scaled_loss && !divided_) divide_gradients();
 
-  auto& groups = optimizer_.param_groups();
   std::vector<double> rates;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    rates.push_back(groups[i].options().get_lr());
-    groups[i].options().set_lr(rates[i] * gain(i));
-  }
+  for (const auto& group : groups) rates.push_back(group.options().get_lr());
   const auto restore = [&] {
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
   };
   try {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      groups[i].options().set_lr(rates[i] * gain(i));
+    }
     optimizer_.step();
   } catch (...) {
     restore();
@@ -285,8 +305,6 @@ std::string AdaScale::state_dict() const {
   optimizer_.save(of_optimizer);
   archive.write("optimizer", of_optimizer);
   std::vector<double> numbers = numbers_of(estimator_);
-  // Written for a smoothing that follows the number of gradients, which is the default.
-  constexpr double kFollows = -1;
   numbers.insert(numbers.begin(),
                  {scale_, static_cast<double>(options_.num_gradients_to_accumulate),
                   estimator_.fixed_smoothing().value_or(kFollows)});
@@ -306,7 +324,7 @@ void AdaScale::load_state_dict(const std::string& bytes) {
     const std::span<const double> numbers(tensor.data_ptr<double>(),
                                           static_cast<std::size_t>(tensor.numel()));
     constexpr std::size_t kOwn = 3;
-    if (numbers.size() < kOwn || !(numbers[0] > 0) || !(numbers[1] >= 1) || !(numbers[2] < 1)) {
+    if (numbers.size() < kOwn || !are_valid(numbers[0], numbers[1], numbers[2])) {
       throw Error("this is not a state of AdaScale: its numbers are out of their ranges");
     }
     torch::serialize::InputArchive of_optimizer;

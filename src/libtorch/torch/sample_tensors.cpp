@@ -118,6 +118,12 @@ class SampleDataset final : public Dataset {
   std::size_t sample_bytes() const override {
     return static_cast<std::size_t>(set_.inputs.elements()) * at::elementSize(tensors_.input_type);
   }
+  // Bytes of all inputs and targets, as tensors.
+  double all_bytes() const {
+    const std::size_t of_targets =
+        static_cast<std::size_t>(set_.targets.elements()) * at::elementSize(target_type_);
+    return static_cast<double>(size()) * static_cast<double>(sample_bytes() + of_targets);
+  }
   // Returns the samples with the smallest and with the largest class.
   std::vector<std::int64_t> extremes() const override {
     if (target_type_ != at::kLong) return {};
@@ -192,9 +198,7 @@ std::shared_ptr<const Dataset> make_dataset(const DataSets& data, const SampleSe
                                       .targets = samples->targets(all),
                                       .fingerprint = fingerprint_of(set)});
   }
-  const double bytes =
-      static_cast<double>(set.size()) * static_cast<double>(samples->sample_bytes());
-  if (bytes > room) return samples;
+  if (samples->all_bytes() > room) return samples;
   Batch all = samples->range(0, samples->size());
   return make_dataset(TensorDataset{.inputs = std::move(all.inputs.front()),
                                     .targets = std::move(all.targets.front()),

@@ -50,8 +50,8 @@ struct SampleTensors {
 
 /// The samples of `set`, the training or the test set of `data`, as tensors. Inputs that are in
 /// memory, in the type and shape that is asked for, are used where they lie. Other samples are
-/// converted once if they take at most `room` bytes, and otherwise for each minibatch from the
-/// file: the same bits, slower.
+/// converted once if they take at most `room` bytes with their targets, and otherwise for each
+/// minibatch from the file: the same bits, slower.
 [[nodiscard]] std::shared_ptr<const Dataset> make_dataset(const DataSets& data,
                                                           const SampleSet& set,
                                                           SampleTensors tensors, double room);

@@ -131,7 +131,8 @@ class PartsLoader {
     parts_.test = std::move(own_.test);
     parts_.description = fmt::format("own data: {} training and {} test samples",
                                      parts_.train->size(), parts_.test ? parts_.test->size() : 0);
-    const bool is_real = parts_.train->range(0, 1).targets.front().is_floating_point();
+    const Tensors targets = parts_.train->range(0, 1).targets;
+    const bool is_real = !targets.empty() && targets.front().is_floating_point();
     if (is_real) require_loss_of_numbers(configuration_);
     load_initial_weights();
     load_loss(is_real);
@@ -213,7 +214,11 @@ class PartsLoader {
     }
     const auto weights =
         std::make_shared<const std::vector<NamedTensor>>(read_weights(mapping->bytes(), source));
-    load_weights(parts_.model(), *weights, source);
+    {
+      // This instance only shows whether the weights fit.
+      const GeneratorKeeper generator;
+      load_weights(parts_.model(), *weights, source);
+    }
     parts_.model = [factory = parts_.model, weights, source] {
       Model model = factory();
       load_weights(model, *weights, source);

@@ -117,7 +117,7 @@ struct TensorOptions {
 // With `labels` the samples have their targets; without, targets are 0, and the files need not have
 // any.
 
-/// Reads x_test if the file has it, otherwise x.
+/// Reads x_test if the file has it or if the options name a test set, otherwise x.
 [[nodiscard]] SampleSet read_new_tensor_samples(const std::filesystem::path& file,
                                                 const DataRecord& record, bool labels,
                                                 const TensorOptions& options = {});

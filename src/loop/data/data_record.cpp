@@ -34,6 +34,18 @@ Enum choice_in(const Json& json, const std::array<Choice<Enum>, N>& choices) {
   return parse_choice("name", json.get<std::string>(), choices);
 }
 
+double finite(const Json& json) {
+  const auto value = json.get<double>();
+  if (!std::isfinite(value)) throw Error("it has a number that is not finite");
+  return value;
+}
+
+std::int64_t count_in(const Json& json) {
+  const auto count = json.get<std::int64_t>();
+  if (count < 0) throw Error("it has a negative count");
+  return count;
+}
+
 Json json_of(const TableEncoding& table) {
   Json columns = Json::array();
   for (const TableColumn& column : table.columns) {
@@ -56,7 +68,7 @@ TableEncoding table_in(const Json& json) {
   TableEncoding table{.source = json.at("source"),
                       .label_by_value = json.at("label_by_value"),
                       .missing = choice_in(json.at("missing"), kMissingValues),
-                      .rows = json.at("rows")};
+                      .rows = count_in(json.at("rows"))};
   // Runs of earlier versions have none of these.
   if (json.contains("decimal")) {
     table.decimal = choice_in(json.at("decimal"), kDecimals);
@@ -110,18 +122,6 @@ TextEncoding text_in(const Json& json) {
     sizes.push_back(size);
   }
   return text;
-}
-
-double finite(const Json& json) {
-  const auto value = json.get<double>();
-  if (!std::isfinite(value)) throw Error("it has a number that is not finite");
-  return value;
-}
-
-std::int64_t count_in(const Json& json) {
-  const auto count = json.get<std::int64_t>();
-  if (count < 0) throw Error("it has a negative count");
-  return count;
 }
 
 DataRecord record_in(const Json& json) {

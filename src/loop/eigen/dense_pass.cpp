@@ -9,8 +9,10 @@
 #include "dense_pass.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -211,12 +213,13 @@ namespace {
 constexpr std::int64_t kEvaluated = 250;
 
 // Counts the outputs that rank above that of the class: those that are larger, and equal ones of
-// lower classes.
+// lower classes. If any output is NaN, the class has the lowest rank that there is.
 template <class T>
 std::int64_t rank_of(std::int64_t target, std::span<const T> outputs) {
   const T own = outputs[static_cast<std::size_t>(target)];
   std::int64_t rank = 0;
   for (std::size_t j = 0; j < outputs.size(); ++j) {
+    if (std::isnan(outputs[j])) return std::numeric_limits<std::int64_t>::max();
     if (outputs[j] > own || (outputs[j] == own && static_cast<std::int64_t>(j) < target)) ++rank;
   }
   return rank;

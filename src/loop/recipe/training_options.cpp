@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -119,6 +120,11 @@ ReplacedOperators parse_replaced_operators(std::string_view text) {
   std::vector<std::string_view> accepted{"all", "none"};
   for (const Named& named : kNames) accepted.push_back(named.name);
   for (const std::string_view name : split_at(text, ',')) {
+    if (name == "all" || name == "none") {
+      const auto operators_only = std::span(accepted).subspan(2);
+      throw_error("'{0}' is joined with other operators; accepted: {0} alone, or some of {1}", name,
+                  fmt::join(operators_only, ", "));
+    }
     bool found = false;
     for (const Named& named : kNames) {
       if (named.name != name) continue;

@@ -27,7 +27,7 @@ std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
   const std::int64_t cores = asked.cores;
   const std::int64_t half = steps / 2;
   const std::string reduce = asked.own_reducer ? std::string() : asked.reduce;
-  return {
+  std::vector<Way> ways{
       {.what = "one thread, one core"},
       {.what = "as asked for",
        .cores = cores,
@@ -46,13 +46,17 @@ std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
        .assignment = Assignment::strided,
        .dealing = Dealing::in_turns},
       {.what = "cores that die", .cores = cores, .threads = threads, .fault_rate = 0.1},
-      {.what = "a resume", .cores = cores, .threads = threads, .resume_after = half},
-      {.what = "a resume of 5 cores",
-       .cores = 5,
-       .threads = 1,
-       .reduce = "sharded",
-       .resume_after = half},
   };
+  // A single step leaves no place for a resume.
+  if (half > 0) {
+    ways.push_back({.what = "a resume", .cores = cores, .threads = threads, .resume_after = half});
+    ways.push_back({.what = "a resume of 5 cores",
+                    .cores = 5,
+                    .threads = 1,
+                    .reduce = "sharded",
+                    .resume_after = half});
+  }
+  return ways;
 }
 
 // Takes a digest, step by step, of everything that training reports and changes, and stops or

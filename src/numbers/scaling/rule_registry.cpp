@@ -106,6 +106,7 @@ RuleRegistry::RuleRegistry() {
 }
 
 void RuleRegistry::add(std::string name, Maker maker, std::string help) {
+  require_addable("rule", name, static_cast<bool>(maker));
   for (const Row& row : rows_) {
     if (row.name == name) throw_error("there is a rule '{}' already", name);
   }
@@ -113,17 +114,25 @@ void RuleRegistry::add(std::string name, Maker maker, std::string help) {
 }
 
 void RuleRegistry::add(const std::string& name, Factor factor, std::string help) {
-  add(name, Maker([name, factor = std::move(factor)](Spec& /*arguments*/) {
-        return std::make_unique<FunctionRule>(name, factor);
-      }),
-      std::move(help));
+  Maker maker;
+  // An empty function becomes an empty maker, which is refused.
+  if (factor) {
+    maker = [name, factor = std::move(factor)](Spec& /*arguments*/) {
+      return std::make_unique<FunctionRule>(name, factor);
+    };
+  }
+  add(name, std::move(maker), std::move(help));
 }
 
 void RuleRegistry::add(const std::string& name, Answer answer, std::string help) {
-  add(name, Maker([name, answer = std::move(answer)](Spec& /*arguments*/) {
-        return std::make_unique<FunctionRule>(name, answer);
-      }),
-      std::move(help));
+  Maker maker;
+  // An empty function becomes an empty maker, which is refused.
+  if (answer) {
+    maker = [name, answer = std::move(answer)](Spec& /*arguments*/) {
+      return std::make_unique<FunctionRule>(name, answer);
+    };
+  }
+  add(name, std::move(maker), std::move(help));
 }
 
 std::vector<std::string_view> RuleRegistry::names() const {

@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 
-#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 
@@ -107,7 +106,7 @@ Schedule make_multi_step(Spec& spec) {
   std::vector<double> milestones = spec.reals("at", Required{"30/60/80"}, kNotNegative);
   const double gamma = spec.real("gamma", 0.1, kPositive);
   if (!std::ranges::is_sorted(milestones)) {
-    throw Error("the milestones of a multi-step schedule must ascend");
+    spec.reject("at", "milestones descend; accepted: ascending ones");
   }
   return by_position([gamma, milestones = std::move(milestones)](double x) {
     const auto passed = std::ranges::upper_bound(milestones, x);

@@ -47,6 +47,14 @@ ClockedSource::ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions op
       times_(options_.cluster) {
   if (!options_.market && zones_.several()) options_.market = make_market_policy(kPolicyOfZones);
   const MarketModel& market = options_.cluster.market;
+  if (const MarketPolicy* const policy = options_.market.get(); policy != nullptr) {
+    if (policy->needs_on_demand() && market.on_demand_devices == 0) {
+      throw Refused("market", "there are no on-demand devices", "with on_demand_devices");
+    }
+    if (policy->needs_deadline() && !std::isfinite(options_.deadline_seconds)) {
+      throw Refused("market", "nothing has to end in time", "with deadline_seconds");
+    }
+  }
   for (const Zone& zone : zones_.all()) {
     markets_.emplace_back(zone.availability, market, options_.cluster.price);
   }

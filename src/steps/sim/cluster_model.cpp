@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -326,8 +328,9 @@ double StepTimes::compute_seconds(std::int64_t minibatches, std::int64_t cores,
 
 double StepTimes::reduce_seconds(std::int64_t busy) {
   if (busy <= 1 || model_.gradient_bytes == 0) return 0;
-  const auto [found, is_new] = reduce_seconds_.try_emplace(busy, 0.0);
-  if (!is_new) return found->second;
+  const auto known = reduce_seconds_.find(busy);
+  if (known != reduce_seconds_.end()) return known->second;
+  double seconds = 0;
   const std::int64_t length = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
   const Network network = network_of(model_);
   if (model_.algorithm == "ring") {
@@ -340,13 +343,15 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
     double phase = 0;
     if (network.ranks_per_host > 1) phase = of_link(network.within_host);
     if (busy > network.ranks_per_host) phase = std::max(phase, of_link(network.between_hosts));
-    found->second = static_cast<double>(2 * (busy - 1)) * phase;
+    seconds = static_cast<double>(2 * (busy - 1)) * phase;
   } else {
-    found->second = cost_of(make_all_reduce(model_.algorithm, static_cast<Rank>(busy), length),
-                            kElementBytes, network)
-                        .seconds;
+    seconds = cost_of(make_all_reduce(model_.algorithm, static_cast<Rank>(busy), length),
+                      kElementBytes, network)
+                  .seconds;
   }
-  return found->second;
+  // Only a complete result is kept: the schedule may not fit into memory.
+  reduce_seconds_.emplace(busy, seconds);
+  return seconds;
 }
 
 std::vector<std::vector<double>> StepTimes::subtree_ends(std::int64_t minibatches,
@@ -378,9 +383,10 @@ double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores,
 ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches, std::int64_t cores,
                                             std::span<const std::int64_t> host_cores) {
   if (model_.hosts == 1) return {};
-  const auto [found, is_new] = exchange_seconds_.try_emplace(
-      {minibatches, cores, std::vector<std::int64_t>(host_cores.begin(), host_cores.end())});
-  if (!is_new) return found->second;
+  std::tuple key(minibatches, cores,
+                 std::vector<std::int64_t>(host_cores.begin(), host_cores.end()));
+  const auto known = exchange_seconds_.find(key);
+  if (known != exchange_seconds_.end()) return known->second;
   const std::int64_t values = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
   const auto bytes = static_cast<double>(values * kElementBytes);
   const std::vector<HostTraffic> traffic =
@@ -407,11 +413,13 @@ ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches, std::int64
     sums =
         std::max(sums, end_of_messages(ready[host], latency, per_byte * static_cast<double>(each)));
   }
-  found->second = {.sums = sums + latency - computed,
-                   .memory = bytes * static_cast<double>(all_roots) /
-                             static_cast<double>(model_.hosts) / model_.memory_bandwidth,
-                   .parts = latency + per_byte * static_cast<double>(parts)};
-  return found->second;
+  const ExchangeSeconds seconds{.sums = sums + latency - computed,
+                                .memory = bytes * static_cast<double>(all_roots) /
+                                          static_cast<double>(model_.hosts) /
+                                          model_.memory_bandwidth,
+                                .parts = latency + per_byte * static_cast<double>(parts)};
+  exchange_seconds_.emplace(std::move(key), seconds);
+  return seconds;
 }
 
 double StepTimes::step_seconds(std::int64_t minibatches, std::int64_t cores,

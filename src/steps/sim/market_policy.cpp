@@ -2,7 +2,7 @@
 // that the rest of the training would need there. `greedy` and `uniform` are those of Z. Wu et al.,
 // "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024: both move to
 // on-demand devices at the latest when these only just meet the deadline, less MarketView::slack.
-// on_demand() assumes that the view has such a place; whoever makes the view has to check
+// on_demand() assumes that the view has such a place: ClockedSource, which makes the view, checks
 // needs_on_demand() and needs_deadline() before.
 
 #include <algorithm>

@@ -98,18 +98,21 @@ std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& n
   std::vector<std::string_view> devices;
   std::vector<std::size_t> places;
   int times = 0;
+  int prices = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (is_time(names[i])) {
       columns.time = i;
       ++times;
-    } else if (is_name(names[i], "price") && !columns.price) {
+    } else if (is_name(names[i], "price")) {
       columns.price = i;
+      ++prices;
     } else if (!is_index(names[i])) {
       devices.push_back(names[i]);
       places.push_back(i);
     }
   }
   if (times != 1 || devices.empty()) return std::nullopt;
+  if (prices > 1) reader.fail(fmt::format("{} columns are prices", prices), "one column 'price'");
   for (const std::size_t i : wanted_among(devices, wanted)) {
     columns.counts.push_back(places[i]);
     columns.names.emplace_back(devices[i]);

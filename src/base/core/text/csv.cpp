@@ -19,21 +19,6 @@
 
 #include "base/core/throw_error.hpp"
 
-namespace rubato {
-
-std::string csv_field(std::string_view text) {
-  const bool blanks = text.starts_with(' ') || text.ends_with(' ');
-  if (!blanks && text.find_first_of("\",\n\r") == std::string_view::npos) return std::string(text);
-  std::string field = "\"";
-  for (const char letter : text) {
-    if (letter == '"') field += '"';
-    field += letter;
-  }
-  return field + '"';
-}
-
-}  // namespace rubato
-
 namespace rubato::detail {
 
 namespace {
@@ -188,3 +173,18 @@ std::string_view flaw_of(std::string_view field) {
 }
 
 }  // namespace rubato::detail
+
+namespace rubato {
+
+std::string csv_field(std::string_view text) {
+  const bool trims = detail::trimmed(text, detail::blanks(',')).size() < text.size();
+  if (!trims && text.find_first_of("\",\n\r") == std::string_view::npos) return std::string(text);
+  std::string field = "\"";
+  for (const char letter : text) {
+    if (letter == '"') field += '"';
+    field += letter;
+  }
+  return field + '"';
+}
+
+}  // namespace rubato

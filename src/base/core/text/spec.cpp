@@ -45,10 +45,7 @@ template <class Parse>
 auto list_of(Parse parse) {
   return [parse](std::string_view text) {
     std::vector<decltype(parse(text))> numbers;
-    numbers.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '/')) + 1);
-    do {
-      numbers.push_back(parse(take_part(text, '/')));
-    } while (!text.empty());
+    for (const std::string_view part : split_at(text, '/')) numbers.push_back(parse(part));
     return numbers;
   };
 }
@@ -85,19 +82,17 @@ Spec::Spec(std::string_view text) {
   const bool has_arguments = text.find(':') != std::string_view::npos;
   name_ = take_part(text, ':');
   if (!has_arguments) return;
-  const std::string_view all = text;
-  do {
-    std::string_view value = take_part(text, ',');
+  for (std::string_view value : split_at(text, ',')) {
     const bool named = value.find('=') != std::string_view::npos;
     const std::string_view key = take_part(value, '=');
     if (!named || key.empty() || value.empty()) {
       const std::string before = name_.empty() ? "" : name_ + ":";
       throw_error("'{0}{1}' is malformed; accepted: {0}NAME=VALUE,NAME=VALUE", short_line(before),
-                  short_line(all));
+                  short_line(text));
     }
     if (has(key)) throw_error("{}'{}' is given twice", place(), short_line(key));
     given_.push_back({.key = std::string(key), .value = std::string(value)});
-  } while (!text.empty());
+  }
 }
 
 Spec Spec::example(std::string_view name) {
@@ -264,6 +259,18 @@ void rethrow_of_maker(std::string_view kind, std::string_view name) {
     throw failed(error.what());
   } catch (...) {
     throw failed("its maker threw something that is not a std::exception");
+  }
+}
+
+void require_addable(std::string_view kind, std::string_view name, bool has_maker) {
+  if (name.empty() || name.find_first_of(":,+= ") != std::string_view::npos) {
+    throw_error(
+        "'{}' is not a valid name of a {}; accepted: one without any of ':', ',', '+', '=' and "
+        "blanks",
+        name, kind);
+  }
+  if (!has_maker) {
+    throw_error("nothing makes the {} '{}'; accepted: any maker but an empty one", kind, name);
   }
 }
 

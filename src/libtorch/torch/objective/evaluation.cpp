@@ -236,9 +236,12 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
           result.unclear = rows->targets.gt(1).any().item<bool>();
         }
         result.classified = rows->targets.numel();
-        result.correct = rows->outputs.argmax(1).eq(rows->targets).sum().item<std::int64_t>();
+        // NaN counts as the largest of all outputs in argmax(), topk() and amax(), and is never
+        // correct.
+        const at::Tensor expected = rows->targets.masked_fill(rows->outputs.amax(1).isnan(), -1);
+        result.correct = rows->outputs.argmax(1).eq(expected).sum().item<std::int64_t>();
         if (options.top_k > 0) {
-          result.in_top_k = count_in_top(rows->outputs, rows->targets, options.top_k);
+          result.in_top_k = count_in_top(rows->outputs, expected, options.top_k);
         }
       });
 

@@ -79,7 +79,8 @@ struct ColumnFacts {
       ++numbers;
       whole = whole && *number == std::floor(*number);
       // Only large numbers lose the 1.
-      const bool is_large = *number + 1 == *number;
+      const double magnitude = std::abs(*number);
+      const bool is_large = magnitude + 1 == magnitude;
       if (is_large && too_large.empty() && is_rounded(field, decimal)) too_large = field;
     } else {
       if (resembles_number(field)) ++alike;

@@ -18,6 +18,12 @@
 
 namespace rubato {
 
+namespace {
+
+constexpr std::size_t kMostNameBytes = 256;
+
+}  // namespace
+
 class Pickle::Machine {
  public:
   Machine(std::string_view bytes, const std::string& source, std::string_view accepted,
@@ -126,6 +132,13 @@ class Pickle::Machine {
   void push_global_of_stack() {
     const PickleValue* const name = pop();
     const PickleValue* const module = pop();
+    for (const PickleValue* const part : {module, name}) {
+      if (part->kind != Kind::text) fail("names a global by a value that is not a text");
+      // An operation of a few bytes copies both texts, so their sizes must have a bound.
+      if (part->text.size() > kMostNameBytes) {
+        fail(fmt::format("names a global by a text of more than {} bytes", kMostNameBytes));
+      }
+    }
     push_text(Kind::global, module->text + "." + name->text);
   }
 

@@ -236,9 +236,9 @@ SampleSet read_new_tensor_samples(const std::filesystem::path& file, const DataR
                                   bool labels, const TensorOptions& options) {
   const Source source = source_in(file, options);
   const PairReader reader(source);
-  // The test set is read if there is one.
+  // The test set is read if there is one, or if the user has asked for one by name.
   const TensorOptions& names = source.meant;
-  const bool has_test = source.has(names.x_test);
+  const bool has_test = source.has(names.x_test) || source.needs_test;
   const std::string& x = has_test ? names.x_test : names.x;
   const std::string& y = has_test ? names.y_test : names.y;
   const ElementType type = record.classes > 0 ? ElementType::i64 : ElementType::f32;
