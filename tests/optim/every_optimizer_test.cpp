@@ -349,6 +349,13 @@ TEST(EveryOptimizer, RemembersAsManyValuesAsItSays) {
   }
 }
 
+TEST(EveryOptimizer, RemembersNoVelocityWithoutMomentum) {
+  const std::vector<GroupOptions> groups(2);
+  EXPECT_EQ(remembered_values({}, groups), 0);
+  EXPECT_EQ(remembered_values({.momentum = 0.5}, groups), 1);
+  EXPECT_EQ(remembered_values({}, {{}, {.momentum = 0.5}}), 1);
+}
+
 // Of a model of another size, or with nothing in it.
 TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
   for (const auto& [name, options] : every_kind()) {

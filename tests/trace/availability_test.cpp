@@ -174,6 +174,8 @@ TEST(Zones, AreOneOrSeveral) {
   EXPECT_FALSE(one.several());
   EXPECT_EQ(one.only().changes(), two_minutes().changes());
   EXPECT_EQ(one.source(), two_minutes().source());
+  EXPECT_EQ(one.length(), 120);
+  EXPECT_EQ(Zones(Availability({{0, 1}}, 0.5, "short")).length(), 0.5);
   const auto error = [](std::vector<Zone> zones) {
     return test::error_of([&] { static_cast<void>(Zones(std::move(zones), "a cloud").only()); });
   };
