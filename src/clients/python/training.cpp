@@ -28,6 +28,7 @@
 #include <rubato/runs/records.hpp>
 #include <rubato/runs/run.hpp>
 
+#include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "callbacks.hpp"
 #include "calling_thread.hpp"
@@ -38,6 +39,7 @@
 #include "own_parts.hpp"
 #include "request.hpp"
 #include "runs/config/values/trace_source.hpp"
+#include "runs/run/fork.hpp"
 #include "runs/run/run_request.hpp"
 #include "runs/run/session.hpp"
 
