@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/run_program.hpp"
+
 namespace rubato::test {
 
 /// A process of the rubato of this build on a terminal of its own, of 24 rows.

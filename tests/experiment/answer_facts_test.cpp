@@ -13,7 +13,6 @@ namespace {
 using test::answer_to;
 using testing::Contains;
 using testing::HasSubstr;
-using testing::Not;
 
 Answer two_rules() {
   return answer_to({{"constant", {0.8, 0.9}, true}, {"linear", {0.9, 0.9}, false}});

@@ -171,7 +171,7 @@ TEST(ScriptMode, IsNotedWhereItIsThatOfTheFile) {
   const Tensors inputs{at::arange(1, 13).to(at::kFloat).view({4, 3})};
   const auto notes_of = [&](const std::string& value, const char* kind) {
     const torch::jit::Module net = module_of(value, kind);
-    const auto notes = mode_notes(net, inputs);
+    auto notes = mode_notes(net, inputs);
     EXPECT_TRUE(net.is_training());
     EXPECT_TRUE(at::equal(net.attr("mean").toTensor(), at::zeros({3}))) << "buffers are copied";
     return notes;
