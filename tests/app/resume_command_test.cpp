@@ -205,7 +205,7 @@ TEST_F(ResumeCommand, VerifyComparesEveryBit) {
   EXPECT_EQ(verify("--out=run").code, 2);
 }
 
-// Of two that begin at once, one trains, and the other waits for it, as it would a second later.
+// One trains, and the other waits for it, as it would a second later.
 TEST_F(ResumeCommand, TheSameCommandMayBeStartedTwiceAtOnce) {
   const std::string command = "train --continue --out twice --model softmax --epochs 1 --quiet";
   for (int i = 0; i < 5; ++i) {

@@ -66,7 +66,7 @@ def _small_loss(output, target):
 
 class Rule(TestCase):
     def test_gains_do_not_depend_on_the_unit_of_the_loss(self):
-        # Of some random targets the gain reaches its bound.
+        # The gain reaches its bound with some random targets.
         torch.manual_seed(1)
         model, x, y = torch.nn.Linear(6, 1), torch.randn(256, 6), torch.randn(256, 1)
         gains = [rubato.train(model, (x, y), loss=loss, lr=lr, rule="adascale", epochs=2, trace=128, ref_batch=32,

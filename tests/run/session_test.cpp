@@ -241,8 +241,8 @@ TEST_F(SessionTest, SaysThatItWaitsForAnotherProcess) {
   };
   EXPECT_EQ(location_of(request, tell).path(), *request.out);
   EXPECT_THAT(owner.told, ElementsAre(request.out->string() +
-                                      ": another process works in this run folder; waiting up to "
-                                      "10 s for it to end"));
+                                      ": another process works in this run folder; waiting for it "
+                                      "to end"));
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ TEST(ScriptMode, IsNotedWhereItIsThatOfTheFile) {
       << "the trial says why it cannot compute";
 }
 
-// As one fine-tunes a network with norm.eval().
+// Networks are fine-tuned in this way, with norm.eval().
 TEST(ScriptMode, OfAPartThatEvaluatesStays) {
   const Tensors inputs{at::ones({4, 3})};
   torch::jit::Module net = module_of("x", "BatchNorm2d");

@@ -87,7 +87,7 @@ bool RunFolder::is_in_place() const {
   struct stat here {};
   if (stat(path_.c_str(), &here) != 0) return false;
   struct stat locked {};
-  // Where folders cannot be opened, nothing is locked.
+  // Nothing is locked where folders cannot be opened.
   if (descriptor_ < 0 || fstat(descriptor_, &locked) != 0) return true;
   return here.st_dev == locked.st_dev && here.st_ino == locked.st_ino;
 }

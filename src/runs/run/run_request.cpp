@@ -48,6 +48,24 @@ path existing_parent(const path& folder) {
   return parent;
 }
 
+constexpr const char* kAcceptedFolder = "accepted: a folder that does not exist yet";
+
+// Throws Error unless the folder is there or can be made. Another process may make it meanwhile.
+void require_room(const path& folder) {
+  if (folder.empty()) throw_error("--out: '' is empty; {}", kAcceptedFolder);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(folder, ignored)) return;
+  const path parent = existing_parent(folder);
+  if (!std::filesystem::is_directory(parent, ignored)) {
+    throw_error("--out: cannot make '{}', '{}' is not a folder; {}", folder.string(),
+                parent.string(), kAcceptedFolder);
+  }
+  if (access(parent.c_str(), W_OK | X_OK) != 0) {
+    throw_error("--out: cannot make '{}', '{}' may not be written to; {}", folder.string(),
+                parent.string(), kAcceptedFolder);
+  }
+}
+
 }  // namespace
 
 void require_one_folder(const RunRequest& request) {
@@ -93,13 +111,12 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
     return location;
   }
   if (!request.out) return {};
-  const bool begins = request.continues && request.run.from.empty() && !is_there(*request.out);
-  if (begins) check_run_folder(*request.out);
-  if (begins || (request.continues && is_there(*request.out))) {
+  // A fork has nothing to continue from before its folder is there.
+  if (request.continues && (request.run.from.empty() || is_there(*request.out))) {
+    require_room(*request.out);
     RunLocation location = RunLocation::continue_in(*request.out, request.run, [&] {
-      tell(fmt::format(
-          "{}: another process works in this run folder; waiting up to 10 s for it to end",
-          request.out->string()));
+      tell(fmt::format("{}: another process works in this run folder; waiting for it to end",
+                       request.out->string()));
     });
     for (const std::string& why : location.rejected()) tell(why);
     return location;
@@ -110,21 +127,11 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
 }
 
 void check_run_folder(const path& folder) {
-  constexpr const char* kAccepted = "accepted: a folder that does not exist yet";
-  if (folder.empty()) throw_error("--out: '' is empty; {}", kAccepted);
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::symlink_status(folder, ignored))) {
-    throw_error("--out: '{}' exists already; {}", folder.string(), kAccepted);
+    throw_error("--out: '{}' exists already; {}", folder.string(), kAcceptedFolder);
   }
-  const path parent = existing_parent(folder);
-  if (!std::filesystem::is_directory(parent, ignored)) {
-    throw_error("--out: cannot make '{}', '{}' is not a folder; {}", folder.string(),
-                parent.string(), kAccepted);
-  }
-  if (access(parent.c_str(), W_OK | X_OK) != 0) {
-    throw_error("--out: cannot make '{}', '{}' may not be written to; {}", folder.string(),
-                parent.string(), kAccepted);
-  }
+  require_room(folder);
 }
 
 path default_run_folder(std::chrono::system_clock::time_point now) {
