@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <memory>
 #include <ostream>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,22 @@ struct OldState {
   }
 };
 
+// The texts of a state. The lines of its configuration may be in any order; those without a value,
+// which are no longer written, and optimizer_memory, which has been added since, are left out.
+State::Texts texts_of(const State& state) {
+  std::istringstream in(state.text("configuration"));
+  std::set<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    const bool is_empty = line.ends_with(" = ");
+    if (!is_empty && !line.starts_with("optimizer_memory = ")) lines.insert(line);
+  }
+  State::Texts texts = state.texts();
+  std::string& sorted = texts["configuration"];
+  sorted.clear();
+  for (const std::string& line : lines) sorted += line + '\n';
+  return texts;
+}
+
 class OldStates : public testing::TestWithParam<OldState> {
  protected:
   [[nodiscard]] static std::filesystem::path file() {
@@ -91,7 +109,9 @@ TEST_P(OldStates, AreLoadedAndSavedAsTheyWere) {
   Trainer trainer = GetParam().trainer();
   trainer.load_state(old);
   EXPECT_EQ(trainer.result().steps, GetParam().steps);
-  EXPECT_TRUE(trainer.state() == old);
+  const State saved = trainer.state();
+  EXPECT_TRUE(saved.arrays() == old.arrays());
+  EXPECT_EQ(texts_of(saved), texts_of(old));
   trainer.fit();
   EXPECT_GT(trainer.result().steps, GetParam().steps);
 }
