@@ -164,6 +164,7 @@ class Script final : public MarketPolicy {
     choices_.back() = all.size();
     return all[numbers_[found->second]];
   }
+  [[nodiscard]] bool needs_on_demand() const override { return false; }
 
  private:
   // Powers of two, and the devices that stay after announced losses. Those that have not joined
