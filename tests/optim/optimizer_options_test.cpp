@@ -74,7 +74,8 @@ TEST(Optimizers, AreCheckedAsAWhole) {
   EXPECT_EQ(error({}), "no error");
   EXPECT_EQ(error({.weight_decay = -1}), "weight decay -1: accepted are values of at least 0");
   EXPECT_EQ(error({.momentum = 1}), "momentum 1: accepted are values from 0 to below 1");
-  EXPECT_THAT(error({.method = SgdOptions{.nesterov = true}}), HasSubstr("needs a momentum"));
+  EXPECT_EQ(error({.method = SgdOptions{.nesterov = true}}),
+            "nesterov: there is no momentum; accepted: a momentum above 0");
   EXPECT_THAT(error({.method = LarsOptions{.trust = 0}}), HasSubstr("trust coefficient"));
   EXPECT_THAT(error({.method = AdamOptions{.beta1 = 1}}), HasSubstr("beta1"));
   EXPECT_THAT(error({.method = AdamOptions{.beta2 = -0.1}}), HasSubstr("beta2"));
