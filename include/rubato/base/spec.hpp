@@ -278,6 +278,7 @@ class Chosen {
   /// The names in the text, without their arguments.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   /// An instance that is only asked questions.
+  const T& operator*() const { return *asked_; }
   const T* operator->() const { return asked_.get(); }
   [[nodiscard]] std::unique_ptr<T> make(const Setting&... setting) const {
     return make_(setting...);

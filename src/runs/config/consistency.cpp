@@ -93,7 +93,7 @@ void check_step(const RunConfiguration& run, const OptimizerMethod& method) {
        .gradient_transforms = *run.transform,
        .own_reducer = run.reduce->own.value_or(OwnReducer()),
        .exact = run.exact},
-      *run.rule->make(),
+      **run.rule,
       {.follows_sums = own || is_sgd_or_lars(method), .squares = needs_minibatch_squares(method)});
   require_averages(watched_metric(run), run.ema.has_value());
 }
