@@ -87,8 +87,7 @@ TEST(DenseNetwork, IsOfItsData) {
 
 TEST(DenseNetwork, IsBoundToWhatItComputes) {
   const auto values = [](Activation activation, const DenseDataset<float>& train) {
-    const auto network =
-        multi_layer_perceptron(train, {.hidden = {2}, .activation = activation});
+    const auto network = multi_layer_perceptron(train, {.hidden = {2}, .activation = activation});
     std::vector<std::string> texts;
     for (const BoundValue& value : network->bound_values()) {
       texts.push_back(std::string(value.name) + " = " + value.value);

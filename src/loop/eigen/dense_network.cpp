@@ -130,8 +130,7 @@ class DenseNetwork final : public ObjectiveOf<T> {
     std::vector<BoundValue> values{
         {"loss", train_.is_classified() ? "cross entropy" : "squared error"}};
     if (widths_.size() > 2) {
-      values.push_back(
-          {"activation", std::string(choice_name(kActivations, model_.activation))});
+      values.push_back({"activation", std::string(choice_name(kActivations, model_.activation))});
     }
     return values;
   }

@@ -237,9 +237,8 @@ std::string memory_kind(const OptimizerOptions& options) {
     }
   };
   // AdamW is Adam with another weight decay.
-  const std::string_view name = std::holds_alternative<AdamOptions>(options.method)
-                                    ? "adam"
-                                    : optimizer_name(options.method);
+  const std::string_view name =
+      std::holds_alternative<AdamOptions>(options.method) ? "adam" : optimizer_name(options.method);
   return fmt::format("{}{} {}", name, options.momentum == 0 ? "" : " momentum",
                      std::visit(Further(), options.method));
 }

@@ -56,7 +56,9 @@ std::vector<BoundValue> values_of(const TrainOptions& options, const Objective& 
   return {{"minibatch_size", fmt::to_string(options.minibatch_size)},
           {"remainder", std::string(choice_name(kRemainders, options.remainder))},
           {"groups", text_of(options.groups)},
-          {"iterations", options.budget.iterations ? fmt::to_string(*options.budget.iterations) : "none", OnFork::free},
+          {"iterations",
+           options.budget.iterations ? fmt::to_string(*options.budget.iterations) : "none",
+           OnFork::free},
           {"budget", to_text(rest), OnFork::free},
           {"seed", fmt::to_string(options.seed), OnFork::free},
           {"sampler", options.sampler ? options.sampler.name : "", OnFork::free},
@@ -117,8 +119,8 @@ std::vector<BoundValues::Change> BoundValues::changes_of(const std::string& save
     const auto line = lines.find(value.name);
     const std::string was = line == lines.end() ? "" : line->second;
     if (line != lines.end()) lines.erase(line);
-    const bool differs = was.empty() && !value.before.empty() ? has_changed(value.before)
-                                                              : was != value.value;
+    const bool differs =
+        was.empty() && !value.before.empty() ? has_changed(value.before) : was != value.value;
     if (differs) {
       changes.push_back(
           {.name = std::string(value.name), .was = was, .is = value.value, .value = &value});
@@ -137,8 +139,8 @@ std::string BoundValues::text_of(const std::vector<Change>& changes) {
   for (const Change& change : changes) {
     // The values before it say the same.
     if (change.value != nullptr && !change.value->before.empty()) continue;
-    texts.push_back(fmt::format("{} was {}, is {}", change.name, in_words(change.was),
-                                in_words(change.is)));
+    texts.push_back(
+        fmt::format("{} was {}, is {}", change.name, in_words(change.was), in_words(change.is)));
   }
   return fmt::to_string(fmt::join(texts, "; "));
 }

@@ -65,39 +65,35 @@ std::string text_of(const RuleAdjustments& adjustments) {
 
 StepPart optimizer_part() {
   return {.prefix = "optimizer.",
-          .bound =
-              [](const TrainOptions& options) -> std::vector<BoundValue> {
-                constexpr const char* kOwn = "the user's own";
-                const bool own = static_cast<bool>(options.own_optimizer);
-                return {{"optimizer", own ? kOwn : text_of(options.optimizer), OnFork::free},
-                        {.name = "optimizer_memory",
-                         .value = own ? kOwn : memory_kind(options.optimizer),
-                         .on_fork = OnFork::anew,
-                         .memory = "optimizer",
-                         .before = "optimizer"}};
-              },
-          .needs =
-              [](const TrainOptions& options) -> PartNeeds {
-                if (options.own_optimizer) return {.remembered = options.own_optimizer.remembered};
-                return {.remembered =
-                            remembered_values(options.optimizer, group_options(options.groups)),
-                        .scratch = working_values(options.optimizer)};
-              }};
+          .bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
+            constexpr const char* kOwn = "the user's own";
+            const bool own = static_cast<bool>(options.own_optimizer);
+            return {{"optimizer", own ? kOwn : text_of(options.optimizer), OnFork::free},
+                    {.name = "optimizer_memory",
+                     .value = own ? kOwn : memory_kind(options.optimizer),
+                     .on_fork = OnFork::anew,
+                     .memory = "optimizer",
+                     .before = "optimizer"}};
+          },
+          .needs = [](const TrainOptions& options) -> PartNeeds {
+            if (options.own_optimizer) return {.remembered = options.own_optimizer.remembered};
+            return {
+                .remembered = remembered_values(options.optimizer, group_options(options.groups)),
+                .scratch = working_values(options.optimizer)};
+          }};
 }
 
 StepPart lookahead_part() {
   return {.prefix = "lookahead",
-          .bound =
-              [](const TrainOptions& options) -> std::vector<BoundValue> {
-                return {{"lookahead", options.lookahead ? text_of(*options.lookahead) : "none",
-                         OnFork::free}};
-              },
-          .needs =
-              [](const TrainOptions& options) -> PartNeeds {
-                if (!options.lookahead) return {};
-                return {.remembered = Lookahead<float>::kRemembered,
-                        .tests_others = options.lookahead->weights == LookaheadWeights::slow};
-              }};
+          .bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
+            return {{"lookahead", options.lookahead ? text_of(*options.lookahead) : "none",
+                     OnFork::free}};
+          },
+          .needs = [](const TrainOptions& options) -> PartNeeds {
+            if (!options.lookahead) return {};
+            return {.remembered = Lookahead<float>::kRemembered,
+                    .tests_others = options.lookahead->weights == LookaheadWeights::slow};
+          }};
 }
 
 StepPart adjustments_part() {
