@@ -269,6 +269,7 @@ void AdaScale::step() {
   if (!options_.is_scaled_loss && !divided_) divide_gradients();
 
   std::vector<double> rates;
+  rates.reserve(groups.size());
   for (const auto& group : groups) rates.push_back(group.options().get_lr());
   const auto restore = [&] {
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);

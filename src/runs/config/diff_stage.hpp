@@ -40,6 +40,7 @@ inline constexpr std::array<Choice<DiffStage>, 13> kDiffStages{
 
 [[nodiscard]] inline std::vector<DiffStage> every_stage() {
   std::vector<DiffStage> stages;
+  stages.reserve(kDiffStages.size());
   for (const Choice<DiffStage>& stage : kDiffStages) stages.push_back(stage.value);
   return stages;
 }

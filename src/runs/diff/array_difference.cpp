@@ -85,7 +85,7 @@ void compare(const ArrayView& a, const ArrayView& b, std::optional<DifferentElem
     case sizeof(std::int16_t):
       return compare<std::int16_t>(a, b, first);
     default:
-      return compare<std::int8_t>(a, b, first);
+      return compare<std::uint8_t>(a, b, first);
   }
 }
 

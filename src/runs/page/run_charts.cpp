@@ -59,6 +59,7 @@ std::vector<FigureSection> all_figures() {
   std::ranges::stable_sort(columns, {},
                            [](const auto& column) { return column.first.figure.place; });
   std::vector<FigureSection> sections;
+  sections.reserve(kPageSections.size());
   for (const char* const title : kPageSections) sections.push_back({.title = title});
   for (const auto& [column, of] : columns) {
     const FigureField& field = column.figure;

@@ -5,12 +5,19 @@
 namespace rubato {
 
 std::span<const StepPart> step_parts() {
-  static const std::array kParts{StepPart{.prefix = "parameter."}, StepPart{.prefix = "buffer."},
-                                 rate_part(), optimizer_part(), lookahead_part(), averages_part(),
-                                 preparation_part(), adjustments_part(),
-                                 // The objective is bound to its options.
-                                 StepPart{.prefix = "loss_scale"}};
-  return kParts;
+  static const std::array parts{
+      StepPart{.prefix = "parameter."},
+      StepPart{.prefix = "buffer."},
+      rate_part(),
+      optimizer_part(),
+      lookahead_part(),
+      averages_part(),
+      preparation_part(),
+      adjustments_part(),
+      // The objective is bound to its options.
+      StepPart{.prefix = "loss_scale"},
+  };
+  return parts;
 }
 
 PartNeeds needs_of_parts(const TrainOptions& options) {
