@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,6 @@
 
 #include "runs/diff/diff.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>

@@ -1,12 +1,12 @@
 #include "bound_values.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,6 +32,7 @@ std::string text_of(const ParameterGroup& group) {
 
 std::string text_of(const std::vector<ParameterGroup>& groups) {
   std::vector<std::string> texts;
+  texts.reserve(groups.size());
   for (const ParameterGroup& group : groups) texts.push_back(text_of(group));
   return fmt::to_string(fmt::join(texts, ", "));
 }

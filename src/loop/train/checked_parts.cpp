@@ -6,8 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 
 #include "base/core/throw_error.hpp"

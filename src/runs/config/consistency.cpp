@@ -2,8 +2,6 @@
 #include <string>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>

@@ -9,6 +9,7 @@
 #include "torch_objective.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <ATen/Functions.h>

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
