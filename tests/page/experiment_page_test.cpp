@@ -95,6 +95,14 @@ TEST(ExperimentCharts, HaveNoReferenceWhereThereAreSeveralBaselines) {
   }
 }
 
+TEST(ExperimentPage, DrawsCurvesAgainstWhatAllRunsHaveTheSameOf) {
+  EXPECT_EQ(axis_of({.kind = "epochs"}), "samples");
+  for (const char* kind : {"steps", "samples", "hours", "money"}) {
+    EXPECT_EQ(axis_of({.kind = kind}), kind);
+  }
+  EXPECT_EQ(axis_of({.kind = "iterations"}), "steps");
+}
+
 TEST(ExperimentCharts, HaveTheAxesOfModelledTime) {
   Answer answer = three_rules();
   answer.runs[0].result.curve[0].point.hours = 0.5;

@@ -1,15 +1,23 @@
+#include <string_view>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/training_options.hpp>
 
+#include "loop/recipe/models.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
 namespace {
 
 using test::error_of;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(ReplacedOperators, AreReadAsTheyAreWritten) {
   EXPECT_EQ(parse_replaced_operators("all"), ReplacedOperators());
@@ -55,6 +63,20 @@ TEST(Initializers, RejectWhatTheyDoNotTake) {
   EXPECT_THAT(error("uniform:low=1,high=0"), HasSubstr("must be below high"));
   EXPECT_THAT(error("uniform:low=1,high=1"), HasSubstr("must be below high"));
   EXPECT_THAT(error("msra:fan=up"), HasSubstr("msra: fan: unknown value 'up'"));
+}
+
+TEST(Models, TakeTheDataThatTheyAreMadeFor) {
+  const auto that_take = [](const DataShape& data) {
+    std::vector<std::string_view> names;
+    for (const ModelEntry& model : models()) {
+      if (model.takes(data)) names.push_back(model.name);
+    }
+    return names;
+  };
+  EXPECT_THAT(that_take({.width = 16, .vocabulary = 100}), ElementsAre("transformer"));
+  EXPECT_THAT(that_take({.height = 8, .width = 8}),
+              AllOf(Contains("softmax"), Contains("transformer"), Not(Contains("toy-net"))));
+  EXPECT_THAT(that_take({.height = 16, .width = 16}), Contains("toy-net"));
 }
 
 TEST(Precision, IsReadWithItsArguments) {

@@ -330,6 +330,25 @@ TEST(OptimumBound, HasTheLowestPriceWhileDevicesJoin) {
   EXPECT_NEAR(bound.entry_money(), 10, 1e-9);
 }
 
+// Of thirty prices, one for each second, not all are worths that are tried; the least and the
+// largest are, and with the latter the bound of a training that takes every second is what it pays.
+TEST(OptimumBound, IsExactForATrainingThatTakesEverySecondOfManyPrices) {
+  std::vector<PriceChange> prices;
+  double all = 0;
+  for (int second = 0; second < 30; ++second) {
+    prices.push_back({static_cast<double>(second), (1 + second) * kUnit});
+    all += 1 + second;
+  }
+  const std::vector<Market> markets{Market(
+      Availability({{0, 1}}, 1000, "cloud", TraceEnd::hold, {}, prices), {}, {.of_trace = true})};
+  const OptimumBound bound(markets, {{.devices = 1, .samples = 1, .cores = 1, .seconds = 1}}, 30,
+                           {});
+  EXPECT_NEAR(bound.money(0, 30), all, 1e-6);
+  EXPECT_EQ(bound.money(0, 31), kNever);
+  EXPECT_LE(bound.money(0, 15), 15 * 16 / 2) << "the fifteen cheapest seconds";
+  EXPECT_GE(bound.money(0, 15), 15 * 16 / 2 * 0.9);
+}
+
 // A longer training, in markets as random as those of market_policy_test.cpp.
 Case random_race(std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -97,15 +97,14 @@ std::string made_with(const RecordedExperiment& experiment, const fs::path& fold
   return facts("What it was computed with", 3, rows);
 }
 
-// The axis on which all runs have the same length; curves are first drawn against it.
+}  // namespace
+
 std::string_view axis_of(const RunBudget& budget) {
   for (const AxisRow& axis : kAxisRows) {
     if (axis.key == budget.kind) return axis.key;
   }
   return budget.kind == "epochs" ? "samples" : kAxisRows.front().key;
 }
-
-}  // namespace
 
 Document document_of_experiment(const RecordedExperiment& experiment, const std::string& folder) {
   const AnswerDocument answer =

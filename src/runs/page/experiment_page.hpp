@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "html.hpp"
 #include "runs/experiment/answer/answer.hpp"
@@ -14,6 +15,10 @@ namespace rubato::page {
 /// The page of an experiment in `folder`.
 [[nodiscard]] Document document_of_experiment(const RecordedExperiment& experiment,
                                               const std::string& folder);
+
+/// The axis on which all runs with this budget have the same length; curves are first drawn against
+/// it.
+[[nodiscard]] std::string_view axis_of(const RunBudget& budget);
 
 /// The charts of an experiment: for each condition intervals, costs to a target and mean curves,
 /// and learning curves for each choice and condition.
