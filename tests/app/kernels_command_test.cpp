@@ -125,6 +125,7 @@ TEST_F(KernelsCommand, TheDoctorSeesThem) {
   const ProgramResult result = run(kOldCpu, "doctor --json");
   const auto report = nlohmann::json::parse(result.out);
   EXPECT_EQ(report["facts"]["openblas"], "Prescott");
+  EXPECT_EQ(report["facts"]["openblas_by_itself"], "Prescott");
   EXPECT_EQ(report["facts"]["aten"], "NO AVX");
   EXPECT_GT(report["facts"]["gflops"], 0);
   EXPECT_EQ(report["findings"][2]["subject"], "kernels");
