@@ -65,7 +65,7 @@ class Fit(TestCase):
         file = self.folder() / "events.csv"
         file.write_text("\n".join(events) + "\n")
         *_, generator = fitted(file, "--machine=4", "--hours=8760", "--seed=7", "--law=exponential")
-        self.assertRegex(generator, r"^machines:most=8,start=8,wait=0.51282\d,machine=4,law=exponential,life=[\d.]+,"
+        self.assertRegex(generator, r"^machines:most=8,start=8,wait=0\.5,machine=4,law=exponential,life=[\d.]+,"
                                     r"hours=8760,seed=7$")
         code, out, errors = rubato_program("trace", "show", "--json", generator)
         self.assertEqual((code, errors), (0, ""))
