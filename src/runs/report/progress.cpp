@@ -105,7 +105,16 @@ Progress::Progress(ProgressOut out, const ProgressOptions& options)
 }
 
 Progress::~Progress() {
+  finish();
+}
+
+void Progress::finish() {
+  const auto lock = alone();
   clear();
+}
+
+std::unique_lock<std::mutex> Progress::alone() const {
+  return out_.drawing == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(*out_.drawing);
 }
 
 void Progress::clear() {
@@ -128,6 +137,7 @@ void Progress::on_epoch_begin(Training& training, const EpochStart& epoch) {
 void Progress::on_fault(Training& training, const StepPlan& step,
                         std::span<const FaultRecord> faults, std::int64_t cores_left) {
   static_cast<void>(training);
+  const auto lock = alone();
   clear();
   for (const FaultRecord& fault : faults) {
     print(fmt::format("step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
@@ -145,9 +155,12 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   if (out_.verbose) details_.note(step);
   if (viewer_) {
     viewer_->run().note(step, static_cast<std::int64_t>(samples_done()));
-    if (viewer_->due()) draw_view(rate());
+    if (!viewer_->due()) return;
+    const auto lock = alone();
+    draw_view(rate());
   } else if (out_.style == ProgressStyle::bar) {
     if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
+    const auto lock = alone();
     draw_bar(step);
   } else if (out_.logs_steps && options_.log_steps > 0 &&
              (step.plan.index.value() + 1) % options_.log_steps == 0) {
@@ -168,6 +181,7 @@ void Progress::note_spent(const Training& training, const StepRecord& step) {
 
 void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   static_cast<void>(training);
+  const auto lock = alone();
   hold();
   clear();
   samples_before_epoch_ += epoch_samples_here_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,6 +70,9 @@ struct ProgressOut {
   /// Counts how often something else has been written to the terminal; the view is then drawn again
   /// below it. Empty if that never happens.
   std::function<int()> disturbances{};
+  /// Held while something is drawn. Another thread that writes to the terminal holds it until it
+  /// has counted that, so that nothing is drawn over its text. Null if there is no such thread.
+  std::mutex* drawing = nullptr;
 };
 /// Progress on a file or a terminal.
 [[nodiscard]] ProgressOut progress_on(std::FILE* out, ProgressStyle style = ProgressStyle::lines);
@@ -98,7 +102,7 @@ class Progress final : public Observer {
   Progress& operator=(const Progress&) = delete;
 
   /// Removes the redrawn lines from the terminal, as the destructor does.
-  void finish() { clear(); }
+  void finish();
   /// The first error of writing (errno), or 0. Training continues without the output.
   [[nodiscard]] int error() const { return error_; }
 
@@ -109,6 +113,8 @@ class Progress final : public Observer {
   void on_epoch(Training& training, const EpochRecord& epoch) override;
 
  private:
+  // Empty if no other thread writes to the output.
+  [[nodiscard]] std::unique_lock<std::mutex> alone() const;
   // send() writes text unchanged, print() writes it as lines that fit the terminal.
   void send(std::string_view text);
   // Text that is sent between hold() and release() is written at once, so that a view does not

@@ -215,7 +215,10 @@ StopSignals::StopSignals(const char* message, SignalRole of, OnTerm term) {
   checkpoint_asked.store(false);
   first_pressing.store(0);
   wake_up_event.store(eventfd(0, EFD_CLOEXEC));
-  announce(message);
+  if (message != nullptr) {
+    message_ = fitted(message, line_width(STDERR_FILENO));
+    message_text.store(message_.c_str());
+  }
   struct sigaction handled {};
   handled.sa_sigaction = note_signal;
   handled.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -241,11 +244,6 @@ StopSignals::~StopSignals() {
   std::signal(SIGCONT, SIG_DFL);
   message_text.store(nullptr);
   close(wake_up_event.exchange(-1));
-}
-
-void StopSignals::announce(const char* message) {
-  if (message != nullptr) messages_.push_back(fitted(message, line_width(STDERR_FILENO)));
-  message_text.store(message == nullptr ? nullptr : messages_.back().c_str());
 }
 
 SignalAction StopSignals::action() const {

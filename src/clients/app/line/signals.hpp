@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
@@ -98,8 +97,6 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// Replaces the message.
-  void announce(const char* message);
   /// The greatest action that signals have asked for.
   [[nodiscard]] SignalAction action() const;
   /// The signal that asked for that action if it ends something, else 0.
@@ -114,8 +111,7 @@ class StopSignals {
   void disturb() const;
 
  private:
-  // All messages so far are kept, because a handler may still be printing an earlier one.
-  std::deque<std::string> messages_;
+  std::string message_;
 };
 
 /// A thread that calls `act` whenever a signal has asked for something (StopSignals), however long

@@ -142,7 +142,8 @@ std::string kernel_words() {
 
 namespace {
 
-constexpr const char* kFinishing =
+// The terminal has printed ^C, or a bar.
+constexpr std::string_view kFinishing =
     "\nrubato train: finishing the step, and saving the state; repeat after a second to end at "
     "once\n";
 
@@ -167,12 +168,13 @@ ProgressStyle style_of(const TrainArguments& arguments) {
   return viewed ? ProgressStyle::view : ProgressStyle::bar;
 }
 
-std::optional<ProgressOut> progress_of(const TrainArguments& arguments,
-                                       const StopSignals& signals) {
+std::optional<ProgressOut> progress_of(const TrainArguments& arguments, const StopSignals& signals,
+                                       std::mutex& drawing) {
   if (arguments.quiet) return std::nullopt;
   ProgressOut out = progress_on(stdout, style_of(arguments));
   out.verbose = arguments.verbose;
   out.disturbances = [&signals] { return signals.disturbances(); };
+  out.drawing = &drawing;
   return out;
 }
 
@@ -197,7 +199,7 @@ void warn(const std::string& text) {
 
 TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
                          RunLocation location, std::shared_ptr<Hosts> hosts, RunRole role,
-                         StopSignals& signals)
+                         const StopSignals& signals)
     : arguments_(arguments),
       signals_(signals),
       hosts_(hosts),
@@ -208,10 +210,9 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
                 .location = std::move(location),
                 .hosts = std::move(hosts),
                 .follows = !writes(),
-                .progress = progress_of(arguments, signals)},
+                .progress = progress_of(arguments, signals, drawing_)},
                *this) {
   if (role == RunRole::first && !arguments.quiet) show();
-  signals.announce(writes() ? kFinishing : nullptr);
   try {
     listener_.emplace([this] { hear_signal(); });
   } catch (const std::system_error&) {
@@ -237,16 +238,32 @@ void TerminalRun::hear_signal() noexcept {
   if (hosts_ && action == SignalAction::leave) hosts_->ask_to_leave();
   // Followers pass the request on between steps to the host that writes.
   if (!writes()) return;
+  confirm(action);
   try {
     const std::optional<std::int64_t> steps = session_.save_in_step();
     if (!steps || !signals_.take_checkpoint_request() || arguments_.quiet) return;
-    app::warn(*steps == 0 ? "no checkpoint: it is the first step"
-                          : fmt::format("a checkpoint of {} steps is written", *steps));
+    tell(fmt::format("rubato train: {}\n",
+                     *steps == 0 ? "no checkpoint: it is the first step"
+                                 : fmt::format("a checkpoint of {} steps is written", *steps)));
   } catch (const std::exception& error) {
     // The run itself will report what is wrong with its folder when it next writes to it.
-    if (signals_.take_checkpoint_request())
-      app::warn(fmt::format("no checkpoint: {}", error.what()));
+    if (signals_.take_checkpoint_request()) {
+      tell(fmt::format("rubato train: no checkpoint: {}\n", error.what()));
+    }
   }
+}
+
+void TerminalRun::confirm(SignalAction action) {
+  const std::lock_guard lock(drawing_);
+  if (!writes() || action <= confirmed_) return;
+  confirmed_ = action;
+  print_error(kFinishing);
+  signals_.disturb();
+}
+
+void TerminalRun::tell(std::string_view lines) {
+  const std::lock_guard lock(drawing_);
+  print_error(lines);
   signals_.disturb();
 }
 
@@ -255,7 +272,10 @@ bool TerminalRun::is_hung_up() const {
 }
 
 bool TerminalRun::wants_to_stop() {
-  if (signals_.action() >= SignalAction::stop) return true;
+  if (const SignalAction action = signals_.action(); action >= SignalAction::stop) {
+    confirm(action);
+    return true;
+  }
   const std::string why = lost();
   if (!why.empty() && hosts_ && hosts_->elastic()) {
     has_left_ = true;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <rubato/loop/hosts.hpp>
 #include <rubato/runs/records.hpp>
@@ -45,7 +47,7 @@ class TerminalRun final : public HostSession, private SessionOwner {
   /// constructor does.
   TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
               RunLocation location, std::shared_ptr<Hosts> hosts, RunRole role,
-              StopSignals& signals);
+              const StopSignals& signals);
 
   /// Trains to the end or until a signal, and reports the result.
   [[nodiscard]] bool execute() override;
@@ -72,9 +74,13 @@ class TerminalRun final : public HostSession, private SessionOwner {
   [[nodiscard]] std::string to_go_on(const Run& run) const override;
 
   void show() const;
-  // Called on the listener's thread after a signal. It tells the other hosts within this step, and
-  // saves the state before the step, however long the step takes.
+  // Called on the listener's thread after a signal. It tells the other hosts within this step, says
+  // what happens now, and saves the state before the step, however long the step takes.
   void hear_signal() noexcept;
+  // Says once that a signal is heeded. Both threads call this, as either may notice it first.
+  void confirm(SignalAction action);
+  // Prints lines where the progress does not draw over them.
+  void tell(std::string_view lines);
   // Returns whether the terminal is gone (SIGHUP), so that nothing more can be printed.
   [[nodiscard]] bool is_hung_up() const;
   ExitCode told(const SessionOutcome& outcome);
@@ -92,6 +98,9 @@ class TerminalRun final : public HostSession, private SessionOwner {
   bool is_copy_ = false;
   bool has_left_ = false;
   std::optional<ExitCode> code_;
+  // ProgressOut::drawing; it also guards the most that has been confirmed.
+  std::mutex drawing_;
+  SignalAction confirmed_ = SignalAction::checkpoint;
   Session session_;
   // The listener must be the last member, as its thread uses all of the above. Empty if the system
   // has no more threads.
