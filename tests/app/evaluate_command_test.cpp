@@ -14,12 +14,10 @@
 #include "app/command_test.hpp"
 #include "support/idx_images.hpp"
 #include "support/json_schema.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
 
 constexpr int kTestImages = 300;
 
@@ -120,8 +118,8 @@ assert (torch.load("outputs.pt")["output"].numpy() == table[:, 1:]).all()
 TEST_F(EvaluateCommand, ShowsATable) {
   trained("run", "--model=softmax");
   EXPECT_THAT(succeeds("eval run"),
-              testing::MatchesRegex("test samples +300\ntest loss +[0-9.]+\naccuracy +[0-9.]+ %\n"
-                                    "top-3 accuracy +[0-9.]+ %\n"));
+              MatchesRegex("test samples +300\ntest loss +[0-9.]+\naccuracy +[0-9.]+ %\n"
+                           "top-3 accuracy +[0-9.]+ %\n"));
 }
 
 // All that a run and its evaluation write.

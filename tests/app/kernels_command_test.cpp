@@ -9,14 +9,13 @@
 #include "app/run_program.hpp"
 #include "app/small_training.hpp"
 #include "base/machine/instruction_set.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
 using test::Words;
-using testing::HasSubstr;
-using testing::Not;
 
 const Words kOldCpu =
     "ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Prescott";

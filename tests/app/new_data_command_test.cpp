@@ -8,11 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 class NewDataCommand : public test::CommandTest {
  protected:

@@ -5,13 +5,10 @@
 
 #include "app/command_test.hpp"
 #include "base/core/file.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 class OutOfDevices : public test::CommandTest {
  protected:

@@ -13,6 +13,7 @@
 #include <rubato/base/state.hpp>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -20,11 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Words;
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
 
 class PastCommands : public test::CommandTest {
  protected:
@@ -138,7 +134,7 @@ TEST_F(PastCommands, AReplayGoesOnWhereItWasInterrupted) {
     kill(process, SIGKILL);
   });
   // On a loaded machine it may have ended before.
-  EXPECT_THAT(killed.code, testing::AnyOf(0, -1));
+  EXPECT_THAT(killed.code, AnyOf(0, -1));
   succeeds(command);
   EXPECT_EQ(records("run/replays/2-500", "step").size(), 499U);
   // What is there is not computed again, and other records of the same steps lie beside it.

@@ -4,6 +4,7 @@
 #include <rubato/steps/random.hpp>
 
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -11,7 +12,6 @@ namespace {
 
 using nlohmann::json;
 using test::ProgramResult;
-using testing::HasSubstr;
 
 json plan_json(const test::Words& arguments) {
   const ProgramResult result = test::rubato("plan --json" + arguments);
@@ -30,7 +30,7 @@ TEST(PlanCommand, CarriesWhatFillsNoStep) {
   const ProgramResult table =
       test::rubato("plan --trace=28 --dataset-size=10 --minibatch=4 --remainder=carry --epochs=3");
   EXPECT_EQ(table.code, 0) << table.err;
-  EXPECT_THAT(table.out, testing::ContainsRegex("all +1-2 +2 +28 +28 +28 +30 +0 "));
+  EXPECT_THAT(table.out, ContainsRegex("all +1-2 +2 +28 +28 +28 +30 +0 "));
 }
 
 TEST(PlanCommand, PrintsThisJson) {
@@ -192,7 +192,7 @@ TEST(PlanCommand, RejectsWhatIsWrong) {
     const ProgramResult result = test::rubato("plan " + arguments, folder.path());
     EXPECT_EQ(result.code, 2) << message;
     EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, testing::StartsWith("rubato plan: " + message));
+    EXPECT_THAT(result.err, StartsWith("rubato plan: " + message));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "app/resumed_training.hpp"
 #include "app/run_program.hpp"
 #include "base/state/sha256.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -20,10 +21,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using test::ProgramResult;
 using test::read_file;
-using testing::AllOf;
-using testing::AnyOf;
-using testing::HasSubstr;
-using testing::Not;
 
 class ResumeCommand : public test::ResumedTraining {};
 

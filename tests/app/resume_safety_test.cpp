@@ -8,6 +8,7 @@
 
 #include "app/resumed_training.hpp"
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 
 // What a resume, and an output that nobody reads, must not destroy.
 
@@ -17,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::ProgramResult;
 using test::read_file;
-using testing::AllOf;
-using testing::HasSubstr;
 
 class FinishedRun : public test::ResumedTraining {
  protected:

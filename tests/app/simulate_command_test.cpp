@@ -4,12 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
 
 class SimulateCommand : public test::CommandTest {
  protected:
@@ -198,8 +196,7 @@ TEST_F(SimulateCommand, SaysThatATrainingNeverEnds) {
   EXPECT_EQ(rows[0].at("best"), nullptr);
   EXPECT_EQ(rows[0].at("young").at("samples_per_hour"), 0);
   EXPECT_GT(rows[1].at("best").at("samples_per_hour"), 0);
-  EXPECT_THAT(printed(training),
-              testing::ContainsRegex("\n  3.6 s .* -  +-  +never ends\n4:00:00 "));
+  EXPECT_THAT(printed(training), ContainsRegex("\n  3.6 s .* -  +-  +never ends\n4:00:00 "));
 }
 
 // Spot devices are free here.

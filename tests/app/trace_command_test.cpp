@@ -9,15 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 class TraceCommand : public test::CommandTest {
  protected:
@@ -97,7 +94,7 @@ TEST_F(TraceCommand, ShowsAnAvailability) {
     EXPECT_TRUE(std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; }));
   }
   // One number all the time needs no explanation.
-  EXPECT_THAT(printed("show constant:devices=4"), testing::EndsWith("devices over hours\n"));
+  EXPECT_THAT(printed("show constant:devices=4"), EndsWith("devices over hours\n"));
   // A moment's outage is seen, however short.
   EXPECT_THAT(printed("show steps:devices=8/0/8,seconds=86400/1/86400"),
               HasSubstr("; # all of a column's time, : a part of it\n"));
@@ -160,7 +157,7 @@ TEST_F(TraceCommand, SaysWhatWasReadBesidesTheDevices) {
         "simulate --trace z.csv,zone=w1 --on-trace-end cycle --samples 320"}) {
     const test::ProgramResult result = rubato(command);
     EXPECT_EQ(result.code, 0) << result.err;
-    EXPECT_THAT(result.err, testing::EndsWith(": " + said)) << command;
+    EXPECT_THAT(result.err, EndsWith(": " + said)) << command;
   }
   EXPECT_EQ(rubato("trace import z.csv,zone=w1 --out o.csv").err, "") << "the summary has it";
 }

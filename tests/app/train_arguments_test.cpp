@@ -15,24 +15,20 @@
 #include "runs/config/readings.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::app {
 namespace {
 
 using test::Words;
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 TrainArguments parsed(const Words& arguments, TrainCommand command = TrainCommand::train) {
   return parse_train_arguments(arguments.all(), command);
 }
 
 std::string error_parsing(const Words& arguments, TrainCommand command = TrainCommand::train) {
-  return test::error_of([&] { return parsed(arguments, command); });
+  return error_of([&] { return parsed(arguments, command); });
 }
 
 // The configuration file of a run in `folder`.

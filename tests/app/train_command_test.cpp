@@ -10,6 +10,7 @@
 
 #include "app/small_training.hpp"
 #include "base/machine/instruction_set.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
 
 // Uneven substeps, idle cores, and 3 epochs of 40 minibatches.
 class TrainCommand : public test::SmallTraining {

@@ -31,6 +31,7 @@
 #include "runs/diff/stepped_training.hpp"
 #include "runs/lab/contestants.hpp"
 #include "runs/run/fork.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -39,11 +40,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::outcome_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 
 // 2 epochs of 11 steps of 32 minibatches.
 RunConfiguration of_two_epochs() {

@@ -18,6 +18,7 @@
 #include "base/core/file.hpp"
 #include "run/runs.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -25,13 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using testing::AllOf;
-using testing::DoubleNear;
-using testing::ElementsAre;
 using testing::Ge;
-using testing::HasSubstr;
 using testing::Le;
-using testing::Optional;
 
 constexpr double kUsualRate = 0.05;
 
@@ -140,7 +136,7 @@ TEST_F(DoomTest, TrainsNothingForARunThatIsFine) {
   const DoomResult result = doom(request("run"), parts_);
   EXPECT_FALSE(result.facts.lost);
   EXPECT_EQ(result.inevitable, std::nullopt);
-  EXPECT_THAT(result.tried, testing::IsEmpty());
+  EXPECT_THAT(result.tried, IsEmpty());
 }
 
 // The run ends just above the bound, and other orders end on both sides of it.
@@ -154,7 +150,7 @@ TEST_F(DoomTest, FindsARunThatWasLostAtItsEndOnly) {
   EXPECT_TRUE(result.facts.lost);
   EXPECT_THAT(result.inevitable, Optional(160));
   EXPECT_EQ(result.tried.back().step, 159);
-  EXPECT_THAT(result.changes, testing::IsEmpty());
+  EXPECT_THAT(result.changes, IsEmpty());
 }
 
 TEST_F(DoomTest, DoesNotDependOnThreads) {
@@ -251,15 +247,13 @@ TEST_F(DoomTest, ChangesOnlyWhatTheRunHas) {
   run.momentum = 0;
   run.rule = "root";
   train("run", run);
-  EXPECT_THAT(changes(doom(request("run"), parts_)),
-              ElementsAre(testing::StartsWith("half the rate, 2:")));
+  EXPECT_THAT(changes(doom(request("run"), parts_)), ElementsAre(StartsWith("half the rate, 2:")));
 }
 
 TEST_F(DoomTest, NeedsARunWithSteps) {
-  EXPECT_THAT(test::error_of([&] {
-                static_cast<void>(doom({.run = folder("none"), .configuration = usual()}, parts_));
-              }),
-              HasSubstr("metrics.jsonl"));
+  EXPECT_THAT(
+      error_of([&] { return doom({.run = folder("none"), .configuration = usual()}, parts_); }),
+      HasSubstr("metrics.jsonl"));
 }
 
 TEST(TrainingCourse, IsLostWithLessThanHalfOfWhatItHadLearned) {

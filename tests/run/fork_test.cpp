@@ -23,6 +23,7 @@
 #include "loop/optim/make_optimizer.hpp"
 #include "run/runs.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -30,11 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using test::error_of;
 using test::outcome_of;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 // 3 epochs of 8 steps, with the checkpoints of steps 5, 10, 15, 20 and 24.
 RunConfiguration forked() {
@@ -79,7 +76,7 @@ class ForkTest : public testing::Test {
   // How the fork of the run "run" is refused.
   [[nodiscard]] std::string refused(RunConfiguration run, std::int64_t step) const {
     run.from = fmt::format("{}@{}", folder("run").string(), step);
-    return error_of([&] { static_cast<void>(location_of_fork(folder("fork"), run, parts_)); });
+    return error_of([&] { return location_of_fork(folder("fork"), run, parts_); });
   }
 
   const test::TempFolder temp_;
@@ -566,7 +563,7 @@ TEST_F(ForkTest, SaysThatItsOriginIsGone) {
   RunConfiguration run = forked();
   const auto refused = [&](std::int64_t step) {
     run.from = fmt::format("{}@{}", folder("child").string(), step);
-    return error_of([&] { static_cast<void>(location_of_fork({}, run, parts_)); });
+    return error_of([&] { return location_of_fork({}, run, parts_); });
   };
   EXPECT_THAT(refused(11), AllOf(HasSubstr("run, the origin of "), HasSubstr("child, is gone"),
                                  HasSubstr("steps from 12 on can be forked")));
@@ -614,7 +611,7 @@ TEST_F(ForkTest, ReplacesTheFolderOfItsOwnThatWasNotMade) {
       fs::remove_all(folder("fork") / name);
     }
     request.run.from = fmt::format("{}@7", folder("run").string());
-    return error_of([&] { static_cast<void>(location_to_train(request, parts_)); });
+    return error_of([&] { return location_to_train(request, parts_); });
   };
   EXPECT_EQ(unmade(7), "no error");
   EXPECT_FALSE(fs::exists(folder("fork")));

@@ -20,6 +20,7 @@
 #include "run/runs.hpp"
 #include "runs/run/run_history.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -27,11 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using test::error_of;
 using test::outcome_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // 3 epochs of 8 steps without a checkpoint before the last.
 RunConfiguration of_24_steps() {
@@ -140,7 +137,7 @@ TEST_F(ReplayTest, OverForksHasTheOptionsOfEach) {
   RunConfiguration again = of_24_steps();
   again.learning_rate = 0.03;
   again.from = fmt::format("{}@12", result.folder.string());
-  EXPECT_EQ(error_of([&] { static_cast<void>(location_of_fork({}, again, parts_)); }), "no error");
+  EXPECT_EQ(error_of([&] { return location_of_fork({}, again, parts_); }), "no error");
 }
 
 TEST_F(ReplayTest, OverAForkGoesOnWhereItWasInterrupted) {
@@ -185,10 +182,10 @@ TEST_F(ReplayTest, IsRefusedOnOtherDataBeforeTheFirstCheckpoint) {
   fs::remove_all(folder("run") / "replays");
   write_rows(1);
   constexpr const char* kOther = "the training data are not the data of the run";
-  EXPECT_THAT(error_of([&] { static_cast<void>(repeat("run", 1, 5)); }), HasSubstr(kOther));
+  EXPECT_THAT(error_of([&] { return repeat("run", 1, 5); }), HasSubstr(kOther));
   RunConfiguration fork = configuration_of_run(folder("run"), {});
   fork.from = folder("run").string() + "@5";
-  EXPECT_THAT(error_of([&] { static_cast<void>(location_of_fork(folder("fork"), fork, parts_)); }),
+  EXPECT_THAT(error_of([&] { return location_of_fork(folder("fork"), fork, parts_); }),
               HasSubstr(kOther));
   EXPECT_FALSE(is_there(folder("fork")));
 }
@@ -203,7 +200,7 @@ TEST_F(ReplayTest, FindsOtherDataByTheLoss) {
   EXPECT_THAT(repeat("run", 1, 5).difference, HasSubstr("step 1 has the loss"));
   RunConfiguration fork = configuration_of_run(folder("run"), {});
   fork.from = folder("run").string() + "@5";
-  EXPECT_THAT(error_of([&] { static_cast<void>(location_of_fork(folder("fork"), fork, parts_)); }),
+  EXPECT_THAT(error_of([&] { return location_of_fork(folder("fork"), fork, parts_); }),
               AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
 }
 
@@ -285,7 +282,7 @@ TEST(RunHistories, HaveTheStepsOfEachRun) {
   EXPECT_THAT(history("c"), ElementsAre("a 30", "c 50"));
   const RunHistory rest(temp.path() / "c", configuration_of_run(temp.path() / "c", {}));
   EXPECT_EQ(rest.of_step(31), 0U);
-  EXPECT_THAT(error_of([&] { static_cast<void>(rest.of_step(30)); }),
+  EXPECT_THAT(error_of([&] { return rest.of_step(30); }),
               AllOf(HasSubstr("run, the origin of "), HasSubstr("/a, is gone")));
   // A fork in the place of its origin is not its own origin.
   fs::rename(temp.path() / "a", temp.path() / "run");

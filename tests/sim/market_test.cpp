@@ -19,12 +19,11 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/sizes.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr std::int64_t kMinibatches = 24;
 constexpr std::int64_t kSteps = 64;
@@ -681,7 +680,7 @@ TEST(Market, TakesAStateWithTheSameZonesAlone) {
   const State state = state_of(source, 5);
   const auto error = [&](std::vector<AvailabilityChange> of_b) {
     ClockedSource other = two_zones(std::move(of_b), /*egress=*/0);
-    return test::error_of([&] { load_state(other, state, 5); });
+    return error_of([&] { load_state(other, state, 5); });
   };
   // Prices may be others, and devices after the state.
   EXPECT_EQ(error({{0, 2}, {18, 1}}), "no error");
@@ -797,7 +796,7 @@ TEST(Market, TakesAStateWithTheSameFalseNoticesAlone) {
   const State state = state_of(source, 0);
   ++of.cluster.market.false_notice_seed;
   ClockedSource other = source_of(of);
-  EXPECT_THAT(test::error_of([&] { load_state(other, state, 0); }),
+  EXPECT_THAT(error_of([&] { load_state(other, state, 0); }),
               HasSubstr("the state is of another cluster"));
 }
 
@@ -847,7 +846,7 @@ TEST(Market, DrawsTheTimesToJoinOfMachines) {
 
 TEST(Market, NeedsPricesForThePriceOfATrace) {
   const auto market = [](std::vector<PriceChange> prices) {
-    return test::error_of([&] {
+    return error_of([&] {
       const Market of(Availability({{0, 1}}, 10, "cloud", TraceEnd::stop, {}, prices), {},
                       {.of_trace = true});
     });

@@ -19,6 +19,7 @@
 
 #include "support/error_of.hpp"
 #include "support/full_record.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
 
@@ -28,14 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 using test::Curves;
 using test::curves_of;
-using test::error_of;
 using test::read_folder;
 using test::ReadEvent;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
 using testing::Key;
-using testing::Not;
 
 using Points = Curves::mapped_type;
 

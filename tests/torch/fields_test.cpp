@@ -32,6 +32,7 @@
 #include "libtorch/operators/operators.hpp"
 #include "numbers/scaling/gradient_noise.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "torch/small_run.hpp"
 #include "torch/support.hpp"
 
@@ -39,11 +40,9 @@ namespace rubato {
 namespace {
 
 using test::dataset;
-using test::error_of;
 using test::Net;
 using test::options_of;
 using test::trainer_on;
-using testing::HasSubstr;
 
 // What a rule was asked in a step, the spans copied.
 struct Asked {
@@ -534,7 +533,7 @@ TEST(Patience, GoesOnFromItsState) {
        {std::vector<double>{}, {1, 2, 3}, {1, 2, 3, 0, 0}, {1, 2, -1, 0}, {1, 2, 0.5, 0}}) {
     EXPECT_NE(error_of([&] { load_numbers(Patience({}), bad, "a patience"); }), "no error");
   }
-  EXPECT_NE(error_of([] { static_cast<void>(Patience({.delta = std::nan("")})); }), "no error");
+  EXPECT_NE(error_of([] { return Patience({.delta = std::nan("")}); }), "no error");
 }
 
 TEST(EarlyStopping, GoesByItsMetricAndItsDelta) {
@@ -576,7 +575,7 @@ TEST(Monitor, SeesEveryNumberOfATensor) {
   EXPECT_EQ(matching(all, "a.*").size(), 2U);
   EXPECT_EQ(matching(all, "*")[1].name, "a.bias") << "and not what has no element";
   EXPECT_EQ(matching(all, "*").size(), 2U);
-  EXPECT_EQ(error_of([&] { static_cast<void>(matching(all, "b.*")); }),
+  EXPECT_EQ(error_of([&] { return matching(all, "b.*"); }),
             "no parameter matches 'b.*'; the model's are a.weight, a.bias, b.empty");
 }
 
@@ -597,7 +596,7 @@ TEST(Monitor, SeesNoGradientOfWhatIsFrozen) {
   trainer.fit();
   ASSERT_EQ(seen.size(), 6U);
   seen.resize(3);
-  EXPECT_THAT(seen, testing::ElementsAre("hidden.weight", "hidden.weight gradient", "hidden.bias"));
+  EXPECT_THAT(seen, ElementsAre("hidden.weight", "hidden.weight gradient", "hidden.bias"));
 }
 
 TEST(Groups, OfNoDecayHaveNoLayerWiseRateEither) {
@@ -659,9 +658,7 @@ TEST(TrainingErrors, OfEvaluationsSayWhichSamples) {
                        if (calls++ == fails) throw Error("no");
                        return at::cross_entropy_loss(output, target);
                      });
-    EXPECT_EQ(error_of([&] {
-                static_cast<void>(trainer.evaluate({.inputs = inputs, .targets = targets}));
-              }),
+    EXPECT_EQ(error_of([&] { return trainer.evaluate({.inputs = inputs, .targets = targets}); }),
               std::string("evaluation of ") + samples + ": no");
   }
 }

@@ -21,13 +21,10 @@
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 bool is_half(const at::Tensor& tensor) {
   return at::equal(tensor, tensor.to(at::kHalf).to(at::kFloat));

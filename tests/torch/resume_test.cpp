@@ -15,13 +15,10 @@
 
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 TrainOptions small(TrainOptions options = {}) {
   options.minibatch_size = 8;

@@ -9,20 +9,16 @@
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::dataset;
-using test::error_of;
 using test::options_of;
 using test::rates_of;
 using test::trained;
 using test::trainer_on;
-using testing::DoubleEq;
-using testing::DoubleNear;
-using testing::HasSubstr;
-using testing::Pointwise;
 
 TEST(Schedules, AreMultipliedByTheRule) {
   TrainOptions options = options_of("linear");

@@ -20,6 +20,7 @@
 
 #include "loop/train/step/state_digest.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "train/around.hpp"
 #include "train/hosted.hpp"
 #include "train/plug_points.hpp"
@@ -27,11 +28,8 @@
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::Each;
-using testing::HasSubstr;
 using testing::Ne;
 
 using Digests = std::vector<std::optional<Digest>>;

@@ -20,16 +20,14 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "train/plug_points.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TrainOptions extended_options() {
   return {.epochs = 2,

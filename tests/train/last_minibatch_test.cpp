@@ -12,14 +12,11 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
+#include "support/matchers.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::Pointwise;
 
 // Of ten samples 0, 1, 4, 9, ...: half the squared distance to them in one dimension, and its
 // square in another.

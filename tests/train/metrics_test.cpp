@@ -12,13 +12,11 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "train/plug_points.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // These values, epoch after epoch.
 OwnMetric given(std::string name, std::vector<std::optional<double>> values,
@@ -112,7 +110,7 @@ TEST(OwnMetric, ThatThrowsLeavesTheStateOfTheLastStep) {
                         return std::optional(1.0);
                       }}};
   Trainer trainer = measured_trainer(options);
-  EXPECT_EQ(test::error_of([&] { trainer.fit(); }), "no numbers today");
+  EXPECT_EQ(error_of([&] { trainer.fit(); }), "no numbers today");
   ASSERT_TRUE(trainer.has_state());
   throws = false;
   Trainer second = measured_trainer(options);
@@ -126,7 +124,7 @@ TEST(OwnMetric, ThatThrowsLeavesTheStateOfTheLastStep) {
 
 TEST(OwnMetric, IsRefusedWhereItCannotBeMeant) {
   const auto error = [](const TrainOptions& options) {
-    return test::error_of([&] { static_cast<void>(measured_trainer(options)); });
+    return error_of([&] { return measured_trainer(options); });
   };
   const OwnMetric good = given("good", {1});
   EXPECT_EQ(error(with_metrics({good, good})),
@@ -143,9 +141,9 @@ TEST(OwnMetric, IsRefusedWhereItCannotBeMeant) {
   EXPECT_EQ(error(watching),
             "metric good is watched as if it were better when it is larger; accepted: min");
   Trainer trainer = measured_trainer(with_metrics({}));
-  EXPECT_THAT(test::error_of([&] { trainer.add_observer<BestWeights>(good); }),
+  EXPECT_THAT(error_of([&] { trainer.add_observer<BestWeights>(good); }),
               HasSubstr("metric good is watched, which the trainer does not have"));
-  EXPECT_THAT(test::error_of([&] { trainer.add_observer<EarlyStopping>(good, PatienceOptions{}); }),
+  EXPECT_THAT(error_of([&] { trainer.add_observer<EarlyStopping>(good, PatienceOptions{}); }),
               HasSubstr("metric good is watched, which the trainer does not have"));
 }
 

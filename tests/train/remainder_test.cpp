@@ -17,16 +17,14 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::Each;
-using testing::HasSubstr;
 
 // Of each minibatch that was trained, its samples: once, however often it was done again.
 class Seen {

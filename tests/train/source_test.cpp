@@ -17,15 +17,13 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TrainOptions source_options() {
   return {.epochs = 3,

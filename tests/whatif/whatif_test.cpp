@@ -25,6 +25,7 @@
 #include "run/runs.hpp"
 #include "runs/run/fork.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -32,11 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using test::error_of;
 using test::outcome_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
 
 // So many steps of a batch and cores.
 struct Rows {
@@ -262,8 +259,8 @@ TEST_F(WhatIfTest, ContinuesAfterAnInterruption) {
   const WhatIfResult result = what_if(request("run"), parts);
   EXPECT_EQ(result.plan.trained, 2);
   EXPECT_EQ(result.plan.forks, 1);
-  EXPECT_THAT(steps, testing::Contains(1));
-  EXPECT_THAT(steps, testing::Not(testing::Contains(2)));
+  EXPECT_THAT(steps, Contains(1));
+  EXPECT_THAT(steps, Not(Contains(2)));
   EXPECT_EQ(to_json(result).dump(), whole);
 }
 
@@ -499,7 +496,7 @@ TEST_F(WhatIfTest, LeavesOutChosenEventsAloneAndTogether) {
 
 TEST_F(WhatIfTest, SaysWhatItCannotDo) {
   const auto refused = [&](const WhatIfRequest& asked) {
-    return error_of([&] { static_cast<void>(what_if(asked, parts_)); });
+    return error_of([&] { return what_if(asked, parts_); });
   };
   train("run", under("run", {{9, 32, 2}, {20, 64, 2}}));
   train("flat", under("flat", {{9, 32, 2}}));
