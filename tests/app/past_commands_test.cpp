@@ -10,9 +10,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/base/state.hpp>
-
 #include "app/command_test.hpp"
+#include "support/changed_state.hpp"
 #include "support/matchers.hpp"
 
 namespace rubato {
@@ -159,27 +158,13 @@ TEST_F(PastCommands, WarnInTheirOwnNames) {
   EXPECT_THAT(rubato("diff run other --distance 0").err, StartsWith("rubato diff: "));
 }
 
-// Changes a number of a state in a file; the file has the right checksum all the same.
-void flip_a_bit(const fs::path& checkpoint, const std::string& part) {
-  State state;
-  const State found = read_state(checkpoint);
-  for (auto [name, array] : found.arrays()) {
-    if (name.starts_with(part)) array.bytes.front() ^= 1;
-    if (name != "rubato.sha256") state.put_array(name, array);
-  }
-  for (const auto& [name, text] : found.texts()) {
-    if (!name.starts_with("rubato.")) state.put_text(name, text);
-  }
-  write_state(checkpoint, state);
-}
-
 TEST_F(PastCommands, AReplayFindsTheStepWithOtherBits) {
   train("run", "--checkpoint-every 10steps --keep 9 --momentum 0.9");
   const fs::path checkpoint = file("run/checkpoints/step-10.safetensors");
   const std::string good = test::read_file(checkpoint);
   for (const char* part : {"parameter.", "optimizer.velocity"}) {
     folder_.write("run/checkpoints/step-10.safetensors", good);
-    flip_a_bit(checkpoint, part);
+    test::flip_bits(checkpoint, part);
     const test::ProgramResult result = rubato("replay run --steps 11..20");
     EXPECT_EQ(result.code, 23) << result.err;
     EXPECT_THAT(result.out, HasSubstr("step-10.safetensors: the state has the digest")) << part;

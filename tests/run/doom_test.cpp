@@ -17,9 +17,9 @@
 
 #include "base/core/file.hpp"
 #include "run/runs.hpp"
+#include "run/runs_in_folders.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
-#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -42,21 +42,16 @@ RunConfiguration usual() {
           .digest = "every=1"};
 }
 
-class DoomTest : public testing::Test {
+class DoomTest : public test::RunsInFolders {
  protected:
-  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
-
-  void train(const std::string& name, const RunConfiguration& run) const {
-    test::outcome_of(run, RunLocation::create(folder(name)));
-  }
+  using RunsInFolders::train;
   // Trains the fork of a run after a step with another rate, for so many samples in all.
   RunEnd fork(const std::string& name, const std::string& of, std::int64_t step, double rate,
               std::optional<std::int64_t> samples = {}) const {
     RunConfiguration run = usual();
     run.learning_rate = rate;
     run.samples = samples;
-    run.from = fmt::format("{}@{}", folder(of).string(), step);
-    return test::outcome_of(run, location_of_fork(folder(name), run, parts_.replay)).end;
+    return RunsInFolders::fork(name, run, of, step).end;
   }
   // A run whose rate was another from step 40 to `end`.
   RunEnd accident(const std::string& name, double rate, std::int64_t end) const {
@@ -79,8 +74,7 @@ class DoomTest : public testing::Test {
     return request;
   }
 
-  const test::TempFolder temp_;
-  const DoomParts parts_{.replay = {.load = dense_workload, .tell = [](const std::string&) {}}};
+  const DoomParts parts_{.replay = replay_};
 };
 
 // What was lost after each step that was tried: "40: 0 of 5".
@@ -173,7 +167,7 @@ TEST_F(DoomTest, NamesTheSeedsOfItsForks) {
   const DoomResult result = doom(request("run"), parts_);
   const DoomedFork& first = result.tried.front().forks.front();
   RunConfiguration again = configuration_of_run(folder("run"), RunConfiguration());
-  again.from = fmt::format("{}@{}", folder("run").string(), result.tried.front().step);
+  again.from = point("run", result.tried.front().step);
   again.seed = first.seed;
   const RunOutcome outcome = test::outcome_of(again, location_of_fork({}, again, parts_.replay));
   EXPECT_EQ(first.loss, outcome.summary->result.final_test->loss);
