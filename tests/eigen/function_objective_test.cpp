@@ -16,6 +16,7 @@
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -165,8 +166,7 @@ TEST(WeightedLoss, IsTheMeanOverTheWeightsOfTheStep) {
     options.minibatch_size = minibatch;
     options.reference_batch_size = 60;
     Trainer trainer(function_objective(weighted_parts()), Trace::constant(60), options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     const auto found = trainer.parameters()[0].values<double>();
     EXPECT_THAT(found, Pointwise(DoubleNear(1e-14), expected)) << minibatch;
     EXPECT_NEAR(recorder->steps.at(0).loss, loss / weight, 1e-14);
@@ -213,8 +213,7 @@ TEST(WeightedLoss, OfSamplesThatWeighAlikeIsTheMean) {
     options.log_minibatches = true;
     Trainer trainer(function_objective(std::move(parts)), test::trace_of({4, 12, 16, 4, 4, 8}),
                     options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     std::vector<double> numbers;
     for (const StepRecord& step : recorder->steps) {
       for (const double number : {step.loss, step.learning_rate, step.gradient_norm.value(),

@@ -13,6 +13,7 @@
 #include "eigen/support.hpp"
 #include "loop/data/images/digits.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -78,8 +79,7 @@ TEST(Learning, PerceptronOnDigitsWithAdaptiveOptimizers) {
                      .learning_rate = rate,
                      .rule = "root",
                      .optimizer = parse_optimizer(name, {})});
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     EXPECT_GT(recorder->epochs.back().test->accuracy, 0.95) << name;
   }
 }

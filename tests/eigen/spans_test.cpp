@@ -15,6 +15,7 @@
 #include "support.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -53,8 +54,7 @@ TEST(Spans, TellWhatBecameOfEveryMinibatch) {
   using enum Activity;
   Spans spans;
   Trainer trainer = spanned_trainer(spans.listener(), "tree", /*log_minibatches=*/true);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   for (const StepRecord& step : recorder->steps) {
     SCOPED_TRACE(step.plan.index.value());
     const StepPlan& plan = step.plan;

@@ -15,6 +15,7 @@
 
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -167,11 +168,9 @@ TrainOptions policy_options() {
 TEST(PolicySource, TakesATraceAsItIsByTheFixedPolicy) {
   const Trace trace({{8, 2}, {16, 5}, {4, 1}}, TraceEnd::cycle, "some");
   Trainer by_trace(tiny_objective(), trace, policy_options());
-  const auto expected = by_trace.add_observer<test::Recorder>();
-  by_trace.fit();
+  const auto expected = test::recorded(by_trace);
   Trainer trainer(tiny_objective(), by_policy(trace, "fixed"), policy_options());
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   EXPECT_EQ(test::difference_of(by_trace, trainer), std::nullopt);
   ASSERT_EQ(recorder->steps.size(), expected->steps.size());
   for (std::size_t i = 0; i < recorder->steps.size(); ++i) {

@@ -11,6 +11,7 @@
 
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -143,10 +144,7 @@ TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
   const ClockTime end = *whole.fit().time;
   for (const std::int64_t step : {1, 4, 7}) {
     Trainer first = make([](TrainOptions&) {});
-    first.add_observer<test::Recorder>([step](Training& training, const StepRecord& record) {
-      if (record.plan.index.value() + 1 == step) training.pause();
-    });
-    first.fit();
+    test::train_until(first, step);
     Trainer second = make([](TrainOptions&) {});
     second.load_state(first.state());
     EXPECT_EQ(second.result().time, first.result().time);

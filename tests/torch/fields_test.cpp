@@ -31,6 +31,7 @@
 #include "base/core/limits.hpp"
 #include "libtorch/operators/operators.hpp"
 #include "numbers/scaling/gradient_noise.hpp"
+#include "support/changed_state.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
 #include "torch/small_run.hpp"
@@ -105,7 +106,7 @@ TEST(Rules, AreToldAllOfAStep) {
       // Of 1, 1, 2 and 8 minibatches.
       TorchTrainer trainer = trainer_on(test::trace_of({4, 4, 8, 32}, TraceEnd::cycle), options);
       const auto means = trainer.add_observer<test::Means>();
-      const auto records = test::trained(trainer)->steps;
+      const auto records = test::recorded(trainer)->steps;
       ASSERT_EQ(asked.size(), 8U);
       for (std::size_t i = 0; i < asked.size(); ++i) {
         SCOPED_TRACE(i);
@@ -166,7 +167,7 @@ TEST(Noise, IsMeasuredFromTheGradientsOfEachStep) {
   options.log_minibatches = true;
   TorchTrainer trainer = trainer_on(test::trace_of({4, 4, 16, 4, 4, 16}, TraceEnd::cycle), options);
   const auto means = trainer.add_observer<test::Means>();
-  const auto records = test::trained(trainer)->steps;
+  const auto records = test::recorded(trainer)->steps;
   NoiseScale expected;
   bool some = false;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -269,7 +270,7 @@ TEST(Resume, GivesBackEveryFieldOfTheResult) {
     };
     TorchTrainer trainer = make();
     const auto keeper = trainer.add_observer<ResultKeeper>();
-    const auto all = test::trained(trainer);
+    const auto all = test::recorded(trainer);
     if (setting.what == "skipped steps") {
       EXPECT_GT(trainer.result().skipped_steps, 0);
     }
@@ -279,7 +280,7 @@ TEST(Resume, GivesBackEveryFieldOfTheResult) {
       other.load_state(keeper->states[i]);
       expect_same(other.result(), keeper->results[i]);
       // And the records of what is left add up to the same ones.
-      const auto rest = test::trained(other);
+      const auto rest = test::recorded(other);
       ASSERT_LE(rest->epochs.size(), all->epochs.size());
       const std::size_t before = all->epochs.size() - rest->epochs.size();
       for (std::size_t e = 0; e < rest->epochs.size(); ++e) {
@@ -320,12 +321,8 @@ TEST(Resume, CountsTheEpochThatHasBegun) {
   EXPECT_EQ(error(4, 2), "no error");
   EXPECT_EQ(error(4, 1), "1 epochs are asked for, but epoch 2 has begun; accepted: at least 2");
   // More steps than there are since the epoch began.
-  State damaged;
-  for (const auto& [name, array] : keeper->states[4].arrays()) {
-    if (name != "epoch.steps") damaged.put_array(name, array);
-  }
+  State damaged = test::without_array(keeper->states[4], "epoch.steps");
   damaged.put("epoch.steps", std::int64_t{4});
-  for (const auto& [name, text] : keeper->states[4].texts()) damaged.put_text(name, text);
   TorchTrainer other = with_epochs(3);
   EXPECT_EQ(error_of([&] { other.load_state(damaged); }),
             "the state is damaged: 4 steps from step 4 on are not 4 steps");
@@ -754,7 +751,7 @@ TEST(Observers, HearOfEveryFault) {
   TorchTrainer trainer = trainer_on(test::trace_of({24, 8, 8}, TraceEnd::cycle), options);
   const auto first = trainer.add_observer<Hearing>();
   const auto second = trainer.add_observer<Hearing>();
-  const auto records = test::trained(trainer)->steps;
+  const auto records = test::recorded(trainer)->steps;
   using Heard = std::vector<std::vector<std::int64_t>>;
   EXPECT_EQ(first->heard, (Heard{{0, 3, 2, 1, 2}, {2, 3, 0, 0, 2}}));
   EXPECT_EQ(second->heard, first->heard);

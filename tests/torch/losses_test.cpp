@@ -142,7 +142,7 @@ TEST(ClassWeights, AreThoseOfTheWholeStepAtEveryMinibatchSize) {
         expected_loss = loss.item<double>();
         for (const at::Tensor& leaf : leaves) expected.push_back(leaf.detach() - 0.1 * leaf.grad());
       }
-      const auto recorder = test::trained(trainer);
+      const auto recorder = test::recorded(trainer);
       for (std::size_t i = 0; i < 2; ++i) {
         EXPECT_LT((trainer.parameters()[i].tensor - expected[i]).abs().max().item<double>(), 1e-14)
             << minibatch;
@@ -202,7 +202,7 @@ TEST(ClassWeights, WorkInReducedPrecision) {
     options.torch.precision = precision;
     TorchTrainer trainer(factory, cross_entropy_loss({.ignore = -100}), data, Trace::constant(16),
                          options, options.torch);
-    const auto recorder = test::trained(trainer);
+    const auto recorder = test::recorded(trainer);
     for (const StepRecord& step : recorder->steps) {
       EXPECT_GT(step.weight.value(), 0);
       EXPECT_TRUE(step.applied);

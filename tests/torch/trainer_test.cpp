@@ -21,6 +21,7 @@
 #include "support.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -144,11 +145,7 @@ TEST(Trainer, RefusesATraceThatEndsTooEarly) {
 TEST(Trainer, TellsAPartOfAnEpochFromAWholeOne) {
   TorchTrainer trainer = tiny_trainer(test::trace_of({16, 8}, TraceEnd::stop), tiny_options(2));
   std::vector<std::optional<EpochPart>> parts;
-  const auto recorder =
-      trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
-        if (step.plan.index.value() == 0) training.pause();
-      });
-  trainer.fit();
+  const auto recorder = test::train_until(trainer, 1);
   ASSERT_TRUE(trainer.result().part.has_value());
   EXPECT_EQ(trainer.result().part->steps, 1);
   EXPECT_EQ(trainer.result().stopped, "");

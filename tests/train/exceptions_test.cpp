@@ -16,6 +16,7 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
@@ -211,8 +212,7 @@ void expect_goes_on(const Planted& planted, std::int64_t steps,
   SCOPED_TRACE(planted.place + " at step " + std::to_string(planted.step) + ", rule " +
                options.rule + ", reducer " + options.reduce);
   Trainer whole = fragile_trainer({}, options);
-  const auto all = whole.add_observer<test::Recorder>();
-  whole.fit();
+  const auto all = test::recorded(whole);
 
   Trainer failing = fragile_trainer(planted, options);
   failing.add_observer<FragileObserver>(planted);

@@ -25,6 +25,7 @@
 
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
@@ -57,8 +58,7 @@ TEST(Loop, Learns) {
   TrainOptions options = loop_options();
   options.epochs = 20;
   Trainer trainer = tiny_trainer(options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->epochs.size(), 20U);
   EXPECT_GT(recorder->epochs.front().test->loss, 0.1);
   EXPECT_LT(recorder->epochs.back().test->loss, 0.01);
@@ -168,8 +168,7 @@ TEST(Loop, HasTheSecondsOfEachStep) {
         return inner.evaluate(minibatch, leaf, progress);
       });
   Trainer trainer(std::move(slow), trace_of({8, 16, 4}), options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_GT(recorder->steps.size(), 6U);
   for (const StepRecord& step : recorder->steps) {
     EXPECT_GE(step.seconds.data, 2e-3 * static_cast<double>(step.plan.minibatches));
@@ -390,10 +389,7 @@ TEST(Loop, TestsAndShowsTheAveragesOfTheWeightsBesideThem) {
 TEST(Loop, BindsAStateToItsAverages) {
   const auto paused_in = [](TrainOptions options) {
     Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
-    trainer.add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
-      if (step.plan.index == StepIndex{2}) training.pause();
-    });
-    trainer.fit();
+    test::train_until(trainer, 3);
     return trainer.state();
   };
   const State without = paused_in(loop_options());

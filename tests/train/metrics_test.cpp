@@ -13,6 +13,7 @@
 
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/plug_points.hpp"
 
 namespace rubato {
@@ -39,8 +40,7 @@ Trainer measured_trainer(const TrainOptions& options) {
 TEST(OwnMetric, IsInTheRecordOfEveryEpochThatHasIt) {
   Trainer trainer =
       measured_trainer(with_metrics({given("odd", {{}, 1, {}, 3, {}, 5}), test::weight_norm()}));
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->epochs.size(), 6U);
   for (std::size_t i = 0; i < 6; ++i) {
     std::vector<std::string> names;
@@ -65,8 +65,7 @@ TEST(OwnMetric, SeesTheTestOfItsEpoch) {
                        return std::optional(epoch.train_loss);
                      }}});
   Trainer trainer = measured_trainer(options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(seen.size(), recorder->epochs.size());
   for (std::size_t i = 0; i < seen.size(); ++i) {
     EXPECT_EQ(seen[i], recorder->epochs[i].test->loss);
@@ -94,8 +93,7 @@ TEST(OwnMetric, IsWhatAScheduleWatches) {
     options.schedule = "plateau:patience=1,factor=0.5";
     options.watch = metric;
     Trainer trainer = measured_trainer(options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     return recorder->steps.back().learning_rate / recorder->steps.front().learning_rate;
   };
   EXPECT_EQ(rates(MetricMode::max), 1);
