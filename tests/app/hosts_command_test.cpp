@@ -106,10 +106,6 @@ class HostsCommand : public test::SmallTraining {
   }
 };
 
-TEST_F(HostsCommand, ComesToTheBitsOfOneByLibtorch) {
-  expect_same_bits(of_libtorch({"--rule", "linear"}));
-}
-
 TEST_F(HostsCommand, ComesToTheBitsOfOneWithAdaScale) {
   expect_same_bits(of_libtorch({"--rule", "adascale", "--log-noise"}));
 }

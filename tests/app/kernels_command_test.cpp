@@ -113,13 +113,6 @@ TEST_F(KernelsCommand, APortableRunGoesOnExactlyOnOtherKernels) {
   EXPECT_EQ(hash("run"), hash("whole"));
 }
 
-TEST_F(KernelsCommand, PortableIsRefusedWhereItCannotBeHeld) {
-  const ProgramResult bf16 = train({}, {"--kernels=portable", "--precision=bf16"});
-  EXPECT_EQ(bf16.code, 2);
-  EXPECT_THAT(bf16.err, HasSubstr("rubato train: --kernels portable: "));
-  EXPECT_THAT(train({}, {"--kernels=portible"}).err, HasSubstr("did you mean 'portable'?"));
-}
-
 TEST_F(KernelsCommand, TheDoctorSeesThem) {
   const ProgramResult result = run(kOldCpu, "doctor --json");
   const auto report = nlohmann::json::parse(result.out);

@@ -79,17 +79,5 @@ TEST_F(NewDataCommand, ComparesTheWeightsWithTheSummary) {
   EXPECT_THAT(refusal("eval second"), HasSubstr("second/summary.json: names no weights"));
 }
 
-TEST_F(NewDataCommand, AugmentsNothingButImages) {
-  for (const char* const what : {"flip", "shift", "crop", "cutout"}) {
-    EXPECT_THAT(refusal({"train", "--data=csv:table.csv,missing=mean", "--model=mlp",
-                         fmt::format("--augment={}", what), "--out=none"}),
-                HasSubstr(fmt::format("--augment {}: the samples of csv:table.csv,missing=mean, of "
-                                      "4 features (2 columns of numbers, 1 of categories) in 2 "
-                                      "classes, are not images; accepted: with samples of height x "
-                                      "width",
-                                      what)));
-  }
-}
-
 }  // namespace
 }  // namespace rubato

@@ -54,30 +54,12 @@ TEST_F(PastCommands, AForkRefusesWhatItCannotDo) {
   train("run");
   EXPECT_THAT(refusal("train --from run@49 --out fork"), HasSubstr("run has 48 steps"));
   EXPECT_THAT(refusal("train --from run --out fork"), HasSubstr("accepted: RUN@STEP"));
-  EXPECT_THAT(refusal("train --from nowhere@1 --out fork"), HasSubstr("no run in 'nowhere'"));
-  EXPECT_THAT(refusal("train --from run@1 --minibatch 8 --out fork"),
-              HasSubstr("--minibatch was 32, is 8: an epoch is divided into minibatches"));
   EXPECT_THAT(refusal("train --from run@1 --resume run"),
               HasSubstr("--from: --resume has a configuration of its own"));
   EXPECT_THAT(refusal("train --from run@1 --config run/config.toml --out fork"),
               HasSubstr("has a configuration of its own"));
   EXPECT_FALSE(fs::exists(file("fork")));
   EXPECT_FALSE(fs::exists(file("fork.replay")));
-}
-
-TEST_F(PastCommands, AForkBeginsAgainWhereItsProcessWasKilled) {
-  train("run");
-  const std::string command = "train --from run@20 --out fork --quiet --continue";
-  // The folder of one that was killed before its first checkpoint.
-  succeeds(command);
-  const std::string weights = hash("fork");
-  for (const char* name : {"checkpoints", "summary.json", "weights.safetensors"}) {
-    fs::remove_all(file("fork") / name);
-  }
-  succeeds(command);
-  EXPECT_EQ(hash("fork"), weights);
-  EXPECT_THAT(succeeds("train --from run@20 --out fork --continue"),
-              HasSubstr("fork: the run is complete"));
 }
 
 TEST_F(PastCommands, AForkRemovesNoFolderThatIsNotItsOwn) {
