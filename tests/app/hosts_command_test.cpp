@@ -21,6 +21,7 @@
 #include "app/network_of_its_own.hpp"
 #include "app/small_training.hpp"
 #include "support/free_port.hpp"
+#include "support/json_fields.hpp"
 #include "support/matchers.hpp"
 
 namespace rubato {
@@ -346,10 +347,7 @@ TEST_F(ShownHosts, ShowsHowItStands) {
     json = shown();
     return json.is_object() && json["there"] == 1;
   });
-  EXPECT_EQ(json["state"], "waits");
-  EXPECT_EQ(json["wanted"], 2);
-  EXPECT_EQ(json["group"], 0);
-  EXPECT_EQ(json["last_step"], nullptr);
+  test::expect_fields(json, R"({"state": "waits", "wanted": 2, "group": 0, "last_step": null})");
   EXPECT_EQ(json["hosts"][0]["rank"], nullptr);
 
   test::BackgroundProgram& other = start_host();

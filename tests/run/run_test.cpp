@@ -25,6 +25,7 @@
 #include "runs/run/resumption.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
+#include "support/json_fields.hpp"
 #include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
@@ -84,9 +85,7 @@ TEST_F(RunTest, LeavesAFolderThatSaysAllOfIt) {
   EXPECT_EQ(outcome.summary->result.steps, 24);
 
   const auto summary = nlohmann::json::parse(read_file(folder_ / "summary.json"));
-  EXPECT_EQ(summary.at("engine"), "eigen");
-  EXPECT_EQ(summary.at("steps"), 24);
-  EXPECT_EQ(summary.at("final_test_accuracy"), nullptr);
+  test::expect_fields(summary, R"({"engine": "eigen", "steps": 24, "final_test_accuracy": null})");
   EXPECT_EQ(summary.at("weights_sha256"), weights_of(configuration_));
   EXPECT_TRUE(summary.at("versions").contains("eigen"));
   EXPECT_FALSE(summary.at("kernels").contains("openblas_by_itself")) << "there is none";
