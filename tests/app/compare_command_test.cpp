@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 #include "tensorboard/event_reader.hpp"
 
 namespace rubato {
@@ -25,10 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 class CompareCommand : public test::CommandTest {
  protected:

@@ -7,15 +7,13 @@
 #include "app/run_program.hpp"
 #include "app/small_training.hpp"
 #include "base/machine/instruction_set.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
 using test::Words;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 class DiffCommand : public test::SmallTraining {
  protected:
@@ -69,7 +67,7 @@ TEST_F(DiffCommand, NamesOtherKernels) {
   const auto found = nlohmann::json::parse(result.out);
   EXPECT_EQ(found["first"]["stage"], "kernels");
   EXPECT_EQ(found["equal_steps"], 0);
-  EXPECT_THAT(found["first"]["options"], testing::ElementsAre("kernels"));
+  EXPECT_THAT(found["first"]["options"], ElementsAre("kernels"));
   EXPECT_THAT(found["facts"].dump(), HasSubstr("kernels.wanted"));
   EXPECT_THAT(found["first"]["what"].get<std::string>(),
               HasSubstr("both have the same bits, but step 10 of b had others"));

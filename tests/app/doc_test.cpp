@@ -18,6 +18,7 @@
 #include "runs/config/run_option.hpp"
 #include "support/error_of.hpp"
 #include "support/idx_images.hpp"
+#include "support/matchers.hpp"
 #include "support/sanitizers.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
@@ -29,7 +30,6 @@ namespace fs = std::filesystem;
 using test::ProgramResult;
 using test::read_file;
 using test::TempFolder;
-using testing::HasSubstr;
 
 const fs::path kDocs = RUBATO_DOCS;
 
@@ -289,7 +289,7 @@ TEST(Docs, HaveEveryArgumentWithItsDefault) {
 // Whether an option of one of these families accepts it.
 bool is_accepted(const std::string& text) {
   return std::ranges::any_of(kTechniques, [&](const std::string& name) {
-    return test::error_of([&] {
+    return error_of([&] {
              RunConfiguration configuration;
              run_option(family(name).option.substr(2)).set(configuration, text);
            }) == "no error";

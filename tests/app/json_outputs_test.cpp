@@ -9,13 +9,13 @@
 
 #include "app/command_test.hpp"
 #include "support/json_schema.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 using test::JsonSchema;
-using testing::IsEmpty;
 
 class JsonOutputs : public test::CommandTest {
  protected:
@@ -103,8 +103,7 @@ TEST_F(JsonOutputs, OfDoctor) {
   const JsonSchema doctor = schema("doctor");
   expect_valid(doctor, rubato("doctor --json").out);
   // Without libtorch there are no training's facts.
-  for (const std::string& unseen : doctor.unseen())
-    EXPECT_THAT(unseen, testing::StartsWith("/facts/"));
+  for (const std::string& unseen : doctor.unseen()) EXPECT_THAT(unseen, StartsWith("/facts/"));
 }
 
 TEST_F(JsonOutputs, OfDoom) {

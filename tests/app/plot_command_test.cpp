@@ -11,16 +11,11 @@
 
 #include "app/command_test.hpp"
 #include "app/on_terminal.hpp"
+#include "support/matchers.hpp"
 #include "support/sanitizers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 using test::Words;
 

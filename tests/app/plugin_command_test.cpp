@@ -12,6 +12,7 @@
 
 #include "app/command_test.hpp"
 #include "base/state/sha256.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -19,10 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 using test::Words;
 
@@ -179,7 +176,7 @@ TEST_F(PluginCommand, WhatIsNoneIsRefusedInALine) {
               "rubato list: --plugin: no such file as nothing.so; accepted: a shared library\n");
   folder_.write("text.so", "words");
   EXPECT_THAT(refused("text.so"), AllOf(StartsWith("rubato list: --plugin: cannot load text.so: "),
-                                        testing::EndsWith("; accepted: a shared library\n")));
+                                        EndsWith("; accepted: a shared library\n")));
   EXPECT_THAT(
       refused(RUBATO_BAD_NO_ENTRY),
       AllOf(HasSubstr("is not a plug-in of rubato; accepted: a library with an entry point")));
@@ -187,14 +184,13 @@ TEST_F(PluginCommand, WhatIsNoneIsRefusedInALine) {
               ContainsRegex("was compiled for rubato 0.0.9-0123456789ab, C\\+\\+ ABI [0-9]+/1, and "
                             "this is rubato [0-9.]+-[0-9a-f]{12}, C\\+\\+ ABI [0-9]+/1; accepted: "
                             "one compiled anew\n$"));
-  EXPECT_THAT(refused(RUBATO_BAD_THROWS), testing::EndsWith(": the licence has expired\n"));
+  EXPECT_THAT(refused(RUBATO_BAD_THROWS), EndsWith(": the licence has expired\n"));
   EXPECT_THAT(refused(RUBATO_BAD_THROWS_NUMBER),
-              testing::EndsWith(" throws something that is not a std::exception\n"));
-  EXPECT_THAT(refused(RUBATO_BAD_TAKEN),
-              testing::EndsWith(": there is a sampler 'in-order' already\n"));
+              EndsWith(" throws something that is not a std::exception\n"));
+  EXPECT_THAT(refused(RUBATO_BAD_TAKEN), EndsWith(": there is a sampler 'in-order' already\n"));
   EXPECT_THAT(refused("a.so,sha256=12"), HasSubstr("'a.so,sha256=12' is not a plug-in; accepted"));
   EXPECT_THAT(refusal("list" + Words(kYours) + kYours),
-              testing::EndsWith(": there is a rule 'log2' already\n"));
+              EndsWith(": there is a rule 'log2' already\n"));
 }
 
 TEST_F(PluginCommand, AConfigurationNamesIt) {

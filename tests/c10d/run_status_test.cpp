@@ -17,14 +17,12 @@
 #include "hosts/run_status/liveness.hpp"
 #include "hosts/run_status/members.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::hosts_detail {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
 
 constexpr std::int64_t kNow = 1'000'000;
 
@@ -232,7 +230,7 @@ class ReadRun : public testing::Test {
     put(keys_.refusal(2), "no");
   }
   [[nodiscard]] std::string error_at(const C10dOptions& place) const {
-    return test::error_of([&] { static_cast<void>(read_run(place)); });
+    return error_of([&] { return read_run(place); });
   }
 
   const RunKeys keys_{"r"};

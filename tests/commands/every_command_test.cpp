@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -16,7 +17,6 @@ namespace {
 
 using test::ProgramResult;
 using test::TempFolder;
-using testing::ContainsRegex;
 
 struct Use {
   std::string_view command;

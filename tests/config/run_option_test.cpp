@@ -8,11 +8,11 @@
 #include "config/other_value.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::with_other_value;
 
 TEST(RunOptions, AreDescribed) {
@@ -149,9 +149,9 @@ TEST(RunConfiguration, ParsesTextWhenItGetsIt) {
   EXPECT_EQ(configuration.model, std::string("mlp:hidden=64"));
   EXPECT_NE(configuration.model, "mlp");
   EXPECT_THAT(error_of([&] { configuration.model = "mpl"; }),
-              testing::StartsWith("unknown model 'mpl'; did you mean 'mlp'?"));
+              StartsWith("unknown model 'mpl'; did you mean 'mlp'?"));
   EXPECT_EQ(configuration.model, "mlp:hidden=64");
-  EXPECT_THAT(error_of([&] { configuration.cluster = "hosts=0"; }), testing::StartsWith("hosts: "));
+  EXPECT_THAT(error_of([&] { configuration.cluster = "hosts=0"; }), StartsWith("hosts: "));
   EXPECT_TRUE(RunConfiguration().cluster.empty());
   EXPECT_EQ(RunConfiguration().checkpoint_every->value().count, 60);
 }

@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
 
@@ -90,7 +92,7 @@ TEST(Digits, ComeInNoOrder) {
   std::array<std::array<int, 10>, 10> counts{};
   for (std::size_t i = 0; i < set.labels.size(); ++i) ++counts.at(i % 10).at(set.labels[i]);
   for (const auto& place : counts)
-    EXPECT_THAT(place, testing::Each(testing::AllOf(testing::Gt(55), testing::Lt(145))));
+    EXPECT_THAT(place, Each(AllOf(testing::Gt(55), testing::Lt(145))));
 }
 
 // Ink enough to read, paper enough to read it on, and strokes that end inside the image: on its rim
@@ -115,8 +117,8 @@ TEST(BuiltinDigits, AreTwoBalancedSets) {
   const TrainTestImages sets = builtin_digits();
   EXPECT_EQ(sets.train.count, 12'000);
   EXPECT_EQ(sets.test.count, 2'000);
-  EXPECT_THAT(class_counts(sets.train), testing::Each(1'200));
-  EXPECT_THAT(class_counts(sets.test), testing::Each(200));
+  EXPECT_THAT(class_counts(sets.train), Each(1'200));
+  EXPECT_THAT(class_counts(sets.test), Each(200));
   std::set<std::vector<std::uint8_t>> train;
   for (std::int64_t i = 0; i < sets.train.count; ++i) {
     train.emplace(sets.train.image(i).begin(), sets.train.image(i).end());

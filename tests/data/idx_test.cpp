@@ -6,6 +6,7 @@
 #include <rubato/loop/images.hpp>
 
 #include "data/idx_files.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -13,9 +14,6 @@ namespace {
 using test::gzipped;
 using test::image_bytes;
 using test::label_bytes;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 class Idx : public test::IdxFiles {};
 
@@ -72,7 +70,7 @@ class IdxFolder : public test::IdxFiles {
     write("t10k-labels" + separator + "idx1-ubyte" + ending, packed(label_bytes(2)));
   }
   [[nodiscard]] std::string folder_error() const {
-    return test::error_of([&] { static_cast<void>(read_idx_folder(folder())); });
+    return test::error_of([&] { return read_idx_folder(folder()); });
   }
 };
 
@@ -120,7 +118,7 @@ TEST_F(IdxFolder, NamesTheFileThatIsMissing) {
 TEST_F(IdxFolder, RefusesWhatIsNoFolder) {
   const auto file = write("mnist.zip", {1, 2, 3});
   for (const auto& other : {file, path("nowhere")}) {
-    const std::string message = test::error_of([&] { static_cast<void>(read_idx_folder(other)); });
+    const std::string message = test::error_of([&] { return read_idx_folder(other); });
     EXPECT_THAT(message, StartsWith(other.string() + ": is not a folder"));
     EXPECT_THAT(message, HasSubstr("; accepted: a folder with the files train-images, "
                                    "train-labels, t10k-images and t10k-labels"));

@@ -6,14 +6,10 @@
 #include <rubato/loop/eigen.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 using Dataset = DenseDataset<float>;
 

@@ -9,12 +9,10 @@
 
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 TEST(NoisyQuadratic, HasEigenvaluesByAPowerLaw) {
   const std::vector<double> paper = eigenvalues_of({.dim = 1'000});
@@ -25,8 +23,8 @@ TEST(NoisyQuadratic, HasEigenvaluesByAPowerLaw) {
   EXPECT_EQ(squares.front(), 1);
   EXPECT_NEAR(squares[9], 1e-2, 1e-15);
   EXPECT_NEAR(squares.back(), 1e-4, 1e-16);
-  EXPECT_THAT(eigenvalues_of({.dim = 3, .condition = 1}), testing::ElementsAre(1, 1, 1));
-  EXPECT_THAT(eigenvalues_of({.dim = 1}), testing::ElementsAre(1));
+  EXPECT_THAT(eigenvalues_of({.dim = 3, .condition = 1}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(eigenvalues_of({.dim = 1}), ElementsAre(1));
 }
 
 TEST(NoisyQuadratic, IsReadFromText) {

@@ -6,13 +6,12 @@
 #include <gmock/gmock.h>
 
 #include "experiment/answers.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::answer_to;
-using testing::Contains;
-using testing::HasSubstr;
 
 Answer two_rules() {
   return answer_to({{"constant", {0.8, 0.9}, true}, {"linear", {0.9, 0.9}, false}});

@@ -7,15 +7,12 @@
 #include "experiment/answers.hpp"
 #include "runs/experiment/answer/statistics.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::answer_to;
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Optional;
 
 TEST(Answer, ComparesOverTheSameSeeds) {
   // The seeds differ by more than the rules, whose differences are 1, 2, 3, 4, 5 points.
@@ -167,7 +164,7 @@ TEST(TuningAnswer, PassesOverWhatDiverged) {
   const auto answers = tuned({{0.7, 0.7}, {0.8, 0.8}, {0.99, std::nullopt}});
   EXPECT_EQ(answers[0].best, 1U);
   EXPECT_THAT(answers[0].values[2].ends, ElementsAre("finished", "diverged"));
-  EXPECT_THAT(test::error_of([] {
+  EXPECT_THAT(error_of([] {
                 return tuned({{std::nullopt}, {std::nullopt}});
               }),
               HasSubstr("no value of lr brought its runs to an end with optimizer adam"));

@@ -7,17 +7,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 
 class StageNotes final : public ExperimentView {
  public:
@@ -103,16 +99,16 @@ TEST_F(Conducting, DoesDamagedRunsAgain) {
   const Conducted conducted = conduct("finish");
   EXPECT_EQ(conducted.missing, 0);
   ASSERT_TRUE(conducted.answer.has_value());
-  EXPECT_THAT(conducted.answer->names_of(ResultEnd::finished),
-              UnorderedElementsAre("64_linear_seed-42", "64_constant_seed-42",
-                                   testing::HasSubstr("baseline")));
+  EXPECT_THAT(
+      conducted.answer->names_of(ResultEnd::finished),
+      UnorderedElementsAre("64_linear_seed-42", "64_constant_seed-42", HasSubstr("baseline")));
   EXPECT_THAT(notes_->started, UnorderedElementsAre("64_linear_seed-42", "64_constant_seed-42"));
   const std::string aside = (path_ / "damaged/64_").string();
-  EXPECT_THAT(notes_->damaged,
-              UnorderedElementsAre(
-                  testing::AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
+  EXPECT_THAT(
+      notes_->damaged,
+      UnorderedElementsAre(AllOf(HasSubstr("metrics.jsonl: has changed since the run ended"),
                                  HasSubstr(": " + aside + "linear_seed-42")),
-                  testing::AllOf(HasSubstr("summary.json: not a summary of a run"),
+                           AllOf(HasSubstr("summary.json: not a summary of a run"),
                                  HasSubstr(": " + aside + "constant_seed-42"))));
 }
 

@@ -5,14 +5,11 @@
 #include <rubato/base/error.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kFile = R"(model = "softmax"
 epochs = 3
@@ -132,7 +129,7 @@ TEST(RequireConsistent, RefusesContradictions) {
     Design timed;
     timed.budget = parse_budget(amount);
     EXPECT_THAT(error_of([&] { require_consistent(timed); }),
-                testing::AllOf(HasSubstr("the time of a step is not known"), HasSubstr(accepted)));
+                AllOf(HasSubstr("the time of a step is not known"), HasSubstr(accepted)));
     set_values(timed, "cluster", {"substep=1", "substep=2"});
     EXPECT_EQ(error_of([&] { require_consistent(timed); }), "no error");
   }

@@ -7,15 +7,13 @@
 
 #include "runs/experiment/design/design_file.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::read_file;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kTrace = "step,batchsize\n0,128\n1,256\n";
 
@@ -85,9 +83,9 @@ TEST_F(ExperimentFolders, RefuseRunsWithOtherOptions) {
   folder.prepare(run, files);
   run.configuration.learning_rate = 0.5;
   EXPECT_THAT(error_of([&] { folder.prepare(run, files); }),
-              testing::AllOf(HasSubstr("the run 256_linear_seed-42 exists with other options: --lr "
-                                       "was 0.01, is 0.5"),
-                             HasSubstr("accepted: ")));
+              AllOf(HasSubstr("the run 256_linear_seed-42 exists with other options: --lr "
+                              "was 0.01, is 0.5"),
+                    HasSubstr("accepted: ")));
 }
 
 TEST_F(ExperimentFolders, AreNobodyElses) {

@@ -8,16 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using testing::ContainsRegex;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Pair;
-using testing::UnorderedElementsAre;
 
 // What was told, by the name of the task.
 class Notes final : public PoolObserver {
@@ -127,8 +124,8 @@ TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
   EXPECT_THAT(notes_.started, ElementsAre("a", "c", "b"));
   EXPECT_THAT(notes_.ended,
               UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
-  EXPECT_THAT(file("calls"), testing::AllOf(HasSubstr("--config c.fork.toml"), HasSubstr("/b.toml"),
-                                            testing::Not(HasSubstr("b.fork.toml"))));
+  EXPECT_THAT(file("calls"), AllOf(HasSubstr("--config c.fork.toml"), HasSubstr("/b.toml"),
+                                   Not(HasSubstr("b.fork.toml"))));
   // What a fork needs, and nothing that the run may have left since.
   for (const char* name : {"config.toml", "metrics.jsonl", "checkpoints/step-5.safetensors"}) {
     EXPECT_TRUE(std::filesystem::exists(shared / name)) << name;
@@ -182,9 +179,8 @@ TEST_F(RunPools, AreFailedWhenTheyCrashTwice) {
     run(crashes);
     EXPECT_THAT(notes_.started, ElementsAre("b"));
     EXPECT_EQ(notes_.ended["b"], "ended");
-    EXPECT_THAT(file("runs/b.failed"),
-                testing::MatchesRegex("a word\nkilled by signal [0-9]+ \\(.*\\), "
-                                      "for the second time\n"));
+    EXPECT_THAT(file("runs/b.failed"), MatchesRegex("a word\nkilled by signal [0-9]+ \\(.*\\), "
+                                                    "for the second time\n"));
     // As every failed run, it is tried again where somebody deletes that.
     std::filesystem::remove(tasks_[1].files.failed);
     forget();
@@ -233,19 +229,18 @@ TEST_F(RunPools, CompareSecondResults) {
   run("hash=12; " + meanwhile);
   EXPECT_THAT(notes_.seconds, ElementsAre(Pair("a", Publication::Kind::same)));
   EXPECT_EQ(notes_.ended.size(), 3U);
-  EXPECT_THAT(differences_in(folder_.path()), testing::IsEmpty());
+  EXPECT_THAT(differences_in(folder_.path()), IsEmpty());
 
   for (const RunTask& task : tasks_) std::filesystem::remove_all(task.files.folder);
   notes_.seconds.clear();
   run("hash=34; " + meanwhile);
   EXPECT_THAT(notes_.seconds, ElementsAre(Pair("a", Publication::Kind::differs)));
   EXPECT_EQ(file("runs/a/summary.json"), "{\"weights_sha256\": \"34\"}\n") << "the first is kept";
-  EXPECT_THAT(
-      differences_in(folder_.path()),
-      ElementsAre(testing::AllOf(
-          HasSubstr("a has two results: " + other + " of an unknown machine (weights 34), "),
-          HasSubstr("/different/runs/a@"), HasSubstr(" (weights 12)"))));
-  EXPECT_THAT(differences_in(folder_.path(), "b"), testing::IsEmpty());
+  EXPECT_THAT(differences_in(folder_.path()),
+              ElementsAre(AllOf(HasSubstr("a has two results: " + other +
+                                          " of an unknown machine (weights 34), "),
+                                HasSubstr("/different/runs/a@"), HasSubstr(" (weights 12)"))));
+  EXPECT_THAT(differences_in(folder_.path(), "b"), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "workers"));
 }
 
@@ -301,7 +296,7 @@ TEST_F(RunPools, BeginNothingAnewAfterAStop) {
   run("if [[ $2 != --resume ]]; then finish; exit; fi; trap 'exit 2' TERM; touch " +
       (folder_.path() / "begun").string() + "; while :; do sleep 0.01; done");
   EXPECT_EQ(notes_.ended["a"], "ended with code 2");
-  EXPECT_THAT(file("calls"), testing::Not(HasSubstr("--config")));
+  EXPECT_THAT(file("calls"), Not(HasSubstr("--config")));
   EXPECT_FALSE(std::filesystem::exists(tasks_[0].files.failed));
   stop_ = [] { return false; };
   forget();

@@ -7,12 +7,10 @@
 
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 Design two_by_two() {
   Design design;
@@ -151,9 +149,9 @@ TEST(Runs, AreCheckedBeforeTheyRun) {
   Design design = two_by_two();
   design.base.momentum = 0;
   set_values(design, "nesterov", {"false", "true"});
-  EXPECT_THAT(test::error_of([&] { return plan_of(design); }),
-              testing::AllOf(HasSubstr("--nesterov: there is no momentum"),
-                             HasSubstr("(of the run elastic_linear_nesterov-true_seed-1)")));
+  EXPECT_THAT(error_of([&] { return plan_of(design); }),
+              AllOf(HasSubstr("--nesterov: there is no momentum"),
+                    HasSubstr("(of the run elastic_linear_nesterov-true_seed-1)")));
 }
 
 TEST(Runs, OfTuningAreTheBaselineWithEachValue) {

@@ -2,12 +2,10 @@
 
 #include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 TEST(Optimizers, AreReadWithTheirArguments) {
   const OptimizerOptions defaults{
@@ -56,7 +54,7 @@ TEST(Optimizers, AreReadWithTheirArguments) {
 
 TEST(Optimizers, RejectWhatTheyDoNotTake) {
   const auto error = [](std::string_view spec) {
-    return error_of([&] { static_cast<void>(parse_optimizer(spec, {})); });
+    return error_of([&] { return parse_optimizer(spec, {}); });
   };
   EXPECT_THAT(error("adan"), HasSubstr("unknown optimizer 'adan'; did you mean 'adam'?"));
   EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("unknown argument of sgd 'beta1'"));

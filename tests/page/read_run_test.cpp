@@ -8,14 +8,11 @@
 #include <rubato/base/error.hpp>
 
 #include "runs/page/thinned_run.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
 
 std::string step(int index, const std::string& more = "", int cores = 2) {
   return fmt::format(

@@ -9,13 +9,10 @@
 
 #include "runs/page/page.hpp"
 #include "runs/page/run_charts.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::page {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 ThinnedRun run_of(const std::string& name, double accuracy) {
   ThinnedRun run(name, 100);

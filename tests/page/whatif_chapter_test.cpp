@@ -11,15 +11,11 @@
 #include "runs/page/page.hpp"
 #include "runs/page/run_charts.hpp"
 #include "runs/whatif/whatif.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 TrainingOutcome outcome(double accuracy, double loss, std::int64_t substeps) {
   return {.epochs = {{.steps = 10, .samples = 640, .loss = loss, .accuracy = accuracy}},
@@ -61,7 +57,7 @@ ThinnedRun read(const std::string& text) {
 
 TEST(WhatIfChapter, ShowsEachEffect) {
   const ThinnedRun run = read(to_json(two_events()).dump());
-  EXPECT_THAT(run.warnings, testing::IsEmpty());
+  EXPECT_THAT(run.warnings, IsEmpty());
   const Json& section = run.whatif_section;
   EXPECT_EQ(section["title"], "What elasticity cost");
   // The substeps are the same, so that no figure shows them.
@@ -124,7 +120,7 @@ TEST(WhatIfChapter, IsOnThePageOfItsRunAlone) {
   EXPECT_EQ(charts_of(runs)["sections"].back()["title"], "What elasticity cost");
   EXPECT_THAT(document_of_runs(runs).end, HasSubstr("<h2>The run without its events</h2>"));
   runs.push_back(runs.front());
-  EXPECT_THAT(charts_of(runs)["sections"], testing::IsEmpty());
+  EXPECT_THAT(charts_of(runs)["sections"], IsEmpty());
   EXPECT_THAT(document_of_runs(runs).end, Not(HasSubstr("without its events")));
 }
 

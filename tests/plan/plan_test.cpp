@@ -7,8 +7,6 @@
 namespace rubato {
 namespace {
 
-using test::error_of;
-
 // Data of 10 minibatches of 32 and a rest of 5 samples.
 constexpr PlanOptions kOptions{.dataset_size = 325, .minibatch_size = 32, .cores = 4};
 

@@ -8,10 +8,10 @@
 #include <rubato/runs/calibration.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::DoubleEq;
 
 // Five threads: a substep takes 2 s on one and 3 s on each of five, an update 1 s and 5 s.
 MachineCalibration five_threads() {

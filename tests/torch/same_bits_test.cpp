@@ -69,18 +69,6 @@ TEST(SameBits, OfDropoutAndBatchNormalisation) {
   EXPECT_EQ(test::difference_in_bits(maker_of(options), kSteps), std::nullopt);
 }
 
-TEST(SameBits, OfAdaScaleLookaheadAndCosine) {
-  const TrainOptions options{.rule = "adascale",
-                             .schedule = "cosine:total=3",
-                             .optimizer = {.momentum = 0.9, .weight_decay = 0.01},
-                             .groups = {no_decay_for_vectors()},
-                             .lookahead = LookaheadOptions{.k = 3},
-                             .ema_half_life = 50,
-                             .clip_norm = 0.5,
-                             .log_noise = true};
-  EXPECT_EQ(test::difference_in_bits(maker_of(options), kSteps), std::nullopt);
-}
-
 TEST(SameBits, OfTheNetworkWithReplacedOperators) {
   const TrainOptions options{.optimizer = {.momentum = 0.5, .weight_decay = 1e-4}, .threads = 2};
   const MakeTrainer make = maker_of(options, builtin_model("mnist-cnn", {}));

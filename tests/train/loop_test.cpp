@@ -24,15 +24,15 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::HasSubstr;
 
 TrainOptions loop_options() {
   return {.epochs = 2,
@@ -58,8 +58,7 @@ TEST(Loop, Learns) {
   TrainOptions options = loop_options();
   options.epochs = 20;
   Trainer trainer = tiny_trainer(options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->epochs.size(), 20U);
   EXPECT_GT(recorder->epochs.front().test->loss, 0.1);
   EXPECT_LT(recorder->epochs.back().test->loss, 0.01);
@@ -142,7 +141,7 @@ TEST(Loop, MakesPairsOfStepsThatFollowEachOther) {
   options.rule = noting(pairs);
   Trainer trainer = tiny_trainer(options, trace_of({4, 4, 16, 4, 4, 4, 8, 4}));
   trainer.fit();
-  EXPECT_THAT(pairs, testing::ElementsAre(false, true, false, false, true, true, false, false));
+  EXPECT_THAT(pairs, ElementsAre(false, true, false, false, true, true, false, false));
 }
 
 // The last step has one sample of a minibatch of four: its gradient has another noise.
@@ -154,7 +153,7 @@ TEST(Loop, MakesNoPairWithAShortMinibatch) {
   options.rule = noting(pairs);
   Trainer trainer(test::tiny_objective(9), trace_of({4}), options);
   trainer.fit();
-  EXPECT_THAT(pairs, testing::ElementsAre(false, true, false));
+  EXPECT_THAT(pairs, ElementsAre(false, true, false));
 }
 
 // Each step's are its own: of what a core was busy with, its samples are a part.
@@ -169,8 +168,7 @@ TEST(Loop, HasTheSecondsOfEachStep) {
         return inner.evaluate(minibatch, leaf, progress);
       });
   Trainer trainer(std::move(slow), trace_of({8, 16, 4}), options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_GT(recorder->steps.size(), 6U);
   for (const StepRecord& step : recorder->steps) {
     EXPECT_GE(step.seconds.data, 2e-3 * static_cast<double>(step.plan.minibatches));
@@ -391,10 +389,7 @@ TEST(Loop, TestsAndShowsTheAveragesOfTheWeightsBesideThem) {
 TEST(Loop, BindsAStateToItsAverages) {
   const auto paused_in = [](TrainOptions options) {
     Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
-    trainer.add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
-      if (step.plan.index == StepIndex{2}) training.pause();
-    });
-    trainer.fit();
+    test::train_until(trainer, 3);
     return trainer.state();
   };
   const State without = paused_in(loop_options());
@@ -507,10 +502,8 @@ TEST(Loop, LarsFollowsARuleThatSumsGradients) {
   // Without momentum, a sum at the rate of one minibatch is the mean at the linear rule's.
   for (const std::optional<double> clip : {std::optional<double>(), std::optional(0.05)}) {
     const auto linear = weights_of("linear", clip);
-    EXPECT_THAT(weights_of("linear-momentum", clip),
-                testing::Pointwise(testing::DoubleNear(1e-12), linear));
-    EXPECT_THAT(weights_of("constant", clip),
-                testing::Not(testing::Pointwise(testing::DoubleNear(1e-5), linear)));
+    EXPECT_THAT(weights_of("linear-momentum", clip), Pointwise(DoubleNear(1e-12), linear));
+    EXPECT_THAT(weights_of("constant", clip), Not(Pointwise(DoubleNear(1e-5), linear)));
   }
 }
 
@@ -556,7 +549,7 @@ TEST(Loop, TakesAnOptimizerOfTheUsersOwn) {
   };
   Trainer trainer = tiny_trainer(options, trace_of({48}));
   trainer.fit();
-  EXPECT_THAT(ends, testing::ElementsAre(3, 4));
+  EXPECT_THAT(ends, ElementsAre(3, 4));
   for (const double weight : trainer.parameters()[0].values<double>()) {
     EXPECT_EQ(std::abs(weight), 0.25);
   }
