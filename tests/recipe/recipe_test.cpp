@@ -1,7 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <rubato/loop/intervals.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
-#include <rubato/loop/training_options.hpp>
 
 #include "support/error_of.hpp"
 

@@ -19,11 +19,11 @@
 #include <rubato/loop/faults.hpp>
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/hosts.hpp>
+#include <rubato/loop/intervals.hpp>
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/records.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/numbers/adjustments.hpp>
 #include <rubato/numbers/lr_schedule.hpp>

@@ -22,9 +22,11 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/gradient_transform.hpp>
+#include <rubato/loop/intervals.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/reducer.hpp>
-#include <rubato/loop/training_options.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policies.hpp>
