@@ -17,7 +17,9 @@
 #include "chosen_parts.hpp"
 #include "loop/train/conflicts.hpp"
 #include "run_option.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/values/data_source.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 
 namespace rubato {

@@ -42,6 +42,7 @@
 #include "readings.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/fork_point.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
 
