@@ -6,7 +6,7 @@
 // show() exchanges them, and visit_state() first brings the former back. Another thread may read
 // the state only in the stretches of QuietStretches, while minibatches or tests are computed.
 // Saving, loading and forking are one function, visit_state(), so that they cannot disagree;
-// go_on() then places the loop where the state ends.
+// place_after_load() then places the loop where the state ends.
 
 #include <algorithm>
 #include <cmath>
@@ -199,7 +199,7 @@ class Trainer::Implementation final : public Training {
   };
 
   void visit_digests(StateVisitor& state);
-  void go_on(bool in_epoch, const std::optional<EpochPart>& part, bool forks);
+  void place_after_load(bool in_epoch, const std::optional<EpochPart>& part, bool forks);
 
   // Finds mistakes before anything is trained.
   void try_out() {
@@ -508,7 +508,7 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   visit_part(state, part);
   // The limits that ended the training of the state may be others now.
   if (state.forks()) result_.stopped = walk_.reached_limit();
-  if (state.loading()) go_on(in_epoch, part, state.forks());
+  if (state.loading()) place_after_load(in_epoch, part, state.forks());
   if (epoch_) epoch_->visit_state(state);
   if (state.loading()) result_.part = epoch_ ? walk_.part(epoch_->whole_steps()) : part;
   listeners_.visit_state(state, *this);
@@ -537,8 +537,8 @@ void Trainer::Implementation::visit_digests(StateVisitor& state) {
 }
 
 // Continues from the loaded state; `part` is that of an incomplete epoch that was evaluated.
-void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart>& part,
-                                    bool forks) {
+void Trainer::Implementation::place_after_load(bool in_epoch, const std::optional<EpochPart>& part,
+                                               bool forks) {
   tell_result();
   result_.time = walk_.time();
   // A run stopped by its source continues if the source now has more steps.

@@ -5,8 +5,8 @@
 // attempt_with() knows the future: it finds the first loss or failure before the end of an attempt,
 // and the time from which it is known. pass() lets time go by from one event of the market to the
 // next, because prices and the devices that are paid for change there, and stops at the budget.
-// OptimumSearch drives the same loop one decision at a time. All of this is
-// ClockedSource::Clock; ClockedSource, which is public, only asks it.
+// OptimumSearch drives the same loop one decision at a time. All of this is ClockedSource::Clock;
+// ClockedSource, which is public, only asks it.
 
 #include "clocked_source.hpp"
 

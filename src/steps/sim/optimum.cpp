@@ -33,8 +33,8 @@ namespace rubato {
 
 namespace {
 
-// A part of the money: schedules that differ by less count as equal, and the sums of two of them
-// may differ by less if they add up the same numbers in another order.
+// Relative tolerances. Schedules whose money differs by less than the first count as equal; sums of
+// the same numbers in another order differ by less than the second.
 constexpr double kSame = 1e-9;
 constexpr double kRounding = 1e-12;
 // A policy that takes so many times as long as it may is given up.

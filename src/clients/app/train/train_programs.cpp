@@ -138,20 +138,20 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   }
   int differences = 0;
   std::int64_t steps = 0;
-  const std::vector<Way> ways = ways_to_train(asked, arguments.steps);
-  for (const Way& way : ways) {
+  const std::vector<Execution> executions = executions_to_compare(asked, arguments.steps);
+  for (const Execution& execution : executions) {
     if (wide) {
-      print_out(
-          fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));
+      print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} ", execution.what, execution.cores,
+                            execution.threads, execution.reduce));
     } else {
-      print_text(fmt::format("{}: {} cores, {} threads, {}\n", way.what, way.cores, way.threads,
-                             way.reduce));
+      print_text(fmt::format("{}: {} cores, {} threads, {}\n", execution.what, execution.cores,
+                             execution.threads, execution.reduce));
       print_out("  ");
     }
     // A closed pipe ends the program here: nobody would read the remaining lines.
     require_output();
     try {
-      const WayOutcome outcome = verification.train(way);
+      const ExecutionOutcome outcome = verification.train(execution);
       print_out(
           fmt::format("{}{}\n", outcome.hash.substr(0, 16), outcome.difference ? "  DIFFERS" : ""));
       if (outcome.difference) {
@@ -167,10 +167,10 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   }
   if (differences > 0) {
     print_text(fmt::format("{} of {} ways gave other bits than the first in {} steps\n",
-                           differences, ways.size(), steps));
+                           differences, executions.size(), steps));
     return ExitCode::differs;
   }
-  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, ways.size()));
+  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, executions.size()));
   return ExitCode::good;
 }
 
