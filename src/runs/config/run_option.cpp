@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
@@ -34,7 +33,6 @@
 #include <rubato/steps/market_policy.hpp>
 #include <rubato/steps/random.hpp>
 
-#include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "chosen_parts.hpp"
@@ -270,14 +268,6 @@ const RunOption& run_option(std::string_view name) {
     names.push_back(option.name);
   }
   throw Error(unknown_name_message("option", name, names, false));
-}
-
-std::string to_json(const RunOption& option, const RunConfiguration& configuration) {
-  const auto text = option.text(configuration);
-  if (!text) return "null";
-  const bool quoted = option.kind == OptionKind::text || option.kind == OptionKind::text_or_number;
-  if (!quoted) return *text;
-  return json_text(nlohmann::json(*text));
 }
 
 }  // namespace rubato
