@@ -124,7 +124,7 @@ class DiffTest : public testing::Test {
   }
 
   const test::TempFolder temp_;
-  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const ReplayParts parts_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 TEST_F(DiffTest, OfEqualRunsIsNone) {

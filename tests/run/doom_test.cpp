@@ -84,7 +84,7 @@ class DoomTest : public testing::Test {
   }
 
   const test::TempFolder temp_;
-  const DoomParts parts_{.replay = {.load = dense_workload, .tell = [](const std::string&) {}}};
+  const DoomParts parts_{.replay = {.load = dense_workload, .report = [](const std::string&) {}}};
 };
 
 // What was lost after each step that was tried: "40: 0 of 5".

@@ -83,7 +83,7 @@ class ForkTest : public testing::Test {
   }
 
   const test::TempFolder temp_;
-  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const ReplayParts parts_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 struct Case {

@@ -106,7 +106,7 @@ class ReplayTest : public testing::Test {
   }
 
   const test::TempFolder temp_;
-  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const ReplayParts parts_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 TEST_F(ReplayTest, OfStepsBeforeAForkHasTheOptionsOfItsOrigin) {

@@ -86,7 +86,7 @@ class WhatIfTest : public testing::Test {
   static std::string text_of(const TrainingOutcome& outcome) { return to_json(outcome).dump(1); }
 
   const test::TempFolder temp_;
-  const WhatIfParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const WhatIfParts parts_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAPreemption) {
@@ -272,7 +272,7 @@ TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
   const WhatIfResult result = whatif("run");
   std::string told;
   WhatIfParts parts = parts_;
-  parts.tell = [&](const std::string& text) { told += text; };
+  parts.report = [&](const std::string& text) { told += text; };
   for (const auto& file : fs::directory_iterator(folder("run") / "whatif")) {
     write_file(file.path(), "{}");
   }
@@ -291,7 +291,7 @@ TEST_F(WhatIfTest, HasOtherOptionsFromTheFirstEventOn) {
   RunConfiguration fork = asked.configuration;
   asked.change(fork);
   fork.from = fmt::format("{}@9", folder("run").string());
-  const ReplayParts parts{.load = dense_workload, .tell = [](const std::string&) {}};
+  const ReplayParts parts{.load = dense_workload, .report = [](const std::string&) {}};
   static_cast<void>(outcome_of(fork, location_of_fork(folder("fork"), fork, parts)));
   EXPECT_EQ(text_of(result.counterfactuals[1].outcome),
             text_of(recorded_training(folder("fork"), fork.minibatch).outcome));
@@ -334,7 +334,7 @@ class WhatIfOfForks : public WhatIfTest {
     return fork(name + "-b", reordered(run), name + "-a", 20);
   }
 
-  const ReplayParts replay_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const ReplayParts replay_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 TEST_F(WhatIfOfForks, HasTheOptionsOfEachStep) {
@@ -467,7 +467,7 @@ TEST_F(WhatIfTest, RepeatsForksWithOtherOrdersOfTheSamples) {
     fork.seed = other.seed;
     fork.from = fmt::format("{}@9", folder("run").string());
     const std::string name = fmt::format("fork-{}", other.seed);
-    const ReplayParts parts{.load = dense_workload, .tell = [](const std::string&) {}};
+    const ReplayParts parts{.load = dense_workload, .report = [](const std::string&) {}};
     static_cast<void>(outcome_of(fork, location_of_fork(folder(name), fork, parts)));
     EXPECT_EQ(text_of(other.run), text_of(recorded_training(folder(name), 32).outcome));
     EXPECT_NE(text_of(other.outcome), text_of(result.counterfactuals[0].outcome));

@@ -95,7 +95,7 @@ struct Span {
 using OnSpan = std::function<void(const Span& span)>;
 
 /// Called by several threads at once, whenever the sums of two cores become one, by reducers whose
-/// cores meet (Reducer::hear_meetings()).
+/// cores meet (Reducer::observe_meetings()).
 using OnMeeting = std::function<void(StepIndex step, const Meeting& meeting)>;
 
 /// Makes a user's own reducer, for parameters of either type, as a value: a class derived from

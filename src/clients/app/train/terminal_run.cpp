@@ -1,7 +1,7 @@
 // TerminalRun is the owner of a Session at a terminal (docs/adr/0057-sessions.md): the session
 // trains and writes the folder, and this file words the messages and turns signals and ends of runs
 // into exit codes. It is used by two threads: the training thread asks wants_to_stop() and the like
-// between steps, and the listener's thread runs hear_signal(), which saves the state before the
+// between steps, and the listener's thread runs on_signal(), which saves the state before the
 // current step while that step still computes. Only the host that writes the run reports how it has
 // ended. When stdout is lost, a run stops as after a signal; an elastic host leaves instead, so
 // that the others continue.
@@ -213,7 +213,7 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
   if (role == RunRole::first && !arguments.quiet) show();
   signals.announce(writes() ? kFinishing : nullptr);
   try {
-    listener_.emplace([this] { hear_signal(); });
+    listener_.emplace([this] { on_signal(); });
   } catch (const std::system_error&) {
     // Without the thread, signals are noticed between steps.
   }
@@ -231,7 +231,7 @@ void TerminalRun::show() const {
   print_text(resumption(run().trainer().result(), run().location().from(), run().kept_in()));
 }
 
-void TerminalRun::hear_signal() noexcept {
+void TerminalRun::on_signal() noexcept {
   const SignalAction action = signals_.action();
   if (hosts_ && action == SignalAction::stop) hosts_->ask_to_pause();
   if (hosts_ && action == SignalAction::leave) hosts_->ask_to_leave();
@@ -283,7 +283,7 @@ bool TerminalRun::execute() {
   if (outcome.must_regroup) {
     stop();
   } else {
-    code_ = outcome.end == RunEnd::paused ? stopped(outcome) : told(outcome);
+    code_ = outcome.end == RunEnd::paused ? stopped(outcome) : report_end(outcome);
   }
   return true;
 }
@@ -312,7 +312,7 @@ ExitCode TerminalRun::stopped(const SessionOutcome& outcome) const {
   return code;
 }
 
-ExitCode TerminalRun::told(const SessionOutcome& outcome) {
+ExitCode TerminalRun::report_end(const SessionOutcome& outcome) {
   const ExitCode code = exit_code_of(outcome.end);
   if (!writes()) return code;
   const std::string folder = run().location().path().string();

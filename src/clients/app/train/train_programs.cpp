@@ -77,7 +77,7 @@ RunLocation location_of_first(const TrainArguments& arguments) {
   return location_of(with_folder(request), warn);
 }
 
-ExitCode tell_of_complete(const TrainArguments& arguments) {
+ExitCode report_complete(const TrainArguments& arguments) {
   if (!arguments.quiet)
     print_text(fmt::format("{}: the run is complete\n", arguments.out->string()));
   return ExitCode::good;
@@ -100,7 +100,7 @@ ExitCode train(const TrainArguments& arguments, const LoadWorkload& load) {
 
 ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                         const ConnectHosts& connect) {
-  if (is_complete(arguments)) return tell_of_complete(arguments);
+  if (is_complete(arguments)) return report_complete(arguments);
   // The folder is checked before anything takes time.
   RunLocation location = location_of_host(arguments, load);
   auto workload = load(arguments.run);

@@ -157,7 +157,7 @@ class TypedStepEngine final : public StepEngine {
             [this](Span::Moment begin) {
               exchange_seconds_ =
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-              tell_whole(Activity::exchange, begin);
+              report_span(Activity::exchange, begin);
             }),
         substeps_(objective, options, workers_, {.at_once = at_once_, .squares = squares_ > 0}),
         averages_(options.ema_half_life),
@@ -305,7 +305,7 @@ class TypedStepEngine final : public StepEngine {
     }
     if (settings.digest && (record.applied || record.skipped)) record.digest = digest(settings);
     record.seconds = timing(sum, update, wall);
-    tell_whole(Activity::update, update.begun());
+    report_span(Activity::update, update.begun());
     return outcome;
   }
 
@@ -388,13 +388,13 @@ class TypedStepEngine final : public StepEngine {
     std::unique_ptr<Reducer<T>> reducer =
         make_step_reducer<T>(options_, chosen_reducer(options_, at_once_), sum_size_, workers_);
     if (options_.on_meeting) {
-      reducer->hear_meetings(
+      reducer->observe_meetings(
           [this](const Meeting& meeting) { options_.on_meeting(place_.step, meeting); });
     }
     return reducer;
   }
   // Reports work on the whole step, which ends now.
-  void tell_whole(Activity activity, Span::Moment begin) const {
+  void report_span(Activity activity, Span::Moment begin) const {
     if (!options_.on_span) return;
     Span span = place_;
     span.activity = activity;
