@@ -195,7 +195,7 @@ TEST(TrainArguments, InAConfigurationMayDoNothing) {
               HasSubstr("nothing stops early"));
 }
 
-TEST(TrainArguments, OfVerifyAreThoseThatItGoesBy) {
+TEST(TrainArguments, OfVerifyExcludeOptionsOfResultsThatItDoesNotKeep) {
   const auto error = [](const Words& arguments) {
     return error_parsing(arguments, TrainCommand::verify);
   };

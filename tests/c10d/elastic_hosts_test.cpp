@@ -167,7 +167,7 @@ TEST_F(Elastic, RefuseOthers) {
   ours.meeting.equal = {{.name = "--lr", .text = "0.1"}};
   ours.most = 2;
   ElasticOptions theirs = ours;
-  ours.tell = [&](const std::string& line) {
+  ours.report = [&](const std::string& line) {
     const std::lock_guard lock(mutex);
     told.push_back(line);
   };
@@ -384,8 +384,8 @@ TEST_F(Elastic, PassOnARequestToSaveOnce) {
 // By the host that brings as many steps as they have done; the others come to that run.
 TEST_F(Elastic, AreOpenedAgainByWhoBringsTheCheckpoint) {
   begin(2);
-  hosts_[0]->tell_steps(12);
-  hosts_[1]->tell_steps(11);
+  hosts_[0]->report_steps(12);
+  hosts_[1]->report_steps(11);
   // The steps are told when they leave.
   hosts_[0]->leave(true);
   hosts_[1]->leave(true);

@@ -39,7 +39,7 @@ Greeting greeting_of(const std::string& machine) {
 HostReading alive_after(std::optional<std::int64_t> steps) {
   return {.process = "boot/1 4711 99",
           .greeting = greeting_text(greeting_of("node0")),
-          .progress = text_of({.steps = steps, .came = kNow - 90, .told = kNow - 7}),
+          .progress = text_of({.steps = steps, .came = kNow - 90, .reported = kNow - 7}),
           .life = "17",
           .moves = true};
 }
@@ -159,7 +159,7 @@ TEST(RunStatusOf, SaysForHowLongAHostIsSilent) {
   EXPECT_EQ(host.state, HostState::silent);
   EXPECT_EQ(host.silent_for, 7);
   // By a clock that is ahead of this one.
-  reading.hosts[2].progress = text_of({.steps = 1, .came = kNow + 5, .told = kNow + 6});
+  reading.hosts[2].progress = text_of({.steps = 1, .came = kNow + 5, .reported = kNow + 6});
   EXPECT_EQ(status_of(reading).hosts[1].silent_for, 0);
   EXPECT_EQ(status_of(reading).hosts[1].here_for, 0);
 }
@@ -196,8 +196,8 @@ TEST(RunStatusOf, LeavesOutWhatCannotBeRead) {
 }
 
 TEST(HostProgressText, IsReadAsItWasWritten) {
-  for (const HostProgress& progress :
-       {HostProgress{.steps = 12, .came = 3, .told = 4}, HostProgress{.came = 5, .told = 6}}) {
+  for (const HostProgress& progress : {HostProgress{.steps = 12, .came = 3, .reported = 4},
+                                       HostProgress{.came = 5, .reported = 6}}) {
     EXPECT_EQ(parse_progress(text_of(progress)), progress);
   }
   for (const char* text : {"", "12", "12 3", "-1 3 4", "many 3 4", "none 3 x"}) {

@@ -1,5 +1,7 @@
 // Who computes a model.
 
+#include "runs/config/engine.hpp"
+
 #include <string>
 #include <vector>
 

@@ -8,9 +8,9 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/optimizer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "runs/config/run_option.hpp"

@@ -3,7 +3,6 @@
 #include <set>
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "config/other_value.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -72,32 +71,6 @@ TEST(RunOptions, RejectWhatIsOutOfTheirRange) {
             "transformer, quadratic, script:FILE");
   EXPECT_EQ(configuration, RunConfiguration());
   EXPECT_EQ(error("epoch", "3"), "unknown option 'epoch'; did you mean 'epochs'?");
-}
-
-// JSON says the same as the text, in its own types.
-TEST(RunOptions, HaveJson) {
-  for (const RunOption& option : run_options()) {
-    SCOPED_TRACE(option.name);
-    for (const RunConfiguration& configuration : {RunConfiguration(), with_other_value(option)}) {
-      const auto json = nlohmann::json::parse(to_json(option, configuration));
-      const auto text = option.text(configuration);
-      if (!text) {
-        EXPECT_TRUE(json.is_null());
-        continue;
-      }
-      EXPECT_EQ(json.is_boolean(), option.kind == OptionKind::flag);
-      EXPECT_EQ(json.is_number(),
-                option.kind == OptionKind::whole || option.kind == OptionKind::real);
-      EXPECT_EQ(json.is_string() ? json.get<std::string>() : json.dump(),
-                json.is_string() || json.is_number_integer() || json.is_boolean()
-                    ? *text
-                    : nlohmann::json(std::stod(*text)).dump());
-    }
-  }
-  RunConfiguration configuration;
-  configuration.monitor = "a \"quoted\"\n\xFF";
-  EXPECT_EQ(nlohmann::json::parse(to_json(run_option("monitor"), configuration)),
-            "a \"quoted\"\n\xEF\xBF\xBD");
 }
 
 // What a list of several values is separated by may be part of one.

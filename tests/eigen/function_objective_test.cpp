@@ -250,8 +250,8 @@ TEST(WeightedLoss, HasTheSameBitsInEveryWayAndOnSeveralHosts) {
     return Trainer(function_objective(std::move(parts)), test::trace_of({4, 12, 16, 4, 4, 8}),
                    options);
   };
-  for (const WayOutcome& outcome : verify(make, adaptive_options(), 15)) {
-    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, adaptive_options(), 15)) {
+    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.execution.what;
   }
   // The eighth step goes on in the second epoch, whose loss begins with a part of its.
   Verification verification(make, 16);

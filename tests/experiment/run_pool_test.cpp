@@ -154,7 +154,7 @@ TEST_F(RunPools, TryAgainWhatWasKilled) {
 }
 
 // Another program trains it, in this folder.
-TEST_F(RunPools, LeaveWhatIsPythons) {
+TEST_F(RunPools, LeaveRunsWithPythonRulesToPython) {
   tasks_[1].is_pythons = true;
   run("finish");
   EXPECT_THAT(notes_.started, ElementsAre("a", "c"));

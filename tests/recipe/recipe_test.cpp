@@ -3,8 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/loop/intervals.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
-#include <rubato/loop/training_options.hpp>
 
 #include "loop/recipe/models.hpp"
 #include "support/error_of.hpp"
@@ -118,30 +119,27 @@ TEST(DigestInterval, IsReadFromItsText) {
 }
 
 TEST(ResidualOptions, AreRead) {
-  EXPECT_EQ(parse_residual("resnet20").width, 16);
-  EXPECT_EQ(parse_residual("resnet20:width=32").width, 32);
-  const auto error = [](std::string_view spec) {
-    return error_of([&] { return parse_residual(spec); });
+  const auto read = [](std::string_view spec) {
+    return std::get<ResidualOptions>(parse_model(spec).options);
   };
-  EXPECT_THAT(error("resnet20:width=0"), HasSubstr("width: '0' is out of range"));
-  EXPECT_EQ(error("resnet50"),
-            "'resnet50' is not resnet20; accepted: resnet20, with its arguments");
+  EXPECT_EQ(read("resnet20").width, 16);
+  EXPECT_EQ(read("resnet20:width=32").width, 32);
+  EXPECT_THAT(error_of([&] { read("resnet20:width=0"); }), HasSubstr("width: '0' is out of range"));
 }
 
 TEST(TransformerOptions, AreRead) {
-  const TransformerOptions read =
-      parse_transformer("transformer:layers=3,heads=2,dim=8,hidden=5,dropout=0.25");
+  const TransformerOptions read = std::get<TransformerOptions>(
+      parse_model("transformer:layers=3,heads=2,dim=8,hidden=5,dropout=0.25").options);
   EXPECT_EQ(read.layers, 3);
   EXPECT_EQ(read.heads, 2);
   EXPECT_EQ(read.dim, 8);
   EXPECT_EQ(read.hidden, 5);
   EXPECT_EQ(read.dropout, 0.25);
   const auto error = [](std::string_view spec) {
-    return error_of([&] { return parse_transformer(spec); });
+    return error_of([&] { return parse_model(spec); });
   };
   EXPECT_THAT(error("transformer:dropout=1"), HasSubstr("dropout: "));
   EXPECT_THAT(error("transformer:dim=6"), HasSubstr("accepted: a divisor of dim"));
-  EXPECT_THAT(error("encoder"), HasSubstr("'encoder' is not transformer"));
 }
 
 }  // namespace

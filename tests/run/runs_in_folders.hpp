@@ -51,7 +51,7 @@ class RunsInFolders : public testing::Test {
   }
 
   const TempFolder temp_;
-  const ReplayParts replay_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const ReplayParts replay_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 }  // namespace rubato::test

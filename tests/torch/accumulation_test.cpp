@@ -524,8 +524,8 @@ TEST(Unreached, ParametersAreTheSameInEveryWay) {
     change(mine);
     return gated_trainer(mine, batches);
   };
-  for (const WayOutcome& outcome : verify(make, options, std::ssize(batches))) {
-    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, options, std::ssize(batches))) {
+    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.execution.what;
   }
   TorchTrainer alone = gated_trainer(options, batches);
   const auto before = test::copies_of(alone.parameters());

@@ -388,8 +388,7 @@ TEST(Fingerprint, IsOfTypeShapeAndBytes) {
   const at::Tensor values = at::arange(12, at::kInt);
   std::set<std::string> seen;
   const auto of = [&](const at::Tensor& inputs, const at::Tensor& targets) {
-    TensorDataset data{.inputs = inputs, .targets = targets};
-    return fingerprint_of(data);
+    return make_dataset({.inputs = inputs, .targets = targets})->fingerprint();
   };
   const at::Tensor targets = at::arange(6);
   const at::Tensor inputs = values.reshape({6, 2});

@@ -72,8 +72,8 @@ TEST(SameBits, OfDropoutAndBatchNormalisation) {
 TEST(SameBits, OfTheNetworkWithReplacedOperators) {
   const TrainOptions options{.optimizer = {.momentum = 0.5, .weight_decay = 1e-4}, .threads = 2};
   const MakeTrainer make = maker_of(options, builtin_model("mnist-cnn", {}));
-  for (const WayOutcome& outcome : verify(make, options, kSteps)) {
-    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, options, kSteps)) {
+    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.execution.what;
   }
 }
 
@@ -131,7 +131,7 @@ TEST(SameBits, WithAResumeAfterEveryStep) {
     Verification verification(maker_of(options), kSteps);
     static_cast<void>(verification.train({.what = "whole", .cores = 5, .threads = 3}));
     for (const std::int64_t steps : after) {
-      const Way resumed{.what = "a resume", .cores = 5, .threads = 3, .resume_after = steps};
+      const Execution resumed{.what = "a resume", .cores = 5, .threads = 3, .resume_after = steps};
       EXPECT_EQ(verification.train(resumed).difference, std::nullopt)
           << options.rule.text() << " " << optimizer_name(options.optimizer.method) << " after "
           << steps;

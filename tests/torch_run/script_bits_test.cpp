@@ -55,8 +55,8 @@ void expect_same_bits(const torch::jit::Module& module, at::ScalarType type = at
     change(options);
     return trainer_of(module, data, options);
   };
-  for (const WayOutcome& outcome : verify(make, kOptions, 7)) {
-    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, kOptions, 7)) {
+    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.execution.what;
   }
 }
 

@@ -86,8 +86,8 @@ TEST(OwnReducer, ThatIsExactIsTheSameBits) {
       options.own_reducer = test::pairwise();
     };
     EXPECT_EQ(bits_that_differ(with), std::nullopt) << rule;
-    for (const WayOutcome& outcome : verify(maker_of(with), extended_options(), 6)) {
-      EXPECT_EQ(outcome.difference, std::nullopt) << outcome.way.what;
+    for (const ExecutionOutcome& outcome : verify(maker_of(with), extended_options(), 6)) {
+      EXPECT_EQ(outcome.difference, std::nullopt) << outcome.execution.what;
     }
   }
 }

@@ -214,9 +214,9 @@ TEST(Loop, ShowsWhatAnEvaluatorKeeps) {
   };
   EXPECT_THAT(test::difference_in_bits(make, 4).value_or("none"),
               HasSubstr("differs first after step "));
-  const std::vector<WayOutcome> outcomes = verify(make, loop_options(), 4);
-  EXPECT_TRUE(std::any_of(outcomes.begin(), outcomes.end(), [](const WayOutcome& outcome) {
-    return outcome.way.what == "replicas in turns" && outcome.difference.has_value();
+  const std::vector<ExecutionOutcome> outcomes = verify(make, loop_options(), 4);
+  EXPECT_TRUE(std::any_of(outcomes.begin(), outcomes.end(), [](const ExecutionOutcome& outcome) {
+    return outcome.execution.what == "replicas in turns" && outcome.difference.has_value();
   }));
 }
 
@@ -242,9 +242,10 @@ TEST(Loop, SaysAfterWhichStepTrainingsDiffer) {
 TEST(Loop, IsVerifiedWithAResumeOnlyIfThereIsOne) {
   const auto resumes = [](std::int64_t steps) {
     std::int64_t count = 0;
-    for (const Way& way : ways_to_train(loop_options(), steps)) {
-      EXPECT_EQ(way.resume_after > 0, way.what.starts_with("a resume")) << way.what;
-      if (way.resume_after > 0) ++count;
+    for (const Execution& execution : executions_to_compare(loop_options(), steps)) {
+      EXPECT_EQ(execution.resume_after > 0, execution.what.starts_with("a resume"))
+          << execution.what;
+      if (execution.resume_after > 0) ++count;
     }
     return count;
   };

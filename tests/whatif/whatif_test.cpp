@@ -82,7 +82,7 @@ class WhatIfTest : public test::RunsInFolders {
   }
   static std::string text_of(const TrainingOutcome& outcome) { return to_json(outcome).dump(1); }
 
-  const WhatIfParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const WhatIfParts parts_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAPreemption) {
@@ -266,7 +266,7 @@ TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
   const WhatIfResult result = whatif("run");
   std::string told;
   WhatIfParts parts = parts_;
-  parts.tell = [&](const std::string& text) { told += text; };
+  parts.report = [&](const std::string& text) { told += text; };
   for (const auto& file : fs::directory_iterator(folder("run") / "whatif")) {
     write_file(file.path(), "{}");
   }

@@ -248,10 +248,8 @@ void require_valid(const OptimizerOptions& options);
 
 /// The moment at which the slow weights of Lookahead are set to the fast ones.
 enum class LookaheadStart {
-  /// They are set before the first update, as in the paper.
-  before_first_update,
-  /// They are set after the first update, as in some implementations.
-  after_first_update,
+  before_first_update,  ///< as in the paper
+  after_first_update,   ///< as in some implementations
 };
 
 inline constexpr std::array<Choice<LookaheadStart>, 2> kLookaheadStarts{

@@ -19,11 +19,11 @@
 #include <rubato/loop/faults.hpp>
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/hosts.hpp>
+#include <rubato/loop/intervals.hpp>
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/records.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/numbers/adjustments.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
@@ -95,7 +95,7 @@ struct Span {
 using OnSpan = std::function<void(const Span& span)>;
 
 /// Called by several threads at once, whenever the sums of two cores become one, by reducers whose
-/// cores meet (Reducer::hear_meetings()).
+/// cores meet (Reducer::observe_meetings()).
 using OnMeeting = std::function<void(StepIndex step, const Meeting& meeting)>;
 
 /// Makes a user's own reducer, for parameters of either type, as a value: a class derived from

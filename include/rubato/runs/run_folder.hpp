@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <rubato/base/state.hpp>
+#include <rubato/loop/intervals.hpp>
 #include <rubato/loop/observer.hpp>
-#include <rubato/loop/training_options.hpp>
 
 namespace rubato {
 

@@ -20,8 +20,8 @@
 #include "clients/app/train/train_arguments.hpp"
 #include "clients/app/train/train_programs.hpp"
 #include "libtorch/torch_run/torch_workload.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/plugin.hpp"
-#include "runs/config/values/model_choice.hpp"
 
 namespace {
 

@@ -157,7 +157,7 @@ RunLocation location_in(const Call& call, PythonOwner& owner) {
   return location_to_train(
       call.request,
       {.load = [&](const RunConfiguration& run) { return load_workload(run, call.parts); },
-       .tell = [&](const std::string& text) { owner.warn(text); },
+       .report = [&](const std::string& text) { owner.warn(text); },
        .on_begin = {},
        .on_step =
            [&](std::int64_t /*steps*/) {

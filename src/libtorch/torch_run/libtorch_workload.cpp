@@ -29,7 +29,7 @@
 #include "libtorch/torch/guards.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
-#include "runs/config/values/model_choice.hpp"
+#include "runs/config/values/loss_choice.hpp"
 
 namespace rubato {
 

@@ -37,6 +37,7 @@
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
 #include "runs/config/allowed.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 

@@ -5,6 +5,7 @@
 // OptimizerMethod. Options that only some methods have are read where a requires-expression finds
 // the member.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -100,32 +101,40 @@ OptimizerMethod read_method(Spec& spec, const OptimizerMethod& defaults) {
   return options;
 }
 
+template <class Options, bool Decoupled = false>
+bool is_method(const OptimizerMethod& method) {
+  return std::holds_alternative<Options>(method) &&
+         method_options<AdamOptions>(method).decoupled == Decoupled;
+}
+
 struct OptimizerRow {
   std::string_view name;
   std::string_view help;
   OptimizerMethod (*read)(Spec& spec, const OptimizerMethod& defaults);
+  bool (*is)(const OptimizerMethod& method);
 };
 
 constexpr std::array<OptimizerRow, kOptimizerNames.size()> kOptimizers{
     {{kOptimizerNames[0],
       "with --momentum and --nesterov; form says where the rate enters momentum",
-      read_method<SgdOptions>},
+      read_method<SgdOptions>, is_method<SgdOptions>},
      {kOptimizerNames[1],
       "a rate for each layer, with --momentum (You et al. 2017); form as for sgd",
-      read_method<LarsOptions>},
+      read_method<LarsOptions>, is_method<LarsOptions>},
      {kOptimizerNames[2],
       "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018, second "
       "moments of minibatches by Wang and Aitchison 2024",
-      read_method<AdamOptions>},
+      read_method<AdamOptions>, is_method<AdamOptions>},
      {kOptimizerNames[3], "adam with decoupled weight decay (Loshchilov and Hutter 2019)",
-      read_method<AdamOptions, true>},
-     {kOptimizerNames[4], "with --momentum (Tieleman and Hinton 2012)",
-      read_method<RmspropOptions>},
-     {kOptimizerNames[5], "with sums of squares (Duchi et al. 2011)", read_method<AdagradOptions>},
+      read_method<AdamOptions, true>, is_method<AdamOptions, true>},
+     {kOptimizerNames[4], "with --momentum (Tieleman and Hinton 2012)", read_method<RmspropOptions>,
+      is_method<RmspropOptions>},
+     {kOptimizerNames[5], "with sums of squares (Duchi et al. 2011)", read_method<AdagradOptions>,
+      is_method<AdagradOptions>},
      {kOptimizerNames[6],
       "orthogonal updates of matrices (Jordan et al. 2024), adamw for all else and for the "
       "parameters that match adamw; scale by Liu et al. 2025 or by Jordan",
-      read_method<MuonOptions>}}};
+      read_method<MuonOptions>, is_method<MuonOptions>}}};
 
 void require_factors(double momentum, double weight_decay) {
   require(momentum, "momentum", kBelowOne);
@@ -149,11 +158,8 @@ std::vector<Strategy> optimizers() {
 }
 
 std::string_view optimizer_name(const OptimizerMethod& method) {
-  // The names are in the order of the methods, with AdamW after Adam.
-  constexpr std::size_t kAdam = 2;
-  const std::size_t i = method.index();
-  const bool later = i > kAdam || method_options<AdamOptions>(method).decoupled;
-  return kOptimizerNames.at(later ? i + 1 : i);
+  return std::ranges::find_if(kOptimizers, [&](const OptimizerRow& row) { return row.is(method); })
+      ->name;
 }
 
 void require_valid(const OptimizerOptions& options) {

@@ -6,7 +6,7 @@
 // show() exchanges them, and visit_state() first brings the former back. Another thread may read
 // the state only in the stretches of QuietStretches, while minibatches or tests are computed.
 // Saving, loading and forking are one function, visit_state(), so that they cannot disagree;
-// go_on() then places the loop where the state ends.
+// place_after_load() then places the loop where the state ends.
 
 #include <algorithm>
 #include <cmath>
@@ -199,7 +199,7 @@ class Trainer::Implementation final : public Training {
   };
 
   void visit_digests(StateVisitor& state);
-  void go_on(bool in_epoch, const std::optional<EpochPart>& part, bool forks);
+  void place_after_load(bool in_epoch, const std::optional<EpochPart>& part, bool forks);
 
   // Finds mistakes before anything is trained.
   void try_out() {
@@ -240,8 +240,8 @@ class Trainer::Implementation final : public Training {
   // Trains the remaining steps of the epoch, until an observer asks to stop or pause.
   void train_epoch() {
     FirstException of_observers;
-    listeners_.tell(of_observers,
-                    [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start()); });
+    listeners_.notify(of_observers,
+                      [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start()); });
     of_observers.rethrow();
     Stopwatch stopwatch;
     while (!stopped() && !pausing_ && walk_.next() != nullptr) {
@@ -264,14 +264,14 @@ class Trainer::Implementation final : public Training {
       if (step.applied || step.skipped) {
         if (std::string reason = walk_.reached_with(step.gain); !reason.empty()) stop(reason);
       }
-      listeners_.tell(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
+      listeners_.notify(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
       if (!step.applied && !step.skipped) {
         result_.stopped.clear();
         of_observers.rethrow();
         throw divergence_of(step, *objective_, options_.rule.text());
       }
       count(step);
-      if (options_.hosts != nullptr) options_.hosts->tell_steps(result_.steps);
+      if (options_.hosts != nullptr) options_.hosts->report_steps(result_.steps);
       const double seconds = stopwatch.lap();
       epoch_->add_seconds(seconds);
       result_.train_seconds += seconds;
@@ -283,7 +283,7 @@ class Trainer::Implementation final : public Training {
     }
     if (stopped() || pausing_ || !walk_.has_ended()) return;
     stage_.between_steps([&] {
-      listeners_.tell(of_observers, [&](Observer& observer) { observer.on_cut_short(*this); });
+      listeners_.notify(of_observers, [&](Observer& observer) { observer.on_cut_short(*this); });
     });
     of_observers.rethrow();
   }
@@ -306,12 +306,12 @@ class Trainer::Implementation final : public Training {
     const std::int64_t before = walk_.epoch_samples();
     walk_.take(step.gain, steps_.noise_scale());
     epoch_->add_loss(walk_.epoch_samples() - before, last_loss_, last_weight_);
-    tell_result();
+    report_result();
     result_.time = walk_.time();
   }
 
   // Copies the progress of the walk to the result.
-  void tell_result() {
+  void report_result() {
     result_.epochs = walk_.epoch().value();
     result_.steps = walk_.step().value();
     result_.samples = walk_.samples();
@@ -347,21 +347,21 @@ class Trainer::Implementation final : public Training {
     record.test_seconds = stopwatch.seconds();
     const std::optional<EpochPart> part = walk_.part(epoch_->whole_steps());
     record.whole = !part;
-    if (const auto metric = value_of(options_.watch, record)) tell_schedule(*metric);
+    if (const auto metric = value_of(options_.watch, record)) report_to_schedule(*metric);
 
     // The epoch has ended from here on, whatever observers throw.
     result_.part = part;
     epoch_.reset();
     walk_.end_epoch(record.whole);
-    tell_result();
+    report_result();
     FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
       result_.final_ema_test = record.ema_test;
-      listeners_.tell(of_observers,
-                      [&](Observer& observer) { observer.on_evaluate(*this, record); });
+      listeners_.notify(of_observers,
+                        [&](Observer& observer) { observer.on_evaluate(*this, record); });
     }
-    listeners_.tell(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
+    listeners_.notify(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
     show({});
     of_observers.rethrow();
     if (record.test && !std::isfinite(record.test->loss)) {
@@ -378,11 +378,11 @@ class Trainer::Implementation final : public Training {
     Evaluation result = objective_->test(
         workers_, evaluation_options(options_),
         fmt::format(" of the test data after epoch {}", walk_.epoch().value() + 1));
-    tell_test(stopwatch.begun());
+    report_test(stopwatch.begun());
     return result;
   }
 
-  void tell_test(Span::Moment begin) const {
+  void report_test(Span::Moment begin) const {
     if (!options_.on_span) return;
     options_.on_span({.activity = Activity::test,
                       .epoch = walk_.epoch(),
@@ -392,7 +392,7 @@ class Trainer::Implementation final : public Training {
   }
 
   // The schedule changes completely or not at all.
-  void tell_schedule(double metric) {
+  void report_to_schedule(double metric) {
     LrSchedule& schedule = steps_.schedule();
     const std::vector<double> before = numbers_of(schedule);
     stage_.set_whole(false);
@@ -412,7 +412,7 @@ class Trainer::Implementation final : public Training {
   void let_observers_look() {
     FirstException of_observers;
     stage_.between_steps([&] {
-      listeners_.tell(of_observers, [&](Observer& observer) { observer.between_steps(*this); });
+      listeners_.notify(of_observers, [&](Observer& observer) { observer.between_steps(*this); });
     });
     of_observers.rethrow();
   }
@@ -508,7 +508,7 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   visit_part(state, part);
   // The limits that ended the training of the state may be others now.
   if (state.forks()) result_.stopped = walk_.reached_limit();
-  if (state.loading()) go_on(in_epoch, part, state.forks());
+  if (state.loading()) place_after_load(in_epoch, part, state.forks());
   if (epoch_) epoch_->visit_state(state);
   if (state.loading()) result_.part = epoch_ ? walk_.part(epoch_->whole_steps()) : part;
   listeners_.visit_state(state, *this);
@@ -537,9 +537,9 @@ void Trainer::Implementation::visit_digests(StateVisitor& state) {
 }
 
 // Continues from the loaded state; `part` is that of an incomplete epoch that was evaluated.
-void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart>& part,
-                                    bool forks) {
-  tell_result();
+void Trainer::Implementation::place_after_load(bool in_epoch, const std::optional<EpochPart>& part,
+                                               bool forks) {
+  report_result();
   result_.time = walk_.time();
   // A run stopped by its source continues if the source now has more steps.
   if (std::exchange(ended_by_source_, false)) {

@@ -8,8 +8,8 @@
 
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/optimizer.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/loop/trainer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/batch_policy.hpp>
 

@@ -5,8 +5,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/reducer.hpp>
-#include <rubato/loop/training_options.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
@@ -16,7 +17,9 @@
 #include "chosen_parts.hpp"
 #include "loop/train/conflicts.hpp"
 #include "run_option.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/values/data_source.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 
 namespace rubato {

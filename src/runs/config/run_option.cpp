@@ -15,16 +15,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/gradient_transform.hpp>
+#include <rubato/loop/intervals.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/reducer.hpp>
-#include <rubato/loop/training_options.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/batch_policies.hpp>
@@ -32,7 +33,6 @@
 #include <rubato/steps/market_policy.hpp>
 #include <rubato/steps/random.hpp>
 
-#include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "chosen_parts.hpp"
@@ -40,6 +40,7 @@
 #include "readings.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/fork_point.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
 
@@ -267,14 +268,6 @@ const RunOption& run_option(std::string_view name) {
     names.push_back(option.name);
   }
   throw Error(unknown_name_message("option", name, names, false));
-}
-
-std::string to_json(const RunOption& option, const RunConfiguration& configuration) {
-  const auto text = option.text(configuration);
-  if (!text) return "null";
-  const bool quoted = option.kind == OptionKind::text || option.kind == OptionKind::text_or_number;
-  if (!quoted) return *text;
-  return json_text(nlohmann::json(*text));
 }
 
 }  // namespace rubato

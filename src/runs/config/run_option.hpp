@@ -166,7 +166,4 @@ void require_none_idle(const GivenOptions& given, const RunConfiguration& run);
 /// The option of that name. Throws Error for an unknown one, naming the nearest.
 [[nodiscard]] const RunOption& run_option(std::string_view name);
 
-/// The value of an option as JSON: true, 8, 0.01, "linear", or null where it is not set.
-[[nodiscard]] std::string to_json(const RunOption& option, const RunConfiguration& configuration);
-
 }  // namespace rubato

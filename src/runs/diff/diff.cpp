@@ -419,7 +419,7 @@ class Comparison {
       saved = read_state(file);
     } catch (const Error& error) {
       // The run did not continue from a file that cannot be read.
-      parts_.tell(error.what());
+      parts_.report(error.what());
       return;
     }
     const State repeated = trainings_[side]->state();

@@ -106,14 +106,14 @@ RunFolder::~RunFolder() {
 void RunFolder::lock(std::chrono::milliseconds patience, const std::function<void()>& on_wait) {
   constexpr std::chrono::milliseconds kPause{5};
   constexpr std::chrono::seconds kShort{1};
-  bool has_told = !on_wait;
+  bool has_reported = !on_wait;
   descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const auto begin = std::chrono::steady_clock::now();
   const auto end = begin + patience;
   while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     const auto now = std::chrono::steady_clock::now();
-    if (!has_told && now >= begin + kShort) {
-      has_told = true;
+    if (!has_reported && now >= begin + kShort) {
+      has_reported = true;
       on_wait();
     }
     if (now >= end) {

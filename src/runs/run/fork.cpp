@@ -120,7 +120,7 @@ struct Beginning {
 // The newest checkpoint of at most `last` and at least `first` steps that can be read, in the
 // folders in which the history has them.
 std::optional<Beginning> nearest_checkpoint(const RunHistory& history, std::int64_t first,
-                                            std::int64_t last, const Tell& tell) {
+                                            std::int64_t last, const Report& report) {
   for (std::size_t i = history.segments().size(); i-- > 0;) {
     const RunSegment& segment = history.segments()[i];
     const std::int64_t end = history.end_of(i, last);
@@ -134,7 +134,7 @@ std::optional<Beginning> nearest_checkpoint(const RunHistory& history, std::int6
       } catch (const NewerVersion&) {
         throw;
       } catch (const Error& error) {
-        tell(error.what());
+        report(error.what());
       }
     }
   }
@@ -209,7 +209,7 @@ Handover state_after(const ForkPoint& point, const RunConfiguration& around,
   }
   const bool keeps = !scratch.empty();
   const bool knows = known != nullptr && !keeps && known->step <= point.step;
-  auto found = nearest_checkpoint(history, knows ? known->step + 1 : 0, point.step, parts.tell);
+  auto found = nearest_checkpoint(history, knows ? known->step + 1 : 0, point.step, parts.report);
   if (!found && knows) {
     found = {.segment = history.of_step(known->step + 1), .state = *known};
   }
@@ -290,11 +290,11 @@ void remove_unmade_fork(const fs::path& folder, const RunConfiguration& run) {
 }  // namespace
 
 RunLocation location_to_train(const RunRequest& request, const ReplayParts& parts) {
-  if (request.run.from.empty() || request.resume) return location_of(request, parts.tell);
+  if (request.run.from.empty() || request.resume) return location_of(request, parts.report);
   require_one_folder(request);
   if (request.continues && is_there(*request.out)) {
     if (!CheckpointFolder(*request.out / RunFolder::kCheckpoints, 1).files().empty()) {
-      return location_of(request, parts.tell);
+      return location_of(request, parts.report);
     }
     remove_unmade_fork(*request.out, request.run);
   }

@@ -26,7 +26,7 @@ namespace rubato {
 struct ReplayParts {
   LoadWorkload load;
   /// Receives what a user should know.
-  Tell tell;
+  Report report;
   /// Called before steps of a run are repeated, which are those from `first` to `last`, counted
   /// from 1.
   std::function<void(const std::filesystem::path& run, std::int64_t first, std::int64_t last)>

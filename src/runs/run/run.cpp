@@ -1,7 +1,7 @@
 // The constructor checks everything before it changes a file: steps, workload, trainer and hosts
 // come first, and a new folder is removed again if what follows throws (FolderOfOwn). Observers
 // whose state is part of a checkpoint are added in the order in which it is loaded (add_keepers()),
-// and only then go_on() loads it; records are cut off after the state was accepted. At the end
+// and only then load_state() loads it; records are cut off after the state was accepted. At the end
 // weights, metrics, summary and the last checkpoint are written in this order, because the summary
 // says that the run has ended. Without a folder nothing is written, and training is the same.
 
@@ -123,7 +123,7 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     for (const auto& [name, bytes] : location_.records_) location_.folder_->write(name, bytes);
   }
   add_keepers();
-  if (location_.from()) go_on();
+  if (location_.from()) load_state();
   if (location_.folder_) {
     const std::optional<CheckpointInterval>& interval = *configuration_.checkpoint_every;
     checkpointer_ = std::make_shared<Checkpointer>(
@@ -189,7 +189,7 @@ void Run::add_keepers() {
   }
 }
 
-void Run::go_on() {
+void Run::load_state() {
   // Loading changes no file: a state that is refused leaves the folder as it was.
   const State& state = location_.from()->state;
   location_.forks_ ? trainer_.fork(state) : trainer_.load_state(state);

@@ -172,7 +172,7 @@ class WhatIf {
   void conclude_plan();
   void train_all();
   [[nodiscard]] TrainingOutcome train(const Fork& fork, const State& state) const;
-  void tell_progress(const Fork* fork, std::int64_t step, double seconds) const;
+  void report_progress(const Fork* fork, std::int64_t step, double seconds) const;
   void collect();
 
   const WhatIfRequest& request_;
@@ -245,8 +245,8 @@ void WhatIf::add_fork(Fork fork, const PlannedCounterfactual& planned) {
     try {
       fork.outcome = training_outcome(nlohmann::json::parse(read_file(fork.file)));
     } catch (const std::exception& error) {
-      parts_.tell(fmt::format("{} is damaged, and its fork is trained again: {}",
-                              fork.file.string(), error.what()));
+      parts_.report(fmt::format("{} is damaged, and its fork is trained again: {}",
+                                fork.file.string(), error.what()));
     }
   }
   files_.back().push_back(fork.file);
@@ -308,7 +308,7 @@ void WhatIf::conclude_plan() {
   }
 }
 
-void WhatIf::tell_progress(const Fork* fork, std::int64_t step, double seconds) const {
+void WhatIf::report_progress(const Fork* fork, std::int64_t step, double seconds) const {
   if (!parts_.on_step) return;
   const double all = result_.plan.seconds;
   parts_.on_step({.fork = fork == nullptr ? 0 : done_forks_ + 1,
@@ -340,7 +340,7 @@ TrainingOutcome WhatIf::train(const Fork& fork, const State& state) const {
         outcome, configuration.minibatch, [&](std::int64_t steps) {
           const double done = static_cast<double>(steps - fork.steps) /
                               static_cast<double>(std::max<std::int64_t>(1, fork.to_train));
-          tell_progress(&fork, steps, std::min(1.0, done) * fork.seconds);
+          report_progress(&fork, steps, std::min(1.0, done) * fork.seconds);
         });
     const std::int64_t end = fork.history.end_of(i, kEver);
     run.trainer().add_observer<PauseAt>(end);
@@ -367,8 +367,8 @@ void WhatIf::train_all() {
   });
   const ReplayParts parts{
       .load = [this](const RunConfiguration& run) { return workload_of(run); },
-      .tell = parts_.tell,
-      .on_step = [this](std::int64_t step) { tell_progress(nullptr, step, 0); }};
+      .report = parts_.report,
+      .on_step = [this](std::int64_t step) { report_progress(nullptr, step, 0); }};
   std::optional<StateOfStep> at;
   for (Fork* const fork : forks) {
     if (!at || at->step < fork->steps) {

@@ -106,7 +106,7 @@ struct WhatIfResult {
 
 struct WhatIfParts {
   LoadWorkload load;
-  Tell tell;
+  Report report;
   /// Called before anything is trained.
   std::function<void(const WhatIfPlan& plan)> on_plan{};
   /// Called after each step; an exception ends the command, which then continues when it is called

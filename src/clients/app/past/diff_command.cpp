@@ -26,8 +26,8 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "past_commands.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/run_option.hpp"
-#include "runs/config/values/model_choice.hpp"
 #include "runs/diff/diff.hpp"
 #include "runs/diff/diff_report.hpp"
 

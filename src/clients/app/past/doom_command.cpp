@@ -190,7 +190,7 @@ class DoomCommand final : public PastCommand {
     }
     ReplayParts parts(const LoadWorkload& load) {
       return {.load = load,
-              .tell = warnings_of(kDoomTexts.name),
+              .report = warnings_of(kDoomTexts.name),
               .on_begin =
                   [this](const auto& run, std::int64_t first, std::int64_t last) {
                     what_ =

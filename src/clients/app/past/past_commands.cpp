@@ -53,7 +53,7 @@ std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text) {
   return {first, parse_whole(text.substr(to + kTo.size()), first, kLastStep)};
 }
 
-Tell warnings_of(std::string_view command) {
+Report warnings_of(std::string_view command) {
   return [command = std::string(command)](const std::string& text) {
     print_error(fmt::format("{}: {}\n", command, text));
   };
@@ -83,7 +83,7 @@ void ReplayLine::show(std::int64_t steps) {
 
 ReplayParts ReplayLine::parts(const LoadWorkload& load) {
   return {.load = load,
-          .tell = warnings_of(command_),
+          .report = warnings_of(command_),
           .on_begin = [this](const auto& run, std::int64_t first,
                              std::int64_t last) { begin(run, first, last); },
           .on_step = [this](std::int64_t steps) { show(steps); }};

@@ -70,7 +70,7 @@ void set_given(RunConfiguration& run, const RunConfiguration& typed, const Given
 [[nodiscard]] std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text);
 
 /// Prints what a user should know, in the name of a command such as "rubato diff".
-[[nodiscard]] Tell warnings_of(std::string_view command);
+[[nodiscard]] Report warnings_of(std::string_view command);
 
 /// Shows at a terminal which step of a run is being repeated, on a line of stderr that is redrawn.
 class ReplayLine {

@@ -117,7 +117,7 @@ class WhatIfCommand final : public PastCommand {
   [[nodiscard]] WhatIfResult train(const LoadWorkload& load) const {
     WhatIfLine line(output_ == WhatIfOutput::nothing);
     return what_if(request_, {.load = load,
-                              .tell = warnings_of(kWhatIfTexts.name),
+                              .report = warnings_of(kWhatIfTexts.name),
                               .on_plan =
                                   [&](const WhatIfPlan& plan) {
                                     if (output_ == WhatIfOutput::table)

@@ -1,7 +1,7 @@
 // TerminalRun is the owner of a Session at a terminal (docs/adr/0057-sessions.md): the session
 // trains and writes the folder, and this file words the messages and turns signals and ends of runs
 // into exit codes. It is used by two threads: the training thread asks wants_to_stop() and the like
-// between steps, and the listener's thread runs hear_signal(), which saves the state before the
+// between steps, and the listener's thread runs on_signal(), which saves the state before the
 // current step while that step still computes. Only the host that writes the run reports how it has
 // ended. When stdout is lost, a run stops as after a signal; an elastic host leaves instead, so
 // that the others continue.
@@ -214,7 +214,7 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
                *this) {
   if (role == RunRole::first && !arguments.quiet) show();
   try {
-    listener_.emplace([this] { hear_signal(); });
+    listener_.emplace([this] { on_signal(); });
   } catch (const std::system_error&) {
     // Without the thread, signals are noticed between steps.
   }
@@ -232,7 +232,7 @@ void TerminalRun::show() const {
   print_text(resumption(run().trainer().result(), run().location().from(), run().kept_in()));
 }
 
-void TerminalRun::hear_signal() noexcept {
+void TerminalRun::on_signal() noexcept {
   const SignalAction action = signals_.action();
   if (hosts_ && action == SignalAction::stop) hosts_->ask_to_pause();
   if (hosts_ && action == SignalAction::leave) hosts_->ask_to_leave();
@@ -242,13 +242,13 @@ void TerminalRun::hear_signal() noexcept {
   try {
     const std::optional<std::int64_t> steps = session_.save_in_step();
     if (!steps || !signals_.take_checkpoint_request() || arguments_.quiet) return;
-    tell(fmt::format("rubato train: {}\n",
-                     *steps == 0 ? "no checkpoint: it is the first step"
-                                 : fmt::format("a checkpoint of {} steps is written", *steps)));
+    report(fmt::format("rubato train: {}\n",
+                       *steps == 0 ? "no checkpoint: it is the first step"
+                                   : fmt::format("a checkpoint of {} steps is written", *steps)));
   } catch (const std::exception& error) {
     // The run itself will report what is wrong with its folder when it next writes to it.
     if (signals_.take_checkpoint_request()) {
-      tell(fmt::format("rubato train: no checkpoint: {}\n", error.what()));
+      report(fmt::format("rubato train: no checkpoint: {}\n", error.what()));
     }
   }
 }
@@ -261,7 +261,7 @@ void TerminalRun::confirm(SignalAction action) {
   signals_.disturb();
 }
 
-void TerminalRun::tell(std::string_view lines) {
+void TerminalRun::report(std::string_view lines) {
   const std::lock_guard lock(drawing_);
   print_error(lines);
   signals_.disturb();
@@ -303,7 +303,7 @@ bool TerminalRun::execute() {
   if (outcome.must_regroup) {
     stop();
   } else {
-    code_ = outcome.end == RunEnd::paused ? stopped(outcome) : told(outcome);
+    code_ = outcome.end == RunEnd::paused ? stopped(outcome) : report_end(outcome);
   }
   return true;
 }
@@ -332,7 +332,7 @@ ExitCode TerminalRun::stopped(const SessionOutcome& outcome) const {
   return code;
 }
 
-ExitCode TerminalRun::told(const SessionOutcome& outcome) {
+ExitCode TerminalRun::report_end(const SessionOutcome& outcome) {
   const ExitCode code = exit_code_of(outcome.end);
   if (!writes()) return code;
   const std::string folder = run().location().path().string();

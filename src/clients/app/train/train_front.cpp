@@ -33,6 +33,7 @@
 #include "runs/config/allowed.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"

@@ -77,7 +77,7 @@ RunLocation location_of_first(const TrainArguments& arguments) {
   return location_of(with_folder(request), warn);
 }
 
-ExitCode tell_of_complete(const TrainArguments& arguments) {
+ExitCode report_complete(const TrainArguments& arguments) {
   if (!arguments.quiet)
     print_text(fmt::format("{}: the run is complete\n", arguments.out->string()));
   return ExitCode::good;
@@ -100,7 +100,7 @@ ExitCode train(const TrainArguments& arguments, const LoadWorkload& load) {
 
 ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                         const ConnectHosts& connect) {
-  if (is_complete(arguments)) return tell_of_complete(arguments);
+  if (is_complete(arguments)) return report_complete(arguments);
   // The folder is checked before anything takes time.
   RunLocation location = location_of_host(arguments, load);
   auto workload = load(arguments.run);
@@ -138,20 +138,20 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   }
   int differences = 0;
   std::int64_t steps = 0;
-  const std::vector<Way> ways = ways_to_train(asked, arguments.steps);
-  for (const Way& way : ways) {
+  const std::vector<Execution> executions = executions_to_compare(asked, arguments.steps);
+  for (const Execution& execution : executions) {
     if (wide) {
-      print_out(
-          fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));
+      print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} ", execution.what, execution.cores,
+                            execution.threads, execution.reduce));
     } else {
-      print_text(fmt::format("{}: {} cores, {} threads, {}\n", way.what, way.cores, way.threads,
-                             way.reduce));
+      print_text(fmt::format("{}: {} cores, {} threads, {}\n", execution.what, execution.cores,
+                             execution.threads, execution.reduce));
       print_out("  ");
     }
     // A closed pipe ends the program here: nobody would read the remaining lines.
     require_output();
     try {
-      const WayOutcome outcome = verification.train(way);
+      const ExecutionOutcome outcome = verification.train(execution);
       print_out(
           fmt::format("{}{}\n", outcome.hash.substr(0, 16), outcome.difference ? "  DIFFERS" : ""));
       if (outcome.difference) {
@@ -167,10 +167,10 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   }
   if (differences > 0) {
     print_text(fmt::format("{} of {} ways gave other bits than the first in {} steps\n",
-                           differences, ways.size(), steps));
+                           differences, executions.size(), steps));
     return ExitCode::differs;
   }
-  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, ways.size()));
+  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, executions.size()));
   return ExitCode::good;
 }
 

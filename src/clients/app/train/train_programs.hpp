@@ -24,7 +24,7 @@ namespace rubato::app {
 [[nodiscard]] RunLocation location_of_first(const TrainArguments& arguments);
 
 /// Answers a command that continues a run which is_complete().
-[[nodiscard]] ExitCode tell_of_complete(const TrainArguments& arguments);
+[[nodiscard]] ExitCode report_complete(const TrainArguments& arguments);
 
 /// Connects the hosts: c10d_hosts().
 using ConnectHosts = std::function<std::shared_ptr<Hosts>(const C10dOptions& meeting)>;

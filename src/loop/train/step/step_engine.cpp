@@ -71,20 +71,20 @@ std::vector<double> weight_decays_of(const TrainOptions& options) {
 }
 
 template <class T>
-std::unique_ptr<FlatOptimizer<T>> own_optimizer_of(const OwnOptimizer& own,
-                                                   const OptimizerParts& parts) {
+std::unique_ptr<FlatOptimizer<T>> make_own_optimizer(const OwnOptimizer& own,
+                                                     const OptimizerParts& parts) {
   return make_typed<T>(own, "own_optimizer makes none for", parts);
 }
 
 template <class T>
-std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
-                                               const TrainOptions& options,
-                                               const ParameterLayout& layout) {
+std::unique_ptr<FlatOptimizer<T>> make_step_optimizer(ObjectiveOf<T>& objective,
+                                                      const TrainOptions& options,
+                                                      const ParameterLayout& layout) {
   auto optimizer =
       options.own_optimizer
-          ? own_optimizer_of<T>(options.own_optimizer, {.layout = layout,
-                                                        .trained = objective.trained(),
-                                                        .groups = group_options(options.groups)})
+          ? make_own_optimizer<T>(options.own_optimizer, {.layout = layout,
+                                                          .trained = objective.trained(),
+                                                          .groups = group_options(options.groups)})
           : make_optimizer<T>(options.optimizer, layout, group_options(options.groups));
   if (!options.lookahead) return optimizer;
   return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead, layout,
@@ -92,8 +92,8 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
 }
 
 template <class T>
-std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, std::string_view chosen,
-                                       const ReducerSize& size, Workers& workers) {
+std::unique_ptr<Reducer<T>> make_step_reducer(const TrainOptions& options, std::string_view chosen,
+                                              const ReducerSize& size, Workers& workers) {
   const OwnReducer& own = options.own_reducer;
   if (!own) return make_reducer<T>(chosen, size, workers);
   return make_typed<T>(own, fmt::format("reducer {} is made for no", own.name), size, workers);
@@ -133,7 +133,7 @@ class TypedStepEngine final : public StepEngine {
         parameters_(objective.flat_parameters().size()),
         averaged_(objective.averaged()),
         layout_(layout_of(objective.trained(), options)),
-        optimizer_(optimizer_of<T>(objective, options, layout_)),
+        optimizer_(make_step_optimizer<T>(objective, options, layout_)),
         squares_(optimizer_->needs_minibatch_squares() ? parameters_ : 0),
         adjuster_(options.adjustments),
         meter_(layout_,
@@ -157,7 +157,7 @@ class TypedStepEngine final : public StepEngine {
             [this](Span::Moment begin) {
               exchange_seconds_ =
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-              tell_whole(Activity::exchange, begin);
+              report_span(Activity::exchange, begin);
             }),
         substeps_(objective, options, workers_, {.at_once = at_once_, .squares = squares_ > 0}),
         averages_(options.ema_half_life),
@@ -305,7 +305,7 @@ class TypedStepEngine final : public StepEngine {
     }
     if (settings.digest && (record.applied || record.skipped)) record.digest = digest(settings);
     record.seconds = timing(sum, update, wall);
-    tell_whole(Activity::update, update.begun());
+    report_span(Activity::update, update.begun());
     return outcome;
   }
 
@@ -386,15 +386,15 @@ class TypedStepEngine final : public StepEngine {
   }
   [[nodiscard]] std::unique_ptr<Reducer<T>> listened_reducer() {
     std::unique_ptr<Reducer<T>> reducer =
-        reducer_of<T>(options_, chosen_reducer(options_, at_once_), sum_size_, workers_);
+        make_step_reducer<T>(options_, chosen_reducer(options_, at_once_), sum_size_, workers_);
     if (options_.on_meeting) {
-      reducer->hear_meetings(
+      reducer->observe_meetings(
           [this](const Meeting& meeting) { options_.on_meeting(place_.step, meeting); });
     }
     return reducer;
   }
   // Reports work on the whole step, which ends now.
-  void tell_whole(Activity activity, Span::Moment begin) const {
+  void report_span(Activity activity, Span::Moment begin) const {
     if (!options_.on_span) return;
     Span span = place_;
     span.activity = activity;

@@ -29,6 +29,7 @@
 #include "loop/data/tables/table_encoding.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/data_source.hpp"
+#include "runs/config/values/loss_choice.hpp"
 
 namespace rubato {
 

@@ -1,13 +1,9 @@
-// Augmentations, precisions and test metrics are tables with a row for each name, whose function
-// reads the arguments from a Spec; the lists for help come from the same rows, so an argument is
-// described where it is read. Parts joined with '+' are read one after the other: the order of
-// augmentations is the order in which they are applied, and that of metrics has no meaning.
-// Intervals and the operators that rubato computes itself are not strategies with arguments, and
-// have small parsers of their own.
+// Augmentations and precisions are tables with a row for each name, whose function reads the
+// arguments from a Spec; the lists for help come from the same rows, so an argument is described
+// where it is read. Augmentations joined with '+' are applied in their order. The operators that
+// rubato computes itself are not strategies with arguments, and have a small parser of their own.
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -15,9 +11,8 @@
 #include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
-#include <rubato/loop/training_options.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 
 #include "base/core/text/options_row.hpp"
 #include "base/core/text/text.hpp"
@@ -73,32 +68,6 @@ std::vector<AugmentationOptions> parse_augmentations(std::string_view text) {
 
 std::vector<Strategy> augmentations() {
   return strategies_of(kAugmentationRows);
-}
-
-std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view text) {
-  if (text == "never") return std::nullopt;
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());
-  for (const auto& [value, name] : kCheckpointUnits) {
-    // Accepts the singular, too.
-    if (text.substr(unit) == name || text.substr(unit) == name.substr(0, name.size() - 1)) {
-      constexpr std::int64_t kMost = 1'000'000'000;
-      return CheckpointInterval{.count = parse_whole(text.substr(0, digits), 1, kMost),
-                                .unit = value};
-    }
-  }
-  throw_error("'{}' is not an interval; accepted: such as 100steps, 1epoch, 60seconds, or never",
-              text);
-}
-
-DigestInterval parse_digest_interval(std::string_view text) {
-  constexpr std::string_view kEvery = "every=";
-  constexpr std::int64_t kMost = 1'000'000'000;
-  if (text == "never") return {.every = 0};
-  if (!text.starts_with(kEvery)) {
-    throw_error("'{}' is not an interval of digests; accepted: such as every=10, or never", text);
-  }
-  return {.every = parse_whole(text.substr(kEvery.size()), 1, kMost)};
 }
 
 namespace {
@@ -183,49 +152,6 @@ PrecisionOptions parse_precision(std::string_view text) {
 
 std::vector<Strategy> precisions() {
   return strategies_of(kPrecisionRows);
-}
-
-namespace {
-
-struct MetricRow {
-  std::string_view name;
-  std::string_view help;
-  void (*read)(Spec& spec, TestMetrics& metrics);
-};
-
-constexpr std::int64_t kMostK = 1'000'000;
-
-constexpr std::array<MetricRow, 5> kMetricRows{
-    {{"accuracy", "the share of targets that are the largest output; always measured for classes",
-      [](Spec&, TestMetrics& metrics) { metrics.accuracy = true; }},
-     {"top-k", "the share of targets that are among the k largest outputs; for classes",
-      [](Spec& spec, TestMetrics& metrics) { metrics.top_k = spec.whole("k", 5, 1, kMostK); }},
-     {"mse", "the mean squared error of the outputs; for real targets",
-      [](Spec&, TestMetrics& metrics) { metrics.mse = true; }},
-     {"perplexity", "e to the power of the test loss, which must be a cross entropy; for classes",
-      [](Spec&, TestMetrics& metrics) { metrics.perplexity = true; }},
-     {"bits-per-byte",
-      "the test loss, which must be a cross entropy, in bits per byte of text; for text",
-      [](Spec&, TestMetrics& metrics) { metrics.bits_per_byte = true; }}}};
-
-}  // namespace
-
-TestMetrics parse_test_metrics(std::string_view text) {
-  TestMetrics metrics;
-  if (text.empty()) return metrics;
-  for (const std::string_view part : split_at(text, '+')) {
-    Spec spec(part);
-    find_row("metric", spec.name(), kMetricRows).read(spec, metrics);
-    spec.finish();
-  }
-  return metrics;
-}
-
-std::vector<Strategy> test_metrics() {
-  return strategies_of(kMetricRows, [](const MetricRow& row, Spec& spec) {
-    TestMetrics ignored;
-    row.read(spec, ignored);
-  });
 }
 
 }  // namespace rubato

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +9,11 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/numbers/loss_scaler.hpp>
 
+// Options of a training that only libtorch has: Eigen trains with the default of each.
+
 namespace rubato {
+
+struct Strategy;  // base/spec.hpp
 
 /// The random changes of training images before the model sees them, drawn anew in each epoch.
 enum class AugmentationKind { shift, flip, crop, cutout };
@@ -33,7 +36,6 @@ struct AugmentationOptions {
 /// applied; empty text is none. Throws Error for other text.
 [[nodiscard]] std::vector<AugmentationOptions> parse_augmentations(std::string_view text);
 
-struct Strategy;  // base/spec.hpp
 /// All augmentations, with their arguments.
 [[nodiscard]] std::vector<Strategy> augmentations();
 
@@ -51,39 +53,6 @@ enum class BufferUse {
 
 inline constexpr std::array<Choice<BufferUse>, 2> kBufferUses{
     {{BufferUse::combined, "combined"}, {BufferUse::local, "local"}}};
-
-/// How often a checkpoint is written.
-struct CheckpointInterval {
-  enum class Unit { steps, epochs, seconds };
-
-  /// The number of units, at least 1.
-  std::int64_t count = 60;
-  Unit unit = Unit::seconds;
-
-  friend bool operator==(const CheckpointInterval&, const CheckpointInterval&) = default;
-};
-
-inline constexpr std::array<Choice<CheckpointInterval::Unit>, 3> kCheckpointUnits{
-    {{CheckpointInterval::Unit::steps, "steps"},
-     {CheckpointInterval::Unit::epochs, "epochs"},
-     {CheckpointInterval::Unit::seconds, "seconds"}}};
-
-/// Parses "100steps", "1epoch", "60 seconds"; empty for "never". Throws Error for anything else.
-[[nodiscard]] std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view text);
-
-/// The default of DigestInterval::every; docs/adr/0072 has the reason.
-inline constexpr std::int64_t kDigestEvery = 10;
-
-/// The steps that have a digest.
-struct DigestInterval {
-  /// They are those whose number, from 1, is divisible by this; 0 for none.
-  std::int64_t every = kDigestEvery;
-
-  friend bool operator==(const DigestInterval&, const DigestInterval&) = default;
-};
-
-/// Parses "every=10" or "never". Throws Error for anything else.
-[[nodiscard]] DigestInterval parse_digest_interval(std::string_view text);
 
 /// Operators of libtorch that rubato computes itself, forward and backward, because it is faster
 /// (docs/operators.md): on float32 tensors on the CPU. All others remain libtorch's.
@@ -138,25 +107,5 @@ struct PrecisionOptions {
 [[nodiscard]] PrecisionOptions parse_precision(std::string_view spec);
 /// All precisions, with their arguments.
 [[nodiscard]] std::vector<Strategy> precisions();
-
-/// The test metrics besides the loss.
-struct TestMetrics {
-  /// Asked for by name; accuracy is measured anyway if targets are classes.
-  bool accuracy = false;
-  /// The k of the top-k accuracy; 0 to leave it out.
-  std::int64_t top_k = 0;
-  bool mse = false;
-  bool perplexity = false;
-  bool bits_per_byte = false;
-
-  friend bool operator==(const TestMetrics&, const TestMetrics&) = default;
-};
-
-/// Parses "mse", "top-k:k=5" and the like, joined by '+'; empty text is none. Throws Error for
-/// other text.
-[[nodiscard]] TestMetrics parse_test_metrics(std::string_view text);
-
-/// All test metrics, with their arguments.
-[[nodiscard]] std::vector<Strategy> test_metrics();
 
 }  // namespace rubato
