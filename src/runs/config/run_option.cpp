@@ -36,6 +36,7 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "chosen_parts.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "plugin.hpp"
 #include "readings.hpp"
 #include "runs/config/values/data_source.hpp"
@@ -97,12 +98,12 @@ bool counts_nothing(const RunConfiguration& run) {
   });
 }
 bool has_no_momentum(const RunConfiguration& run) {
-  return !has_momentum(run.optimizer->method);
+  return !facts_of(run.optimizer->method).usual_momentum;
 }
 // Groups of parameters matter to weight decay, to AdaScale, which has a gain for each, and to
 // layer-wise rates, which leave some out.
 bool has_no_groups(const RunConfiguration& run) {
-  return run.weight_decay == 0 && !std::holds_alternative<LarsOptions>(run.optimizer->method) &&
+  return run.weight_decay == 0 && !facts_of(run.optimizer->method).layer_wise &&
          std::ranges::none_of(
              run.rule->names(),
              [](std::string_view rule) { return rule == "lbsgd" || rule == "adascale"; }) &&

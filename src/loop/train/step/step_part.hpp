@@ -15,6 +15,8 @@ struct PartNeeds {
   int remembered = 0;
   /// At most, besides those, during an update.
   int scratch = 0;
+  /// True if the squares of minibatches' gradients are summed with them.
+  bool squares = false;
   /// True if other weights are tested than those that steps change.
   bool tests_others = false;
 };

@@ -27,6 +27,7 @@ PartNeeds needs_of_parts(const TrainOptions& options) {
     const PartNeeds needs = part.needs(options);
     all.remembered += needs.remembered;
     all.scratch += needs.scratch;
+    all.squares = all.squares || needs.squares;
     all.tests_others = all.tests_others || needs.tests_others;
   }
   return all;
