@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -125,12 +125,8 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
                                                  const ParameterLayout& layout,
                                                  std::vector<GroupOptions> groups) {
   require_valid(options, groups);
-  const OptimizerRow& row = row_of(options.method);
-  if constexpr (std::is_same_v<T, float>) {
-    return row.make_float(options, layout, std::move(groups));
-  } else {
-    return row.make_double(options, layout, std::move(groups));
-  }
+  const auto make = std::get<OptimizerMaker<T>>(row_of(options.method).make);
+  return make(options, layout, std::move(groups));
 }
 
 template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(const OptimizerOptions&,

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -50,20 +51,15 @@ struct OptimizerRow {
 
   /// The options of `method` if they are of this row's type, else their defaults.
   OptimizerMethod (*options_of)(const OptimizerMethod& method) = nullptr;
-  OptimizerMaker<float> make_float = nullptr;
-  OptimizerMaker<double> make_double = nullptr;
+  std::tuple<OptimizerMaker<float>, OptimizerMaker<double>> make{};
 };
 
-namespace optimizer_row_detail {
-
-template <class T, class Made>
-std::unique_ptr<FlatOptimizer<T>> make(const OptimizerOptions& options,
-                                       const ParameterLayout& layout,
-                                       std::vector<GroupOptions> groups) {
-  return std::make_unique<Made>(options, layout, std::move(groups));
+template <class T, template <class> class Optimizer>
+std::unique_ptr<FlatOptimizer<T>> make_for_row(const OptimizerOptions& options,
+                                               const ParameterLayout& layout,
+                                               std::vector<GroupOptions> groups) {
+  return std::make_unique<Optimizer<T>>(options, layout, std::move(groups));
 }
-
-}  // namespace optimizer_row_detail
 
 /// Completes a row by the type of its options and by the class of its optimizer.
 template <class Options, template <class> class Optimizer>
@@ -74,8 +70,7 @@ template <class Options, template <class> class Optimizer>
   if (row.is == nullptr) {
     row.is = [](const OptimizerMethod& method) { return std::holds_alternative<Options>(method); };
   }
-  row.make_float = optimizer_row_detail::make<float, Optimizer<float>>;
-  row.make_double = optimizer_row_detail::make<double, Optimizer<double>>;
+  row.make = {make_for_row<float, Optimizer>, make_for_row<double, Optimizer>};
   return row;
 }
 
