@@ -1,6 +1,5 @@
 #pragma once
 
-#include <rubato/loop/observers.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/numbers/rule.hpp>
 
@@ -18,8 +17,5 @@ struct OptimizerTraits {
 /// and transforms of the gradient, and the reducer.
 void require_compatible(const TrainOptions& options, const Rule& rule,
                         const OptimizerTraits& optimizer);
-
-/// Throws Refused if the metric is that of averaged weights, and none are averaged.
-void require_averages(const WatchedMetric& metric, bool averages);
 
 }  // namespace rubato

@@ -12,7 +12,10 @@
 #include <numeric>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "base/core/seconds.hpp"
+#include "loop/train/step/step_part.hpp"
 
 namespace rubato {
 
@@ -71,8 +74,8 @@ RecordColumn<StepRecord> answer_column(std::string name,
 }
 
 // The number of samples is left out: it is that of the test set, the same each time.
-void add_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
-  add_part(columns, evaluation_schema().columns, member, [&](ColumnInfo& info) {
+void add_test(auto& columns, auto place, const std::string& prefix, const auto& change) {
+  add_part(columns, evaluation_schema().columns, place, [&](ColumnInfo& info) {
     info.name = prefix + info.name;
     change(info);
   });
@@ -80,18 +83,30 @@ void add_test(auto& columns, auto member, const std::string& prefix, const auto&
                 [&](const auto& column) { return column.info().name == prefix + "samples"; });
 }
 
-// The test of averaged weights, which only trainings with --ema have.
-void add_ema_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
-  add_test(columns, member, prefix, [&](ColumnInfo& info) {
-    std::string of_weights = info.name;
-    of_weights.erase(of_weights.find("ema_"), 4);
-    info.help = "`" + of_weights + "` of the averaged weights, with `--ema`";
-    if (!info.tag.empty()) info.tag.insert(info.tag.find('/') + 1, "ema_");
-    info.progress.label.insert(0, "EMA ");
-    std::string& label = info.figure.label;
-    label += label.empty() ? "averaged weights" : " of averaged weights";
-    change(info);
-  });
+// The tests of weights beside the model's, which only trainings with the option of their name have.
+void add_other_tests(auto& columns, auto member, const std::string& prefix, const auto& change) {
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    const std::string name = fmt::format("{}_", weights.name);
+    const auto place = [ member, of = std::string(weights.name) ](auto& record) -> auto& {
+      if constexpr (!std::is_const_v<std::remove_reference_t<decltype(record)>>) {
+        return (record.*member)[of];
+      } else {
+        static const std::optional<Evaluation> none;
+        const auto found = (record.*member).find(of);
+        return found == (record.*member).end() ? none : found->second;
+      }
+    };
+    add_test(columns, place, prefix + name + "test_", [&](ColumnInfo& info) {
+      std::string of_model = info.name;
+      of_model.erase(prefix.size(), name.size());
+      info.help = fmt::format("`{}` of the {}, with `--{}`", of_model, weights.words, weights.name);
+      if (!info.tag.empty()) info.tag.insert(info.tag.find('/') + 1, name);
+      info.progress.label = fmt::format("{} {}", weights.label, info.progress.label);
+      std::string& label = info.figure.label;
+      label += fmt::format("{}{}", label.empty() ? "" : " of ", weights.words);
+      change(info);
+    });
+  }
 }
 
 std::vector<RecordColumn<StepRecord>> step_columns() {
@@ -264,7 +279,7 @@ std::vector<RecordColumn<EpochRecord>> epoch_columns() {
         .usual = true},
        &EpochRecord::whole}};
   add_test(columns, &EpochRecord::test, "test_", [](const ColumnInfo&) {});
-  add_ema_test(columns, &EpochRecord::ema_test, "ema_test_", [](const ColumnInfo&) {});
+  add_other_tests(columns, &EpochRecord::other_tests, "", [](const ColumnInfo&) {});
   columns.push_back({{.name = "*",
                       .help = "metrics of the program's own, under their names",
                       .key = "metrics",
@@ -295,8 +310,8 @@ std::vector<RecordColumn<TrainResult>> result_columns() {
     info.tag.clear();
     info.null_if_none = true;
   });
-  add_ema_test(columns, &TrainResult::final_ema_test, "final_ema_test_",
-               [](ColumnInfo& info) { info.tag.clear(); });
+  add_other_tests(columns, &TrainResult::final_other_tests, "final_",
+                  [](ColumnInfo& info) { info.tag.clear(); });
   columns.insert(columns.end(),
                  {{{.name = "best_test_accuracy",
                     .unit = kShareUnit,

@@ -16,6 +16,7 @@
 #include "chosen_parts.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "loop/train/conflicts.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "run_option.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -92,7 +93,10 @@ void check_step(const RunConfiguration& run, const OptimizerMethod& method) {
                       .exact = run.exact},
                      **run.rule,
                      {.follows_sums = own || optimizer.follows_sums, .squares = optimizer.squares});
-  require_averages(watched_metric(run), run.ema.has_value());
+  // Weights beside the model's have the name of the option that asks for them.
+  const WatchedMetric watched = watched_metric(run);
+  const std::string& weights = watched.weights();
+  require_weights(watched, !weights.empty() && run_option(weights).text(run).has_value());
 }
 
 void check_clock(const RunConfiguration& run) {

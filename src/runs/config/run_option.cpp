@@ -37,6 +37,7 @@
 #include "base/core/throw_error.hpp"
 #include "chosen_parts.hpp"
 #include "loop/optim/make_optimizer.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "plugin.hpp"
 #include "readings.hpp"
 #include "runs/config/values/data_source.hpp"
@@ -59,6 +60,12 @@ constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 std::vector<std::string> cluster_argument_names() {
   std::vector<std::string> names;
   for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));
+  return names;
+}
+
+std::string built_in_metric_names() {
+  std::string names;
+  for (const WatchedMetric& metric : built_in_metrics()) names += metric.name() + "|";
   return names;
 }
 

@@ -1,4 +1,10 @@
 #include <array>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
 
 #include "step_part.hpp"
 
@@ -31,6 +37,33 @@ PartNeeds needs_of_parts(const TrainOptions& options) {
     all.tests_others = all.tests_others || needs.tests_others;
   }
   return all;
+}
+
+std::vector<OtherWeightsInfo> other_weights(const TrainOptions* options) {
+  std::vector<OtherWeightsInfo> weights;
+  for (const StepPart& part : step_parts()) {
+    const OtherWeightsInfo& of = part.weights;
+    if (!of.name.empty() && (options == nullptr || of.exist(*options))) weights.push_back(of);
+  }
+  return weights;
+}
+
+std::vector<WatchedMetric> built_in_metrics() {
+  std::vector<WatchedMetric> metrics;
+  for (const auto& metric : kMetrics) metrics.emplace_back(metric.value);
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    metrics.emplace_back(std::string(weights.name), Metric::test_loss);
+  }
+  return metrics;
+}
+
+void require_weights(const WatchedMetric& metric, bool exist) {
+  if (metric.weights().empty() || exist) return;
+  std::string_view why = "there are no weights of that name";
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    if (weights.name == metric.weights()) why = weights.missing;
+  }
+  throw Refused("watch", fmt::format("{}: {}", metric.name(), why), "with " + metric.weights());
 }
 
 }  // namespace rubato
