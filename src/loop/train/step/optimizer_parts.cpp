@@ -1,9 +1,11 @@
 // The optimizer, Lookahead around it, and the adjustments of what a rule answers it.
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -64,6 +66,51 @@ std::string text_of(const RuleAdjustments& adjustments) {
                      choice_name(kTreatments, change.of_squares()));
 }
 
+// A number of the optimizer that rules may answer.
+RecordColumn<StepRecord> answer_column(std::string name,
+                                       std::optional<double> OptimizerAnswer::*member,
+                                       std::string help, std::string title,
+                                       std::string label = {}) {
+  const std::string tag = "train/" + name;
+  return {{.name = std::move(name),
+           .help = std::move(help),
+           .tag = tag,
+           .figure = {kRateSection, std::move(title), std::move(label)}},
+          of_part(&StepRecord::optimizer, member)};
+}
+
+std::vector<RecordColumn<StepRecord>> answer_columns() {
+  return {answer_column("momentum", &OptimizerAnswer::momentum, "momentum, if the rule answers it",
+                        "Momentum and betas", "momentum"),
+          answer_column("beta1", &OptimizerAnswer::beta1, "beta1, if the rule answers it",
+                        "Momentum and betas", "beta1"),
+          answer_column("beta2", &OptimizerAnswer::beta2, "beta2, if the rule answers it",
+                        "Momentum and betas", "beta2"),
+          answer_column("epsilon", &OptimizerAnswer::epsilon, "epsilon, if the rule answers it",
+                        "Epsilon"),
+          answer_column("mean_factor", &OptimizerAnswer::mean_factor,
+                        "factor of momentum or Adam's mean before the step; 0 forgets it",
+                        "Change of the optimizer's memory", "factor of the mean"),
+          answer_column("variance_factor", &OptimizerAnswer::variance_factor,
+                        "factor of the variance in Adam's mean squares before the step",
+                        "Change of the optimizer's memory", "factor of the variance"),
+          {{.name = "forgets_squares",
+            .help = "true where Adam's mean squares begin anew with the step",
+            .tag = "train/forgets_squares"},
+           [](const StepRecord& step) {
+             return step.optimizer.forget_squares ? std::optional(true) : std::nullopt;
+           },
+           [](StepRecord& step, const Cell& cell) {
+             step.optimizer.forget_squares = std::get<bool>(cell);
+             return true;
+           }},
+          {{.name = "weight_decay",
+            .help = "weight decay, if it is not that of the options",
+            .tag = "train/weight_decay",
+            .figure = {kRateSection, "Weight decay"}},
+           &StepRecord::weight_decay}};
+}
+
 }  // namespace
 
 StepPart optimizer_part() {
@@ -85,7 +132,9 @@ StepPart optimizer_part() {
                 .remembered = remembered_values(options.optimizer, group_options(options.groups)),
                 .scratch = facts.scratch,
                 .squares = facts.squares};
-          }};
+          },
+          .columns = answer_columns,
+          .columns_after = "gain"};
 }
 
 StepPart lookahead_part() {

@@ -12,6 +12,8 @@
 #include <rubato/loop/trainer.hpp>
 #include <rubato/loop/workers.hpp>
 
+#include "loop/train/record_schemas.hpp"
+
 namespace rubato {
 
 /// The memory that a part needs, in values for each parameter.
@@ -76,6 +78,10 @@ struct StepPart {
   /// Throws Error for options of the part that are out of range.
   void (*check)(const TrainOptions& options) = nullptr;
   OtherWeightsInfo weights{};
+  /// The part's columns in records of steps, and the column before them: one of step_schema() that
+  /// belongs to no part or to an earlier one.
+  std::vector<RecordColumn<StepRecord>> (*columns)() = nullptr;
+  std::string_view columns_after{};
 };
 
 // The parts, each in its file.
@@ -85,6 +91,8 @@ struct StepPart {
 [[nodiscard]] StepPart averages_part();
 [[nodiscard]] StepPart preparation_part();
 [[nodiscard]] StepPart adjustments_part();
+[[nodiscard]] StepPart loss_scale_part();
+[[nodiscard]] StepPart digest_part();
 
 /// All parts, those of the model first.
 [[nodiscard]] std::span<const StepPart> step_parts();

@@ -1,6 +1,9 @@
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -9,6 +12,34 @@
 #include "step_part.hpp"
 
 namespace rubato {
+
+// The objective is bound to its options.
+StepPart loss_scale_part() {
+  return {.prefix = "loss_scale",
+          .columns =
+              [] {
+                return std::vector<RecordColumn<StepRecord>>{
+                    {{.name = "loss_scale",
+                      .help = "factor of the loss, with `--precision fp16`",
+                      .tag = "train/loss_scale",
+                      .figure = {kRateSection, "Loss scale"}},
+                     &StepRecord::loss_scale},
+                    {{.name = "skipped",
+                      .help = "whether the step is left out, because the gradient overflowed with "
+                              "`--precision fp16` or all weights are 0",
+                      .tag = "step/skipped",
+                      .usual = false},
+                     [](const StepRecord& step) {
+                       return step.loss_scale || step.weight ? std::optional(step.skipped)
+                                                             : std::nullopt;
+                     },
+                     [](StepRecord& step, const Cell& cell) {
+                       step.skipped = std::get<bool>(cell);
+                       return true;
+                     }}};
+              },
+          .columns_after = "measured_gain"};
+}
 
 std::span<const StepPart> step_parts() {
   static const std::array parts{
@@ -20,8 +51,8 @@ std::span<const StepPart> step_parts() {
       averages_part(),
       preparation_part(),
       adjustments_part(),
-      // The objective is bound to its options.
-      StepPart{.prefix = "loss_scale"},
+      loss_scale_part(),
+      digest_part(),
   };
   return parts;
 }
