@@ -7,7 +7,7 @@
 namespace rubato {
 
 void require_compatible(const TrainOptions& options, const Rule& rule,
-                        const OptimizerTraits& optimizer) {
+                        const MethodFacts& optimizer) {
   if (options.clip_norm && options.clip_value) {
     throw Refused("clip_value", "gradients are clipped by their norm already", "one of them");
   }

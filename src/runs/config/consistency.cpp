@@ -85,14 +85,12 @@ void check_rule(const RunConfiguration& run) {
 // Asks what the trainer asks; optimizers of the user's own are known to the trainer alone.
 void check_step(const RunConfiguration& run, const OptimizerMethod& method) {
   const bool own = run.optimizer->own.has_value();
-  const MethodFacts optimizer = facts_of(method);
   require_compatible({.clip_norm = run.clip_norm,
                       .clip_value = run.clip_value,
                       .gradient_transforms = *run.transform,
                       .own_reducer = run.reduce->own.value_or(OwnReducer()),
                       .exact = run.exact},
-                     **run.rule,
-                     {.follows_sums = own || optimizer.follows_sums, .squares = optimizer.squares});
+                     **run.rule, own ? MethodFacts{.follows_sums = true} : facts_of(method));
   // Weights beside the model's have the name of the option that asks for them.
   const WatchedMetric watched = watched_metric(run);
   const std::string& weights = watched.weights();
