@@ -25,7 +25,7 @@ TEST(Engine, IsEigenWhereEigenCan) {
   for (const char* const model : {"softmax", "mlp", "mlp:hidden=3", "quadratic:dim=4"}) {
     const std::string line = std::string("model = \"") + model + "\"\n";
     EXPECT_EQ(engine_of(with(line)), Engine::eigen) << model;
-    for (const std::string_view optimizer : kOptimizerNames) {
+    for (const std::string_view optimizer : optimizer_names()) {
       const std::string of = "optimizer = \"" + std::string(optimizer) + "\"";
       EXPECT_EQ(engine_of(with(line + of)), Engine::eigen) << model << ", " << optimizer;
     }

@@ -60,7 +60,7 @@ void step_by_formula(const OptimizerOptions& options, const test::Expectation& e
 // The adaptive ones are compared with libtorch's: tests/optim_torch. Muon has a test of its own.
 TEST(EveryOptimizer, FollowsGroupsRulesAndBounds) {
   for (const auto& [name, options] : every_kind()) {
-    if (!is_sgd_or_lars(options.method)) continue;
+    if (!facts_of(options.method).follows_sums) continue;
     SCOPED_TRACE(name);
     GroupedProblem flat;
     const auto optimizer = flat.make(options);
@@ -436,7 +436,7 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
              return make_optimizer<double>(options, flat.layout(), std::move(groups));
            }) == "no error";
   };
-  for (const std::string_view name : kOptimizerNames) {
+  for (const std::string_view name : optimizer_names()) {
     SCOPED_TRACE(name);
     const OptimizerOptions options = parse_optimizer(name, {});
     EXPECT_TRUE(accepts(options));

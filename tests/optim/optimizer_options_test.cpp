@@ -31,8 +31,8 @@ TEST(Optimizers, AreReadWithTheirArguments) {
   const OptimizerOptions of_minibatches = parse_optimizer("adam:second-moment=minibatch", {});
   EXPECT_EQ(of_minibatches,
             (OptimizerOptions{.method = AdamOptions{.second_moment = SecondMoment::minibatch}}));
-  EXPECT_TRUE(needs_minibatch_squares(of_minibatches.method));
-  EXPECT_FALSE(needs_minibatch_squares(parse_optimizer("adam", {}).method));
+  EXPECT_TRUE(facts_of(of_minibatches.method).squares);
+  EXPECT_FALSE(facts_of(parse_optimizer("adam", {}).method).squares);
   EXPECT_EQ(parse_optimizer("rmsprop:alpha=0.9,eps=1e-4,centered=true", {}),
             (OptimizerOptions{
                 .method = RmspropOptions{.alpha = 0.9, .centered = true, .epsilon = 1e-4}}));
@@ -93,7 +93,7 @@ TEST(Optimizers, AreCheckedAsAWhole) {
 }
 
 TEST(Optimizers, HaveTheNamesByWhichTheyAreRead) {
-  for (const std::string_view name : kOptimizerNames) {
+  for (const std::string_view name : optimizer_names()) {
     EXPECT_EQ(optimizer_name(parse_optimizer(name, {}).method), name);
   }
 }

@@ -315,6 +315,8 @@ std::vector<double> parameters_in(const State& state) {
   return all;
 }
 
+const WatchedMetric kLossOfAverages("ema", Metric::test_loss);
+
 // Averages the weights by the formula, in steps of any batch.
 class Averaging final : public Observer {
  public:
@@ -328,13 +330,13 @@ class Averaging final : public Observer {
     }
   }
   void on_epoch(Training& training, const EpochRecord& epoch) override {
-    ASSERT_TRUE(epoch.ema_test.has_value());
-    EXPECT_NE(epoch.ema_test->loss, epoch.test->loss);
-    EXPECT_EQ(value_of(Metric::ema_test_loss, epoch), epoch.ema_test->loss);
-    training.with_averages([&] {
+    ASSERT_TRUE(epoch.other_tests.contains("ema"));
+    EXPECT_NE(epoch.other_tests.at("ema")->loss, epoch.test->loss);
+    EXPECT_EQ(value_of(kLossOfAverages, epoch), epoch.other_tests.at("ema")->loss);
+    training.with_weights("ema", [&] {
       expect_averages(training.parameters());
       const Evaluation again = training.objective().test(training.workers(), {}, "");
-      EXPECT_EQ(again.loss, epoch.ema_test->loss);
+      EXPECT_EQ(again.loss, epoch.other_tests.at("ema")->loss);
     });
     EXPECT_EQ(Parameters::copy_of(training), weights_);
     ++epochs;
@@ -363,27 +365,28 @@ TEST(Loop, TestsAndShowsTheAveragesOfTheWeightsBesideThem) {
   TrainOptions options = loop_options();
   Trainer without = tiny_trainer(options, trace_of({8, 16, 4, 8}));
   without.fit();
-  EXPECT_FALSE(without.result().final_ema_test.has_value());
+  EXPECT_TRUE(without.result().final_other_tests.empty());
   options.ema_half_life = kHalfLife;
   Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
   const auto averaging = trainer.add_observer<Averaging>(Parameters::copy_of(trainer), kHalfLife);
-  const auto best = trainer.add_observer<BestWeights>(Metric::ema_test_loss);
+  const auto best = trainer.add_observer<BestWeights>(kLossOfAverages);
   trainer.fit();
   EXPECT_EQ(averaging->epochs, options.epochs);
   EXPECT_EQ(parameters_in(trainer.state()), parameters_in(without.state()));
-  ASSERT_TRUE(trainer.result().final_ema_test.has_value());
+  ASSERT_TRUE(trainer.result().final_other_tests.contains("ema"));
   EXPECT_EQ(trainer.result().final_test->loss, without.result().final_test->loss);
-  trainer.with_averages([&] { averaging->expect_averages(trainer.parameters()); });
+  trainer.with_weights("ema", [&] { averaging->expect_averages(trainer.parameters()); });
   // The best weights by the test of averages are averages; here those of the last epoch.
-  ASSERT_EQ(best->value(), trainer.result().final_ema_test->loss);
+  ASSERT_EQ(best->value(), trainer.result().final_other_tests.at("ema")->loss);
   averaging->expect_averages(best->parameters());
 
   // A state has them, and continues a result.
   Trainer loaded = tiny_trainer(options, trace_of({8, 16, 4, 8}));
-  loaded.add_observer<BestWeights>(Metric::ema_test_loss);
+  loaded.add_observer<BestWeights>(kLossOfAverages);
   loaded.load_state(parse_state(state_bytes(trainer.state()), "the state"));
-  loaded.with_averages([&] { averaging->expect_averages(loaded.parameters()); });
-  EXPECT_EQ(loaded.result().final_ema_test->loss, trainer.result().final_ema_test->loss);
+  loaded.with_weights("ema", [&] { averaging->expect_averages(loaded.parameters()); });
+  EXPECT_EQ(loaded.result().final_other_tests.at("ema")->loss,
+            trainer.result().final_other_tests.at("ema")->loss);
 }
 
 // A resume needs the same half-life; a fork may have averages, which begin with the weights.
@@ -417,7 +420,7 @@ TEST(Loop, BindsAStateToItsAverages) {
   EXPECT_THAT(error_of([&] { tiny_trainer(options, trace_of({8})); }),
               HasSubstr("a half-life of 0 samples"));
   options = loop_options();
-  options.watch = Metric::ema_test_loss;
+  options.watch = kLossOfAverages;
   EXPECT_THAT(error_of([&] { tiny_trainer(options, trace_of({8})); }),
               HasSubstr("watch: ema-test-loss: no weights are averaged"));
 }

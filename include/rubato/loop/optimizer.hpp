@@ -215,9 +215,7 @@ struct OptimizerOptions {
                                                const OptimizerOptions& defaults);
 /// All optimizers, with the arguments' own defaults.
 [[nodiscard]] std::vector<Strategy> optimizers();
-/// Their names.
-inline constexpr std::array<std::string_view, 7> kOptimizerNames{
-    "sgd", "lars", "adam", "adamw", "rmsprop", "adagrad", "muon"};
+[[nodiscard]] std::vector<std::string_view> optimizer_names();
 /// The name of the method.
 [[nodiscard]] std::string_view optimizer_name(const OptimizerMethod& method);
 
@@ -226,21 +224,6 @@ template <class Options>
 [[nodiscard]] Options method_options(const OptimizerMethod& method) {
   const auto* const options = std::get_if<Options>(&method);
   return options == nullptr ? Options() : *options;
-}
-
-/// Returns whether it is SGD or LARS. Their momentum has two forms, and their steps grow with the
-/// gradient, as rules that sum gradients assume.
-[[nodiscard]] inline bool is_sgd_or_lars(const OptimizerMethod& method) {
-  return std::holds_alternative<SgdOptions>(method) || std::holds_alternative<LarsOptions>(method);
-}
-/// Returns whether the method has a momentum that can be chosen.
-[[nodiscard]] inline bool has_momentum(const OptimizerMethod& method) {
-  return is_sgd_or_lars(method) || std::holds_alternative<RmspropOptions>(method);
-}
-
-/// Returns whether the method needs the squares of minibatches' gradients (Update::square_sum).
-[[nodiscard]] inline bool needs_minibatch_squares(const OptimizerMethod& method) {
-  return method_options<AdamOptions>(method).second_moment == SecondMoment::minibatch;
 }
 
 /// Throws Error for an option that is out of range, or that cannot be combined with the others.

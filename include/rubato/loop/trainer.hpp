@@ -367,9 +367,11 @@ class Trainer {
   /// of a minibatch, the remainder, parameter groups, the kind of clock.
   void fork(const State& state);
 
-  /// Calls `use` while parameters() are the averaged weights (TrainOptions::ema_half_life), as long
-  /// as there are any. Not during fit(), in which observers call Training::with_averages().
-  void with_averages(const std::function<void()>& use) const;
+  /// Calls `use` while parameters() are the weights of that name that training has beside the
+  /// model's: "ema" for the moving averages (TrainOptions::ema_half_life). Before the first update,
+  /// they are the model's. Not during fit(), in which observers call Training::with_weights().
+  /// Throws Error for the name of weights that this training does not have.
+  void with_weights(std::string_view name, const std::function<void()>& use) const;
 
   /// The result so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;

@@ -38,8 +38,8 @@ namespace rubato::python {
 ///     has_real_targets whether targets are real numbers, not class indices
 ///     steps, epochs, minibatches, faults, monitored   {column: array}
 ///     is_whole         whether there are weights: False if it failed while it was ending
-///     weights, best    {name: tensor}; best is None if it is not kept
-///     averages         {name: tensor} with --ema; else None
+///     weights          {name: tensor} by name: "" for the model's, "best" and the names of weights
+///                      beside them; None for those that the training does not have
 ///     model            bytes of TorchScript, if the model is TorchScript; else None
 ///     best_epoch       counted from 0
 ///     trained_on       a TrainedOn (module.hpp)

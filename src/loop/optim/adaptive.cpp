@@ -6,18 +6,20 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <rubato/base/spec.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/optimizer.hpp>
 
 #include "base/machine/instruction_set.hpp"
-#include "make_optimizer.hpp"
+#include "optimizer_row.hpp"
 #include "ranges.hpp"
 
 namespace rubato {
@@ -229,46 +231,56 @@ class Adaptive final : public FlatOptimizer<T> {
   std::vector<std::vector<T>> accumulators_;
 };
 
-// Calls use.operator()<Method>() for the adaptive method that is asked for.
-template <class Use>
-auto with_kernel(const OptimizerMethod& method, const Use& use) {
-  if (std::holds_alternative<RmspropOptions>(method)) return use.template operator()<Rmsprop>();
-  return use.template operator()<Adagrad>();
-}
+template <class T>
+using AdaptiveRmsprop = Adaptive<T, Rmsprop>;
+template <class T>
+using AdaptiveAdagrad = Adaptive<T, Adagrad>;
 
 }  // namespace
 
-template <class T>
-std::unique_ptr<FlatOptimizer<T>> make_adaptive(const OptimizerOptions& options,
-                                                const ParameterLayout& layout,
-                                                std::vector<GroupOptions> groups) {
-  if (std::holds_alternative<AdamOptions>(options.method)) {
-    return make_adam<T>(options, layout, std::move(groups));
-  }
-  return with_kernel(options.method, [&]<template <class> class Method>() {
-    return std::unique_ptr<FlatOptimizer<T>>(
-        std::make_unique<Adaptive<T, Method>>(options, layout, std::move(groups)));
-  });
+OptimizerRow rmsprop_row() {
+  return row_of_method<RmspropOptions, AdaptiveRmsprop>(
+      {.name = "rmsprop",
+       .help = "with --momentum (Tieleman and Hinton 2012)",
+       .numbers = [](OptimizerMethod& method) -> std::vector<MethodNumber> {
+         auto& rmsprop = std::get<RmspropOptions>(method);
+         return {{"alpha", "alpha", &rmsprop.alpha, kBelowOne},
+                 {"eps", "epsilon", &rmsprop.epsilon, kNotNegative}};
+       },
+       .read =
+           [](Spec& spec, OptimizerMethod& method) {
+             bool& centered = std::get<RmspropOptions>(method).centered;
+             centered = spec.flag("centered", centered);
+           },
+       .facts = [](const OptimizerMethod& method) -> MethodFacts {
+         const auto& rmsprop = std::get<RmspropOptions>(method);
+         return {.usual_momentum = 0,
+                 .remembered = rmsprop.centered ? 2 : 1,
+                 .memory = rmsprop.centered ? "centered" : "",
+                 .bound = {{"alpha", fmt::to_string(rmsprop.alpha)},
+                           {"centered", fmt::to_string(rmsprop.centered)},
+                           {"epsilon", fmt::to_string(rmsprop.epsilon)}}};
+       }});
 }
 
-int adaptive_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
-  if (const auto* const adam = std::get_if<AdamOptions>(&options.method)) {
-    return adam->amsgrad ? 3 : 2;
-  }
-  // The number is the same for float and double.
-  return with_kernel(options.method, [&]<template <class> class Method>() {
-    using Kernel = Method<float>;
-    const auto all = Kernel::accumulators(std::get<typename Kernel::Options>(options.method),
-                                          any_momentum(options.momentum, groups));
-    return static_cast<int>(std::ranges::count(all, true, &Accumulator::is_used));
-  });
+OptimizerRow adagrad_row() {
+  return row_of_method<AdagradOptions, AdaptiveAdagrad>(
+      {.name = "adagrad",
+       .help = "with sums of squares (Duchi et al. 2011)",
+       .numbers = [](OptimizerMethod& method) -> std::vector<MethodNumber> {
+         auto& adagrad = std::get<AdagradOptions>(method);
+         return {{"eps", "epsilon", &adagrad.epsilon, kNotNegative},
+                 {"lr-decay", "learning-rate decay", &adagrad.lr_decay, kNotNegative},
+                 {"initial", "initial accumulator", &adagrad.initial_accumulator, kNotNegative}};
+       },
+       .facts = [](const OptimizerMethod& method) -> MethodFacts {
+         const auto& adagrad = std::get<AdagradOptions>(method);
+         return {.begins_with_zeros = adagrad.initial_accumulator == 0,
+                 .remembered = 1,
+                 .bound = {{"lr_decay", fmt::to_string(adagrad.lr_decay)},
+                           {"initial", fmt::to_string(adagrad.initial_accumulator)},
+                           {"epsilon", fmt::to_string(adagrad.epsilon)}}};
+       }});
 }
-
-template std::unique_ptr<FlatOptimizer<float>> make_adaptive<float>(const OptimizerOptions&,
-                                                                    const ParameterLayout&,
-                                                                    std::vector<GroupOptions>);
-template std::unique_ptr<FlatOptimizer<double>> make_adaptive<double>(const OptimizerOptions&,
-                                                                      const ParameterLayout&,
-                                                                      std::vector<GroupOptions>);
 
 }  // namespace rubato

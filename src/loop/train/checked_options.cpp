@@ -23,6 +23,7 @@
 #include <rubato/loop/reducer.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "loop/train/step/step_part.hpp"
 
 namespace rubato {
 
@@ -261,9 +262,8 @@ TrainOptions checked_options(TrainOptions options) {
         group.name);
   }
   choose_momentum_form(options);
-  if (options.ema_half_life && !(*options.ema_half_life > 0)) {
-    throw_error("averaged weights with a half-life of {} samples: accepted are values above 0",
-                *options.ema_half_life);
+  for (const StepPart& part : step_parts()) {
+    if (part.check != nullptr) part.check(options);
   }
   if (options.top_k < 0) {
     throw_error("top {} accuracy: at least 1 is needed (0 is none)", options.top_k);

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/loop/observers.hpp>
 
 namespace rubato {
 
 void require_compatible(const TrainOptions& options, const Rule& rule,
-                        const OptimizerTraits& optimizer) {
+                        const MethodFacts& optimizer) {
   if (options.clip_norm && options.clip_value) {
     throw Refused("clip_value", "gradients are clipped by their norm already", "one of them");
   }
@@ -33,11 +32,6 @@ void require_compatible(const TrainOptions& options, const Rule& rule,
                   "exact=false, or OwnReducer::reproducible if its sum has the order documented "
                   "there");
   }
-}
-
-void require_averages(const WatchedMetric& metric, bool averages) {
-  if (metric.metric() != Metric::ema_test_loss || averages) return;
-  throw Refused("watch", metric.name() + ": no weights are averaged", "with ema");
 }
 
 }  // namespace rubato

@@ -1,25 +1,16 @@
 #pragma once
 
-#include <rubato/loop/observers.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/numbers/rule.hpp>
 
+#include "loop/optim/make_optimizer.hpp"
+
 namespace rubato {
 
-/// The facts about an optimizer that other choices depend on.
-struct OptimizerTraits {
-  /// FlatOptimizer::follows_sums().
-  bool follows_sums = true;
-  /// FlatOptimizer::needs_minibatch_squares().
-  bool squares = false;
-};
-
 /// Throws Refused for choices of a step that contradict each other: of `options`, it reads bounds
-/// and transforms of the gradient, and the reducer.
+/// and transforms of the gradient, and the reducer; of `optimizer`, whether it follows sums and
+/// needs squares.
 void require_compatible(const TrainOptions& options, const Rule& rule,
-                        const OptimizerTraits& optimizer);
-
-/// Throws Refused if the metric is that of averaged weights, and none are averaged.
-void require_averages(const WatchedMetric& metric, bool averages);
+                        const MethodFacts& optimizer);
 
 }  // namespace rubato

@@ -28,6 +28,7 @@
 #include "checked_options.hpp"
 #include "checked_parts.hpp"
 #include "listeners.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "loop/train/step/step_taker.hpp"
 #include "record_schemas.hpp"
 #include "running_epoch.hpp"
@@ -117,7 +118,7 @@ class Trainer::Implementation final : public Training {
       throw;
     }
     quiet_.end_fit();
-    show(ShownWeights::model);
+    show(kModelWeights);
     stage_.end_fit();
     return result_;
   }
@@ -141,8 +142,11 @@ class Trainer::Implementation final : public Training {
   }
   void pause() override { pausing_ = true; }
   void set_learning_rate(double rate) override { steps_.set_learning_rate(rate); }
-  void with_averages(const std::function<void()>& use) override {
-    const Showing averages(*this, ShownWeights::averages);
+  void with_weights(std::string_view name, const std::function<void()>& use) override {
+    const std::vector<OtherWeightsInfo> all = other_weights(&options_);
+    const auto found = std::ranges::find(all, name, &OtherWeightsInfo::name);
+    if (found == all.end()) throw_error("this training has no weights called '{}'", name);
+    const Showing weights(*this, found->name);
     use();
   }
   bool has_state() const { return stage_.has_state(); }
@@ -161,7 +165,7 @@ class Trainer::Implementation final : public Training {
   // Called when fit() throws.
   void end_by(std::string_view what) {
     quiet_.end_fit();
-    show(ShownWeights::model);
+    show(kModelWeights);
     stage_.broken_by("fit()", fmt::format("the update at {} was interrupted by '{}'",
                                           place_of(walk_.epoch(), walk_.step()), what));
   }
@@ -176,7 +180,7 @@ class Trainer::Implementation final : public Training {
 
   // Gives the objective those weights, or the ones that steps change if `shown` is empty. It has
   // the model's while an epoch is evaluated and reported, and outside of fit().
-  void show(std::optional<ShownWeights> shown) {
+  void show(std::optional<std::string_view> shown) {
     if (shown_ == shown) return;
     if (shown_) steps_.exchange_shown(*shown_);
     if (shown) steps_.exchange_shown(*shown);
@@ -186,7 +190,8 @@ class Trainer::Implementation final : public Training {
   // During its lifetime, the objective has those weights.
   class Showing {
    public:
-    Showing(Implementation& of, std::optional<ShownWeights> shown) : of_(of), before_(of.shown_) {
+    Showing(Implementation& of, std::optional<std::string_view> shown)
+        : of_(of), before_(of.shown_) {
       of.show(shown);
     }
     ~Showing() { of_.show(before_); }
@@ -195,7 +200,7 @@ class Trainer::Implementation final : public Training {
 
    private:
     Implementation& of_;
-    std::optional<ShownWeights> before_;
+    std::optional<std::string_view> before_;
   };
 
   void visit_digests(StateVisitor& state);
@@ -328,14 +333,13 @@ class Trainer::Implementation final : public Training {
                        .test = {},
                        .train_seconds = epoch_->train_seconds()};
     if (objective_->has_test()) {
-      const auto shows_others = [&](ShownWeights what) { return steps_.shows_others(what); };
-      if (shows_others(ShownWeights::model) || shows_others(ShownWeights::averages)) {
-        unshown_ = state_of(*this);
+      if (steps_.shows_others()) unshown_ = state_of(*this);
+      record.test = test(kModelWeights);
+      for (const OtherWeightsInfo& weights : other_weights(&options_)) {
+        record.other_tests.emplace(weights.name, test(weights.name));
       }
-      record.test = test(ShownWeights::model);
-      if (options_.ema_half_life) record.ema_test = test(ShownWeights::averages);
     }
-    show(ShownWeights::model);
+    show(kModelWeights);
     unshown_.reset();
     steps_.enter("metric");
     for (const OwnMetric& metric : options_.metrics) {
@@ -357,7 +361,7 @@ class Trainer::Implementation final : public Training {
     FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
-      result_.final_ema_test = record.ema_test;
+      result_.final_other_tests = record.other_tests;
       listeners_.notify(of_observers,
                         [&](Observer& observer) { observer.on_evaluate(*this, record); });
     }
@@ -371,8 +375,8 @@ class Trainer::Implementation final : public Training {
   }
 
   // Tests those weights after the epoch.
-  [[nodiscard]] Evaluation test(ShownWeights what) {
-    show(what);
+  [[nodiscard]] Evaluation test(std::string_view weights) {
+    show(weights);
     const Stopwatch stopwatch;
     const QuietStretch quiet(quiet_);
     Evaluation result = objective_->test(
@@ -446,7 +450,7 @@ class Trainer::Implementation final : public Training {
   // The mean weight of a sample in the last step, if the loss has weights.
   std::optional<double> last_weight_{};
   std::optional<RunningEpoch> epoch_;
-  std::optional<ShownWeights> shown_{};
+  std::optional<std::string_view> shown_{};
   // The state during a test of weights other than those that steps change, which are not in their
   // place then.
   std::optional<State> unshown_{};
@@ -476,7 +480,7 @@ void Trainer::Implementation::load(const State& state, bool forks) {
     stage_.broken_by(function, fmt::format("{} has thrown", function));
     throw;
   }
-  show(ShownWeights::model);
+  show(kModelWeights);
   stage_.set_whole(true);
 }
 
@@ -606,8 +610,8 @@ void Trainer::load_state(const State& state) {
 void Trainer::fork(const State& state) {
   own().load(state, /*forks=*/true);
 }
-void Trainer::with_averages(const std::function<void()>& use) const {
-  own().with_averages(use);
+void Trainer::with_weights(std::string_view name, const std::function<void()>& use) const {
+  own().with_weights(name, use);
 }
 TrainResult Trainer::fit() {
   return own().fit();

@@ -15,7 +15,9 @@
 #include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "chosen_parts.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "loop/train/conflicts.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "run_option.hpp"
 #include "runs/config/engine.hpp"
 #include "runs/config/values/data_source.hpp"
@@ -59,9 +61,7 @@ void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimiz
     throw_error("Nesterov momentum applies to sgd only, not to {}",
                 optimizer_name(optimizer.method));
   }
-  const bool has_form = method_options<SgdOptions>(optimizer.method).momentum_form ||
-                        method_options<LarsOptions>(optimizer.method).momentum_form;
-  if (has_form && optimizer.momentum == 0) {
+  if (facts_of(optimizer.method).momentum_form && optimizer.momentum == 0) {
     refuse("optimizer " + run.optimizer.text(), "there is no momentum",
            "with --momentum greater than 0");
   }
@@ -88,15 +88,16 @@ void check_rule(const RunConfiguration& run) {
 // Asks what the trainer asks; optimizers of the user's own are known to the trainer alone.
 void check_step(const RunConfiguration& run, const OptimizerMethod& method) {
   const bool own = run.optimizer->own.has_value();
-  require_compatible(
-      {.clip_norm = run.clip_norm,
-       .clip_value = run.clip_value,
-       .gradient_transforms = *run.transform,
-       .own_reducer = run.reduce->own.value_or(OwnReducer()),
-       .exact = run.exact},
-      **run.rule,
-      {.follows_sums = own || is_sgd_or_lars(method), .squares = needs_minibatch_squares(method)});
-  require_averages(watched_metric(run), run.ema.has_value());
+  require_compatible({.clip_norm = run.clip_norm,
+                      .clip_value = run.clip_value,
+                      .gradient_transforms = *run.transform,
+                      .own_reducer = run.reduce->own.value_or(OwnReducer()),
+                      .exact = run.exact},
+                     **run.rule, own ? MethodFacts{.follows_sums = true} : facts_of(method));
+  // Weights beside the model's have the name of the option that asks for them.
+  const WatchedMetric watched = watched_metric(run);
+  const std::string& weights = watched.weights();
+  require_weights(watched, !weights.empty() && run_option(weights).text(run).has_value());
 }
 
 void check_clock(const RunConfiguration& run) {
@@ -222,11 +223,10 @@ void check_kernels(const RunConfiguration& run) {
 }  // namespace
 
 OptimizerOptions optimizer_options(const RunConfiguration& run) {
-  constexpr double kUsualMomentum = 0.5;
   if (run.optimizer->own) return {};
   OptimizerOptions optimizer{.method = run.optimizer->method, .weight_decay = run.weight_decay};
   if (auto* const sgd = std::get_if<SgdOptions>(&optimizer.method)) sgd->nesterov = run.nesterov;
-  optimizer.momentum = run.momentum.value_or(is_sgd_or_lars(optimizer.method) ? kUsualMomentum : 0);
+  optimizer.momentum = run.momentum.value_or(facts_of(optimizer.method).usual_momentum.value_or(0));
   return optimizer;
 }
 

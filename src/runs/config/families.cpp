@@ -93,10 +93,6 @@ std::vector<Strategy> own_rules(const RuleRegistry& rules) {
 
 // The built-in names of each option, which the user's own parts cannot have.
 
-std::vector<std::string_view> optimizer_names() {
-  return {kOptimizerNames.begin(), kOptimizerNames.end()};
-}
-
 std::vector<std::string_view> metric_names() {
   static const std::vector<Strategy> all = test_metrics();
   return row_names(all);

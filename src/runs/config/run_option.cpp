@@ -36,6 +36,8 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "chosen_parts.hpp"
+#include "loop/optim/make_optimizer.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "plugin.hpp"
 #include "readings.hpp"
 #include "runs/config/values/data_source.hpp"
@@ -59,6 +61,12 @@ constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 std::vector<std::string> cluster_argument_names() {
   std::vector<std::string> names;
   for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));
+  return names;
+}
+
+std::string built_in_metric_names() {
+  std::string names;
+  for (const WatchedMetric& metric : built_in_metrics()) names += metric.name() + "|";
   return names;
 }
 
@@ -98,12 +106,12 @@ bool counts_nothing(const RunConfiguration& run) {
   });
 }
 bool has_no_momentum(const RunConfiguration& run) {
-  return !has_momentum(run.optimizer->method);
+  return !facts_of(run.optimizer->method).usual_momentum;
 }
 // Groups of parameters matter to weight decay, to AdaScale, which has a gain for each, and to
 // layer-wise rates, which leave some out.
 bool has_no_groups(const RunConfiguration& run) {
-  return run.weight_decay == 0 && !std::holds_alternative<LarsOptions>(run.optimizer->method) &&
+  return run.weight_decay == 0 && !facts_of(run.optimizer->method).layer_wise &&
          std::ranges::none_of(
              run.rule->names(),
              [](std::string_view rule) { return rule == "lbsgd" || rule == "adascale"; }) &&

@@ -217,7 +217,8 @@ class Comparison {
   // Compares the files with the weights of runs of the same bits.
   void find_changed_weights() {
     if (!have_equal_weights()) return;
-    for (const std::string_view name : {"weights.safetensors", "ema.safetensors"}) {
+    for (const std::string& name : RunFolder::results()) {
+      if (!name.ends_with(".safetensors")) continue;
       const std::array files{request_.sides[0].run / name, request_.sides[1].run / name};
       if (!is_there(files[0]) || !is_there(files[1])) continue;
       FirstDifference changed{.stage = DiffStage::files, .step = found_.equal_steps};

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -24,10 +26,23 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/train/step/step_part.hpp"
 
 namespace rubato {
 
 namespace fs = std::filesystem;
+
+std::vector<std::string> RunFolder::results() {
+  std::vector<std::string> files{std::string(kSummary), std::string(kModel)};
+  const auto add = [&files](std::string_view name) {
+    for (const char* const suffix : {"pt", "safetensors"}) {
+      files.push_back(fmt::format("{}.{}", name, suffix));
+    }
+  };
+  add("weights");
+  for (const OtherWeightsInfo& weights : other_weights()) add(weights.name);
+  return files;
+}
 
 namespace {
 

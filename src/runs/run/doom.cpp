@@ -25,6 +25,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/report/metrics_file.hpp"
@@ -171,9 +172,7 @@ constexpr std::string_view kMemory = "optimizer.";
 
 // Returns whether an optimizer that begins anew is known to remember only zeros.
 bool begins_with_zeros(const RunConfiguration& run) {
-  if (run.optimizer->own) return false;
-  const auto* const adagrad = std::get_if<AdagradOptions>(&run.optimizer->method);
-  return adagrad == nullptr || adagrad->initial_accumulator == 0;
+  return !run.optimizer->own && facts_of(run.optimizer->method).begins_with_zeros;
 }
 
 // The state with an optimizer that has taken no step yet.

@@ -274,7 +274,7 @@ namespace {
 void remove_unmade_fork(const fs::path& folder, const RunConfiguration& run) {
   constexpr std::chrono::seconds kEnding{10};
   const bool has_results = std::ranges::any_of(
-      RunFolder::kResults, [&](std::string_view name) { return is_there(folder / name); });
+      RunFolder::results(), [&](const std::string& name) { return is_there(folder / name); });
   if (has_results || !is_there(folder / RunFolder::kConfiguration)) return;
   try {
     const RunConfiguration there = configuration_of_run(folder, run);

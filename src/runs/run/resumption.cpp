@@ -214,7 +214,8 @@ fs::path move_results(const fs::path& run, const fs::path& moving, std::int64_t 
   };
   std::ranges::for_each(RunFolder::kBest, move_there);
   // The summary, which says that the run has ended, is moved last.
-  std::for_each(RunFolder::kResults.rbegin(), RunFolder::kResults.rend(), move_there);
+  const std::vector<std::string> results = RunFolder::results();
+  std::for_each(results.rbegin(), results.rend(), move_there);
   const fs::path to = moving / RunFolder::kCheckpoints;
   for (const fs::path& file : newer_checkpoints(run, steps)) {
     std::error_code ignored;

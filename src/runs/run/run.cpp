@@ -22,6 +22,7 @@
 #include "base/core/check.hpp"
 #include "base/core/file.hpp"
 #include "loop/data/input_file.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "resumption.hpp"
 #include "run_description.hpp"
 #include "runs/config/allowed.hpp"
@@ -314,7 +315,9 @@ std::filesystem::path Run::write_weights() const {
     return name;
   };
   const std::string name = write("weights");
-  if (configuration_.ema) trainer_.with_averages([&] { write("ema"); });
+  for (const OtherWeightsInfo& other : other_weights(&trainer_.options())) {
+    trainer_.with_weights(other.name, [&] { write(other.name); });
+  }
   if (const auto model = workload_->model_file(trainer_.parameters(), trainer_.buffers())) {
     folder().write(RunFolder::kModel, model);
   }

@@ -26,6 +26,7 @@
 #include "clients/app/line/number_text.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/report/progress.hpp"
 #include "runs/run/run_request.hpp"
@@ -121,9 +122,12 @@ std::string closing(const RunSummary& summary, const Run& run, bool verbose) {
   } else if (result.final_test) {
     text += fmt::format("test loss {:.6g}\n", result.final_test->loss);
   }
-  if (result.final_ema_test) {
-    const Evaluation& test = *result.final_ema_test;
-    text += fmt::format("averaged weights, in ema.{}: {}\n", run.workload().weights_suffix(),
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    const auto found = result.final_other_tests.find(weights.name);
+    if (found == result.final_other_tests.end() || !found->second) continue;
+    const Evaluation& test = *found->second;
+    text += fmt::format("{}, in {}.{}: {}\n", weights.words, weights.name,
+                        run.workload().weights_suffix(),
                         test.accuracy ? fmt::format("test accuracy {:.2f} %", *test.accuracy * 100)
                                       : fmt::format("test loss {:.6g}", test.loss));
   }

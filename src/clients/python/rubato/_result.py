@@ -53,10 +53,12 @@ class TrainResult:
         self.faults = Columns(found["faults"])
         self.monitored = Columns(found["monitored"])
         self._transient = transient
-        self.state_dict = self._without_transient(found["weights"])
-        self.best_state_dict = self._without_transient(found["best"])
-        self.best_epoch = found["best_epoch"] if found["best"] is not None else None
-        self.ema_state_dict = self._without_transient(found["averages"])
+        weights = {name: self._without_transient(tensors) for name, tensors in found["weights"].items()}
+        self.state_dict = weights.pop("")
+        self.best_state_dict = weights.pop("best")
+        for name, tensors in weights.items():
+            setattr(self, f"{name}_state_dict", tensors)
+        self.best_epoch = found["best_epoch"] if self.best_state_dict is not None else None
         self.summary = json.loads(found["summary"]) if found["summary"] else {}
         self.folder = found["folder"] or None
         self._script = found["model"] or script

@@ -203,19 +203,32 @@ template class GradientPreparation<float>;
 template class GradientPreparation<double>;
 
 StepPart preparation_part() {
-  return {.prefix = "transform", .bound = [](const TrainOptions& options) {
-            const auto or_none = [](const std::optional<double>& bound) {
-              return bound ? fmt::to_string(*bound) : std::string("none");
-            };
-            std::vector<std::string> names;
-            for (const OwnGradientTransform& transform : options.gradient_transforms) {
-              names.push_back(transform.name);
-            }
-            return std::vector<BoundValue>{
-                {"clip_norm", or_none(options.clip_norm), OnFork::free},
-                {"clip_value", or_none(options.clip_value), OnFork::free},
-                {"gradient_transforms", fmt::to_string(fmt::join(names, ", ")), OnFork::free}};
-          }};
+  return {.prefix = "transform",
+          .bound =
+              [](const TrainOptions& options) {
+                const auto or_none = [](const std::optional<double>& bound) {
+                  return bound ? fmt::to_string(*bound) : std::string("none");
+                };
+                std::vector<std::string> names;
+                for (const OwnGradientTransform& transform : options.gradient_transforms) {
+                  names.push_back(transform.name);
+                }
+                return std::vector<BoundValue>{
+                    {"clip_norm", or_none(options.clip_norm), OnFork::free},
+                    {"clip_value", or_none(options.clip_value), OnFork::free},
+                    {"gradient_transforms", fmt::to_string(fmt::join(names, ", ")), OnFork::free}};
+              },
+          .columns =
+              [] {
+                return std::vector<RecordColumn<StepRecord>>{
+                    {{.name = "gradient_norm",
+                      .help = "norm of the mean gradient before it was clipped, where something "
+                              "asks for it",
+                      .tag = "train/gradient_norm",
+                      .figure = {kRateSection, "Gradient norm"}},
+                     &StepRecord::gradient_norm}};
+              },
+          .columns_after = "applied"};
 }
 
 }  // namespace rubato

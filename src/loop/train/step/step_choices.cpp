@@ -155,12 +155,11 @@ std::string_view chosen_reducer(const TrainOptions& options, std::int64_t at_onc
 TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                              const TrainOptions& options, const StepRange& steps) {
   const Objective& objective = parts.objective;
-  const bool squares = !options.own_optimizer && needs_minibatch_squares(options.optimizer.method);
-  const std::int64_t at_once = most_at_once(objective, parts.rule, options, squares);
   const PartNeeds needs = needs_of_parts(options);
+  const std::int64_t at_once = most_at_once(objective, parts.rule, options, needs.squares);
   TrainingSizes sizes{.parameters = leaf.parameters,
                       .buffers = leaf.buffers,
-                      .squares = squares ? leaf.parameters : 0,
+                      .squares = needs.squares ? leaf.parameters : 0,
                       .value_bytes = leaf.value_bytes,
                       .sample_bytes = objective.sample_bytes(),
                       .minibatch = options.minibatch_size,

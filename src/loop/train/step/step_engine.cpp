@@ -16,7 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <memory>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,8 +41,8 @@
 #include "state_digest.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
+#include "step_part.hpp"
 #include "substeps.hpp"
-#include "weight_averages.hpp"
 
 namespace rubato {
 
@@ -160,9 +163,11 @@ class TypedStepEngine final : public StepEngine {
               report_span(Activity::exchange, begin);
             }),
         substeps_(objective, options, workers_, {.at_once = at_once_, .squares = squares_ > 0}),
-        averages_(options.ema_half_life),
         digest_(workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
+    for (const OtherWeightsInfo& info : other_weights(&options)) {
+      others_.emplace(info.name, std::get<OtherWeightsMaker<T>>(info.make)(options));
+    }
     require_compatible(options, rule_,
                        {.follows_sums = optimizer_->follows_sums(), .squares = squares_ > 0});
     adjuster_.require_effect(optimizer_->numbers(), rule_);
@@ -191,9 +196,12 @@ class TypedStepEngine final : public StepEngine {
     return executor_.pool().high_water();
   }
   [[nodiscard]] std::int64_t minibatches_at_once() const override { return at_once_; }
-  [[nodiscard]] bool shows_others(ShownWeights what) override { return !shown(what).empty(); }
-  void exchange_shown(ShownWeights what) override {
-    std::ranges::swap_ranges(shown(what), parameters());
+  [[nodiscard]] bool shows_others() override {
+    const auto is_there = [](const auto& other) { return !other.second->values().empty(); };
+    return !optimizer_->shown().empty() || std::ranges::any_of(others_, is_there);
+  }
+  void exchange_shown(std::string_view weights) override {
+    std::ranges::swap_ranges(shown(weights), parameters());
   }
   void visit_state(StateVisitor& state, bool new_optimizer) override {
     visit_memory(state, new_optimizer);
@@ -211,7 +219,7 @@ class TypedStepEngine final : public StepEngine {
   // It has nothing that is only measured, because digests must not depend on that.
   void visit_memory(StateVisitor& state, bool new_optimizer = false) {
     if (!new_optimizer) optimizer_->visit_state(state);
-    averages_.visit_state(state);
+    for (const auto& [name, weights] : others_) weights->visit_state(state);
     preparation_.visit_state(state);
     const bool there = !state.forks() || state.has(kLossScale, true);
     if (loss_scaler_ && there) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
@@ -310,8 +318,8 @@ class TypedStepEngine final : public StepEngine {
   }
 
   [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
-  [[nodiscard]] std::span<T> shown(ShownWeights what) {
-    return what == ShownWeights::averages ? averages_.values() : optimizer_->shown();
+  [[nodiscard]] std::span<T> shown(std::string_view weights) {
+    return weights == kModelWeights ? optimizer_->shown() : others_.at(weights)->values();
   }
 
   // The sum of the weights of its minibatches; empty if their losses are means.
@@ -485,7 +493,7 @@ class TypedStepEngine final : public StepEngine {
     const double size = step.size_in_minibatches(options_.minibatch_size);
     // The factor by which clipping has shortened the gradient.
     const double shortening = static_cast<double>(applied.factor) * (of_mean ? size : 1);
-    averages_.begin(parameters());
+    for (const auto& [name, weights] : others_) weights->begin(parameters());
     enter("optimizer", settings);
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
@@ -501,7 +509,9 @@ class TypedStepEngine final : public StepEngine {
                       .square_factor = static_cast<T>(shortening * shortening / size)},
                      workers_);
     enter({}, settings);
-    averages_.move(parameters(), step.batch_size, workers_);
+    for (const auto& [name, weights] : others_) {
+      weights->move(parameters(), step.batch_size, workers_);
+    }
     objective_.move_averages(averaged, step.minibatches);
   }
 
@@ -539,7 +549,8 @@ class TypedStepEngine final : public StepEngine {
   FaultyExecutor<T> faulty_executor_;
   HostExecutor<T> host_executor_;
   Substeps<T> substeps_;
-  WeightAverages<T> averages_;
+  // Weights beside the model's, by name.
+  std::map<std::string_view, std::unique_ptr<OtherWeights<T>>> others_;
   StateDigest digest_;
   std::optional<LossScaler> loss_scaler_;
   // True once the step has changed something that cannot be undone.

@@ -1,8 +1,45 @@
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
 
 #include "step_part.hpp"
 
 namespace rubato {
+
+// The objective is bound to its options.
+StepPart loss_scale_part() {
+  return {.prefix = "loss_scale",
+          .columns =
+              [] {
+                return std::vector<RecordColumn<StepRecord>>{
+                    {{.name = "loss_scale",
+                      .help = "factor of the loss, with `--precision fp16`",
+                      .tag = "train/loss_scale",
+                      .figure = {kRateSection, "Loss scale"}},
+                     &StepRecord::loss_scale},
+                    {{.name = "skipped",
+                      .help = "whether the step is left out, because the gradient overflowed with "
+                              "`--precision fp16` or all weights are 0",
+                      .tag = "step/skipped",
+                      .usual = false},
+                     [](const StepRecord& step) {
+                       return step.loss_scale || step.weight ? std::optional(step.skipped)
+                                                             : std::nullopt;
+                     },
+                     [](StepRecord& step, const Cell& cell) {
+                       step.skipped = std::get<bool>(cell);
+                       return true;
+                     }}};
+              },
+          .columns_after = "measured_gain"};
+}
 
 std::span<const StepPart> step_parts() {
   static const std::array parts{
@@ -14,8 +51,8 @@ std::span<const StepPart> step_parts() {
       averages_part(),
       preparation_part(),
       adjustments_part(),
-      // The objective is bound to its options.
-      StepPart{.prefix = "loss_scale"},
+      loss_scale_part(),
+      digest_part(),
   };
   return parts;
 }
@@ -27,9 +64,37 @@ PartNeeds needs_of_parts(const TrainOptions& options) {
     const PartNeeds needs = part.needs(options);
     all.remembered += needs.remembered;
     all.scratch += needs.scratch;
+    all.squares = all.squares || needs.squares;
     all.tests_others = all.tests_others || needs.tests_others;
   }
   return all;
+}
+
+std::vector<OtherWeightsInfo> other_weights(const TrainOptions* options) {
+  std::vector<OtherWeightsInfo> weights;
+  for (const StepPart& part : step_parts()) {
+    const OtherWeightsInfo& of = part.weights;
+    if (!of.name.empty() && (options == nullptr || of.exist(*options))) weights.push_back(of);
+  }
+  return weights;
+}
+
+std::vector<WatchedMetric> built_in_metrics() {
+  std::vector<WatchedMetric> metrics;
+  for (const auto& metric : kMetrics) metrics.emplace_back(metric.value);
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    metrics.emplace_back(std::string(weights.name), Metric::test_loss);
+  }
+  return metrics;
+}
+
+void require_weights(const WatchedMetric& metric, bool exist) {
+  if (metric.weights().empty() || exist) return;
+  std::string_view why = "there are no weights of that name";
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    if (weights.name == metric.weights()) why = weights.missing;
+  }
+  throw Refused("watch", fmt::format("{}: {}", metric.name(), why), "with " + metric.weights());
 }
 
 }  // namespace rubato

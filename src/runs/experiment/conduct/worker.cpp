@@ -201,11 +201,11 @@ bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64
   const fs::path& newest = checkpoints.front();
   fs::copy_file(newest, to / RunFolder::kCheckpoints / newest.filename(), error);
   const bool has_checkpoint = !error;
+  const std::vector<std::string> results = RunFolder::results();
   for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
     const fs::path& file = it->path();
     std::error_code unknown;
-    const bool is_result =
-        std::ranges::find(RunFolder::kResults, file.filename()) != RunFolder::kResults.end();
+    const bool is_result = std::ranges::count(results, file.filename().string()) > 0;
     if (is_result || file.extension() == ".part" || !it->is_regular_file(unknown)) continue;
     fs::copy_file(file, to / file.filename(), error);
     if (error) break;

@@ -25,6 +25,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "run_data.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/chosen_parts.hpp"
@@ -176,8 +177,8 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
   for (const std::string& pattern : patterns_of(configuration.no_decay)) {
     if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
   }
-  const auto muon = method_options<MuonOptions>(options.optimizer.method);
-  if (!muon.adamw.empty()) require_match(trainer, "optimizer", muon.adamw);
+  const std::string elements = facts_of(options.optimizer.method).elements;
+  if (!elements.empty()) require_match(trainer, "optimizer", elements);
   if (!configuration.monitor.empty()) require_match(trainer, "monitor", configuration.monitor);
   if (configuration.tensorboard && !configuration.histograms.empty()) {
     require_match(trainer, "histograms", configuration.histograms);
