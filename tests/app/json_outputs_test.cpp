@@ -1,5 +1,5 @@
-// docs/schemas: what commands print as JSON is as the schemas say, and nothing in them is never
-// there.
+// What commands print as JSON is as `rubato list schemas` or docs/schemas say, and nothing in them
+// is never there.
 
 #include <filesystem>
 #include <string>
@@ -19,7 +19,9 @@ using testing::IsEmpty;
 
 class JsonOutputs : public test::CommandTest {
  protected:
-  [[nodiscard]] static JsonSchema schema(const std::string& name) {
+  [[nodiscard]] JsonSchema schema(const std::string& name) const {
+    const auto listed = nlohmann::json::parse(printed("list schemas"));
+    if (listed.contains(name)) return JsonSchema(listed[name]);
     return JsonSchema(nlohmann::json::parse(
         test::read_file(std::filesystem::path(RUBATO_SCHEMAS) / (name + ".json"))));
   }
@@ -121,6 +123,9 @@ TEST_F(JsonOutputs, OfList) {
   const JsonSchema list = schema("list");
   expect_valid(list, succeeds("list --json"));
   EXPECT_THAT(list.unseen(), IsEmpty());
+  EXPECT_EQ(refusal("list schemas rules"),
+            "rubato list: schemas are listed by themselves; accepted: without the name of a "
+            "family\n");
 }
 
 TEST_F(JsonOutputs, OfATimeline) {

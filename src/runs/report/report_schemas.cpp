@@ -184,7 +184,7 @@ std::string value_name(const ColumnInfo& column) {
 }
 
 std::string record_json_schema() {
-  Json json{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+  Json json{{"$schema", kJsonSchemaDraft},
             {"title", "Records of rubato"},
             {"description",
              "A line of metrics.jsonl, summary.json, or what `rubato eval --json` prints."},

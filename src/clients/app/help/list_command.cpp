@@ -1,7 +1,8 @@
-// This file only lays out what families() and record_infos() return, as text or as JSON. The
-// arguments of all strategies of a family are formatted by one TextTable, so that their columns are
-// aligned, and its rows are then distributed among the strategies. Plug-ins are loaded before the
-// operands are read, so their strategies are listed like the built-in ones.
+// This file only lays out what families(), record_infos() and the forms of the commands' JSON
+// (base/core/text/output_fields.hpp) say, as text or as JSON. The arguments of all strategies of a
+// family are formatted by one TextTable, so that their columns are aligned, and its rows are then
+// distributed among the strategies. Plug-ins are loaded before the operands are read, so their
+// strategies are listed like the built-in ones.
 
 #include <algorithm>
 #include <string>
@@ -12,12 +13,13 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
+#include "base/core/throw_error.hpp"
+#include "clients/app/bench_output.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -32,6 +34,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kIndent = 4;
 constexpr std::string_view kRecords = "records";
+constexpr std::string_view kSchemas = "schemas";
 
 // The text in the column of the defaults.
 std::string shown_default(const Argument& argument) {
@@ -101,6 +104,19 @@ std::string records_text(LineWidth width) {
   return text;
 }
 
+// The JSON Schemas of what commands print or write as JSON, by name.
+Json output_schemas() {
+  Json all;
+  const auto add = [&all](const char* name, const char* title, const char* help, const Json& form) {
+    Json& schema = all[name];
+    schema = {{"$schema", kJsonSchemaDraft}, {"title", title}, {"description", help}};
+    schema.update(form);
+  };
+  add("bench-reduce", "rubato bench reduce --json", "How fast reduction strategies are.",
+      bench_schema());
+  return all;
+}
+
 Json argument_json(const Argument& argument) {
   return {{"name", argument.name},
           {"kind", choice_name(kArgumentKinds, argument.kind)},
@@ -131,7 +147,7 @@ Json family_json(const Family& family) {
 std::vector<std::string> listed_names() {
   std::vector<std::string> names;
   for (const Family& family : families()) names.push_back(family.name);
-  names.emplace_back(kRecords);
+  names.insert(names.end(), {std::string(kRecords), std::string(kSchemas)});
   return names;
 }
 
@@ -147,16 +163,21 @@ int list_command(std::span<const std::string> arguments) {
   RunConfiguration named;
   std::vector<Family> wanted;
   bool records = false;
+  bool schemas = false;
   bool json = false;
   CommandLine line("rubato list",
                    "Prints what options take by name (models, rules, optimizers, ...): all names, "
                    "or those of a family with their arguments. `rubato list records` prints what "
-                   "rubato writes for other programs.");
+                   "rubato writes for other programs, `rubato list schemas` the "
+                   "JSON Schemas of what its commands print with --json.");
   line.operands(
-      OperandCount::any, "FAMILY", "what to explain, or records [the names of all]",
+      OperandCount::any, "FAMILY", "what to explain, or records, or schemas [the names of all]",
       [&](const std::string& text) {
         records = records || text == kRecords;
-        if (text != kRecords) wanted.push_back(family(text, families(named.extensions)));
+        schemas = schemas || text == kSchemas;
+        if (text != kRecords && text != kSchemas) {
+          wanted.push_back(family(text, families(named.extensions)));
+        }
       },
       listed_names());
   define_plugins(line, named);
@@ -171,11 +192,16 @@ int list_command(std::span<const std::string> arguments) {
       "  rubato list --json\n"
       "  rubato list records --json");
   line.parse(arguments);
-  if (records && !wanted.empty()) {
-    throw Error("records are listed by themselves; accepted: without the name of a family");
+  if (records + schemas + (wanted.empty() ? 0 : 1) > 1) {
+    throw_error("{} are listed by themselves; accepted: without the name of a family",
+                records ? kRecords : kSchemas);
   }
   if (records) {
     json ? print_out(record_json_schema()) : print_text(records_text(output_width()));
+    return 0;
+  }
+  if (schemas) {
+    print_out(json_text(output_schemas(), 2) + '\n');
     return 0;
   }
   const std::vector<Family> all = families(named.extensions);
