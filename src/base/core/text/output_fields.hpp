@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -13,8 +14,6 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
-
-#include <rubato/base/parse.hpp>
 
 #include "text.hpp"
 #include "text_table.hpp"
@@ -79,13 +78,23 @@ template <class T, class... Part>
   }
 }
 
-/// The form of an enumeration: the names of its values.
-template <class Enum, std::size_t N>
-[[nodiscard]] JsonForm<Enum> form_of_choice(const std::array<Choice<Enum>, N>& choices) {
+/// The form of an enumeration whose values and their names, as in a Choice, are rows of a table
+/// that has them all.
+template <class Row, std::size_t N>
+[[nodiscard]] JsonForm<decltype(Row::value)> form_of_choice(const std::array<Row, N>& rows) {
   nlohmann::ordered_json names;
-  for (const auto& choice : choices) names.push_back(choice.name);
-  return {{{"type", "string"}, {"enum", std::move(names)}},
-          [choices](Enum value) { return nlohmann::ordered_json(choice_name(choices, value)); }};
+  for (const Row& row : rows) names.push_back(row.name);
+  return {{{"type", "string"}, {"enum", std::move(names)}}, [rows](const auto& value) {
+            return nlohmann::ordered_json(std::ranges::find(rows, value, &Row::value)->name);
+          }};
+}
+
+/// The accessor of a text that counts as missing if it is empty.
+template <class T>
+[[nodiscard]] auto text_or_none(std::string T::*member) {
+  return [member](const T& of) {
+    return (of.*member).empty() ? std::nullopt : std::optional(of.*member);
+  };
 }
 
 /// How a key of the JSON is shown as a column of a table.

@@ -21,6 +21,7 @@
 #include "base/core/throw_error.hpp"
 #include "clients/app/bench_output.hpp"
 #include "clients/app/commands.hpp"
+#include "clients/app/hosts/hosts_table.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
@@ -114,6 +115,8 @@ Json output_schemas() {
   };
   add("bench-reduce", "rubato bench reduce --json", "How fast reduction strategies are.",
       bench_schema());
+  add("hosts", "rubato hosts --json", "How a run of hosts that come and go stands (docs/hosts.md).",
+      hosts_schema());
   return all;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "base/core/text/text.hpp"
 #include "hosts/run_status/run_status.hpp"
 
@@ -11,5 +13,7 @@ namespace rubato::app {
 [[nodiscard]] std::string hosts_text(const hosts_detail::RunStatus& status, LineWidth width);
 /// The same as JSON.
 [[nodiscard]] std::string hosts_json(const hosts_detail::RunStatus& status);
+/// The JSON Schema of hosts_json().
+[[nodiscard]] nlohmann::ordered_json hosts_schema();
 
 }  // namespace rubato::app
