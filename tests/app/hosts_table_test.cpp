@@ -94,7 +94,7 @@ TEST(HostsTable, IsTheSameAsJson) {
 }
 
 TEST(HostsTable, IsAsItsSchemaSays) {
-  const test::JsonSchema schema(hosts_schema());
+  const test::JsonSchema schema(hosts_form().schema);
   RunStatus status = example();
   EXPECT_EQ(schema.violation(nlohmann::json::parse(hosts_json(status))), "");
   EXPECT_EQ(schema.unseen(), std::set<std::string>());

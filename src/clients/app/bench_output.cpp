@@ -36,9 +36,9 @@ std::string gigabytes(double bytes) {
   return fmt::format("{:.2f}", bytes / kGiga);
 }
 
-const OutputFields<BenchRow>& bench_fields() {
+OutputFields<BenchRow> bench_fields() {
   using lab::MeasureOptions, lab::Measurement, lab::ReduceTask;
-  static const OutputFields<BenchRow> fields{
+  return {
       {"strategy", "the strategy, as --reduce takes it", &BenchRow::strategy,
        OutputColumn{"strategy", Column::left}},
       {"reproducible", "whether its sum has the same bits for every number of threads and cores",
@@ -76,20 +76,18 @@ const OutputFields<BenchRow>& bench_fields() {
        }},
       {"reproducible", Column::left,
        [](const BenchRow& row) { return row.reproducible ? "yes" : "no"; }}};
-  return fields;
 }
 
 // All that --json prints.
 struct BenchReport {
-  TextsByName environment{};
+  ByName<std::string> environment{};
   std::vector<BenchRow> rows{};
 };
-const JsonForm<BenchReport>& report_form() {
-  static const JsonForm<BenchReport> form = form_of_object<BenchReport>(
+JsonForm<BenchReport> report_form() {
+  return form_of_object<BenchReport>(
       {{"environment", "what the machine and the program are, by name", &BenchReport::environment},
        {"measurements", "strategies in one configuration each, in the order of measurement",
         &BenchReport::rows, form_of_object(bench_fields())}});
-  return form;
 }
 
 }  // namespace

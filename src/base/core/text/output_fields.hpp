@@ -30,16 +30,22 @@ struct JsonForm {
   std::function<nlohmann::ordered_json(const T&)> write{};
 };
 
-/// Texts by name, in order; an object in JSON.
-using TextsByName = std::vector<std::pair<std::string, std::string>>;
+/// Values by name, in order; an object in JSON.
+template <class T>
+using ByName = std::vector<std::pair<std::string, T>>;
+
+template <class T>
+inline constexpr bool kIsByName = false;
+template <class T>
+inline constexpr bool kIsByName<ByName<T>> = true;
 
 template <class T>
 [[nodiscard]] JsonForm<T> plain_form(const char* type) {
   return {{{"type", type}}, [](const T& value) { return nlohmann::ordered_json(value); }};
 }
 
-/// The form of true or false, of a number, of a text or of TextsByName; of what `part` is the form
-/// of; and of a list or a std::optional of these, which is null if it is empty.
+/// The form of true or false, of a number, or of a text; of what `part` is the form of; and of a
+/// list, values by name or a std::optional of these, which is null if it is empty.
 template <class T, class... Part>
 [[nodiscard]] JsonForm<T> form_of(const JsonForm<Part>&... part) {
   using Json = nlohmann::ordered_json;
@@ -53,11 +59,13 @@ template <class T, class... Part>
     return plain_form<T>("number");
   } else if constexpr (std::is_convertible_v<T, std::string_view>) {
     return plain_form<T>("string");
-  } else if constexpr (std::is_same_v<T, TextsByName>) {
-    return {{{"type", "object"}, {"additionalProperties", {{"type", "string"}}}},
-            [](const T& texts) {
+  } else if constexpr (kIsByName<T>) {
+    using Item = typename T::value_type::second_type;
+    JsonForm<Item> form = form_of<Item>(part...);
+    return {{{"type", "object"}, {"additionalProperties", std::move(form.schema)}},
+            [write = std::move(form.write)](const T& items) {
               Json object = Json::object();
-              for (const auto& [name, text] : texts) object[name] = text;
+              for (const auto& [name, item] : items) object[name] = write(item);
               return object;
             }};
   } else if constexpr (requires(const T& value) { value.has_value(); }) {
@@ -117,7 +125,8 @@ struct OutputField {
   using Json = nlohmann::ordered_json;
 
   /// A key of the JSON. `get` is a pointer to a member, or a function of a T; form_of() of what it
-  /// returns, and of `part`, says how that is written.
+  /// returns, and of `part`, says how that is written. "name?" is left out of the JSON, instead of
+  /// null, where its std::optional is empty.
   template <class Get, class... Part>
   OutputField(std::string name, const char* help, Get get, const JsonForm<Part>&... part)
       : key(std::move(name)) {
@@ -125,6 +134,11 @@ struct OutputField {
     JsonForm<Value> form = form_of<Value>(part...);
     schema = std::move(form.schema);
     schema["description"] = help;
+    if (key.back() == '?') {
+      key.pop_back();
+      is_required = false;
+      schema["type"] = Json(schema["type"][0]);
+    }
     write = [get, value = std::move(form.write)](const T& of) {
       return value(std::invoke(get, of));
     };
@@ -143,13 +157,6 @@ struct OutputField {
   OutputField(std::string name, Column side, std::function<std::string(const T&)> cell,
               std::function<bool(const T&)> has = {})
       : heading(std::move(name)), align(side), text(std::move(cell)), is_in(std::move(has)) {}
-
-  /// The key is left out of the JSON where its std::optional is empty, instead of null.
-  [[nodiscard]] OutputField unless_empty() && {
-    is_required = false;
-    schema["type"] = Json(schema["type"][0]);
-    return std::move(*this);
-  }
 
   /// Empty if it is no key of the JSON.
   std::string key{};

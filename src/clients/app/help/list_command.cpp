@@ -116,7 +116,7 @@ Json output_schemas() {
   add("bench-reduce", "rubato bench reduce --json", "How fast reduction strategies are.",
       bench_schema());
   add("hosts", "rubato hosts --json", "How a run of hosts that come and go stands (docs/hosts.md).",
-      hosts_schema());
+      hosts_form().schema);
   return all;
 }
 

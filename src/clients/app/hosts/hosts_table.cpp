@@ -93,8 +93,8 @@ std::string head(const RunStatus& status, LineWidth width) {
   return table.text(width);
 }
 
-const OutputFields<HostStatus>& host_fields() {
-  static const OutputFields<HostStatus> fields{
+OutputFields<HostStatus> host_fields() {
+  return {
       {"host", "number of the host", &HostStatus::host, OutputColumn{"host"}},
       {"rank", "rank in the group; null where it is in none", &HostStatus::rank,
        OutputColumn{"rank"}},
@@ -113,11 +113,12 @@ const OutputFields<HostStatus>& host_fields() {
        &HostStatus::silent_for},
       {"refusal", "why it was refused", text_or_none(&HostStatus::refusal)},
       {"state", Column::left, in_words}};
-  return fields;
 }
 
-const JsonForm<RunStatus>& status_form() {
-  static const JsonForm<RunStatus> form = form_of_object<RunStatus>(
+}  // namespace
+
+JsonForm<RunStatus> hosts_form() {
+  return form_of_object<RunStatus>(
       {{"state", "state of the run", &RunStatus::state, form_of_choice(kRunStates)},
        {"group", "number of the group of hosts; 0 before the first", &RunStatus::generation},
        {"there", "hosts that are there", &RunStatus::there},
@@ -136,10 +137,7 @@ const JsonForm<RunStatus>& status_form() {
             {{"host", "number of the host", &AnnouncedWriter::host},
              {"folder", "as it calls the folder", &AnnouncedWriter::folder}})},
        {"hosts", "all that came, by number", &RunStatus::hosts, form_of_object(host_fields())}});
-  return form;
 }
-
-}  // namespace
 
 std::string hosts_text(const RunStatus& status, LineWidth width) {
   std::string text = head(status, width);
@@ -151,11 +149,7 @@ std::string hosts_text(const RunStatus& status, LineWidth width) {
 
 std::string hosts_json(const RunStatus& status) {
   // json_text() also accepts folders and names of machines that are not valid UTF-8.
-  return json_text(status_form().write(status), 2) + '\n';
-}
-
-nlohmann::ordered_json hosts_schema() {
-  return status_form().schema;
+  return json_text(hosts_form().write(status), 2) + '\n';
 }
 
 }  // namespace rubato::app
