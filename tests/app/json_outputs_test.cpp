@@ -47,6 +47,11 @@ TEST_F(JsonOutputs, OfSimulate) {
   expect_valid(simulate, succeeds("simulate --trace constant:devices=4,hours=1 --on-trace-end hold "
                                   "--epochs 1 --price 1 --market spot --regret --json"));
   EXPECT_THAT(simulate.unseen(), IsEmpty());
+  const JsonSchema mtbf = schema("simulate-mtbf");
+  expect_valid(mtbf, succeeds("simulate --trace constant:devices=1 --on-trace-end hold --mtbf 100 "
+                              "--cluster substep=1,checkpoint=8,restart=5,loses=checkpoint --json "
+                              "--samples 64000 --epochs 9"));
+  EXPECT_THAT(mtbf.unseen(), IsEmpty());
 }
 
 TEST_F(JsonOutputs, OfTraceShow) {

@@ -229,6 +229,13 @@ void put_cell(Json& json, const ColumnInfo& column, const Cell& cell) {
   }
 }
 
+const JsonForm<ClockTime>& clock_form() {
+  static const JsonForm<ClockTime> form{
+      record_schema(info_of(clock_schema(), false))["properties"][clock_schema().name],
+      [](const ClockTime& time) { return json_of(clock_schema(), time)[clock_schema().name]; }};
+  return form;
+}
+
 const nlohmann::json* value_in(const nlohmann::json& record, const ColumnInfo& column) {
   const auto member = [](const nlohmann::json* object, const std::string& key) {
     const auto found = object->find(key);

@@ -22,6 +22,8 @@
 #include "clients/app/bench_output.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/hosts/hosts_table.hpp"
+#include "clients/app/inputs/failures.hpp"
+#include "clients/app/inputs/forecasts.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
@@ -117,6 +119,12 @@ Json output_schemas() {
       bench_schema());
   add("hosts", "rubato hosts --json", "How a run of hosts that come and go stands (docs/hosts.md).",
       hosts_form().schema);
+  add("simulate", "rubato simulate --json",
+      "A training for each combination of the options that were given.", simulation_form().schema);
+  add("simulate-mtbf", "rubato simulate --mtbf --json",
+      "Intervals between checkpoints for each combination of the options and each mean time "
+      "between failures.",
+      failure_form().schema);
   return all;
 }
 
