@@ -122,6 +122,10 @@ Json output_schemas() {
       doom_form().schema);
   add("hosts", "rubato hosts --json", "How a run of hosts that come and go stands (docs/hosts.md).",
       hosts_form().schema);
+  add("plan", "rubato plan --json",
+      "The minibatches of every core in every step. Epochs, steps, cores and minibatches count "
+      "from 0.",
+      plan_schema());
   add("simulate", "rubato simulate --json",
       "A training for each combination of the options that were given.", simulation_form().schema);
   add("simulate-mtbf", "rubato simulate --mtbf --json",
