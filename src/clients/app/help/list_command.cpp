@@ -24,6 +24,7 @@
 #include "clients/app/hosts/hosts_table.hpp"
 #include "clients/app/inputs/failures.hpp"
 #include "clients/app/inputs/forecasts.hpp"
+#include "clients/app/inputs/trace_views.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
@@ -132,6 +133,8 @@ Json output_schemas() {
       "Intervals between checkpoints for each combination of the options and each mean time "
       "between failures.",
       failure_form().schema);
+  add("trace", "rubato trace show --json",
+      "A summary of a trace, or of availability: the devices over time.", summary_schema());
   return all;
 }
 
