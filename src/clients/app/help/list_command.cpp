@@ -30,6 +30,7 @@
 #include "clients/app/line/run_options_line.hpp"
 #include "clients/app/past/past_commands.hpp"
 #include "runs/report/report_schemas.hpp"
+#include "runs/whatif/whatif.hpp"
 
 namespace rubato::app {
 
@@ -135,6 +136,8 @@ Json output_schemas() {
       failure_form().schema);
   add("trace", "rubato trace show --json",
       "A summary of a trace, or of availability: the devices over time.", summary_schema());
+  add("whatif", "rubato whatif --json",
+      "What a run would have been without the events of its trace.", whatif_form().schema);
   return all;
 }
 
