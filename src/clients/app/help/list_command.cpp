@@ -5,6 +5,7 @@
 // strategies are listed like the built-in ones.
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/text/json.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
@@ -110,6 +112,30 @@ std::string records_text(LineWidth width) {
   return text;
 }
 
+JsonForm<std::vector<Family>> families_form() {
+  const JsonForm<Argument> argument = form_of_object<Argument>(
+      {{"name", "name of the argument", &Argument::name},
+       {"kind", "kind of its value", &Argument::kind, form_of_choice(kArgumentKinds)},
+       {"default", "what holds without it, as text that it takes",
+        text_or_none(&Argument::fallback)},
+       {"unset", "what holds without it, in words", text_or_none(&Argument::unset)},
+       {"required", "whether it has to be given",
+        [](const Argument& of) { return !of.example.empty(); }},
+       {"example", "a value, where it has to be given", text_or_none(&Argument::example)},
+       {"accepted", "what it takes, in words", &Argument::accepted},
+       {"choices", "the names that it takes, where it is a choice", &Argument::choices}});
+  const JsonForm<Strategy> strategy =
+      form_of_object<Strategy>({{"name", "name of the strategy", &Strategy::name},
+                                {"help", "what it does", &Strategy::help},
+                                {"arguments", "that it takes", &Strategy::arguments, argument}});
+  return form_of_object<std::vector<Family>>(
+      {{"families", "those that were asked for, or all", std::identity(),
+        form_of_object<Family>({{"name", "as rubato list has it", &Family::name},
+                                {"option", "the option that takes its names", &Family::option},
+                                {"help", "what it is", &Family::help},
+                                {"strategies", "of the family", &Family::strategies, strategy}})}});
+}
+
 // The JSON Schemas of what commands print or write as JSON, by name.
 Json output_schemas() {
   Json all;
@@ -124,6 +150,7 @@ Json output_schemas() {
       doom_form().schema);
   add("hosts", "rubato hosts --json", "How a run of hosts that come and go stands (docs/hosts.md).",
       hosts_form().schema);
+  add("list", "rubato list --json", "What options take by name.", families_form().schema);
   add("plan", "rubato plan --json",
       "The minibatches of every core in every step. Epochs, steps, cores and minibatches count "
       "from 0.",
@@ -141,44 +168,11 @@ Json output_schemas() {
   return all;
 }
 
-Json argument_json(const Argument& argument) {
-  return {{"name", argument.name},
-          {"kind", choice_name(kArgumentKinds, argument.kind)},
-          {"default", or_null(argument.fallback)},
-          {"unset", or_null(argument.unset)},
-          {"required", !argument.example.empty()},
-          {"example", or_null(argument.example)},
-          {"accepted", argument.accepted},
-          {"choices", argument.choices}};
-}
-
-Json family_json(const Family& family) {
-  Json strategies = Json::array();
-  for (const Strategy& strategy : family.strategies) {
-    Json arguments = Json::array();
-    for (const Argument& argument : strategy.arguments) {
-      arguments.push_back(argument_json(argument));
-    }
-    strategies.push_back(
-        {{"name", strategy.name}, {"help", strategy.help}, {"arguments", std::move(arguments)}});
-  }
-  return {{"name", family.name},
-          {"option", family.option},
-          {"help", family.help},
-          {"strategies", std::move(strategies)}};
-}
-
 std::vector<std::string> listed_names() {
   std::vector<std::string> names;
   for (const Family& family : families()) names.push_back(family.name);
   names.insert(names.end(), {std::string(kRecords), std::string(kSchemas)});
   return names;
-}
-
-std::string json_of(std::span<const Family> all) {
-  Json json{{"families", Json::array()}};
-  for (const Family& family : all) json["families"].push_back(family_json(family));
-  return json_text(json, 2) + '\n';
 }
 
 }  // namespace
@@ -230,7 +224,7 @@ int list_command(std::span<const std::string> arguments) {
   }
   const std::vector<Family> all = families(named.extensions);
   if (json) {
-    print_out(json_of(wanted.empty() ? all : wanted));
+    print_out(json_text(families_form().write(wanted.empty() ? all : wanted), 2) + '\n');
     return 0;
   }
   const LineWidth width = output_width();
