@@ -31,6 +31,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
 #include "clients/app/past/past_commands.hpp"
+#include "runs/diff/diff_report.hpp"
 #include "runs/doctor/findings.hpp"
 #include "runs/report/report_schemas.hpp"
 #include "runs/whatif/whatif.hpp"
@@ -147,6 +148,8 @@ Json output_schemas() {
   };
   add("bench-reduce", "rubato bench reduce --json", "How fast reduction strategies are.",
       bench_schema());
+  add("diff", "rubato diff --json", "Where two trainings part, and how their distance grows.",
+      diff_schema());
   add("doctor", "rubato doctor --json", "What rubato found out about the machine.",
       doctor::report_schema());
   add("doom", "rubato doom --json", "From which step on a run was lost (docs/going-back.md).",
