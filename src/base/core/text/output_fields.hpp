@@ -18,7 +18,7 @@
 #include "text.hpp"
 #include "text_table.hpp"
 
-// What commands print is declared once, as the fields of the values that they print: JSON, JSON
+// The output of commands is declared once, as the fields of the values that they print: JSON, JSON
 // Schema and tables are made from them. Records, which are also read back, have columns instead
 // (loop/train/record_schemas.hpp).
 namespace rubato {

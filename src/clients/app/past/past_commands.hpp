@@ -48,7 +48,7 @@ struct PastCommandRow {
 
 /// `rubato doom`: finds the step of a run from which on it was lost.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_doom(std::span<const std::string> arguments);
-/// What it prints with --json.
+/// The JSON that it prints with --json.
 [[nodiscard]] JsonForm<DoomResult> doom_form();
 /// `rubato replay`: repeats steps of a run, and writes down what was not written then.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_replay(std::span<const std::string> arguments);
