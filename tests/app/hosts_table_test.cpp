@@ -91,8 +91,7 @@ TEST(HostsTable, IsTheSameAsJson) {
 }
 
 TEST(HostsTable, IsAsItsSchemaSays) {
-  const test::JsonSchema schema(
-      nlohmann::json::parse(test::read_file(std::string(RUBATO_SCHEMAS) + "/hosts.json")));
+  const test::JsonSchema schema(hosts_form().schema);
   RunStatus status = example();
   EXPECT_EQ(schema.violation(nlohmann::json::parse(hosts_json(status))), "");
   EXPECT_EQ(schema.unseen(), std::set<std::string>());

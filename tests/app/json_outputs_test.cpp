@@ -1,5 +1,5 @@
-// docs/schemas: what commands print as JSON is as the schemas say, and nothing in them is never
-// there.
+// What commands print as JSON is as `rubato list schemas` or docs/schemas say, and nothing in them
+// is never there.
 
 #include <filesystem>
 #include <string>
@@ -19,7 +19,9 @@ using test::JsonSchema;
 
 class JsonOutputs : public test::CommandTest {
  protected:
-  [[nodiscard]] static JsonSchema schema(const std::string& name) {
+  [[nodiscard]] JsonSchema schema(const std::string& name) const {
+    const auto listed = nlohmann::json::parse(printed("list schemas"));
+    if (listed.contains(name)) return JsonSchema(listed[name]);
     return JsonSchema(nlohmann::json::parse(
         test::read_file(std::filesystem::path(RUBATO_SCHEMAS) / (name + ".json"))));
   }
@@ -45,6 +47,11 @@ TEST_F(JsonOutputs, OfSimulate) {
   expect_valid(simulate, succeeds("simulate --trace constant:devices=4,hours=1 --on-trace-end hold "
                                   "--epochs 1 --price 1 --market spot --regret --json"));
   EXPECT_THAT(simulate.unseen(), IsEmpty());
+  const JsonSchema mtbf = schema("simulate-mtbf");
+  expect_valid(mtbf, succeeds("simulate --trace constant:devices=1 --on-trace-end hold --mtbf 100 "
+                              "--cluster substep=1,checkpoint=8,restart=5,loses=checkpoint --json "
+                              "--samples 64000 --epochs 9"));
+  EXPECT_THAT(mtbf.unseen(), IsEmpty());
 }
 
 TEST_F(JsonOutputs, OfTraceShow) {
@@ -120,6 +127,9 @@ TEST_F(JsonOutputs, OfList) {
   const JsonSchema list = schema("list");
   expect_valid(list, succeeds("list --json"));
   EXPECT_THAT(list.unseen(), IsEmpty());
+  EXPECT_EQ(refusal("list schemas rules"),
+            "rubato list: schemas are listed by themselves; accepted: without the name of a "
+            "family\n");
 }
 
 TEST_F(JsonOutputs, OfATimeline) {

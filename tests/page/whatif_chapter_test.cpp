@@ -56,7 +56,7 @@ ThinnedRun read(const std::string& text) {
 }
 
 TEST(WhatIfChapter, ShowsEachEffect) {
-  const ThinnedRun run = read(to_json(two_events()).dump());
+  const ThinnedRun run = read(whatif_form().write(two_events()).dump());
   EXPECT_THAT(run.warnings, IsEmpty());
   const Json& section = run.whatif_section;
   EXPECT_EQ(section["title"], "What elasticity cost");
@@ -80,7 +80,7 @@ TEST(WhatIfChapter, ShowsTheEffectsOfOtherOrdersOfTheSamples) {
   WhatIfResult result = two_events();
   result.counterfactuals[0].others = {
       {.seed = 7, .outcome = outcome(0.91, 0.3, 40), .run = outcome(0.9, 0.3, 40)}};
-  const ThinnedRun run = read(to_json(result).dump());
+  const ThinnedRun run = read(whatif_form().write(result).dump());
   const Json& row = run.whatif_section["figures"][0]["rows"][0];
   EXPECT_EQ(row["text"], "-3.00");
   EXPECT_EQ(row["points"].size(), 2);
@@ -98,7 +98,7 @@ TEST(WhatIfChapter, HasTheLargestOfManyEffects) {
   for (int i = 0; i < 40; ++i) add(0.875);
   add(0.9);
   add(0.75);
-  const ThinnedRun run = read(to_json(result).dump());
+  const ThinnedRun run = read(whatif_form().write(result).dump());
   const Json& figure = run.whatif_section["figures"][0];
   ASSERT_EQ(figure["rows"].size(), 30);
   EXPECT_EQ(figure["rows"].front()["text"], "+2.50");
@@ -109,14 +109,14 @@ TEST(WhatIfChapter, HasTheLargestOfManyEffects) {
 TEST(WhatIfChapter, ShowsNoEffectThatIsNone) {
   WhatIfResult result = two_events();
   result.counterfactuals[0].outcome = result.run;
-  const ThinnedRun run = read(to_json(result).dump());
+  const ThinnedRun run = read(whatif_form().write(result).dump());
   const Json& rows = run.whatif_section["figures"][0]["rows"];
   ASSERT_EQ(rows.size(), 1);
   EXPECT_EQ(rows[0]["label"], "without all changes");
 }
 
 TEST(WhatIfChapter, IsOnThePageOfItsRunAlone) {
-  std::vector<ThinnedRun> runs{read(to_json(two_events()).dump())};
+  std::vector<ThinnedRun> runs{read(whatif_form().write(two_events()).dump())};
   EXPECT_EQ(charts_of(runs)["sections"].back()["title"], "What elasticity cost");
   EXPECT_THAT(document_of_runs(runs).end, HasSubstr("<h2>The run without its events</h2>"));
   runs.push_back(runs.front());

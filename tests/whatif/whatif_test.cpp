@@ -80,7 +80,9 @@ class WhatIfTest : public test::RunsInFolders {
     asked.without = without;
     return what_if(asked, parts_);
   }
-  static std::string text_of(const TrainingOutcome& outcome) { return to_json(outcome).dump(1); }
+  static std::string text_of(const TrainingOutcome& outcome) {
+    return outcome_form().write(outcome).dump(1);
+  }
 
   const WhatIfParts parts_{.load = dense_workload, .report = [](const std::string&) {}};
 };
@@ -244,7 +246,7 @@ TEST_F(WhatIfTest, ContinuesAfterAnInterruption) {
   const RunConfiguration run = under("run", {{6, 64, 4}, {6, 32, 2}, {6, 128, 8}});
   train("run", run);
   train("again", run);
-  const std::string whole = to_json(whatif("again")).dump();
+  const std::string whole = whatif_form().write(whatif("again")).dump();
   WhatIfParts parts = parts_;
   parts.on_step = [](const WhatIfProgress& at) {
     if (at.fork == 3) throw std::runtime_error("interrupted");
@@ -258,7 +260,7 @@ TEST_F(WhatIfTest, ContinuesAfterAnInterruption) {
   EXPECT_EQ(result.plan.forks, 1);
   EXPECT_THAT(steps, Contains(1));
   EXPECT_THAT(steps, Not(Contains(2)));
-  EXPECT_EQ(to_json(result).dump(), whole);
+  EXPECT_EQ(whatif_form().write(result).dump(), whole);
 }
 
 TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
@@ -270,7 +272,8 @@ TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
   for (const auto& file : fs::directory_iterator(folder("run") / "whatif")) {
     write_file(file.path(), "{}");
   }
-  EXPECT_EQ(to_json(what_if(request("run"), parts)).dump(), to_json(result).dump());
+  EXPECT_EQ(whatif_form().write(what_if(request("run"), parts)).dump(),
+            whatif_form().write(result).dump());
   EXPECT_THAT(told, HasSubstr("is damaged, and its fork is trained again"));
 }
 
@@ -422,13 +425,13 @@ TEST_F(WhatIfTest, TakesNoOutcomesOfAnotherRunInItsFolder) {
 TEST_F(WhatIfInTime, WritesHours) {
   train("run", on("run", {{0, 4}, {57, 2}}));
   const WhatIfResult result = whatif("run");
-  const auto effect = to_json(result)["counterfactuals"][0]["effects"][0];
+  const auto effect = whatif_form().write(result)["counterfactuals"][0]["effects"][0];
   // It lost 7 seconds of a step, and restarted in 30.
   EXPECT_NEAR(effect["lost_hours"].get<double>(), 37.0 / 3600, 1e-9);
   EXPECT_NEAR(effect["hours"].get<double>(),
               (result.run.time->seconds - result.counterfactuals[0].outcome.time->seconds) / 3600,
               1e-12);
-  EXPECT_NEAR(to_json(result)["events"][0]["hours"].get<double>(), 57.0 / 3600, 1e-12);
+  EXPECT_NEAR(whatif_form().write(result)["events"][0]["hours"].get<double>(), 57.0 / 3600, 1e-12);
 }
 
 TEST_F(WhatIfTest, RepeatsForksWithOtherOrdersOfTheSamples) {

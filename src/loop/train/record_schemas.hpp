@@ -20,6 +20,8 @@
 #include <rubato/loop/records.hpp>
 #include <rubato/steps/step_source.hpp>
 
+#include "base/core/of_part.hpp"
+
 namespace rubato {
 
 /// Texts by name; an empty text means unknown.
@@ -277,14 +279,6 @@ void add_part(std::vector<RecordColumn<Record>>& columns,
         },
         std::move(write));
   }
-}
-
-/// The accessor of a member of a member, for a RecordColumn.
-template <class Record, class Part, class Value>
-[[nodiscard]] auto of_part(Part Record::*part, Value Part::*member) {
-  return [ part, member ](auto& record) -> auto& {
-    return record.*part.*member;
-  };
 }
 
 /// Returns the name or tag of one number in a column of several.

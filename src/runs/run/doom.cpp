@@ -230,7 +230,8 @@ class Search {
   void state_facts() {
     DoomFacts& facts = result_.facts;
     const double end = run_.course.end();
-    facts = {.steps = run_.steps,
+    facts = {.run = request_.run,
+             .steps = run_.steps,
              .diverged = run_.diverged,
              .beginning = run_.course.beginning(),
              .best = run_.course.best(),

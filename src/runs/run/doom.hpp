@@ -106,6 +106,8 @@ struct TriedChange {
 
 /// The facts about the run that are known before anything is trained.
 struct DoomFacts {
+  /// Its folder.
+  std::filesystem::path run{};
   /// The steps that it took, without the one in which it diverged.
   std::int64_t steps = 0;
   bool diverged = false;

@@ -379,7 +379,7 @@ void WhatIf::train_all() {
     }
     fork->outcome = train(*fork, at->state);
     fs::create_directories(fork->file.parent_path());
-    write_file(fork->file, json_text(to_json(*fork->outcome)) + "\n");
+    write_file(fork->file, json_text(outcome_form().write(*fork->outcome)) + "\n");
     done_seconds_ += fork->seconds;
     ++done_forks_;
   }
@@ -439,7 +439,7 @@ WhatIfResult WhatIf::execute() {
   train_all();
   collect();
   fs::create_directories(whatif_file(request_.run).parent_path());
-  write_file(whatif_file(request_.run), json_text(to_json(result_), 1) + "\n");
+  write_file(whatif_file(request_.run), json_text(whatif_form().write(result_), 1) + "\n");
   return std::move(result_);
 }
 

@@ -137,8 +137,8 @@ struct Effect {
 [[nodiscard]] Effect effect_of(const TrainingOutcome& run, const TrainingOutcome& without,
                                const LearningTarget& target);
 
-/// The answer as the JSON of RUN/whatif/whatif.json (docs/schemas/whatif.json).
-[[nodiscard]] nlohmann::ordered_json to_json(const WhatIfResult& result);
+/// The JSON of RUN/whatif/whatif.json.
+[[nodiscard]] JsonForm<WhatIfResult> whatif_form();
 
 /// The file with the answer in the folder of a run.
 [[nodiscard]] std::filesystem::path whatif_file(const std::filesystem::path& run);

@@ -12,8 +12,10 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/seconds.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
+#include "runs/run/doom.hpp"
 #include "runs/run/fork.hpp"
 
 namespace rubato::app {
@@ -46,6 +48,8 @@ struct PastCommandRow {
 
 /// `rubato doom`: finds the step of a run from which on it was lost.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_doom(std::span<const std::string> arguments);
+/// The JSON that it prints with --json.
+[[nodiscard]] JsonForm<DoomResult> doom_form();
 /// `rubato replay`: repeats steps of a run, and writes down what was not written then.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_replay(std::span<const std::string> arguments);
 /// `rubato whatif`: trains a run without the changes of its devices.

@@ -105,7 +105,7 @@ class WhatIfCommand final : public PastCommand {
       return ExitCode::good;
     }
     const WhatIfResult result = train(load);
-    if (output_ == WhatIfOutput::json) print_out(json_text(to_json(result), 1) + "\n");
+    if (output_ == WhatIfOutput::json) print_out(json_text(whatif_form().write(result), 1) + "\n");
     if (output_ == WhatIfOutput::table) {
       print_text("\n");
       print_out(table_of_answer(result, output_width()));
