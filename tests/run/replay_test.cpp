@@ -76,6 +76,27 @@ class ReplayTest : public testing::Test {
                                     std::int64_t last) const {
     return replay(request(name, first, last), parts_);
   }
+  // What a fork of the run "run" after a step is refused with.
+  [[nodiscard]] std::string refused(std::int64_t step) const {
+    RunConfiguration fork = configuration_of_run(folder("run"), {});
+    fork.from = fmt::format("{}@{}", folder("run").string(), step);
+    return error_of([&] { static_cast<void>(location_of_fork(folder("fork"), fork, parts_)); });
+  }
+  // Changes the last bit of a number in a checkpoint of the run "run", and its checksum, too.
+  [[nodiscard]] fs::path flip(std::int64_t step, const std::string& part) const {
+    fs::path file = folder("run") / "checkpoints" / fmt::format("step-{}.safetensors", step);
+    State state;
+    const State found = read_state(file);
+    for (auto [name, array] : found.arrays()) {
+      if (name.starts_with(part)) array.bytes.front() ^= 1;
+      if (name != "rubato.sha256") state.put_array(name, array);
+    }
+    for (const auto& [name, text] : found.texts()) {
+      if (!name.starts_with("rubato.")) state.put_text(name, text);
+    }
+    write_state(file, state);
+    return file;
+  }
   // The rates of the steps in a folder, by the number of steps with that one.
   [[nodiscard]] static std::vector<std::pair<std::int64_t, double>> rates(const fs::path& run) {
     std::vector<std::pair<std::int64_t, double>> rates;
@@ -119,6 +140,26 @@ TEST_F(ReplayTest, OfStepsBeforeAForkHasTheOptionsOfItsOrigin) {
     const auto of_run = rates(folder("run"));
     EXPECT_EQ(rates(result.folder), std::vector(of_run.begin(), of_run.begin() + 9));
   }
+}
+
+TEST_F(ReplayTest, OfStepsBeforeAForkHasTheRuleOfItsOrigin) {
+  RunConfiguration run = of_24_steps();
+  run.reference_batch = 32;
+  run.learning_rate = 0.02;
+  run.rule = "root";
+  run.digest = "never";
+  train("run", run);
+  run.rule = "linear";
+  fork("a", run, "run", 10);
+  const ReplayResult result = repeat("a", 1, 12);
+  EXPECT_EQ(result.difference, "");
+  EXPECT_EQ(result.losses, 12);
+  const auto of_origin = recorded_steps(folder("run")).numbers;
+  const auto repeated = recorded_steps(result.folder).numbers;
+  for (std::int64_t step = 1; step <= 10; ++step) {
+    EXPECT_FALSE(repeated.at(step).difference_from(of_origin.at(step))) << step;
+  }
+  EXPECT_EQ(repeated.at(11).difference_from(of_origin.at(11)).value().name, "learning rate");
 }
 
 TEST_F(ReplayTest, OverForksHasTheOptionsOfEach) {
@@ -186,10 +227,8 @@ TEST_F(ReplayTest, IsRefusedOnOtherDataBeforeTheFirstCheckpoint) {
   write_rows(1);
   constexpr const char* kOther = "the training data are not the data of the run";
   EXPECT_THAT(error_of([&] { static_cast<void>(repeat("run", 1, 5)); }), HasSubstr(kOther));
-  RunConfiguration fork = configuration_of_run(folder("run"), {});
-  fork.from = folder("run").string() + "@5";
-  EXPECT_THAT(error_of([&] { static_cast<void>(location_of_fork(folder("fork"), fork, parts_)); }),
-              HasSubstr(kOther));
+  EXPECT_THAT(refused(0), HasSubstr(kOther));
+  EXPECT_THAT(refused(5), HasSubstr(kOther));
   EXPECT_FALSE(is_there(folder("fork")));
 }
 
@@ -201,14 +240,44 @@ TEST_F(ReplayTest, FindsOtherDataByTheLoss) {
   train("run", run);
   write_rows(300);
   EXPECT_THAT(repeat("run", 1, 5).difference, HasSubstr("step 1 has the loss"));
-  RunConfiguration fork = configuration_of_run(folder("run"), {});
-  fork.from = folder("run").string() + "@5";
-  EXPECT_THAT(error_of([&] { static_cast<void>(location_of_fork(folder("fork"), fork, parts_)); }),
-              AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
+  // Also if no step of it is needed.
+  for (const std::int64_t step : {0, 5}) {
+    EXPECT_THAT(refused(step),
+                AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
+  }
+}
+
+TEST_F(ReplayTest, IsRefusedIfTheMetricsHaveChanged) {
+  train("run", of_24_steps());
+  const fs::path metrics = folder("run") / "metrics.jsonl";
+  const std::string good = read_file(metrics);
+  write_file(metrics, good.substr(0, good.find("\"step\":15,") + 20));
+  const auto cut = AllOf(HasSubstr("metrics.jsonl is not the file that the run wrote"),
+                         HasSubstr("; it has 15 of 24 steps"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(repeat("run", 1, 5)); }), cut);
+  EXPECT_THAT(refused(5), cut);
+  EXPECT_FALSE(is_there(folder("fork")));
+  // One that trains has an end like this.
+  fs::remove(folder("run") / "summary.json");
+  EXPECT_EQ(repeat("run", 1, 5).difference, "");
+}
+
+// No step has a digest.
+TEST_F(ReplayTest, FindsOtherWeightsAtTheEnd) {
+  RunConfiguration run = of_24_steps();
+  run.digest = "never";
+  train("run", run);
+  EXPECT_EQ(refused(24), "no error");
+  const fs::path file = flip(24, "parameter.");
+  EXPECT_THAT(refused(24), HasSubstr("its weights after step 24 are not those of summary.json"));
+  fs::remove(file);
+  EXPECT_EQ(refused(24), "no error");
 }
 
 TEST_F(ReplayTest, FindsOtherBatchesAndRates) {
   train("run", of_24_steps());
+  // It says that the metrics have changed.
+  fs::remove(folder("run") / "summary.json");
   const fs::path metrics = folder("run") / "metrics.jsonl";
   const std::string good = read_file(metrics);
   const auto with = [&](const std::string& was, const std::string& is) {
@@ -228,17 +297,7 @@ TEST_F(ReplayTest, FindsAStateThatIsNotThatOfItsStep) {
   run.checkpoint_every = "10steps";
   run.keep = 9;
   train("run", run);
-  const fs::path file = folder("run") / "checkpoints" / "step-10.safetensors";
-  State state;
-  const State found = read_state(file);
-  for (auto [name, array] : found.arrays()) {
-    if (name == "optimizer.velocity") array.bytes.front() ^= 1;
-    if (name != "rubato.sha256") state.put_array(name, array);
-  }
-  for (const auto& [name, text] : found.texts()) {
-    if (!name.starts_with("rubato.")) state.put_text(name, text);
-  }
-  write_state(file, state);
+  const fs::path file = flip(10, "optimizer.velocity");
   EXPECT_THAT(repeat("run", 12, 13).difference,
               AllOf(HasSubstr("step-10.safetensors: the state has the digest"),
                     HasSubstr("the run without this file")));
