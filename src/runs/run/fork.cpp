@@ -107,7 +107,6 @@ bool require_same_data(const RunHistory& history, const Run& run) {
   return true;
 }
 
-// The state without what it knows of the records of its run.
 State without_records(const State& state) {
   const auto is_of_records = [](const std::string& name) {
     return name.starts_with("observer/metrics/") || name.starts_with("observer/tensorboard/");
@@ -152,7 +151,6 @@ Handover state_after(const RunHistory& history, std::int64_t step, const fs::pat
   while (true) {
     const RunSegment& segment = history.segments()[at];
     const std::int64_t end = history.end_of(at, step);
-    // A fork changes the state, even if it takes no step.
     if (is_entered || taken < end) {
       const RemovedFolder removed{scratch};
       Run replay(segment.configuration, parts.load(segment.configuration),

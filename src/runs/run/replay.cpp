@@ -61,7 +61,6 @@ bool is_same(const fs::path& folder, const RunConfiguration& asked) {
   });
 }
 
-// Repeats steps in one folder, segment by segment.
 class Replay {
  public:
   Replay(const ReplayRequest& request, const ReplayParts& parts)
