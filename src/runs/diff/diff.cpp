@@ -17,8 +17,6 @@
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/runs/records.hpp>
-#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
 #include "explanation.hpp"

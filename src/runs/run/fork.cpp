@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
