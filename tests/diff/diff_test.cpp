@@ -484,6 +484,32 @@ TEST_F(DiffTest, NamesSamplesThatAreSwappedInTheData) {
               HasSubstr("has samples of the same numbers, and the data are not the same"));
 }
 
+// What would be taken apart is not the step of either run.
+TEST_F(DiffTest, IsNotThatOfStepsOnOtherData) {
+  const auto write_rows = [&](int shift) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 512; ++i) {
+      text += fmt::format("{}.5,{}.5,{}\n", (i + shift) % 31, i % 47, i % 2);
+    }
+    write_file(folder("d.csv"), text);
+  };
+  RunConfiguration run = of_two_epochs();
+  run.trace = "64";
+  run.data = "csv:" + folder("d.csv").string();
+  run.checkpoint_every = "never";
+  write_rows(0);
+  train("a", run);
+  run.learning_rate = 0.02;
+  train("b", run);
+  EXPECT_EQ(difference().first.value().stage, DiffStage::rule);
+  write_rows(7);
+  const RunsDifference found = difference();
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->stage, DiffStage::unexplained);
+  EXPECT_THAT(found.first->what,
+              AllOf(HasSubstr("cannot be found"), HasSubstr("a: step 1 has the loss")));
+}
+
 TEST(DoublingSteps, AreThoseOfAnExponential) {
   const std::vector<std::int64_t> steps{1, 2, 4, 8, 16, 32};
   std::vector<double> values;

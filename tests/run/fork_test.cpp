@@ -91,10 +91,9 @@ TEST_P(UnchangedForks, AreTheRunItself) {
   const RunConfiguration run = forked("digest=every=1 " + GetParam().options);
   const std::string weights = train("run", run);
   const auto metrics = metrics_in(folder("run"));
-  const RecordedSteps recorded = recorded_steps(folder("run"));
-  for (const fs::path& file : CheckpointFolder(folder("run") / "checkpoints", 1).files()) {
-    require_state_of_step(file, read_state(file), CheckpointFolder::steps_of(file).value(),
-                          recorded);
+  const RunHistory history = RunHistory::of(folder("run"), run);
+  for (const RunCheckpoint& one : history.checkpoints()) {
+    history.require_state_of(one, read_state(one.file));
   }
   const auto steps =
       std::ranges::count(metrics, "step", [](const auto& line) { return line["kind"]; });
@@ -459,6 +458,24 @@ TEST_F(ForkTest, SaysThatItsOriginIsGone) {
   EXPECT_EQ(refused(14), "no error");
 }
 
+TEST_F(ForkTest, FindsAnotherRunInThePlaceOfItsOrigin) {
+  train("run", forked());
+  fork("child", forked(), "run", 12);
+  fs::rename(folder("run"), folder("moved"));
+  RunConfiguration other = forked();
+  other.learning_rate = 0.04;
+  train("run", other);
+  RunConfiguration run = forked();
+  const auto refused = [&](std::int64_t step) {
+    run.from = point("child", step);
+    return error_of([&] { return location_of_fork({}, run, replay_); });
+  };
+  // No step has a digest before the tenth, nor is one repeated for the fifth.
+  EXPECT_THAT(refused(5), HasSubstr("run is another run than the origin of "));
+  EXPECT_THAT(refused(3), HasSubstr("step 1 has the learning rate 0.0"));
+  EXPECT_EQ(refused(13), "no error");
+}
+
 TEST_F(ForkTest, LeavesNoFolderIfItsStateIsRefused) {
   EXPECT_NE(error_of([&] {
               outcome_of(forked(), RunLocation::fork(folder("fork"), {.state = {}, .records = {}}));
@@ -477,7 +494,7 @@ TEST_F(ForkTest, BeginsAnewWhatIsRememberedOfOtherElements) {
   run.optimizer = "muon:adamw=linear[1 a]*,beta1=0.8";
   run.from = point("run", 20);
   // What it remembers of the same elements stays.
-  const State before = state_after({.run = folder("run"), .step = 20}, run, {}, replay_).state;
+  const State before = state_after(RunHistory::of(folder("run"), run), 20, {}, replay_).state;
   rubato::Run goes_on(run, dense_workload(run), location_of_fork({}, run, replay_));
   const State after = goes_on.trainer().state();
   for (const auto& [name, array] : before.arrays()) {

@@ -63,6 +63,18 @@ class ReplayTest : public test::RunsInFolders {
                                     std::int64_t last) const {
     return replay(request(name, first, last), replay_);
   }
+  // What a fork of the run "run" after a step is refused with.
+  [[nodiscard]] std::string refused(std::int64_t step) const {
+    RunConfiguration fork = configuration_of_run(folder("run"), {});
+    fork.from = point("run", step);
+    return error_of([&] { return location_of_fork(folder("fork"), fork, replay_); });
+  }
+  // Flips a bit in a checkpoint of the run "run" (test::flip_bits()), and returns its file.
+  [[nodiscard]] fs::path flip(std::int64_t step, const std::string& part) const {
+    fs::path file = folder("run") / "checkpoints" / fmt::format("step-{}.safetensors", step);
+    test::flip_bits(file, part);
+    return file;
+  }
   // The rates of the steps in a folder, by the number of steps with that one.
   [[nodiscard]] static std::vector<std::pair<std::int64_t, double>> rates(const fs::path& run) {
     std::vector<std::pair<std::int64_t, double>> rates;
@@ -100,6 +112,23 @@ TEST_F(ReplayTest, OfStepsBeforeAForkHasTheOptionsOfItsOrigin) {
     const auto of_run = rates(folder("run"));
     EXPECT_EQ(rates(result.folder), std::vector(of_run.begin(), of_run.begin() + 9));
   }
+}
+
+TEST_F(ReplayTest, OfStepsBeforeAForkHasTheRuleOfItsOrigin) {
+  RunConfiguration run =
+      test::with_options(of_24_steps(), "ref-batch=32 lr=0.02 rule=root digest=never");
+  train("run", run);
+  run.rule = "linear";
+  fork("a", run, "run", 10);
+  const ReplayResult result = repeat("a", 1, 12);
+  EXPECT_EQ(result.difference, "");
+  EXPECT_EQ(result.losses, 12);
+  const auto of_origin = recorded_steps(folder("run")).numbers;
+  const auto repeated = recorded_steps(result.folder).numbers;
+  for (std::int64_t step = 1; step <= 10; ++step) {
+    EXPECT_FALSE(repeated.at(step).difference_from(of_origin.at(step))) << step;
+  }
+  EXPECT_EQ(repeated.at(11).difference_from(of_origin.at(11)).value().name, "learning rate");
 }
 
 TEST_F(ReplayTest, OverForksHasTheOptionsOfEach) {
@@ -166,10 +195,8 @@ TEST_F(ReplayTest, IsRefusedOnOtherDataBeforeTheFirstCheckpoint) {
   write_rows(1);
   constexpr const char* kOther = "the training data are not the data of the run";
   EXPECT_THAT(error_of([&] { return repeat("run", 1, 5); }), HasSubstr(kOther));
-  RunConfiguration fork = configuration_of_run(folder("run"), {});
-  fork.from = point("run", 5);
-  EXPECT_THAT(error_of([&] { return location_of_fork(folder("fork"), fork, replay_); }),
-              HasSubstr(kOther));
+  EXPECT_THAT(refused(0), HasSubstr(kOther));
+  EXPECT_THAT(refused(5), HasSubstr(kOther));
   EXPECT_FALSE(is_there(folder("fork")));
 }
 
@@ -178,14 +205,42 @@ TEST_F(ReplayTest, FindsOtherDataByTheLoss) {
   train("run", test::with_options(on_file(), "checkpoint-every=never digest=never"));
   write_rows(300);
   EXPECT_THAT(repeat("run", 1, 5).difference, HasSubstr("step 1 has the loss"));
-  RunConfiguration fork = configuration_of_run(folder("run"), {});
-  fork.from = point("run", 5);
-  EXPECT_THAT(error_of([&] { return location_of_fork(folder("fork"), fork, replay_); }),
-              AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
+  // Also if no step of it is needed.
+  for (const std::int64_t step : {0, 5}) {
+    EXPECT_THAT(refused(step),
+                AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
+  }
+}
+
+TEST_F(ReplayTest, IsRefusedIfTheMetricsHaveChanged) {
+  train("run", of_24_steps());
+  const fs::path metrics = folder("run") / "metrics.jsonl";
+  const std::string good = read_file(metrics);
+  write_file(metrics, good.substr(0, good.find("\"step\":15,") + 20));
+  const auto cut = AllOf(HasSubstr("metrics.jsonl is not the file that the run wrote"),
+                         HasSubstr("; it has 15 of 24 steps"));
+  EXPECT_THAT(error_of([&] { return repeat("run", 1, 5); }), cut);
+  EXPECT_THAT(refused(5), cut);
+  EXPECT_FALSE(is_there(folder("fork")));
+  // One that trains has an end like this.
+  fs::remove(folder("run") / "summary.json");
+  EXPECT_EQ(repeat("run", 1, 5).difference, "");
+}
+
+// No step has a digest.
+TEST_F(ReplayTest, FindsOtherWeightsAtTheEnd) {
+  train("run", test::with_options(of_24_steps(), "digest=never"));
+  EXPECT_EQ(refused(24), "no error");
+  const fs::path file = flip(24, "parameter.");
+  EXPECT_THAT(refused(24), HasSubstr("its weights after step 24 are not those of summary.json"));
+  fs::remove(file);
+  EXPECT_EQ(refused(24), "no error");
 }
 
 TEST_F(ReplayTest, FindsOtherBatchesAndRates) {
   train("run", of_24_steps());
+  // It says that the metrics have changed.
+  fs::remove(folder("run") / "summary.json");
   const fs::path metrics = folder("run") / "metrics.jsonl";
   const std::string good = read_file(metrics);
   const auto with = [&](const std::string& was, const std::string& is) {
@@ -202,8 +257,7 @@ TEST_F(ReplayTest, FindsOtherBatchesAndRates) {
 
 TEST_F(ReplayTest, FindsAStateThatIsNotThatOfItsStep) {
   train("run", test::with_options(of_24_steps(), "checkpoint-every=10steps keep=9"));
-  const fs::path file = folder("run") / "checkpoints" / "step-10.safetensors";
-  test::flip_bits(file, "optimizer.velocity");
+  const fs::path file = flip(10, "optimizer.velocity");
   EXPECT_THAT(repeat("run", 12, 13).difference,
               AllOf(HasSubstr("step-10.safetensors: the state has the digest"),
                     HasSubstr("the run without this file")));

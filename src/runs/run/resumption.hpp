@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -114,6 +115,18 @@ void mark_moved(const std::filesystem::path& folder, const std::filesystem::path
 void unmark_moved(const std::filesystem::path& folder) noexcept;
 /// Throws Error, naming the other folder, if there is such a note.
 void require_not_moved(const std::filesystem::path& folder);
+
+/// Removes a folder when it is destroyed, unless its path is empty then.
+struct RemovedFolder {
+  explicit RemovedFolder(std::filesystem::path folder = {}) : path(std::move(folder)) {}
+  RemovedFolder(const RemovedFolder&) = delete;
+  RemovedFolder& operator=(const RemovedFolder&) = delete;
+  ~RemovedFolder() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+  std::filesystem::path path;
+};
 
 /// An unfinished run, for another host to continue.
 struct Handover {

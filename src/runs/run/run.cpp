@@ -1,5 +1,5 @@
 // The constructor checks everything before it changes a file: steps, workload, trainer and hosts
-// come first, and a new folder is removed again if what follows throws (FolderOfOwn). Observers
+// come first, and a new folder is removed again if what follows throws (RemovedFolder). Observers
 // whose state is part of a checkpoint are added in the order in which it is loaded (add_keepers()),
 // and only then load_state() loads it; records are cut off after the state was accepted. At the end
 // weights, metrics, summary and the last checkpoint are written in this order, because the summary
@@ -8,7 +8,6 @@
 #include <chrono>
 #include <filesystem>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -80,19 +79,6 @@ void require_nameable(RunConfiguration run, std::span<const WorkloadFile> files)
   static_cast<void>(to_toml(run));
 }
 
-// A folder that a run has made; it is removed if the run cannot begin, so that the corrected
-// command does not find it.
-struct FolderOfOwn {
-  FolderOfOwn() = default;
-  FolderOfOwn(const FolderOfOwn&) = delete;
-  FolderOfOwn& operator=(const FolderOfOwn&) = delete;
-  ~FolderOfOwn() {
-    std::error_code ignored;
-    if (!path.empty()) std::filesystem::remove_all(path, ignored);
-  }
-  std::filesystem::path path{};
-};
-
 }  // namespace
 
 Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
@@ -116,7 +102,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     const auto& from = location_.from();
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
   }
-  FolderOfOwn own_folder;
+  // The corrected command must not find the folder of a run that cannot begin.
+  RemovedFolder own_folder;
   if (!location_.path().empty() && !location_.is_resumed()) {
     require_nameable(configuration_, workload_->files());
     if (!location_.folder_) location_.folder_.emplace(location_.path());

@@ -11,10 +11,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "base/core/of_part.hpp"
-#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/output_fields.hpp"
 #include "base/core/text/text_table.hpp"
@@ -189,10 +187,7 @@ class DoomCommand final : public PastCommand {
   // Shows at a terminal which fork is being trained.
   class ForkLine {
    public:
-    explicit ForkLine(std::int64_t orders) : orders_(orders), line_(redraw_error) {}
-    ~ForkLine() { line_.clear(); }
-    ForkLine(const ForkLine&) = delete;
-    ForkLine& operator=(const ForkLine&) = delete;
+    explicit ForkLine(std::int64_t orders) : orders_(orders) {}
 
     void begin(const std::string& what, std::int64_t number) {
       what_ = fmt::format("{}: fork {} of {}", what, number, orders_);
@@ -205,23 +200,16 @@ class DoomCommand final : public PastCommand {
                     what_ =
                         fmt::format("repeating steps {} to {} of {}", first, last, run.string());
                   },
-              .on_step = [this](std::int64_t steps) { show(steps); }};
+              .on_step =
+                  [this](std::int64_t steps) {
+                    line_.show({{what_, 2}, {fmt::format("step {}", steps), 1}});
+                  }};
     }
 
    private:
-    void show(std::int64_t steps) {
-      constexpr double kBetween = 0.2;
-      if (!shown_ || (line_.drawn() && since_.seconds() < kBetween)) return;
-      line_.draw(fitting_line({{what_, 2}, {fmt::format("step {}", steps), 1}},
-                              drawable_columns(STDERR_FILENO)));
-      since_ = Stopwatch();
-    }
-
     std::int64_t orders_;
-    bool shown_ = can_redraw(STDERR_FILENO);
     std::string what_;
-    DrawnLine line_;
-    Stopwatch since_;
+    WorkLine line_{/*quiet=*/false};
   };
 
   void begin(const DoomFacts& facts) const {

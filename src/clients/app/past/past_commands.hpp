@@ -7,11 +7,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/output_fields.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
@@ -60,10 +62,6 @@ struct PastCommandRow {
 
 // Parts of several of them.
 
-/// The configuration of the run in `folder`, with those options of `typed` that were given.
-[[nodiscard]] RunConfiguration run_with(const std::filesystem::path& folder,
-                                        const RunConfiguration& typed, const GivenOptions& given);
-
 /// Sets those options of `typed` that were given.
 void set_given(RunConfiguration& run, const RunConfiguration& typed, const GivenOptions& given);
 
@@ -76,19 +74,28 @@ void set_given(RunConfiguration& run, const RunConfiguration& typed, const Given
 /// Prints what a user should know, in the name of a command such as "rubato diff".
 [[nodiscard]] Report warnings_of(std::string_view command);
 
-/// Shows at a terminal which step of a run is being repeated, on a line of stderr that is redrawn.
+/// A line of stderr that says at a terminal what a command is doing, redrawn at most five times a
+/// second. It is gone once the object is.
+class WorkLine {
+ public:
+  explicit WorkLine(bool quiet);
+  ~WorkLine() { line_.clear(); }
+  WorkLine(const WorkLine&) = delete;
+  WorkLine& operator=(const WorkLine&) = delete;
+
+  void show(std::vector<LineField> fields);
+
+ private:
+  bool shown_;
+  DrawnLine line_;
+  Stopwatch since_;
+};
+
+/// Says which steps of a run are repeated and, at a terminal, which one is being repeated.
 class ReplayLine {
  public:
   /// `command` is the one that warns: "rubato diff".
   ReplayLine(std::string_view command, bool quiet);
-  /// Removes the line.
-  ~ReplayLine();
-  ReplayLine(const ReplayLine&) = delete;
-  ReplayLine& operator=(const ReplayLine&) = delete;
-
-  /// Says "steps 101 to 120 of runs/first", from which on show() counts.
-  void begin(const std::filesystem::path& run, std::int64_t first, std::int64_t last);
-  void show(std::int64_t steps);
 
   /// Repeats steps with this line as progress. It must outlive the result.
   [[nodiscard]] ReplayParts parts(const LoadWorkload& load);
@@ -96,10 +103,8 @@ class ReplayLine {
  private:
   std::string command_;
   bool quiet_;
-  bool shown_;
-  bool has_line_ = false;
   std::int64_t last_ = 0;
-  Stopwatch since_;
+  WorkLine line_;
 };
 
 }  // namespace rubato::app

@@ -188,9 +188,9 @@ void begin_with_runs(Design& design) {
     const RunConfiguration run = configuration_of_run(point.run, design.base);
     require_alike(design, points.front(), first, point, run);
     require_forkable(with_paths_from(point.run, run), with_paths_from(point.run, base));
-    const std::int64_t steps = recorded_steps(point.run).count;
-    if (point.step <= steps) continue;
-    throw_error("--from: {} has {} steps; accepted: 0 to {}", point.run.string(), steps, steps);
+    const RunHistory history(point.run, run);
+    history.require_unchanged();
+    history.require_step(point.step, "--from: ");
   }
   design.base = std::move(base);
 }
