@@ -4,14 +4,13 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/of_part.hpp"
+#include "base/core/seconds.hpp"
 #include "base/core/text/output_fields.hpp"
 #include "whatif.hpp"
 
 namespace rubato {
 
 namespace {
-
-constexpr double kSecondsOfHour = 3600;
 
 std::optional<double> difference(const std::optional<double>& one,
                                  const std::optional<double>& other) {

@@ -53,7 +53,7 @@ namespace rubato::app {
 
 namespace {
 
-std::string cores_text(const SimulatedRun& run) {
+std::string cores_of_step(const SimulatedRun& run) {
   const SimulatedTraining& training = run.training;
   return training.fewest_cores == training.most_cores
              ? fmt::to_string(training.most_cores)
@@ -148,7 +148,7 @@ OutputFields<SimulatedRun> run_fields() {
        form_of_object<SimulatedTraining>(
            {{"fewest", "the fewest cores", &SimulatedTraining::fewest_cores},
             {"most", "the most cores", &SimulatedTraining::most_cores}})},
-      {"cores", Column::right, cores_text},
+      {"cores", Column::right, cores_of_step},
       {"host_bytes_per_step", "what a host of --cluster hosts=N sends; 0 where there is one",
        of_part(&Run::training, &SimulatedTraining::host_bytes)},
       {"clock", "the modelled clock at the end (docs/cluster.md)", time_of, clock_form()},
