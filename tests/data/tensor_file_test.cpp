@@ -419,6 +419,20 @@ TEST_F(TensorFile, SeesDamageInWhatIsPacked) {
   EXPECT_THAT(error(archive), HasSubstr("'x' fails its checksum"));
 }
 
+// Records are unpacked in pieces of 64 KiB. Of one that ends with a piece, the end of the stream
+// and with it the checksum come after the last byte.
+TEST(RecordContents, AreCheckedWhereTheyEndWithAPiece) {
+  const std::string zeros(2 * 65'536, '\0');
+  const std::string packed = test::deflated(zeros);
+  const auto checksum = static_cast<std::uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(zeros.data()), static_cast<uInt>(zeros.size())));
+  ZipRecord record{.bytes = packed, .deflated = true, .size = zeros.size(), .checksum = checksum};
+  EXPECT_EQ(*inflated(record, "x", ""), zeros);
+  record.checksum ^= 1;
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(inflated(record, "x", "")); }),
+              HasSubstr("x fails its checksum"));
+}
+
 // Of every member, also of those that nothing is made of.
 TEST_F(TensorFile, SeesABitThatChangedInWhatIsStored) {
   const std::string x = test::bytes_of(kSix);
