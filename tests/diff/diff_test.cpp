@@ -248,6 +248,9 @@ TEST_F(DiffTest, NamesAnotherRowOfTheTrace) {
   EXPECT_EQ(found.first->step, 16);
   EXPECT_THAT(*found.first->numbers, ElementsAre(1024, 512));
   EXPECT_THAT(found.first->options, ElementsAre("trace"));
+  ASSERT_EQ(found.options.size(), 1);
+  EXPECT_THAT(found.options.front().texts,
+              ElementsAre(HasSubstr("/a/trace.csv"), HasSubstr("/b/trace.csv")));
 }
 
 TEST_F(DiffTest, NamesClipping) {
