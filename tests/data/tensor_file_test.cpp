@@ -413,6 +413,25 @@ TEST_F(TensorFile, SeesDamageInWhatIsPacked) {
   EXPECT_THAT(error(archive), HasSubstr("'x' fails its checksum"));
 }
 
+// Records are unpacked in pieces of 64 KiB. Of a record that claims to end with a piece, it is only
+// known at the next one whether it does.
+TEST(RecordContents, HaveNoMorePiecesThanTheirSizeSays) {
+  constexpr std::size_t kPiece = 65'536;
+  const auto unpacked = [](std::size_t size) {
+    const std::string packed = test::deflated(std::string(size, '\0'));
+    const std::string claimed(kPiece, '\0');
+    const ZipRecord record{
+        .bytes = packed,
+        .deflated = true,
+        .size = kPiece,
+        .checksum = static_cast<std::uint32_t>(
+            crc32(0, reinterpret_cast<const Bytef*>(claimed.data()), static_cast<uInt>(kPiece)))};
+    return test::error_of([&] { EXPECT_EQ(*inflated(record, "x", ""), claimed); });
+  };
+  EXPECT_EQ(unpacked(kPiece), "no error");
+  EXPECT_THAT(unpacked(2 * kPiece), HasSubstr("x is damaged"));
+}
+
 // Of every member, also of those that nothing is made of.
 TEST_F(TensorFile, SeesABitThatChangedInWhatIsStored) {
   const std::string x = test::bytes_of(kSix);

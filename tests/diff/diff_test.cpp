@@ -209,9 +209,12 @@ TEST_F(DiffTest, NamesTheRateOfOneStep) {
 TEST_F(DiffTest, NamesAnotherRowOfTheTrace) {
   train("a", of_two_epochs("trace=" + rows("a.csv", 1024)));
   train("b", of_two_epochs("trace=" + rows("b.csv", 512)));
-  const auto first =
-      first_of(difference(), {.stage = DiffStage::trace, .step = 16, .options = {"trace"}});
+  const RunsDifference found = difference();
+  const auto first = first_of(found, {.stage = DiffStage::trace, .step = 16, .options = {"trace"}});
   EXPECT_THAT(first.numbers.value(), ElementsAre(1024, 512));
+  ASSERT_EQ(found.options.size(), 1);
+  EXPECT_THAT(found.options.front().texts,
+              ElementsAre(HasSubstr("/a/trace.csv"), HasSubstr("/b/trace.csv")));
 }
 
 TEST_F(DiffTest, NamesClipping) {

@@ -111,6 +111,7 @@ TEST_F(ReplayTest, OfStepsBeforeAForkHasTheOptionsOfItsOrigin) {
     EXPECT_EQ(result.losses, 9);
     const auto of_run = rates(folder("run"));
     EXPECT_EQ(rates(result.folder), std::vector(of_run.begin(), of_run.begin() + 9));
+    EXPECT_FALSE(is_there(result.folder / "weights")) << "nobody has asked for them";
   }
 }
 

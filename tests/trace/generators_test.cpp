@@ -187,6 +187,14 @@ TEST(Generators, MakeMachinesThatLiveByTheirLaw) {
   EXPECT_EQ(generate_availability("machines:start=2,machine=4,seed=1").at(0), 8);
 }
 
+// Here something changes in every second, and so also in the one with which the trace ends.
+TEST(Generators, MakeNoMachinesAtTheEnd) {
+  const Availability made =
+      generate_availability("machines:most=1000,wait=0.01,life=0.01,hours=0.01,seed=1");
+  EXPECT_EQ(made.length(), 36);
+  EXPECT_EQ(made.changes().back().seconds, 35);
+}
+
 TEST(Generators, MakeMachinesOfASpotMarket) {
   const Changes devices = generate_availability("spot:most=8,seed=5").changes();
   Changes machines = generate_availability("spot:most=8,machine=4,seed=5").changes();
