@@ -1,3 +1,9 @@
+// Values are compared as texts: a state has a line for each, and changes_of() compares the lines of
+// a saved state with the values of this training. A name that only one of them has is empty in the
+// other, so a value that is added later must be empty by default, or name an older value that
+// changes whenever it does (BoundValue::before). A resume allows no change. A fork allows those
+// whose value says so (OnFork), and what such a change would confuse begins anew.
+
 #include "bound_values.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Checks of a whole configuration, in two stages (allowed.hpp): how its options go together, which
+// depends on nothing else, and then the files and the CPU that they ask for. What the training
+// itself refuses is asked of loop/train/conflicts.hpp, so that users of options and of the library
+// read the same sentence; require_consistent() turns a Refused into a message that names the
+// option.
+
 #include <algorithm>
 #include <string>
 #include <variant>

@@ -142,7 +142,7 @@ std::string kernel_words() {
 
 namespace {
 
-// The terminal has printed ^C, or a bar.
+// It begins a line, as the terminal has printed ^C or a bar.
 constexpr std::string_view kFinishing =
     "\nrubato train: finishing the step, and saving the state; repeat after a second to end at "
     "once\n";
@@ -238,18 +238,15 @@ void TerminalRun::hear_signal() noexcept {
   if (hosts_ && action == SignalAction::leave) hosts_->ask_to_leave();
   // Followers pass the request on between steps to the host that writes.
   if (!writes()) return;
-  confirm(action);
   try {
+    confirm(action);
     const std::optional<std::int64_t> steps = session_.save_in_step();
     if (!steps || !signals_.take_checkpoint_request() || arguments_.quiet) return;
-    tell(fmt::format("rubato train: {}\n",
-                     *steps == 0 ? "no checkpoint: it is the first step"
-                                 : fmt::format("a checkpoint of {} steps is written", *steps)));
+    tell(*steps == 0 ? "no checkpoint: it is the first step"
+                     : fmt::format("a checkpoint of {} steps is written", *steps));
   } catch (const std::exception& error) {
     // The run itself will report what is wrong with its folder when it next writes to it.
-    if (signals_.take_checkpoint_request()) {
-      tell(fmt::format("rubato train: no checkpoint: {}\n", error.what()));
-    }
+    if (signals_.take_checkpoint_request()) tell(fmt::format("no checkpoint: {}", error.what()));
   }
 }
 
@@ -261,14 +258,20 @@ void TerminalRun::confirm(SignalAction action) {
   signals_.disturb();
 }
 
-void TerminalRun::tell(std::string_view lines) {
+void TerminalRun::tell(const std::string& text) {
   const std::lock_guard lock(drawing_);
-  print_error(lines);
+  app::warn(text);
   signals_.disturb();
 }
 
 bool TerminalRun::is_hung_up() const {
   return signals_.received() == SIGHUP;
+}
+
+bool TerminalRun::wants_to_leave() {
+  if (signals_.action() != SignalAction::leave) return false;
+  confirm(SignalAction::leave);
+  return true;
 }
 
 bool TerminalRun::wants_to_stop() {

@@ -4,7 +4,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <rubato/loop/hosts.hpp>
 #include <rubato/runs/records.hpp>
@@ -67,7 +66,7 @@ class TerminalRun final : public HostSession, private SessionOwner {
  private:
   void warn(const std::string& text) override { app::warn(text); }
   [[nodiscard]] bool wants_to_stop() override;
-  [[nodiscard]] bool wants_to_leave() override { return signals_.action() == SignalAction::leave; }
+  [[nodiscard]] bool wants_to_leave() override;
   [[nodiscard]] bool takes_checkpoint_request() override {
     return signals_.take_checkpoint_request();
   }
@@ -79,8 +78,8 @@ class TerminalRun final : public HostSession, private SessionOwner {
   void hear_signal() noexcept;
   // Says once that a signal is heeded. Both threads call this, as either may notice it first.
   void confirm(SignalAction action);
-  // Prints lines where the progress does not draw over them.
-  void tell(std::string_view lines);
+  // As warn(), where the progress does not draw over it.
+  void tell(const std::string& text);
   // Returns whether the terminal is gone (SIGHUP), so that nothing more can be printed.
   [[nodiscard]] bool is_hung_up() const;
   ExitCode told(const SessionOutcome& outcome);
