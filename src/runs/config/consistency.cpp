@@ -228,25 +228,6 @@ void check_kernels(const RunConfiguration& run) {
 
 }  // namespace
 
-OptimizerOptions optimizer_options(const RunConfiguration& run) {
-  if (run.optimizer->own) return {};
-  OptimizerOptions optimizer{.method = run.optimizer->method, .weight_decay = run.weight_decay};
-  if (auto* const sgd = std::get_if<SgdOptions>(&optimizer.method)) sgd->nesterov = run.nesterov;
-  optimizer.momentum = run.momentum.value_or(facts_of(optimizer.method).usual_momentum.value_or(0));
-  return optimizer;
-}
-
-TestMetrics test_metrics_of(const RunConfiguration& run) {
-  TestMetrics metrics = run.metric->built_in;
-  if (run.top_k > 0) metrics.top_k = run.top_k;
-  return metrics;
-}
-
-Budget budget_of(const RunConfiguration& run) {
-  return {
-      .iterations = run.iterations, .samples = run.samples, .hours = run.hours, .money = run.money};
-}
-
 void refuse(std::string_view option, std::string_view why, std::string_view accepted) {
   throw_error("--{}: {}; accepted: {}", option, why, accepted);
 }

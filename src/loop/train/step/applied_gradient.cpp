@@ -218,6 +218,15 @@ StepPart preparation_part() {
                     {"clip_value", or_none(options.clip_value), OnFork::free},
                     {"gradient_transforms", fmt::to_string(fmt::join(names, ", ")), OnFork::free}};
               },
+          .check =
+              [](const TrainOptions& options) {
+                const auto require = [](std::string_view what, std::optional<double> bound) {
+                  if (!bound || *bound > 0) return;
+                  throw_error("clipping to {} {}: accepted are values above 0", what, *bound);
+                };
+                require("norm", options.clip_norm);
+                require("value", options.clip_value);
+              },
           .columns =
               [] {
                 return std::vector<RecordColumn<StepRecord>>{

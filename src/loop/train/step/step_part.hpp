@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -84,7 +85,7 @@ struct StepPart {
   std::string_view columns_after{};
 };
 
-// The parts, each in its file.
+// The parts besides parameters and buffers, each in its file, and their list.
 [[nodiscard]] StepPart rate_part();
 [[nodiscard]] StepPart optimizer_part();
 [[nodiscard]] StepPart lookahead_part();
@@ -93,6 +94,9 @@ struct StepPart {
 [[nodiscard]] StepPart adjustments_part();
 [[nodiscard]] StepPart loss_scale_part();
 [[nodiscard]] StepPart digest_part();
+inline constexpr std::array kStepParts{rate_part,       optimizer_part,   lookahead_part,
+                                       averages_part,   preparation_part, adjustments_part,
+                                       loss_scale_part, digest_part};
 
 /// All parts, those of the model first.
 [[nodiscard]] std::span<const StepPart> step_parts();

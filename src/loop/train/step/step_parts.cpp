@@ -1,4 +1,3 @@
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,18 +41,11 @@ StepPart loss_scale_part() {
 }
 
 std::span<const StepPart> step_parts() {
-  static const std::array parts{
-      StepPart{.prefix = "parameter."},
-      StepPart{.prefix = "buffer."},
-      rate_part(),
-      optimizer_part(),
-      lookahead_part(),
-      averages_part(),
-      preparation_part(),
-      adjustments_part(),
-      loss_scale_part(),
-      digest_part(),
-  };
+  static const std::vector<StepPart> parts = [] {
+    std::vector<StepPart> all{{.prefix = "parameter."}, {.prefix = "buffer."}};
+    for (StepPart (*const part)() : kStepParts) all.push_back(part());
+    return all;
+  }();
   return parts;
 }
 
