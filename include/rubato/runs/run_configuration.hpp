@@ -276,7 +276,7 @@ struct RunConfiguration {
 void load_plugins(RunConfiguration& configuration);
 
 /// The optimizer of a configuration, with all its options; if it is the user's own, they say only
-/// that it has no momentum. Throws Error as parse_optimizer() does.
+/// that it has no momentum. Throws Refused for --nesterov with one that does not have it.
 [[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
 
 /// The limits of a configuration's training besides its epochs.

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <rubato/loop/faults.hpp>
@@ -61,7 +60,7 @@ std::function<std::unique_ptr<LrSchedule>()> own_schedule(const RunConfiguration
 OptimizerOptions optimizer_options(const RunConfiguration& run) {
   if (run.optimizer->own) return {};
   OptimizerOptions optimizer{.method = run.optimizer->method, .weight_decay = run.weight_decay};
-  if (auto* const sgd = std::get_if<SgdOptions>(&optimizer.method)) sgd->nesterov = run.nesterov;
+  if (run.nesterov) set_nesterov(optimizer.method);
   optimizer.momentum = run.momentum.value_or(facts_of(optimizer.method).usual_momentum.value_or(0));
   return optimizer;
 }
