@@ -266,9 +266,6 @@ TrainOptions checked_options(TrainOptions options) {
     throw_error("{} steps between two digests: at least 1 is needed (0 is never)",
                 options.digest_every);
   }
-  if (options.adjustments.memories.lookahead && !options.lookahead) {
-    throw Error("Lookahead counts samples, and there is no Lookahead; accepted: with one");
-  }
   for (const ParameterGroup& group : options.groups) {
     if (!options.adjustments.memories.momentum || !group.options.momentum) continue;
     throw_error(

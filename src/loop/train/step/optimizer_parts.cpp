@@ -133,6 +133,14 @@ StepPart optimizer_part() {
                 .scratch = facts.scratch,
                 .squares = facts.squares};
           },
+          .conflicts = {{.choice = "rule",
+                         .why = [](const StepChoices& step) -> std::string {
+                           const bool sums = step.rule.reduction() == GradientReduction::sum;
+                           if (!sums || step.follows_sums) return {};
+                           return fmt::format("{} sums gradients, which the optimizer cannot follow",
+                                              step.rule.name());
+                         },
+                         .accepted = "optimizer sgd or lars"}},
           .columns = answer_columns,
           .columns_after = "gain"};
 }
@@ -152,9 +160,17 @@ StepPart lookahead_part() {
 
 StepPart adjustments_part() {
   return {.bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
-    const bool none = options.adjustments == RuleAdjustments();
-    return {{"adjustments", none ? "" : text_of(options.adjustments), OnFork::free}};
-  }};
+            const bool none = options.adjustments == RuleAdjustments();
+            return {{"adjustments", none ? "" : text_of(options.adjustments), OnFork::free}};
+          },
+          .conflicts = {{.choice = "memory",
+                         .why = [](const StepChoices& step) -> std::string {
+                           const bool counts = step.options.adjustments.memories.lookahead;
+                           return counts && !step.options.lookahead
+                                      ? "Lookahead counts samples, and there is no Lookahead"
+                                      : "";
+                         },
+                         .accepted = "with lookahead"}}};
 }
 
 }  // namespace rubato
