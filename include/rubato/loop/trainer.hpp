@@ -172,7 +172,6 @@ struct TrainOptions {
   std::optional<LookaheadOptions> lookahead{};
   // Options that training has as users of the table of options have them: clip_norm, clip_value,
   // ema_half_life.
-#define RUBATO_OPTION(...)
 #define RUBATO_STEP_OPTION(type, member, fallback, ...) type member = fallback;
 #include <rubato/loop/step_options.def>
 #undef RUBATO_OPTION

@@ -119,7 +119,6 @@ TrainOptions train_options(const RunConfiguration& options) {
                      .faults = std::move(faults),
                      .stragglers = std::move(stragglers),
                      .threads = static_cast<int>(options.threads)};
-#define RUBATO_OPTION(...)
 #define RUBATO_STEP_OPTION(type, member, ...) train.member = options.member;
 #include <rubato/loop/step_options.def>
 #undef RUBATO_OPTION
