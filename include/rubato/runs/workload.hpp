@@ -104,9 +104,6 @@ class Workload {
 /// missing, damaged or too large.
 using LoadWorkload = std::function<std::shared_ptr<const Workload>(const RunConfiguration&)>;
 
-/// The options of Trainer that correspond to those of a configuration.
-[[nodiscard]] TrainOptions train_options(const RunConfiguration& configuration);
-
 /// A trainer of a workload with `options` instead of train_options(configuration). Throws Error
 /// also if a pattern of the configuration matches no parameter of the model.
 [[nodiscard]] Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,

@@ -45,9 +45,8 @@ class TrainResult:
     faults: Columns
     monitored: Columns
     state_dict: dict[str, Tensor]
-    best_state_dict: dict[str, Tensor] | None
+    other_weights: dict[str, dict[str, Tensor]]
     best_epoch: int | None
-    ema_state_dict: dict[str, Tensor] | None
     summary: dict[str, Any]
     folder: str | None
     @property
