@@ -1,3 +1,12 @@
+// The gradient of a step arrives as a sum over minibatches. Without transforms nothing is written:
+// clipping by norm and the division by the number of minibatches are one factor, and the optimizer
+// applies it and the bound of the elements in its own pass. Only an optimizer that measures the
+// gradient that it applies gets it clipped beforehand. Transforms need the real values, so that
+// with them the sum becomes the clipped mean, and they change it one after the other. Each has a
+// random stream of its own, by its name, in which the number -1 stands where minibatches have
+// theirs; the padding between arrays is set to 0 again after each, and a value that is not finite
+// is an error.
+
 #include "applied_gradient.hpp"
 
 #include <algorithm>

@@ -1,4 +1,9 @@
-// The optimizer, Lookahead around it, and the adjustments of what a rule answers it.
+// Three parts of a step are declared here: the optimizer, Lookahead around it, and the adjustments
+// of what a rule answers. States are bound to the texts of their options. These texts have to stay
+// as older versions wrote them: the options of all methods of that time come first, with their
+// defaults, and those of newer methods follow. Another optimizer in a fork begins with an empty
+// memory, unless both remember the same.
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
