@@ -64,6 +64,12 @@ class Workload {
   /// All files that it depends on, except data and traces.
   [[nodiscard]] virtual std::span<const WorkloadFile> files() const { return {}; }
 
+  /// Throws Error if the data are not what other options of a run need, as loading does for the run
+  /// that it is for.
+  virtual void require_suits(const RunConfiguration& /*run*/) const {}
+  /// Computes now what the first run would have to compute, such as fingerprints of the data.
+  virtual void complete() const {}
+
   /// The facts about the data that a run keeps, as JSON, so that its model can be used on other
   /// data; empty if there is nothing to keep.
   [[nodiscard]] virtual std::string data_record() const { return {}; }

@@ -93,6 +93,11 @@ class DenseWorkload final : public Workload {
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_->samples(); }
   bool has_real_targets() const override { return has_real_targets_; }
+  void require_suits(const RunConfiguration& run) const override { require_data(run, known_); }
+  void complete() const override {
+    static_cast<void>(train_->fingerprint());
+    if (test_) static_cast<void>(test_->fingerprint());
+  }
   std::string data_record() const override { return data_record_; }
   std::vector<std::string> class_names() const override { return class_names_; }
   std::int64_t gradient_bytes() const override {
@@ -122,6 +127,7 @@ class DenseWorkload final : public Workload {
       : description_(describe(configuration, data)),
         data_record_(rubato::data_record(configuration, data)),
         class_names_(rubato::class_names(data)),
+        known_(known_data(data)),
         has_real_targets_(data.classes == 0) {
     const ModelOptions& model = configuration.model->options;
     if (const auto* mlp = std::get_if<PerceptronOptions>(&model)) perceptron_ = *mlp;
@@ -133,6 +139,7 @@ class DenseWorkload final : public Workload {
   std::string description_;
   std::string data_record_;
   std::vector<std::string> class_names_;
+  KnownData known_;
   bool has_real_targets_;
   std::optional<DenseDataset<float>> train_;
   std::optional<DenseDataset<float>> test_;

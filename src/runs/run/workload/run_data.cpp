@@ -27,7 +27,6 @@
 #include "loop/data/data_files.hpp"
 #include "loop/data/images/digits.hpp"
 #include "loop/data/tables/table_encoding.hpp"
-#include "runs/config/allowed.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/loss_choice.hpp"
 
@@ -149,7 +148,9 @@ std::string what_they_are(const DataSets& data) {
                      counted(data.train.targets.elements(), "real target", "real targets"));
 }
 
-KnownData known(const DataSets& data) {
+}  // namespace
+
+KnownData known_data(const DataSets& data) {
   const std::vector<std::int64_t>& targets = data.train.targets.shape();
   return {.has_test = data.test.has_value(),
           .classes = data.classes,
@@ -160,8 +161,6 @@ KnownData known(const DataSets& data) {
           .vocabulary = data.vocabulary,
           .description = what_they_are(data)};
 }
-
-}  // namespace
 
 IgnoredTargets ignored_targets(const RunConfiguration& configuration) {
   return {.one = configuration.loss->ignore, .negative = configuration.loss->script.has_value()};
@@ -201,7 +200,7 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
   } catch (const Error& error) {
     throw_error("--data: {}", error.what());
   }
-  require_data(configuration, known(data));
+  require_data(configuration, known_data(data));
   if (data.classes > 0 && data.train.targets.shape().empty()) note_single_class(data);
   return data;
 }
