@@ -38,7 +38,7 @@ TEST(MemoryLimit, IsThePhysicalMemoryOrThatOfTheControlGroup) {
 }
 
 TEST(LargeMemory, HasRoomAndAlignmentForEverySize) {
-  for (const std::size_t bytes : {0U, 1U, 4'194'303U, 4'194'304U, 10'000'001U}) {
+  for (const std::size_t bytes : {0U, 1U, 4'194'303U, 4'194'304U, 10'000'001U, 70'000'000U}) {
     const std::shared_ptr<void> memory = large_memory(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 64, 0U) << bytes;
     std::memset(memory.get(), 1, bytes);

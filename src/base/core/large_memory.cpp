@@ -13,6 +13,9 @@ namespace {
 // The size of a huge page on x86-64, and on ARM with small pages of 4 KiB. Where they are larger,
 // the system ignores the advice or uses what fits.
 constexpr std::size_t kHugePage = std::size_t{1} << 21U;
+// A virtual machine may give free memory back to its host, in huge pages, each of which then takes
+// 2 ms to return. That is a bad bargain for data that are read from a large file anyway.
+constexpr std::size_t kMostInHugePages = std::size_t{1} << 26U;
 
 }  // namespace
 
@@ -32,7 +35,7 @@ std::shared_ptr<void> large_memory(std::size_t bytes) {
   const std::size_t unused = (kHugePage - address % kHugePage) % kHugePage;
   char* const data = static_cast<char*>(begin) + unused;
   // Without huge pages everything works as well.
-  static_cast<void>(madvise(data, bytes, MADV_HUGEPAGE));
+  if (bytes <= kMostInHugePages) static_cast<void>(madvise(data, bytes, MADV_HUGEPAGE));
   return {std::move(owner), data};
 }
 

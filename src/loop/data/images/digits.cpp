@@ -230,7 +230,7 @@ class Raster {
     for (int column = columns.first / kLanes * kLanes; column <= columns.last; column += kLanes) {
       const Lanes x = (kLaneNumbers + static_cast<double>(column)) - segment.from.x;
       const Lanes x_part = x * along_x_unit;
-      double* line = squares_.data() + rows.first * side_ + column;
+      double* line = squares_.data() + (rows.first * side_ + column);
       for (int row = rows.first; row <= rows.last; ++row, line += side_) {
         const double y = row - segment.from.y;
         Lanes t = x_part + y * along_y_unit;
