@@ -207,8 +207,8 @@ RUBATO_PARSED(std::vector<Plugin>)
 RUBATO_PARSED(std::vector<Straggler>)
 #undef RUBATO_PARSED
 
-/// Hardware threads that this process may use, given its affinity and its control groups; at least
-/// 1.
+/// Hardware threads that this process may use, given its affinity and its control groups when it
+/// first asked; at least 1.
 [[nodiscard]] std::int64_t hardware_threads();
 
 /// The library that computes a model.
