@@ -127,6 +127,15 @@ TEST_F(ForkedDesign, NeedsRunsThatAreAlikeInWhatIsNotGiven) {
   EXPECT_EQ(refused(design), "no error");
 }
 
+TEST_F(ForkedDesign, SearchesFromTheRateOfItsRun) {
+  train("run");
+  Design design = forks();
+  begin_with_runs(design);
+  search_rate_by_default(design);
+  ASSERT_TRUE(design.tuning);
+  EXPECT_THAT(usual_rates_of(design), ElementsAre(0.03, 0.03));
+}
+
 TEST_F(ForkedDesign, OfRunsThatBeginIsLeftAsItIs) {
   Design design;
   set_values(design, "lr", {"0.05"});

@@ -162,11 +162,31 @@ TEST(Runs, OfTuningAreTheBaselineWithEachValue) {
   ASSERT_EQ(cells.size(), 3U);
   EXPECT_EQ(cells[1].value, "0.2");
   ASSERT_EQ(cells[1].runs.size(), 2U);
-  EXPECT_EQ(cells[1].runs[1].name, "lr-0.2_seed-4");
+  EXPECT_EQ(cells[1].runs[1].name, "lr-0.2_seed-1000002");
+  EXPECT_EQ(cells[1].runs[1].seed, 1'000'002U);
   EXPECT_EQ(cells[1].runs[1].configuration.trace, "128");
   EXPECT_EQ(cells[1].runs[1].configuration.learning_rate, 0.2);
-  set_values(design, "seed", {"3"});
-  EXPECT_EQ(tuning_of(design)[0].runs.size(), 1U);
+  // Luck in tuning must not come back in the comparison.
+  set_values(design, "seed", {"3", "1000001"});
+  EXPECT_THAT(tuning_seeds_of(design), ElementsAre("1000002", "1000003"));
+}
+
+TEST(Runs, OfASearchBeginAtTheUsualRateOfEachOptimizer) {
+  Design design = two_by_two();
+  design.tuning = parse_tuning("lr");
+  design.tuning_seeds = 1;
+  set_values(design, "optimizer", {"sgd", "adamw"});
+  EXPECT_THAT(usual_rates_of(design), ElementsAre(0.1, 0.001));
+  std::vector<std::string> names;
+  for (const TuningCell& cell : tuning_of(design)) names.push_back(cell.runs.at(0).name);
+  EXPECT_THAT(names, ElementsAre("sgd_lr-0.032_seed-1000001", "sgd_lr-0.1_seed-1000001",
+                                 "sgd_lr-0.32_seed-1000001", "adamw_lr-0.00032_seed-1000001",
+                                 "adamw_lr-0.001_seed-1000001", "adamw_lr-0.0032_seed-1000001"));
+  // The rounds of the settings are of different lengths.
+  const std::vector<TuningCell> next = tuning_of(design, {{}, {"0.01"}});
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_EQ(next[0].setting, 1U);
+  EXPECT_EQ(next[0].runs[0].configuration.learning_rate, 0.01);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ std::vector<std::string> tuned_in_words(std::span<const TuningAnswer> tuning) {
     lines.push_back(fmt::format(
         "{} {}{}{}, tuned for the baseline and used by all{}", tuned.option,
         tuned.values[tuned.best].value, tuned.setting.empty() ? "" : " with ", tuned.setting,
-        tuned.at_end ? " (at an end of the list: a better one may lie beyond)" : ""));
+        tuned.at_end ? " (at an end of what was tried: a better one may lie beyond)" : ""));
   }
   return lines;
 }
@@ -151,6 +151,7 @@ std::vector<std::string> facts_of(const Design& design, const Answer& answer,
                   seeds_in_words(answer.seeds)),
       baselines_in_words(answer)};
   facts.push_back(margin_in_words(answer));
+  facts.push_back(answer.untuned);
   std::ranges::move(tuned_in_words(tuning), std::back_inserter(facts));
   std::erase(facts, "");
   return facts;
@@ -204,7 +205,7 @@ std::string in_short(const Answer& answer, const AnswerCell& cell) {
   if (!cell.value) return fmt::format("{} of {} lost", lost, cell.runs);
   std::string text = value_in_words(cell.value->mean, answer.is_accuracy);
   if (cell.rank == Verdict::best || cell.rank == Verdict::tied) {
-    text += fmt::format(" {}", name_of(*cell.rank));
+    text += fmt::format(" {}{}", name_of(*cell.rank), answer.untuned.empty() ? "" : kUntunedMark);
   }
   return lost == 0 ? text : fmt::format("{}, {} lost", text, lost);
 }

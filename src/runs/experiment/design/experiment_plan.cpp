@@ -20,6 +20,8 @@
 
 #include "base/core/product.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/optim/make_optimizer.hpp"
+#include "rate_search.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -129,7 +131,8 @@ class Planning {
         seeds_(values_of(design, kSeedOption)) {}
 
   ExperimentPlan plan() &&;
-  std::vector<TuningCell> tuning() &&;
+  std::vector<TuningCell> tuning(const std::vector<std::vector<std::string>>& values) &&;
+  [[nodiscard]] std::vector<double> usual_rates();
 
  private:
   // The configuration of a combination, without its seed.
@@ -272,24 +275,34 @@ ExperimentPlan Planning::plan() && {
   return std::move(plan_);
 }
 
-std::vector<TuningCell> Planning::tuning() && {
+std::vector<TuningCell> Planning::tuning(const std::vector<std::vector<std::string>>& values) && {
   std::vector<TuningCell> cells;
   const RunOption& option = run_option(design_.tuning->option);
-  const auto seeds =
-      std::min<std::size_t>(seeds_.size(), static_cast<std::size_t>(design_.tuning_seeds));
   for (const Combination& setting : settings()) {
     RunConfiguration configuration = baseline(setting);
-    for (const std::string& value : design_.tuning->values) {
+    const std::size_t number = number_of(setting);
+    for (const std::string& value : values.at(number)) {
       option.set(configuration, value);
-      TuningCell cell{.setting = number_of(setting), .value = value, .runs = {}};
+      TuningCell cell{.setting = number, .value = value, .runs = {}};
       const std::string own = prefix_of(setting) + slug(fmt::format("{}-{}", option.name, value));
-      for (std::size_t i = 0; i < seeds; ++i) {
-        cell.runs.push_back(run(own, configuration, seeds_[i]));
+      for (const std::string& seed : tuning_seeds_of(design_)) {
+        cell.runs.push_back(run(own, configuration, seed));
       }
       cells.push_back(std::move(cell));
     }
   }
   return cells;
+}
+
+std::vector<double> Planning::usual_rates() {
+  std::vector<double> rates;
+  for (const Combination& setting : settings()) {
+    const RunConfiguration configuration = baseline(setting);
+    const OptimizerChoice& optimizer = *configuration.optimizer;
+    const bool is_known = configuration.from.empty() && !optimizer.own;
+    rates.push_back(is_known ? facts_of(optimizer.method).usual_rate : configuration.learning_rate);
+  }
+  return rates;
 }
 
 }  // namespace
@@ -303,15 +316,43 @@ ExperimentPlan plan_of(const Design& design, const std::vector<std::string>& tun
   return Planning(design, tuned).plan();
 }
 
-std::vector<TuningCell> tuning_of(const Design& design) {
+std::vector<TuningCell> tuning_of(const Design& design,
+                                  const std::vector<std::vector<std::string>>& values) {
   require_consistent(design);
+  return Planning(design, {}).tuning(values);
+}
+
+std::vector<TuningCell> tuning_of(const Design& design) {
   if (!design.tuning) return {};
-  return Planning(design, {}).tuning();
+  std::vector<std::vector<std::string>> values;
+  for (const double rate : usual_rates_of(design)) {
+    values.push_back(next_values(*design.tuning, rate, {}));
+  }
+  return tuning_of(design, values);
+}
+
+std::vector<std::string> tuning_seeds_of(const Design& design) {
+  const std::vector<std::string> compared = values_of(design, kSeedOption);
+  std::vector<std::string> seeds;
+  for (std::uint64_t seed = kFirstTuningSeed; std::ssize(seeds) < design.tuning_seeds; ++seed) {
+    std::string text = fmt::to_string(seed);
+    if (std::ranges::find(compared, text) == compared.end()) seeds.push_back(std::move(text));
+  }
+  return seeds;
+}
+
+std::vector<double> usual_rates_of(const Design& design) {
+  return Planning(design, {}).usual_rates();
 }
 
 std::vector<std::string> names_of_runs(const Design& design) {
+  return names_of_runs(design, tuning_of(design));
+}
+
+std::vector<std::string> names_of_runs(const Design& design,
+                                       const std::vector<TuningCell>& tuning) {
   std::vector<std::string> names;
-  for (const TuningCell& cell : tuning_of(design)) {
+  for (const TuningCell& cell : tuning) {
     for (const PlannedRun& run : cell.runs)
       names.push_back(fmt::format("{}{}", kTuneMark, run.name));
   }

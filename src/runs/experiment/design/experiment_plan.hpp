@@ -66,12 +66,26 @@ struct TuningCell {
   std::string value;
   std::vector<PlannedRun> runs;
 };
-/// The runs that tune: for each setting, its baseline with each value of Design::tuning.
+/// The runs that try values of the tuned option, of which `values` has some for each setting: its
+/// baseline with each of them, on seeds from kFirstTuningSeed on that are not compared.
+[[nodiscard]] std::vector<TuningCell> tuning_of(
+    const Design& design, const std::vector<std::vector<std::string>>& values);
+/// The runs with the values that are tried first; none without Design::tuning.
 [[nodiscard]] std::vector<TuningCell> tuning_of(const Design& design);
+inline constexpr std::uint64_t kFirstTuningSeed = 1'000'001;
+/// The seeds on which a design is tuned.
+[[nodiscard]] std::vector<std::string> tuning_seeds_of(const Design& design);
+
+/// For each setting, the learning rate from which a search for the best begins: that of the run of
+/// which the baseline is a fork, otherwise the usual one of its optimizer.
+[[nodiscard]] std::vector<double> usual_rates_of(const Design& design);
 
 /// The beginning of the names of runs that tune, in a list with other runs.
 inline constexpr std::string_view kTuneMark = "tune/";
-/// The names of all runs: first those that tune, with kTuneMark, and then those of the plan.
+/// The names of these runs that tune, with kTuneMark, and then of all runs of the plan.
+[[nodiscard]] std::vector<std::string> names_of_runs(const Design& design,
+                                                     const std::vector<TuningCell>& tuning);
+/// The same with the runs that tune first, which are all that are known in advance.
 [[nodiscard]] std::vector<std::string> names_of_runs(const Design& design);
 
 }  // namespace rubato
