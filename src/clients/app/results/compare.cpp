@@ -76,8 +76,8 @@ CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
 void CompareProgress::on_search(const SearchCost& cost) {
   least_runs_ = cost.least_runs();
   print_line(fmt::format(
-      "nobody says a learning rate: the baseline looks for it, with at least {} runs{}; --lr X or "
-      "--tune never does without",
+      "no --lr: finding the rate that is best for the baseline takes at least {} runs{}; --lr X or "
+      "--tune never skips it",
       least_runs_, cost.steps ? fmt::format(" of {} steps", *cost.steps) : ""));
 }
 
@@ -201,7 +201,7 @@ std::string named_run(const std::string& run, const Design& design,
   if (run.empty()) return run;
   const std::vector<std::string> names = names_of_runs(design, folder, facts);
   if (std::ranges::find(names, run) != names.end()) return run;
-  if (run == kTuneFolder && design.tuning) return run;
+  if (run == kTuneFolder) return run;
   const auto accepted = fmt::format("1 to {}, or a name in {}", names.size(), kPlanFile);
   if (!is_number(run)) throw_error("--run: no run '{}'; accepted: {}", run, accepted);
   std::int64_t number = 0;
