@@ -77,7 +77,6 @@ std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const Tu
                                         std::span<const std::string> settings,
                                         std::span<const RunResult> results,
                                         std::span<const Measure> measures) {
-  constexpr double kPercent = 100;
   std::vector<TuningAnswer> answers(settings.size());
   std::size_t next = 0;
   for (const TuningCell& cell : cells) {
@@ -92,7 +91,7 @@ std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const Tu
       value.ends.emplace_back(name_of(result.end));
       value.is_lost = value.is_lost || is_lost(result.end);
       if (result.has_value()) {
-        finals.push_back(*result.final_value * (answer.is_accuracy ? kPercent : 1));
+        finals.push_back(*result.final_value * (answer.is_accuracy ? 100 : 1));
       }
     }
     if (finals.size() == cell.runs.size()) value.estimate = estimate(finals);

@@ -238,7 +238,7 @@ std::optional<RunsOfStage> read_round(const std::filesystem::path& folder,
 }
 
 // The number of steps of a run that its epochs alone limit; empty if it is not known in advance.
-std::optional<std::int64_t> steps_of(const RunConfiguration& run, std::int64_t samples) {
+std::optional<std::int64_t> epoch_steps_of(const RunConfiguration& run, std::int64_t samples) {
   if (run.samples || run.iterations || run.hours || run.money) return std::nullopt;
   const RunSteps steps = load_run_steps(run);
   const Trace* const trace = std::get_if<Trace>(&steps);
@@ -299,7 +299,7 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
     const RunConfiguration& run = round.front().configuration;
     view.on_search({.baselines = std::ssize(usual_rates_of(design)),
                     .seeds = design.tuning_seeds,
-                    .steps = steps_of(run, facts.samples_of(run))});
+                    .steps = epoch_steps_of(run, facts.samples_of(run))});
   };
   const auto train = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
