@@ -136,7 +136,7 @@ std::vector<TuningAnswer> tuned(const std::vector<std::vector<std::optional<doub
   std::vector<RunResult> results;
   double lr = 0.1;
   for (const auto& finals : values) {
-    cells.push_back({.setting = 0, .value = fmt::to_string(lr), .runs = {}});
+    cells.push_back({.subject = 0, .value = fmt::to_string(lr), .runs = {}});
     for (const auto& value : finals) {
       cells.back().runs.emplace_back();
       results.push_back(
@@ -145,8 +145,7 @@ std::vector<TuningAnswer> tuned(const std::vector<std::vector<std::optional<doub
     lr *= 2;
   }
   const std::vector<Measure> measures(results.size(), measure);
-  const std::vector<std::string> settings{"optimizer adam"};
-  return tuning_answer(design, cells, settings, results, measures);
+  return tuning_answer(design, cells, results, measures);
 }
 
 TEST(TuningAnswer, TakesTheBestMean) {
@@ -154,7 +153,7 @@ TEST(TuningAnswer, TakesTheBestMean) {
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].best, 1U);
   EXPECT_FALSE(answers[0].at_end);
-  EXPECT_EQ(answers[0].setting, "optimizer adam");
+  EXPECT_EQ(answers[0].setting, "");
 }
 
 TEST(TuningAnswer, SaysThatTheBestIsAtAnEnd) {
@@ -174,12 +173,12 @@ TEST(TuningAnswer, IsAnErrorWhereNothingTrains) {
   list.tuning = parse_tuning("lr=0.1,0.2");
   const auto lost = tuned({{std::nullopt}, {std::nullopt}});
   EXPECT_THAT(error_of([&] { require_tuned(list, lost); }),
-              HasSubstr("no value of lr brought its runs to an end with optimizer adam"));
+              HasSubstr("no value of lr brought its runs to an end; accepted: "));
   Design search;
   search.tuning = parse_tuning("lr");
   EXPECT_THAT(error_of([&] { require_tuned(search, lost); }),
-              AllOf(HasSubstr("no rate between 0.1 and 0.2 trains the baseline with optimizer "
-                              "adam (its runs: diverged); accepted: "),
+              AllOf(HasSubstr("no rate between 0.1 and 0.2 trains the baseline (its runs: "
+                              "diverged); accepted: "),
                     HasSubstr("--lr X")));
   // A loss has no level that is chance, but one that no rate changes.
   const Measure loss{.is_accuracy = false};

@@ -62,6 +62,10 @@ TEST(DesignFile, SaysWhatIsTuned) {
     EXPECT_EQ(read.design.tuning, design.tuning) << text;
     EXPECT_FALSE(read.never_tunes);
   }
+  Design each;
+  each.tuning = parse_tuning("lr");
+  each.tune_for = TuneFor::each;
+  EXPECT_EQ(parse_design(to_toml(each, "/folder"), "d.toml").design.tune_for, TuneFor::each);
   EXPECT_TRUE(parse_tuning("lr").is_search());
   EXPECT_TRUE(parse_tuning("lr=0.1,0.2,only").is_closed);
   const DesignFile never = parse_design("[compare]\ntune = \"never\"\n", "d.toml");

@@ -169,9 +169,11 @@ void choose_tuning(const CommandLine& line, DesignFile& file) {
   if (!file.never_tunes) search_rate_by_default(design);
 }
 
-void require_tuning_seeds(const CommandLine& line, const Design& design) {
-  if (!line.given().contains("tune-seeds") || design.tuning) return;
-  throw Error("--tune-seeds: nothing is tuned; accepted: without --lr, or with --tune");
+void require_tuning(const CommandLine& line, const Design& design) {
+  for (const char* const option : {"tune-seeds", "tune-for"}) {
+    if (!line.given().contains(option) || design.tuning) continue;
+    throw_error("--{}: nothing is tuned; accepted: without --lr, or with --tune", option);
+  }
 }
 
 // A run of --run belongs to the plan in the folder, which must describe it.
@@ -247,7 +249,7 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
   begin_with_runs(design);
   bound_epochs(design, given.file.says_epochs || line.given().contains("epochs"));
   choose_tuning(line, given.file);
-  require_tuning_seeds(line, design);
+  require_tuning(line, design);
   require_consistent(design);
   const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / most_threads(design));
   return CompareArguments{.design = std::move(design),

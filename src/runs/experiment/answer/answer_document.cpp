@@ -242,10 +242,12 @@ void add_tables(AnswerDocument& document, const Design& design, const Answer& an
   document.tables.push_back(std::move(costs));
 }
 
-Table table_of(const TuningAnswer& tuning) {
+Table table_of(const TuningAnswer& tuning, TuneFor subject) {
   const bool is_accuracy = tuning.is_accuracy;
-  Table table{.title = fmt::format("--{} for the baseline{}{}", tuning.option,
-                                   tuning.setting.empty() ? "" : ", ", tuning.setting),
+  Table table{.title = fmt::format("--{} for {}{}{}", tuning.option,
+                                   subject == TuneFor::baseline ? "the baseline" : "",
+                                   subject == TuneFor::each || tuning.setting.empty() ? "" : ", ",
+                                   tuning.setting),
               .alignment = {Column::left, Column::left, Column::left},
               .rows = {{tuning.option, is_accuracy ? "accuracy %" : "test loss", ""}}};
   for (std::size_t i = 0; i < tuning.values.size(); ++i) {
@@ -329,7 +331,7 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
   }
   if (answer.together) document.tables.push_back(table_of(*answer.together, answer));
   for (const TuningAnswer& tuned : tuning) {
-    document.tables.push_back(table_of(tuned));
+    document.tables.push_back(table_of(tuned, design.tune_for));
   }
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
     add_tables(document, design, answer, i, keys);

@@ -115,8 +115,14 @@ std::string margin_in_words(const Answer& answer) {
                             : "one standard deviation of the baseline over the seeds");
 }
 
-std::vector<std::string> tuned_in_words(std::span<const TuningAnswer> tuning) {
+std::vector<std::string> tuned_in_words(const Design& design,
+                                        std::span<const TuningAnswer> tuning) {
   std::vector<std::string> lines;
+  if (!tuning.empty() && design.tune_for == TuneFor::each) {
+    lines.push_back(fmt::format("{} tuned for each combination by itself; each has a table below",
+                                tuning.front().option));
+    return lines;
+  }
   if (tuning.size() > kListed) {
     lines.push_back(
         fmt::format("{} tuned for each of {} baselines and used by all that are compared with it; "
@@ -152,7 +158,7 @@ std::vector<std::string> facts_of(const Design& design, const Answer& answer,
       baselines_in_words(answer)};
   facts.push_back(margin_in_words(answer));
   facts.push_back(answer.untuned);
-  std::ranges::move(tuned_in_words(tuning), std::back_inserter(facts));
+  std::ranges::move(tuned_in_words(design, tuning), std::back_inserter(facts));
   std::erase(facts, "");
   return facts;
 }

@@ -74,15 +74,15 @@ bool learns_nothing(const TuningAnswer& answer) {
 }  // namespace
 
 std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const TuningCell> cells,
-                                        std::span<const std::string> settings,
                                         std::span<const RunResult> results,
                                         std::span<const Measure> measures) {
-  std::vector<TuningAnswer> answers(settings.size());
+  const std::vector<TuningSubject> subjects = subjects_of(design);
+  std::vector<TuningAnswer> answers(subjects.size());
   std::size_t next = 0;
   for (const TuningCell& cell : cells) {
-    TuningAnswer& answer = answers[cell.setting];
+    TuningAnswer& answer = answers[cell.subject];
     answer.option = design.tuning->option;
-    answer.setting = settings[cell.setting];
+    answer.setting = subjects[cell.subject].words;
     answer.is_accuracy = measures.front().is_accuracy;
     TuningAnswer::Value value{.value = cell.value};
     std::vector<double> finals;
@@ -102,10 +102,10 @@ std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const Tu
 }
 
 std::vector<TuningCell> tuning_after(const Design& design, std::span<const TuningAnswer> answers) {
-  const std::vector<double> starts = usual_rates_of(design);
+  const std::vector<TuningSubject> subjects = subjects_of(design);
   std::vector<std::vector<std::string>> values;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    values.push_back(next_values(*design.tuning, starts.at(i), tried_of(answers[i])));
+    values.push_back(next_values(*design.tuning, subjects.at(i).usual_rate, tried_of(answers[i])));
   }
   return tuning_of(design, values);
 }
@@ -116,10 +116,12 @@ void require_tuned(const Design& design, std::span<const TuningAnswer> answers) 
       std::set<std::string> ends;
       for (const auto& value : answer.values) ends.insert(value.ends.begin(), value.ends.end());
       throw_error(
-          "--tune lr: no rate between {} and {} trains the baseline{} ({}); accepted: --tune "
-          "lr=LIST or --lr X with rates that do, more epochs, or another model, loss or optimizer",
-          answer.values.front().value, answer.values.back().value, where(answer),
-          ends.contains(std::string(name_of(ResultEnd::finished))) && ends.size() == 1
+          "--tune lr: no rate between {} and {} trains {}{} ({}); accepted: --tune lr=LIST or --lr "
+          "X "
+          "with rates that do, more epochs, or another model, loss or optimizer",
+          answer.values.front().value, answer.values.back().value,
+          design.tune_for == TuneFor::baseline ? "the baseline" : "a combination", where(answer),
+          ends == std::set{std::string(name_of(ResultEnd::finished))}
               ? std::string("all losses are the same")
               : fmt::format("its runs: {}", fmt::join(ends, ", ")));
     }

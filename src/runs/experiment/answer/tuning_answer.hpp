@@ -13,7 +13,7 @@
 
 namespace rubato {
 
-/// The result of tuning an option for one setting.
+/// The result of tuning an option for one subject.
 struct TuningAnswer {
   struct Value {
     std::string value;
@@ -25,6 +25,7 @@ struct TuningAnswer {
     bool is_lost = false;
   };
   std::string option;
+  /// TuningSubject::words.
   std::string setting;
   bool is_accuracy = true;
   /// In ascending order if they are numbers.
@@ -35,21 +36,20 @@ struct TuningAnswer {
   bool at_end = false;
 };
 
-/// What is known of each setting, judged by the means of the final values, in the order of the
-/// settings; `results` and `measures` have one element per run, cell by cell.
+/// What is known of each subject, judged by the means of the final values, in the order of
+/// subjects_of(); `results` and `measures` have one element per run, cell by cell.
 [[nodiscard]] std::vector<TuningAnswer> tuning_answer(const Design& design,
                                                       std::span<const TuningCell> cells,
-                                                      std::span<const std::string> settings,
                                                       std::span<const RunResult> results,
                                                       std::span<const Measure> measures);
 
-/// The runs to be done next, given the answers so far; none when each setting has its best value
+/// The runs to be done next, given the answers so far; none when each subject has its best value
 /// (next_values()).
 [[nodiscard]] std::vector<TuningCell> tuning_after(const Design& design,
                                                    std::span<const TuningAnswer> answers);
 
-/// Throws Error for a setting in which no value brought all of its runs to an end, or in which no
-/// rate of a search trains: all runs are lost, or all rates give the same loss.
+/// Throws Error for a subject with which no value brought all of its runs to an end, or with which
+/// no rate of a search trains: all runs are lost, or all rates give the same loss.
 void require_tuned(const Design& design, std::span<const TuningAnswer> answers);
 
 /// "lr 0.01 as given: not tuned"; empty if the learning rate is tuned or takes several values.

@@ -69,8 +69,7 @@ Conducted evaluated(const Design& design, const TakeRuns& take) {
       std::ranges::move(round, std::back_inserter(tried));
       std::ranges::copy(taken->results, std::back_inserter(all.results));
       std::ranges::copy(taken->measures, std::back_inserter(all.measures));
-      conducted.tuning =
-          tuning_answer(design, tried, plan_of(design).settings, all.results, all.measures);
+      conducted.tuning = tuning_answer(design, tried, all.results, all.measures);
       round = tuning_after(design, conducted.tuning);
     }
     require_tuned(design, conducted.tuning);
@@ -297,7 +296,7 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
     if (!tuned_by.empty()) folder.write_plan(names_of_runs(design, folder.path(), facts));
     if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
     const RunConfiguration& run = round.front().configuration;
-    view.on_search({.baselines = std::ssize(usual_rates_of(design)),
+    view.on_search({.subjects = std::ssize(subjects_of(design)),
                     .seeds = design.tuning_seeds,
                     .steps = epoch_steps_of(run, facts.samples_of(run))});
   };

@@ -21,14 +21,14 @@ namespace rubato {
 
 /// What is known of the cost of a search for the learning rate before it begins.
 struct SearchCost {
-  /// Number of baselines for each of which it is done, and of runs for each rate; it tries at least
+  /// Number of subjects for each of which it is done, and of runs for each rate; it tries at least
   /// kFewestTried.
-  std::int64_t baselines = 1;
+  std::int64_t subjects = 1;
   std::int64_t seeds = 1;
   /// Steps of a run; empty if they are not known in advance.
   std::optional<std::int64_t> steps{};
 
-  [[nodiscard]] std::int64_t least_runs() const { return kFewestTried * baselines * seeds; }
+  [[nodiscard]] std::int64_t least_runs() const { return kFewestTried * subjects * seeds; }
 };
 
 /// Receives the progress of an experiment, and ignores all of it but damaged runs.
@@ -110,7 +110,7 @@ void write_answer(const ExperimentFolder& folder, const Design& design, const Co
                                                      const std::filesystem::path& folder,
                                                      DataFacts& facts);
 
-/// The values that tuning has chosen, setting by setting.
+/// The values that tuning has chosen, subject by subject.
 [[nodiscard]] std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning);
 
 /// An experiment, as read from its folder.

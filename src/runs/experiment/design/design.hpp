@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "runs/config/run_option.hpp"
@@ -75,6 +77,14 @@ struct Tuning {
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
+/// The runs whose best value tuning looks for.
+enum class TuneFor {
+  baseline,  ///< those of the baseline of each setting, for all that are compared with it
+  each,      ///< those of each combination, for itself
+};
+inline constexpr std::array<Choice<TuneFor>, 2> kTuneFor{
+    {{TuneFor::baseline, "baseline"}, {TuneFor::each, "each"}}};
+
 /// The deficit that a choice may have and still count as non-inferior.
 struct Margin {
   /// Points of accuracy, or test loss. Empty for one standard deviation of the baseline's final
@@ -107,6 +117,7 @@ struct Design {
   /// Number of seeds that the tuning uses; they are none of those that are compared, so that a
   /// value that luck has chosen is not compared by the same luck.
   std::int64_t tuning_seeds = 2;
+  TuneFor tune_for = TuneFor::baseline;
   /// Test accuracy to be reached, in percent; for a model without accuracy, the test loss.
   std::optional<double> target{};
   /// The margin of tests of non-inferiority; without one there are no such tests.

@@ -132,6 +132,10 @@ std::string compare_text(const Design& design) {
     text += fmt::format("tune = {}\ntune-seeds = {}\n", toml_string(text_of(*design.tuning)),
                         design.tuning_seeds);
   }
+  if (design.tuning && design.tune_for != TuneFor::baseline) {
+    text += fmt::format("tune-for = {}\n",
+                        toml_string(std::string(choice_name(kTuneFor, design.tune_for))));
+  }
   if (design.target) text += fmt::format("target = {}\n", *design.target);
   if (design.margin) {
     const std::string margin = text_of(*design.margin);
@@ -143,7 +147,7 @@ std::string compare_text(const Design& design) {
 }  // namespace
 
 std::span<const CompareKey> compare_keys() {
-  static const std::array<CompareKey, 7> keys{
+  static const std::array<CompareKey, 8> keys{
       {{.name = "budget",
         .value = "KIND=AMOUNT",
         .help =
@@ -172,6 +176,15 @@ std::span<const CompareKey> compare_keys() {
         .read =
             [](DesignFile& file, const std::string& text) {
               file.design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
+            }},
+       {.name = "tune-for",
+        .value = "baseline|each",
+        .help = "tune for the baseline, whose value all runs have, or each combination of trace, "
+                "rule and the other axes for itself",
+        .shown_default = "baseline",
+        .read =
+            [](DesignFile& file, const std::string& text) {
+              file.design.tune_for = parse_choice("value", text, kTuneFor);
             }},
        {.name = kBaseline,
         .value = "OPTION=VALUE,...",
