@@ -97,7 +97,7 @@ int epochs_to_be_caught(const Caught& caught) {
 // `tensorboard --logdir t/runs` shows the axes, and how accurate the runs were in the end.
 TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
   const std::string arguments =
-      "--rule linear,root --seed 1,2 --model softmax --epochs 1 --out t --tensorboard";
+      "--rule linear,root --seed 1,2 --model softmax --epochs 1 --tune never --out t --tensorboard";
   ASSERT_EQ(compare(arguments).code, 0);
   // Again, which has nothing to do.
   ASSERT_EQ(compare(arguments).code, 0);
@@ -124,7 +124,8 @@ TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
 TEST_F(CompareCommand, TrainsForksAsTrainDoes) {
   succeeds("train --model softmax --trace 256 --lr 0.05 --epochs 2 --quiet --out run");
   succeeds("train --from run@50 --rule root --quiet --out fork");
-  ASSERT_EQ(compare("--from run@50,run@20 --rule linear,root --quiet --out forks").code, 0);
+  ASSERT_EQ(
+      compare("--from run@50,run@20 --rule linear,root --tune never --quiet --out forks").code, 0);
   EXPECT_EQ(hash("forks/runs/256_root_run-50_seed-42"), hash("fork"));
   EXPECT_EQ(hash("forks/runs/256_linear_run-20_seed-42"), hash("run"));
   // Again, which has nothing to do.
@@ -143,7 +144,7 @@ TEST_F(CompareCommand, TrainsEqualStepsOnce) {
   folder_.write("t.csv", trace);
   const std::string design =
       "--model softmax --trace t.csv --rule linear,root,constant --baseline trace=t.csv,rule="
-      "constant --epochs 1 --quiet --out ";
+      "constant --epochs 1 --tune never --quiet --out ";
   ASSERT_EQ(compare(design + "shared --jobs 3").code, 0);
   ASSERT_EQ(compare(design + "alone --checkpoint-every 1000steps").code, 0);
   for (const char* name : kAnswers) {
@@ -287,7 +288,10 @@ TEST_F(CompareCommand, ContinuesWithoutTheServerOfItsRuns) {
 // A run that is forked leaves what `rubato train` leaves.
 TEST_F(CompareCommand, ForksRunsThatAreThoseOfTrain) {
   ASSERT_EQ(
-      compare("--model softmax --epochs 1 --quiet --rule linear,root --seed 1..2 --out e").code, 0);
+      compare(
+          "--model softmax --epochs 1 --tune never --quiet --rule linear,root --seed 1..2 --out e")
+          .code,
+      0);
   for (const auto& entry : fs::directory_iterator(file("e/runs"))) {
     if (!entry.is_directory()) continue;
     const std::string run = entry.path().filename();
@@ -310,7 +314,7 @@ TEST_F(CompareCommand, NoticesDataThatChangeMeanwhile) {
   constexpr std::ptrdiff_t kBefore = 3;
   const ProgramResult result = compare(
       "--data csv:table.csv,label=label --validation 0.5 --model softmax --epochs 40 --trace 2 "
-      "--minibatch 1 --rule linear --seed 1..60 --jobs 1 --quiet --out e",
+      "--minibatch 1 --tune never --rule linear --seed 1..60 --jobs 1 --quiet --out e",
       [this](pid_t, const auto&) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
         while (look("e").ended < kBefore && std::chrono::steady_clock::now() < end) {
@@ -328,7 +332,7 @@ TEST_F(CompareCommand, NoticesDataThatChangeMeanwhile) {
   EXPECT_EQ(runs.rbegin()->first, 2 * runs.begin()->first);
 }
 
-const std::string kShort = "--model softmax --epochs 1 --quiet ";
+const std::string kShort = "--model softmax --epochs 1 --tune never --quiet ";
 
 TEST_F(CompareCommand, TakesMoreValuesLater) {
   const std::string first = kShort + "--rule linear --seed 1,2 --out e";
@@ -347,9 +351,9 @@ TEST_F(CompareCommand, TakesMoreValuesLater) {
 
 TEST_F(CompareCommand, IsReproducedByItsDesign) {
   folder_.write("t.csv", "step,batchsize\n0,128\n1,64\n");
-  const std::string first = kShort +
-                            "--trace t.csv,256 --on-trace-end cycle --seed 1,2 --tune lr=0.01,0.05 "
-                            "--budget samples=5000 --out e";
+  const std::string first =
+      "--model softmax --epochs 1 --quiet --trace t.csv,256 --on-trace-end cycle --seed 1,2 "
+      "--tune lr=0.01,0.05,only --budget samples=5000 --out e";
   ASSERT_EQ(compare(first).code, 0);
   fs::remove(file("t.csv"));
   ASSERT_EQ(compare("--config e/design.toml --out again --quiet").code, 0);
@@ -396,7 +400,9 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
            {"--budget hours=1",
             "--budget hours=1: the time of a step is not known; accepted: with --cluster "
             "substep=SECONDS"},
-           {"--tune-seeds 3", "--tune-seeds: nothing is tuned"},
+           {"--lr 0.1 --tune-seeds 3", "--tune-seeds: nothing is tuned; accepted: without --lr"},
+           {"--lr 0.1 --tune lr=0.1,0.2", "--lr: --tune lr=0.1,0.2 finds it; accepted: one of"},
+           {"--lr 0.1 --tune lr", "--lr: --tune lr finds it; accepted: one of them"},
            {"--margin best", "--margin: 'best' is not a margin; accepted: baseline, or a number"},
            {"--rul linear", "did you mean '--rule'?"},
            {"--resume none", "none/design.toml"}}) {
@@ -415,7 +421,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 const std::string kTuned =
-    "--model softmax --epochs 1 --rule linear,root --seed 1,2 --tune lr=0.01,0.05 ";
+    "--model softmax --epochs 1 --rule linear,root --seed 1,2 --tune lr=0.01,0.05,only ";
 
 // Any engine can do it: each run is a command of its own, and so is the answer.
 TEST_F(CompareCommand, DoesRunsOneByOne) {
@@ -424,7 +430,7 @@ TEST_F(CompareCommand, DoesRunsOneByOne) {
             fmt::format("10 runs are listed in {}\n", file("e/plan.txt").string()));
   const std::vector<std::string> names = lines_of(content("e/plan.txt"));
   ASSERT_EQ(names.size(), 10U);
-  EXPECT_EQ(names[0], "tune/lr-0.01_seed-1");
+  EXPECT_EQ(names[0], "tune/lr-0.01_seed-1000001");
   EXPECT_EQ(names[4], "elastic_linear_seed-1");
 
   // Which rate it has is not known yet.
@@ -433,7 +439,7 @@ TEST_F(CompareCommand, DoesRunsOneByOne) {
   EXPECT_EQ(early.code, 27);
   EXPECT_EQ(early.err,
             "rubato compare: --run: elastic_linear_seed-1 needs runs that have not ended: "
-            "tune/lr-0.01_seed-2, tune/lr-0.05_seed-1, tune/lr-0.05_seed-2\n");
+            "tune/lr-0.01_seed-1000002, tune/lr-0.05_seed-1000001, tune/lr-0.05_seed-1000002\n");
   for (std::size_t i = 1; i < names.size(); ++i) {
     const std::string run = i % 2 == 0 ? names[i] : fmt::to_string(i + 1);
     EXPECT_THAT(printed("compare --resume e --run " + run),
@@ -446,6 +452,58 @@ TEST_F(CompareCommand, DoesRunsOneByOne) {
     EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
   }
   EXPECT_FALSE(fs::exists(file("e/work")));
+}
+
+TEST_F(CompareCommand, FindsTheRateUnlessItIsGiven) {
+  const std::string design = "--model softmax --epochs 1 --rule linear --seed 1,2 ";
+  const ProgramResult found = compare(design + "--out e");
+  ASSERT_EQ(found.code, 0) << found.err;
+  EXPECT_THAT(found.out,
+              AllOf(StartsWith("no --lr: finding the rate that is best for the baseline takes at "
+                               "least 10 runs of 93 steps; --lr X or --tune never skips it\n"
+                               "tuning lr: 0 of 6 are complete\n"),
+                    HasSubstr(" left\n"), HasSubstr(", tuned for the baseline and used by all\n"),
+                    Not(HasSubstr("*"))));
+  const nlohmann::json answer = this->answer("e");
+  EXPECT_TRUE(answer.at("untuned").is_null());
+  const auto& tuning = answer.at("tuning").at(0);
+  EXPECT_GE(tuning.at("values").size(), 5U);
+  EXPECT_FALSE(tuning.at("at_end").get<bool>());
+  EXPECT_THAT(content("e/runs/elastic_linear_seed-1.toml"),
+              HasSubstr("\nlr = " + tuning.at("taken").get<std::string>() + "\n"));
+  // It is of the experiment, and whoever gives another one hears of it.
+  EXPECT_THAT(compare("--resume e").out, StartsWith("runs: 4 of 4 are complete\n"));
+  EXPECT_THAT(refusal("compare --resume e --lr 7"), HasSubstr(", is 7\n"));
+
+  const ProgramResult given = compare(design + "--lr 0.05 --out given --quiet");
+  ASSERT_EQ(given.code, 0) << given.err;
+  EXPECT_THAT(
+      given.out,
+      AllOf(HasSubstr("\nlr 0.05 as given: not tuned\n"), ContainsRegex(" (better|tied|worse)[*]"),
+            HasSubstr("\n* lr 0.05 as given: not tuned, so that another rate may "
+                      "change the verdict.\n")));
+  EXPECT_EQ(this->answer("given").at("untuned"), "lr 0.05 as given: not tuned");
+  EXPECT_THAT(content("given/answer.csv"), Not(HasSubstr("*")));
+}
+
+// The workflow of clusters: what tunes first, and then the others, each by itself.
+TEST_F(CompareCommand, TunesAlone) {
+  const std::string design = "--model softmax --epochs 1 --rule linear --tune-seeds 1 ";
+  succeeds("compare " + design + "--out e --only-plan --quiet");
+  succeeds("compare --resume e --run tune --quiet");
+  EXPECT_FALSE(fs::exists(file("e/answer.md")));
+  for (const std::string& run : lines_of(content("e/plan.txt"))) {
+    if (run.starts_with("tune/")) {
+      EXPECT_TRUE(fs::exists(file("e/" + run + "/summary.json"))) << run;
+    } else {
+      succeeds("compare --resume e --quiet --run " + run);
+    }
+  }
+  EXPECT_THAT(printed("compare --resume e"), StartsWith("runs: 2 of 2 are complete\n"));
+  ASSERT_EQ(compare(design + "--quiet --out whole").code, 0);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
+  }
 }
 
 // A machine that computes something else is found by whoever does the run again.

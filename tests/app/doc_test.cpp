@@ -113,7 +113,7 @@ TEST(Readme, ItsCommandsDoWhatItSays) {
   const std::string out = test::run_commands_of(readme(), folder);
   // The numbers depend on the CPU's kernels.
   for (const char* line :
-       {"lr 0.1, tuned for the baseline and used by all\n", "trace spot:most=16,seed=1\n",
+       {", tuned for the baseline and used by all\n", "trace spot:most=16,seed=1\n",
         "  accuracy %    rank  to the baseline  p (Holm)  verdict\n"}) {
     EXPECT_THAT(readme(), HasSubstr(line));
     EXPECT_THAT(out, HasSubstr(line));

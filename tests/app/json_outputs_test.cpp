@@ -145,7 +145,8 @@ TEST_F(JsonOutputs, OfATimeline) {
 
 TEST_F(JsonOutputs, OfAnExperiment) {
   const JsonSchema answer = schema("answer");
-  succeeds("compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out first");
+  succeeds(
+      "compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --tune never --out first");
   expect_valid(answer, content("first/answer.json"));
   succeeds(
       "compare --model softmax --rule linear,root --seed 1..2 --trace spot:most=8,seed=3 "
@@ -153,7 +154,8 @@ TEST_F(JsonOutputs, OfAnExperiment) {
       "epochs=1 --out second");
   expect_valid(answer, content("second/answer.json"));
   succeeds(
-      "compare --model softmax --rule linear,root --seed 1..2 --trace 256,elastic --epochs 1 "
+      "compare --model softmax --rule linear,root --seed 1..2 --trace 256,elastic --epochs 1 --lr "
+      "0.1 "
       "--margin baseline --out third");
   expect_valid(answer, content("third/answer.json"));
   EXPECT_THAT(answer.unseen(), IsEmpty());

@@ -37,7 +37,8 @@ TEST_F(OutOfDevices, IsAnEndOfItsOwn) {
 TEST_F(OutOfDevices, IsLostInAComparison) {
   const auto result = rubato(
       "compare --model=softmax --trace=short.csv --clock=virtual --cluster=substep=60,bytes=0 "
-      "--on-trace-end=stop --seed=1,2 --epochs=1 --rule=constant --out=compared --jobs=1");
+      "--on-trace-end=stop --seed=1,2 --epochs=1 --rule=constant --tune=never --out=compared "
+      "--jobs=1");
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("2 of 2 out of devices"),
                                 HasSubstr("out of devices (the availability had no devices for "
@@ -54,7 +55,7 @@ TEST_F(OutOfDevices, IsLostInAComparison) {
 TEST_F(OutOfDevices, IsNotWaitedForBeyondTheBudget) {
   const auto compared = rubato(
       "compare --model=softmax --trace=rare.csv --budget=hours=0.1 --cluster=substep=60,bytes=0 "
-      "--seed=1 --epochs=2 --rule=constant --out=compared --jobs=1");
+      "--seed=1 --epochs=2 --rule=constant --tune=never --out=compared --jobs=1");
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_THAT(compared.out, Not(HasSubstr("out of devices")));
   const auto answer = json_in("compared/answer.json");

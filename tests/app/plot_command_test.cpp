@@ -100,7 +100,9 @@ TEST_F(PlotCommandTest, SaysThatThereIsNoGnuplot) {
 
 // Each choice is one curve, the mean of its seeds.
 TEST_F(PlotCommandTest, DrawsTheChoicesOfAnExperiment) {
-  succeeds("compare --model softmax --rule linear,root --seed 1..3 --epochs 2 --out exp --quiet");
+  succeeds(
+      "compare --model softmax --rule linear,root --seed 1..3 --epochs 2 --tune never --out exp "
+      "--quiet");
   const std::string script = plotted("exp");
   EXPECT_THAT(script,
               ContainsRegex("title ' elastic linear', .*\n.*\n.* title ' elastic root', .*\n.*"

@@ -99,8 +99,8 @@ TEST_F(PluginCommand, AResumeIsBoundToItsContent) {
 }
 
 TEST_F(PluginCommand, ARuleOfItsIsComparedAndVerified) {
-  const ProgramResult compared =
-      run_with_parts("compare", "--rule linear --seed 1..2 --epochs 1 --ref-batch 128 --out e");
+  const ProgramResult compared = run_with_parts(
+      "compare", "--rule linear --seed 1..2 --epochs 1 --ref-batch 128 --tune never --out e");
   ASSERT_EQ(compared.code, 0) << compared.err;
   const auto answer = nlohmann::json::parse(content("e/answer.json"));
   EXPECT_THAT(compared.out, AllOf(HasSubstr("log2"), HasSubstr("linear")));
@@ -274,9 +274,9 @@ TEST_F(PluginCommand, AThreadOfItsThatThrowsLeavesACheckpoint) {
 }
 
 TEST_F(PluginCommand, ARuleOfItsThatCrashesIsFailedTheSecondTime) {
-  const ProgramResult first =
-      run("compare" + Words(kEvery),
-          "--rule failing:how=crash --seed 1 --model softmax --samples 3200 --trace 64 --out e");
+  const ProgramResult first = run("compare" + Words(kEvery),
+                                  "--rule failing:how=crash --seed 1 --model softmax --samples "
+                                  "3200 --trace 64 --tune never --out e");
   EXPECT_EQ(first.code, 27) << first.err;
   EXPECT_THAT(first.out, HasSubstr("missing"));
   const ProgramResult second = run("compare", "--resume e");

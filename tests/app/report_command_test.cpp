@@ -75,7 +75,9 @@ TEST_F(ReportCommand, ShowsAKilledRunAsFarAsItGoes) {
 }
 
 TEST_F(ReportCommand, ShowsAnExperimentThatLacksARun) {
-  succeeds("compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out exp --quiet");
+  succeeds(
+      "compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --tune never --out exp "
+      "--quiet");
   succeeds("report exp");
   EXPECT_THAT(content("report.html"), HasSubstr("<caption>trace elastic</caption>"));
   EXPECT_EQ(data()["sections"][0]["figures"][0]["rows"].size(), 2U);

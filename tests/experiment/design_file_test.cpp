@@ -53,6 +53,44 @@ TEST(DesignFile, SaysAll) {
   EXPECT_EQ(design.margin, Margin());
 }
 
+TEST(DesignFile, SaysWhatIsTuned) {
+  for (const char* const text : {"lr", "lr=0.1,0.2", "lr=0.1,0.2,only"}) {
+    Design design;
+    design.tuning = parse_tuning(text);
+    EXPECT_EQ(text_of(*design.tuning), text);
+    const DesignFile read = parse_design(to_toml(design, "/folder"), "d.toml");
+    EXPECT_EQ(read.design.tuning, design.tuning) << text;
+    EXPECT_FALSE(read.never_tunes);
+  }
+  Design each;
+  each.tuning = parse_tuning("lr");
+  each.tune_for = TuneFor::each;
+  EXPECT_EQ(parse_design(to_toml(each, "/folder"), "d.toml").design.tune_for, TuneFor::each);
+  EXPECT_TRUE(parse_tuning("lr").is_search());
+  EXPECT_TRUE(parse_tuning("lr=0.1,0.2,only").is_closed);
+  const DesignFile never = parse_design("[compare]\ntune = \"never\"\n", "d.toml");
+  EXPECT_TRUE(never.never_tunes);
+  EXPECT_FALSE(never.design.tuning);
+}
+
+TEST(SearchRateByDefault, IsForDesignsThatSayNoRate) {
+  Design design;
+  search_rate_by_default(design);
+  ASSERT_TRUE(design.tuning);
+  EXPECT_EQ(text_of(*design.tuning), "lr");
+  // It is written, as a design file says all rates.
+  EXPECT_EQ(parse_design(to_toml(design, "/folder"), "d.toml").design.tuning, design.tuning);
+  const auto searches = [](Design other) {
+    const std::optional<Tuning> before = other.tuning;
+    search_rate_by_default(other);
+    return other.tuning != before;
+  };
+  EXPECT_FALSE(searches(parse_design("lr = 0.01\n", "d.toml").design));
+  EXPECT_FALSE(searches(parse_design("[axes]\nlr = [0.01, 0.1]\n", "d.toml").design));
+  EXPECT_FALSE(searches(parse_design("[compare]\nbaseline = \"lr=0.1\"\n", "d.toml").design));
+  EXPECT_FALSE(searches(parse_design("[compare]\ntune = \"momentum=0.5,0.9\"\n", "d.toml").design));
+}
+
 TEST(DesignFile, IsReadAsItWasWritten) {
   const test::TempFolder folder;
   const Design design = parse_design(kFile, "d.toml").design;
@@ -135,6 +173,7 @@ TEST(RequireConsistent, RefusesContradictions) {
   }
   EXPECT_THAT(error_of([] { return parse_tuning("rule=root,linear"); }), HasSubstr("not tuned"));
   EXPECT_THAT(error_of([] { return parse_tuning("lr=0.1"); }), HasSubstr("one value only"));
+  EXPECT_THAT(error_of([] { return parse_tuning("momentum"); }), HasSubstr("of the form NAME="));
   EXPECT_THAT(error_of([] { return parse_baseline("seed=1"); }), HasSubstr("has the seeds of"));
 }
 

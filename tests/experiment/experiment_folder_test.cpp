@@ -101,10 +101,10 @@ TEST_F(ExperimentFolders, ListTheirRuns) {
   design.tuning = parse_tuning("lr=0.01,0.02");
   design.tuning_seeds = 1;
   const ExperimentFolder folder(path_);
-  folder.write_design(design);
+  folder.write_plan(names_of_runs(design));
   EXPECT_EQ(read_file(path_ / "plan.txt"),
-            "tune/lr-0.01_seed-42\ntune/lr-0.02_seed-42\n256_linear_seed-42\n256_constant_seed-42\n"
-            "128_linear_seed-42\n128_constant_seed-42\n");
+            "tune/lr-0.01_seed-1000001\ntune/lr-0.02_seed-1000001\n256_linear_seed-42\n"
+            "256_constant_seed-42\n128_linear_seed-42\n128_constant_seed-42\n");
 }
 
 }  // namespace

@@ -127,6 +127,15 @@ TEST_F(ForkedDesign, NeedsRunsThatAreAlikeInWhatIsNotGiven) {
   EXPECT_EQ(refused(design), "no error");
 }
 
+TEST_F(ForkedDesign, SearchesFromTheRateOfItsRun) {
+  train("run");
+  Design design = forks();
+  begin_with_runs(design);
+  search_rate_by_default(design);
+  ASSERT_TRUE(design.tuning);
+  for (const TuningSubject& subject : subjects_of(design)) EXPECT_EQ(subject.usual_rate, 0.03);
+}
+
 TEST_F(ForkedDesign, OfRunsThatBeginIsLeftAsItIs) {
   Design design;
   set_values(design, "lr", {"0.05"});

@@ -187,7 +187,8 @@ class Process(TestCase):
             "plan": lambda: rubato.plan(trace=64),
             "simulate": lambda: rubato.simulate(model="mnist-cnn", trace="spot:most=8,seed=1", cluster="substep=1"),
             "trace": lambda: rubato.Trace.generate("spot:most=8,seed=1"),
-            "compare": lambda: rubato.compare(model="softmax", samples=320, trace=32, seed=1, rule=["linear", lambda b, s: 1.0]),
+            "compare": lambda: rubato.compare(model="softmax", samples=320, trace=32, seed=1, tune="never",
+                                              rule=["linear", lambda b, s: 1.0]),
             "error": lambda: self.assertRaises(rubato.Error, rubato.train, "mnist-cnn", samples=320, trace=31, epochs=0),
         }
         torch.manual_seed(7)

@@ -325,7 +325,8 @@ OptimizerRow row_of_adam(std::string_view name, std::string_view help) {
          const auto& adam = std::get<AdamOptions>(method);
          const bool squares = adam.second_moment == SecondMoment::minibatch;
          const std::string_view moment = choice_name(kSecondMoments, adam.second_moment);
-         return {.squares = squares,
+         return {.usual_rate = 0.001,
+                 .squares = squares,
                  .remembered = adam.amsgrad ? 3 : 2,
                  .memory = adam.amsgrad ? "amsgrad" : "",
                  .bound = {{"betas", fmt::format("{} {}", adam.beta1, adam.beta2)},

@@ -254,7 +254,8 @@ OptimizerRow rmsprop_row() {
            },
        .facts = [](const OptimizerMethod& method) -> MethodFacts {
          const auto& rmsprop = std::get<RmspropOptions>(method);
-         return {.usual_momentum = 0,
+         return {.usual_rate = 0.001,
+                 .usual_momentum = 0,
                  .remembered = rmsprop.centered ? 2 : 1,
                  .memory = rmsprop.centered ? "centered" : "",
                  .bound = {{"alpha", fmt::to_string(rmsprop.alpha)},
@@ -275,7 +276,8 @@ OptimizerRow adagrad_row() {
        },
        .facts = [](const OptimizerMethod& method) -> MethodFacts {
          const auto& adagrad = std::get<AdagradOptions>(method);
-         return {.begins_with_zeros = adagrad.initial_accumulator == 0,
+         return {.usual_rate = 0.01,
+                 .begins_with_zeros = adagrad.initial_accumulator == 0,
                  .remembered = 1,
                  .bound = {{"lr_decay", fmt::to_string(adagrad.lr_decay)},
                            {"initial", fmt::to_string(adagrad.initial_accumulator)},

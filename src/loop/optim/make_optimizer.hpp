@@ -84,6 +84,8 @@ template <class T>
 
 /// The facts of a method with its options, known before an optimizer is made.
 struct MethodFacts {
+  /// The learning rate that it is usually tried with first: a search for the best begins there.
+  double usual_rate = 0.1;
   /// The momentum of runs that choose none; empty if OptimizerOptions::momentum does not apply.
   std::optional<double> usual_momentum{};
   /// The form of momentum, if the method has two and one of them was chosen.

@@ -531,7 +531,8 @@ OptimizerRow muon_row() {
            },
        .facts = [](const OptimizerMethod& method) -> MethodFacts {
          const auto& muon = std::get<MuonOptions>(method);
-         return {.elements = muon.adamw,
+         return {.usual_rate = muon.scale == MuonScale::adamw ? 0.001 : 0.02,
+                 .elements = muon.adamw,
                  // AdamW's two; a matrix has one.
                  .remembered = 2,
                  .scratch = 4,

@@ -73,8 +73,17 @@ std::string outcome(const RunResult& result) {
 CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
     : jobs_(jobs), terminal_(terminal), line_(print_out) {}
 
+void CompareProgress::on_search(const SearchCost& cost) {
+  least_runs_ = cost.least_runs();
+  print_line(fmt::format(
+      "no --lr: finding the rate that is best for the baseline takes at least {} runs{}; --lr X or "
+      "--tune never skips it",
+      least_runs_, cost.steps ? fmt::format(" of {} steps", *cost.steps) : ""));
+}
+
 void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
                                const std::vector<RunResult>& ended) {
+  if (stage_ != name && !stage_.empty()) least_runs_ = 0;
   stage_ = name;
   runs_ = runs;
   ended_ = std::ssize(ended);
@@ -140,7 +149,8 @@ void CompareProgress::on_stage_end() {
 std::string CompareProgress::time_left() const {
   if (timed_ == 0) return {};
   const double each = seconds_ / static_cast<double>(timed_);
-  double work = each * static_cast<double>(runs_ - ended_ - missing_);
+  const std::int64_t all = std::max(runs_, least_runs_);
+  double work = each * static_cast<double>(all - ended_ - missing_);
   for (const auto& [name, since] : running_) work -= std::min(each, since.seconds());
   return fmt::format("{} left", clock_time(work / static_cast<double>(jobs_)));
 }
@@ -190,10 +200,12 @@ std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
 }
 
 // The name of the run that --run means.
-std::string named_run(const std::string& run, const Design& design) {
+std::string named_run(const std::string& run, const Design& design,
+                      const std::filesystem::path& folder, DataFacts& facts) {
   if (run.empty()) return run;
-  const std::vector<std::string> names = names_of_runs(design);
+  const std::vector<std::string> names = names_of_runs(design, folder, facts);
   if (std::ranges::find(names, run) != names.end()) return run;
+  if (run == kTuneFolder) return run;
   const auto accepted = fmt::format("1 to {}, or a name in {}", names.size(), kPlanFile);
   if (!is_number(run)) throw_error("--run: no run '{}'; accepted: {}", run, accepted);
   std::int64_t number = 0;
@@ -251,30 +263,35 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
 
 int compare_command(std::span<const std::string> arguments) {
   const auto options = parse_compare_arguments(arguments);
-  const Work work{.run = named_run(options.run, options.design), .check = options.check};
+  DataFacts facts;
+  const Work work{.run = named_run(options.run, options.design, options.folder, facts),
+                  .check = options.check};
   // Every mistake of the user is found before the folder is made. A single run belongs to a plan
   // that has been checked.
-  DataFacts facts;
   if (work.run.empty()) {
     facts.require_runnable(plan_of(options.design).runs);
     for (const TuningCell& cell : tuning_of(options.design)) facts.require_runnable(cell.runs);
   }
   const ExperimentFolder folder(options.folder);
   const Design design = folder.adopt(options.design);
-  if (work.run.empty()) folder.write_design(design);
-  if (options.only_plan) {
-    prepare_runs(design, folder, facts);
-    if (!options.quiet) {
-      print_text(fmt::format("{} runs are listed in {}\n", names_of_runs(design).size(),
-                             (folder.path() / kPlanFile).string()));
+  if (work.run.empty()) {
+    const std::vector<std::string> names = names_of_runs(design, folder.path(), facts);
+    folder.write_design(design);
+    folder.write_plan(names);
+    if (options.only_plan) {
+      prepare_runs(design, folder, facts);
+      if (!options.quiet) {
+        print_text(fmt::format("{} runs are listed in {}\n", names.size(),
+                               (folder.path() / kPlanFile).string()));
+      }
+      return 0;
     }
-    return 0;
   }
 
   const StopSignals signals(kStopping);
   const PoolOptions pool{.program = kThisProgram,
                          .jobs = options.jobs,
-                         .waits_for_others = work.run.empty(),
+                         .waits_for_others = work.run.empty() || work.run == kTuneFolder,
                          .stopping = [&] { return signals.received() != 0; }};
   const auto view = view_for(options);
   const Conducted conducted = conduct(design, folder, facts, pool, *view, work);

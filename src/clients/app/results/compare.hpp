@@ -42,6 +42,7 @@ class CompareProgress final : public ExperimentView {
   /// `jobs` is the number of runs at the same time; `terminal` is true if stdout can be redrawn.
   CompareProgress(std::int64_t jobs, bool terminal);
 
+  void on_search(const SearchCost& cost) override;
   void on_stage(const std::string& name, std::int64_t runs,
                 const std::vector<RunResult>& ended) override;
   void on_start(const std::string& run) override;
@@ -66,6 +67,8 @@ class CompareProgress final : public ExperimentView {
   DrawnLine line_;
   std::string stage_;
   std::int64_t runs_ = 0;
+  /// The fewest runs of the stage, of which a search does not know all at once.
+  std::int64_t least_runs_ = 0;
   std::int64_t ended_ = 0;
   std::int64_t lost_ = 0;
   std::int64_t missing_ = 0;

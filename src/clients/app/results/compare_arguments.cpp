@@ -112,9 +112,10 @@ void define_work(CommandLine& line, Given& given) {
             "and train nothing",
             given.only_plan);
   line.option(
-      "run", "N|NAME",
+      "run", "N|NAME|tune",
       "of the experiment of --resume, do only the run with that number in plan.txt, or that "
-      "name; other processes may do others, on any machines that share the folder",
+      "name, or with the name tune all runs that tune; other processes may do others, on any "
+      "machines that share the folder",
       "all runs, and the answer", [&](const std::string& text) { given.run = text; });
   line.option("check", "P%",
               "do that share of the runs, always the same ones, again from the beginning, and "
@@ -153,9 +154,25 @@ void bound_epochs(Design& design, bool says_epochs) {
   run_option("epochs").set(design.base, budget.amount);
 }
 
-void require_tuning_seeds(const CommandLine& line, const Design& design) {
-  if (!line.given().contains("tune-seeds") || design.tuning) return;
-  throw Error("--tune-seeds: nothing is tuned; accepted: with --tune");
+// Decides what is tuned if not all is said: arguments override a file, and the learning rate is
+// searched for unless somebody gives it.
+void choose_tuning(const CommandLine& line, DesignFile& file) {
+  Design& design = file.design;
+  const bool tunes_rate = design.tuning && design.tuning->option == kRateOption;
+  if (tunes_rate && line.given().contains(kRateOption) && !is_axis(design, kRateOption)) {
+    if (line.given().contains("tune")) {
+      throw_error("--lr: --tune {} finds it; accepted: one of them", text_of(*design.tuning));
+    }
+    design.tuning.reset();
+  }
+  if (!file.never_tunes) search_rate_by_default(design);
+}
+
+void require_tuning(const CommandLine& line, const Design& design) {
+  for (const char* const option : {"tune-seeds", "tune-for"}) {
+    if (!line.given().contains(option) || design.tuning) continue;
+    throw_error("--{}: nothing is tuned; accepted: without --lr, or with --tune", option);
+  }
 }
 
 // A run of --run belongs to the plan in the folder, which must describe it.
@@ -189,7 +206,7 @@ constexpr const char* kFooter =
     "Values in [] are the defaults. Examples:\n"
     "  rubato compare --rule linear,root,adascale --seed 1..5 --model softmax\n"
     "  rubato compare --trace a.csv,b.csv --rule constant,linear --seed 1..5 \\\n"
-    "    --tune lr=0.01,0.02,0.05 --budget epochs=4 --target 90 --out experiment\n"
+    "    --budget epochs=4 --target 90 --out experiment\n"
     "  rubato compare --from runs/first@40,runs/first@80 --rule linear,root --seed 1..5\n"
     "  rubato compare --resume experiment --seed 1..10\n"
     "  rubato compare --resume experiment --run 7\n"
@@ -230,7 +247,8 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
   }
   begin_with_runs(design);
   bound_epochs(design, given.file.says_epochs || line.given().contains("epochs"));
-  require_tuning_seeds(line, design);
+  choose_tuning(line, given.file);
+  require_tuning(line, design);
   require_consistent(design);
   const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / most_threads(design));
   return CompareArguments{.design = std::move(design),

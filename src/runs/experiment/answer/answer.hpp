@@ -151,6 +151,9 @@ struct Answer {
   std::vector<std::string> seeds;
   std::optional<double> target{};
   std::optional<Margin> margin{};
+  /// Says that the learning rate was not tuned (untuned_rate()), and which one it is; empty if it
+  /// was.
+  std::string untuned{};
   /// Share of the largest class, in percent; the largest such share if the data differ between
   /// runs.
   double chance = 0;
@@ -205,33 +208,5 @@ inline constexpr double kPower = 0.8;
 [[nodiscard]] Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
                                std::span<const Measure> measures, std::optional<double> target,
                                std::optional<Margin> margin = std::nullopt);
-
-/// The result of tuning an option for one setting.
-struct TuningAnswer {
-  struct Value {
-    std::string value;
-    /// Mean of the final values; empty if any run has none.
-    std::optional<Estimate> estimate{};
-    /// How each run ended, such as "finished" or "diverged".
-    std::vector<std::string> ends{};
-  };
-  std::string option;
-  std::string setting;
-  std::vector<Value> values;
-  /// Index of the best.
-  std::size_t best = 0;
-  /// Whether the best is the smallest or the largest of the list, so that a better one may lie
-  /// beyond.
-  bool at_end = false;
-};
-
-/// The best value for each setting, judged by the mean of the final values, in the order of the
-/// settings; `results` and `measures` have one element per run, cell by cell. Throws Error if no
-/// value brought all of its runs to an end.
-[[nodiscard]] std::vector<TuningAnswer> tuning_answer(const Design& design,
-                                                      std::span<const TuningCell> cells,
-                                                      std::span<const std::string> settings,
-                                                      std::span<const RunResult> results,
-                                                      std::span<const Measure> measures);
 
 }  // namespace rubato

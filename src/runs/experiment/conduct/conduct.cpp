@@ -1,9 +1,9 @@
-// evaluated() is the only place that knows the stages of an experiment: the runs that tune, the
-// plan with the values that they have chosen, and the answer. Its argument TakeRuns either brings
-// the runs of a stage to an end, or prepares them, or only reads what is there, and conduct(),
-// prepare_runs() and read_experiment() differ only in it. No progress is recorded: a run is in the
-// state that its files show (state_of()), so each call continues whatever was interrupted
-// (docs/adr/0037).
+// evaluated() is the only place that knows the stages of an experiment: the runs that tune, round
+// by round until tuning_after() has no more, the plan with the values that they have chosen, and
+// the answer. Its argument TakeRuns either brings the runs of a stage to an end, or prepares them,
+// or only reads what is there, and conduct(), prepare_runs() and read_experiment() differ only in
+// it. No progress is recorded: a run is in the state that its files show (state_of()), so each call
+// continues whatever was interrupted (docs/adr/0037).
 
 #include "conduct.hpp"
 
@@ -14,12 +14,14 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/tensorboard.hpp>
+#include <rubato/steps/plan.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
@@ -34,6 +36,7 @@
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "runs/run/run_description.hpp"
 #include "runs/run/workload/kept_workload.hpp"
+#include "runs/run/workload/run_steps.hpp"
 #include "runs/tensorboard/event_folder.hpp"
 #include "shared_prefix.hpp"
 
@@ -47,8 +50,8 @@ struct RunsOfStage {
   std::vector<Measure> measures;
 };
 
-// Brings runs to an end, or reads those that have ended: the runs that tune if there is no plan, or
-// those of the plan. Returns nothing if the experiment cannot continue.
+// Brings runs to an end, or reads those that have ended: a round of the runs that tune if there is
+// no plan, or those of the plan. Returns nothing if the experiment cannot continue.
 using TakeRuns = std::function<std::optional<RunsOfStage>(const std::vector<PlannedRun>& runs,
                                                           const ExperimentPlan* plan)>;
 
@@ -56,18 +59,27 @@ using TakeRuns = std::function<std::optional<RunsOfStage>(const std::vector<Plan
 Conducted evaluated(const Design& design, const TakeRuns& take) {
   Conducted conducted;
   if (design.tuning) {
-    const std::vector<TuningCell> cells = tuning_of(design);
-    std::vector<PlannedRun> runs;
-    for (const TuningCell& cell : cells) std::ranges::copy(cell.runs, std::back_inserter(runs));
-    const auto taken = take(runs, nullptr);
-    if (!taken) return conducted;
-    conducted.tuning =
-        tuning_answer(design, cells, plan_of(design).settings, taken->results, taken->measures);
+    std::vector<TuningCell> tried;
+    RunsOfStage all;
+    std::vector<TuningCell> round = tuning_of(design);
+    while (!round.empty()) {
+      std::vector<PlannedRun> runs;
+      for (const TuningCell& cell : round) std::ranges::copy(cell.runs, std::back_inserter(runs));
+      const auto taken = take(runs, nullptr);
+      if (!taken) return conducted;
+      std::ranges::move(round, std::back_inserter(tried));
+      std::ranges::copy(taken->results, std::back_inserter(all.results));
+      std::ranges::copy(taken->measures, std::back_inserter(all.measures));
+      conducted.tuning = tuning_answer(design, tried, all.results, all.measures);
+      round = tuning_after(design, conducted.tuning);
+    }
+    require_tuned(design, conducted.tuning);
   }
   const ExperimentPlan plan = plan_of(design, taken_of(conducted.tuning));
   if (const auto taken = take(plan.runs, &plan)) {
     conducted.answer =
         answer_of(plan, taken->results, taken->measures, design.target, design.margin);
+    conducted.answer->untuned = untuned_rate(design);
   }
   return conducted;
 }
@@ -76,8 +88,9 @@ std::string name_in_list(const std::string& run, bool tuning) {
   return tuning ? fmt::format("{}{}", kTuneMark, run) : run;
 }
 
-// The runs of a design that are done again to check this share of them. They have the smallest
-// hashes of their names, so that they are the same in every call and on every machine.
+// The runs of a design that are done again to check this share of those that are known in advance.
+// They have the smallest hashes of their names, so that they are the same in every call and on
+// every machine.
 std::set<std::string> checked_runs(const Design& design, double share) {
   std::vector<std::pair<std::string, std::string>> runs;
   for (const std::string& name : names_of_runs(design)) {
@@ -123,8 +136,10 @@ class Stage final : public PoolObserver {
     }
   }
 
-  void work(const std::string& name, const PoolOptions& options) {
-    std::vector<RunResult> ended;
+  // `before` are the results of the earlier rounds of the stage.
+  void work(const std::string& name, const PoolOptions& options,
+            const std::vector<RunResult>& before) {
+    std::vector<RunResult> ended = before;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       RunResult result = this->result(i);
       if (result.end != ResultEnd::missing) {
@@ -134,7 +149,10 @@ class Stage final : public PoolObserver {
                          folder_.worker().set_aside(tasks_[i].files));
       }
     }
-    view_.on_stage(name, std::ssize(tasks_), ended);
+    const std::int64_t all = std::ssize(before) + std::ssize(tasks_);
+    // A search that has been done has many rounds, of which there is nothing to say.
+    if (tuning_ && std::ssize(ended) == all) return;
+    view_.on_stage(name, all, ended);
     execute(tasks_, options, folder_.worker(), *this);
     view_.on_stage_end();
   }
@@ -213,39 +231,106 @@ RunsOfStage read_runs(const std::filesystem::path& folder, const std::vector<Pla
   return found;
 }
 
+// Reads a round of the runs that tune; empty if one of them has not ended.
+std::optional<RunsOfStage> read_round(const std::filesystem::path& folder,
+                                      const std::vector<PlannedRun>& runs, DataFacts& facts) {
+  std::vector<std::string> missing;
+  RunsOfStage found = read_runs(folder, runs, true, facts, missing);
+  return missing.empty() ? std::optional(std::move(found)) : std::nullopt;
+}
+
+// The number of steps of a run that its epochs alone limit; empty if it is not known in advance.
+std::optional<std::int64_t> epoch_steps_of(const RunConfiguration& run, std::int64_t samples) {
+  if (run.samples || run.iterations || run.hours || run.money) return std::nullopt;
+  const RunSteps steps = load_run_steps(run);
+  const Trace* const trace = std::get_if<Trace>(&steps);
+  if (trace == nullptr) return std::nullopt;
+  Planner planner(*trace, {.dataset_size = samples,
+                           .minibatch_size = run.minibatch,
+                           .cores = run.cores,
+                           .remainder = run.remainder,
+                           .epochs = 1});
+  const std::optional<EpochPlan> first = planner.next();
+  if (!first) return std::nullopt;
+  return std::ssize(first->steps) * run.epochs;
+}
+
 }  // namespace
+
+std::vector<std::string> names_of_runs(const Design& design, const std::filesystem::path& folder,
+                                       DataFacts& facts) {
+  std::vector<std::string> names;
+  const auto take = [&](const std::vector<PlannedRun>& runs,
+                        const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    if (plan != nullptr) return std::nullopt;
+    for (const PlannedRun& run : runs) names.push_back(name_in_list(run.name, true));
+    return read_round(folder, runs, facts);
+  };
+  try {
+    static_cast<void>(evaluated(design, take));
+  } catch (const Error&) {
+    // No value of the option is of any use, which conduct() says.
+  }
+  std::ranges::move(names_of_runs(design, {}), std::back_inserter(names));
+  return names;
+}
 
 Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
                   const PoolOptions& options, ExperimentView& view, const Work& work) {
   const std::string tuned = design.tuning ? design.tuning->option : std::string();
-  const bool is_single = !work.run.empty();
-  const bool tunes = work.run.starts_with(kTuneMark);
+  const bool only_tunes = work.run == kTuneFolder;
+  const std::string single = only_tunes ? "" : work.run;
+  const bool is_single = !single.empty();
   const std::set<std::string> checked =
       work.check > 0 ? checked_runs(design, work.check) : std::set<std::string>();
   const auto is_stopped = [&] { return options.stopping && options.stopping(); };
   std::int64_t missing = 0;
   std::vector<std::string> awaited;
+  // The results of the rounds of tuning so far.
+  std::vector<RunResult> tuned_by;
+  bool is_announced = false;
+  // Says what a search costs, and lists its runs as they become known.
+  const auto announce = [&](const std::vector<PlannedRun>& round) {
+    const bool is_done = std::ranges::all_of(round, [&](const PlannedRun& run) {
+      const RunState state = state_of(folder.files_of(run, true));
+      return state == RunState::ended || state == RunState::failed;
+    });
+    if (is_done) return;
+    if (!tuned_by.empty()) folder.write_plan(names_of_runs(design, folder.path(), facts));
+    if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
+    const RunConfiguration& run = round.front().configuration;
+    view.on_search({.subjects = std::ssize(subjects_of(design)),
+                    .seeds = design.tuning_seeds,
+                    .steps = epoch_steps_of(run, facts.samples_of(run))});
+  };
   const auto train = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
     const bool tuning = plan == nullptr;
-    if (is_single && tuning && !tunes) {
+    if (!tuning && only_tunes) return std::nullopt;
+    const bool is_of_round = std::ranges::any_of(
+        runs, [&](const PlannedRun& run) { return name_in_list(run.name, tuning) == single; });
+    if (is_single && tuning && !is_of_round) {
       RunsOfStage found = read_runs(folder.path(), runs, tuning, facts, awaited);
       return awaited.empty() ? std::optional(std::move(found)) : std::nullopt;
     }
-    Stage stage(folder, tuning, runs, facts, view, work.run);
+    if (tuning && !is_single) announce(runs);
+    Stage stage(folder, tuning, runs, facts, view, single);
     if (!tuning && !is_single) {
       write_tensorboard_columns(folder, *plan, tuned, stage.measures().front());
     }
-    stage.work(tuning ? fmt::format("tuning {}", tuned) : "runs", options);
+    stage.work(tuning ? fmt::format("tuning {}", tuned) : "runs", options,
+               tuning && !is_single ? tuned_by : std::vector<RunResult>());
     if (!is_stopped()) stage.check(checked, options);
     missing += stage.missing();
     if (is_single || is_stopped() || (tuning && missing > 0)) return std::nullopt;
-    return std::move(stage).results();
+    RunsOfStage done = std::move(stage).results();
+    if (tuning) std::ranges::copy(done.results, std::back_inserter(tuned_by));
+    return done;
   };
   Conducted conducted = evaluated(design, train);
   conducted.missing = missing;
   conducted.awaited = std::move(awaited);
-  conducted.differences = differences_in(folder.path(), work.run);
+  conducted.differences = differences_in(folder.path(), single);
   if (!is_single) folder.worker().clean_up();
   return conducted;
 }
@@ -255,12 +340,13 @@ void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFact
     void on_damaged(const std::string&, const std::string&, const std::filesystem::path&) override {
     }
   } nobody;
-  // Nothing is trained, so there is neither a result nor an answer.
-  static_cast<void>(
-      evaluated(design, [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
-        const Stage prepared(folder, plan == nullptr, runs, facts, nobody);
-        return std::optional<RunsOfStage>();
-      }));
+  // Nothing is trained, so it ends with the first stage of which a run has no result.
+  const auto prepare = [&](const std::vector<PlannedRun>& runs,
+                           const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    const Stage prepared(folder, plan == nullptr, runs, facts, nobody);
+    return plan == nullptr ? read_round(folder.path(), runs, facts) : std::nullopt;
+  };
+  static_cast<void>(evaluated(design, prepare));
 }
 
 void write_answer(const ExperimentFolder& folder, const Design& design,

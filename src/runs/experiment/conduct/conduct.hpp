@@ -12,10 +12,24 @@
 #include "run_pool.hpp"
 #include "run_result.hpp"
 #include "runs/experiment/answer/answer.hpp"
+#include "runs/experiment/answer/tuning_answer.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
+#include "runs/experiment/design/rate_search.hpp"
 
 namespace rubato {
+
+/// What is known of the cost of a search for the learning rate before it begins.
+struct SearchCost {
+  /// Number of subjects for each of which it is done, and of runs for each rate; it tries at least
+  /// kFewestTried.
+  std::int64_t subjects = 1;
+  std::int64_t seeds = 1;
+  /// Steps of a run; empty if they are not known in advance.
+  std::optional<std::int64_t> steps{};
+
+  [[nodiscard]] std::int64_t least_runs() const { return kFewestTried * subjects * seeds; }
+};
 
 /// Receives the progress of an experiment, and ignores all of it but damaged runs.
 class ExperimentView {
@@ -25,8 +39,10 @@ class ExperimentView {
   ExperimentView(const ExperimentView&) = delete;
   ExperimentView& operator=(const ExperimentView&) = delete;
 
-  /// Called when a stage ("tuning lr", "runs") begins; `ended` are the results of those of its runs
-  /// that have ended already.
+  /// Called before the first run of a search for the learning rate.
+  virtual void on_search(const SearchCost& /*cost*/) {}
+  /// Called when a stage ("tuning lr", "runs") or a further round of tuning begins; `runs` counts
+  /// those of earlier rounds, and `ended` are the results of those that have ended already.
   virtual void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
                         const std::vector<RunResult>& /*ended*/) {}
   virtual void on_start(const std::string& /*run*/) {}
@@ -50,7 +66,8 @@ class ExperimentView {
 
 /// The work that conduct() is to do.
 struct Work {
-  /// A run of names_of_runs(), to be done alone and without an answer; empty for all of them.
+  /// A run of names_of_runs(), to be done alone and without an answer; "tune" for all that tune;
+  /// empty for all of them.
   std::string run{};
   /// Share of the runs of the experiment to be done again, from 0 to 1: always the same ones, at
   /// least one if it is above 0.
@@ -72,13 +89,14 @@ struct Conducted {
 
 /// Runs everything that is left to do of `design`, which `folder` must have adopted, or of a part
 /// of it. Throws Error if the folder has runs with other options, or if no value of the tuned
-/// option brought its runs to an end.
+/// option brought its runs to an end (require_tuned()).
 [[nodiscard]] Conducted conduct(const Design& design, const ExperimentFolder& folder,
                                 DataFacts& facts, const PoolOptions& options, ExperimentView& view,
                                 const Work& work = {});
 
-/// Writes the configurations of the runs that can be done first: those that tune, if there are any.
-/// Throws Error if the folder has runs with other options.
+/// Writes the configurations of the runs that can be done now: those that tune, as far as they are
+/// known, or all of the plan once these have ended. Throws Error if the folder has runs with other
+/// options, or if nothing can be tuned.
 void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts);
 
 /// Writes answer.md, answer.csv, runs.csv and answer.json into the folder. Throws OutputError.
@@ -88,7 +106,13 @@ void write_answer(const ExperimentFolder& folder, const Design& design, const Co
 /// damaged since; RunResult::reason then says how.
 [[nodiscard]] RunResult result_of(const RunFiles& files, const Measure& measure);
 
-/// The values that tuning has chosen, setting by setting.
+/// The names of all runs that are known: those that tune, as far as the results in the folder say
+/// which, with kTuneMark, and then those of the plan.
+[[nodiscard]] std::vector<std::string> names_of_runs(const Design& design,
+                                                     const std::filesystem::path& folder,
+                                                     DataFacts& facts);
+
+/// The values that tuning has chosen, subject by subject.
 [[nodiscard]] std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning);
 
 /// An experiment, as read from its folder.

@@ -132,7 +132,10 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
 
 void ExperimentFolder::write_design(const Design& design) const {
   write(kDesignFile, to_toml(design, path_));
-  write(kPlanFile, fmt::format("{}\n", fmt::join(names_of_runs(design), "\n")));
+}
+
+void ExperimentFolder::write_plan(const std::vector<std::string>& names) const {
+  write(kPlanFile, fmt::format("{}\n", fmt::join(names, "\n")));
 }
 
 fs::path ExperimentFolder::runs() const {

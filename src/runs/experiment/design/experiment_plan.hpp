@@ -55,23 +55,44 @@ struct ExperimentPlan {
 /// the data.
 [[nodiscard]] bool is_condition(std::string_view option);
 
-/// The runs of a design. `tuned` has the tuned option's value for each setting; it is empty without
+/// The runs of a design. `tuned` has the tuned option's value for each subject; it is empty without
 /// tuning. Throws Error if the options of a run contradict each other, naming the run.
 [[nodiscard]] ExperimentPlan plan_of(const Design& design,
                                      const std::vector<std::string>& tuned = {});
 
-/// The runs that try one value of the tuned option for one setting.
+/// What an option is tuned for: the baseline of a setting or, with TuneFor::each, a combination.
+struct TuningSubject {
+  /// "optimizer adam" for a setting, empty if there is only one; "trace a100, rule linear".
+  std::string words;
+  /// The learning rate from which a search for the best begins: that of the run of which this is a
+  /// fork, otherwise the usual one of the optimizer.
+  double usual_rate = 0;
+};
+/// Throws Error for a combination whose rule is a function in Python, as only Python trains it.
+[[nodiscard]] std::vector<TuningSubject> subjects_of(const Design& design);
+
+/// The runs that try one value of the tuned option for one subject.
 struct TuningCell {
-  std::size_t setting = 0;
+  std::size_t subject = 0;
   std::string value;
   std::vector<PlannedRun> runs;
 };
-/// The runs that tune: for each setting, its baseline with each value of Design::tuning.
+/// The runs that try values of the tuned option, of which `values` has some for each subject, on
+/// seeds from kFirstTuningSeed on that are not compared.
+[[nodiscard]] std::vector<TuningCell> tuning_of(
+    const Design& design, const std::vector<std::vector<std::string>>& values);
+/// The runs with the values that are tried first; none without Design::tuning.
 [[nodiscard]] std::vector<TuningCell> tuning_of(const Design& design);
+inline constexpr std::uint64_t kFirstTuningSeed = 1'000'001;
+/// The seeds on which a design is tuned.
+[[nodiscard]] std::vector<std::string> tuning_seeds_of(const Design& design);
 
 /// The beginning of the names of runs that tune, in a list with other runs.
 inline constexpr std::string_view kTuneMark = "tune/";
-/// The names of all runs: first those that tune, with kTuneMark, and then those of the plan.
+/// The names of these runs that tune, with kTuneMark, and then of all runs of the plan.
+[[nodiscard]] std::vector<std::string> names_of_runs(const Design& design,
+                                                     const std::vector<TuningCell>& tuning);
+/// The same with the runs that tune first, which are all that are known in advance.
 [[nodiscard]] std::vector<std::string> names_of_runs(const Design& design);
 
 }  // namespace rubato
