@@ -109,7 +109,7 @@ struct Pen {
 
 /// Draws the segments into an image of `side` x `side` pixels: the grey value of a pixel depends on
 /// the distance from its centre to the nearest segment, to which noise is added, cut off at 0 and
-/// 255. Requires that `side` is a multiple of 4.
+/// 255. Requires that `side` is even.
 void draw(std::span<const Segment> segments, const Pen& pen, int side, DigitStream& random,
           std::span<std::uint8_t> image);
 
@@ -121,7 +121,7 @@ namespace rubato {
 /// affine distortion, with random width, blur and noise. Image i depends only on (seed, i): the
 /// bits are the same on every machine, with every compiler and number of threads.
 ///
-/// Images 10k to 10k + 9 show every digit once, in a random order. An image takes about 4
+/// Images 10k to 10k + 9 show every digit once, in a random order. An image takes about 5
 /// microseconds of a thread. Uses `threads` >= 1 threads, by default as many as there are CPUs, all
 /// of which have ended when it returns.
 [[nodiscard]] ImageSet render_digits(std::int64_t count, std::uint64_t seed,
