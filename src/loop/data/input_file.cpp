@@ -3,9 +3,9 @@
 // time, what is plainly one gzip stream. Everything else is read by zlib's gzread(), from the
 // beginning: it passes other content through, goes on to further streams, and knows the reason why
 // a stream is damaged. Its errors, some of which are only recorded and not returned, become
-// messages that say what would be accepted. refuse_binary()
-// recognises other formats by their first bytes, so that a reader of text fails with the name of
-// the format instead of an error about its contents.
+// messages that say what would be accepted. refuse_binary() recognises other formats by their first
+// bytes, so that a reader of text fails with the name of the format instead of an error about its
+// contents.
 
 #include "input_file.hpp"
 
