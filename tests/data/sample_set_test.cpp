@@ -103,11 +103,11 @@ TEST(TextSamples, ForetellTheNextCharacter) {
 
 // The squares of so many white pixels are more than 32 bits hold.
 TEST(Normalise, CountsLargeImages) {
-  constexpr std::int64_t kSide = 300;
+  constexpr std::int64_t kLong = 300;
   DataSets data{.train = sample_set_of({.count = 2,
-                                        .height = kSide,
-                                        .width = kSide,
-                                        .pixels = std::vector<std::uint8_t>(2 * kSide * kSide, 255),
+                                        .height = kLong,
+                                        .width = kLong,
+                                        .pixels = std::vector<std::uint8_t>(2 * kLong * kLong, 255),
                                         .labels = {0, 1}}),
                 .inputs = InputKind::pixels,
                 .classes = 2};
