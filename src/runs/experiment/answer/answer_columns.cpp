@@ -22,6 +22,7 @@
 #include "answer_summary.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/text/json.hpp"
+#include "rate_curves.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/value_list.hpp"
@@ -413,7 +414,7 @@ Json estimate_json(const Estimate& estimate) {
 
 Json tuning_json(const TuningAnswer& tuning) {
   Json values = Json::array();
-  for (const auto& [value, estimate, ends, is_lost] : tuning.values) {
+  for (const auto& [value, estimate, ends, is_lost, finals] : tuning.values) {
     values.push_back({{"value", value},
                       {"estimate", estimate ? estimate_json(*estimate) : Json()},
                       {"lost", is_lost},
@@ -461,6 +462,7 @@ std::string to_json(const Design& design, const Answer& answer,
                                                {"median", answer.blindness->middle},
                                                {"most", answer.blindness->most}}
                                         : Json();
+  json["rates"] = rates_json(answer);
   json["all_conditions"] = answer.together ? json_of(*answer.together, answer) : Json();
   return json_text(json, 2) + '\n';
 }

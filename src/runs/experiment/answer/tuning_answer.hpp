@@ -23,6 +23,8 @@ struct TuningAnswer {
     std::vector<std::string> ends{};
     /// Whether one of them is lost.
     bool is_lost = false;
+    /// The final values of those that have one.
+    std::vector<double> finals{};
   };
   std::string option;
   /// TuningSubject::words.
