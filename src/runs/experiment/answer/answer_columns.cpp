@@ -85,7 +85,7 @@ std::string bound_in_words(const Answer& answer, const AnswerCell& cell, MarginT
   return "at most " + value_in_words(*found->bound, answer.is_accuracy);
 }
 
-// Those that another learning rate might change have a mark if nobody has tuned it.
+// A verdict that another learning rate might change has a mark if nobody has tuned it.
 std::string verdict_in_words(const Answer& answer, const std::optional<Verdict>& verdict) {
   if (!verdict) return kNothing;
   const bool is_marked = !answer.untuned.empty() && *verdict != Verdict::baseline &&

@@ -38,7 +38,7 @@ struct TuningAnswer {
   bool at_end = false;
 };
 
-/// What is known of each subject, judged by the means of the final values, in the order of
+/// The results for each subject, judged by the means of the final values, in the order of
 /// subjects_of(); `results` and `measures` have one element per run, cell by cell.
 [[nodiscard]] std::vector<TuningAnswer> tuning_answer(const Design& design,
                                                       std::span<const TuningCell> cells,

@@ -139,7 +139,7 @@ class Planning {
 
   ExperimentPlan plan() &&;
   std::vector<TuningCell> tuning(const std::vector<std::vector<std::string>>& values) &&;
-  // What is tuned: its words, the beginning of the names of its runs, and its configuration.
+  // A subject of tuning: its words, the beginning of the names of its runs, and its configuration.
   struct Subject {
     std::string words;
     std::string prefix;
