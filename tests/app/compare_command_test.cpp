@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -65,6 +66,15 @@ class CompareCommand : public test::CommandTest {
     return false;
   }
 };
+
+// The names of all files below a folder.
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    files.insert(entry.path().lexically_relative(folder).string());
+  }
+  return files;
+}
 
 std::string design_of(const std::string& out, int epochs) {
   return fmt::format(
@@ -208,12 +218,24 @@ TEST_F(CompareCommand, StopsItsRunsOnASignal) {
   EXPECT_EQ(content("stopped-2/answer.json"), content("stopped-15/answer.json"));
 }
 
-// The first child of a process; 0 where it has none.
-pid_t child_of(pid_t process) {
+// The children of a process.
+std::vector<pid_t> children_of(pid_t process) {
   std::ifstream list(fmt::format("/proc/{}/task/{}/children", process, process));
-  pid_t child = 0;
-  list >> child;
-  return child;
+  std::vector<pid_t> children;
+  for (pid_t child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+// The first child of a process that executes this command of rubato; 0 if there is none.
+pid_t child_of(pid_t process, const std::string& command) {
+  for (const pid_t child : children_of(process)) {
+    std::ifstream words(fmt::format("/proc/{}/cmdline", child));
+    std::string word;
+    std::getline(words, word, '\0');
+    std::getline(words, word, '\0');
+    if (word == command) return child;
+  }
+  return 0;
 }
 
 TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
@@ -222,7 +244,7 @@ TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
     fs::remove_all(file("e"));
     result = compare(design_of("e", epochs), [&](pid_t process, const auto&) {
       if (!reaches("e", 0)) return;
-      if (const pid_t child = child_of(process); child != 0) kill(child, SIGKILL);
+      if (const pid_t child = child_of(process, "train"); child != 0) kill(child, SIGKILL);
     });
     return result.code != 0;
   });
@@ -232,6 +254,82 @@ TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
   EXPECT_THAT(content("e/answer.md"), HasSubstr("1 of 2 missing"));
   EXPECT_EQ(compare("--resume e --quiet").code, 0);
   EXPECT_THAT(content("e/answer.md"), Not(HasSubstr("missing")));
+}
+
+// Runs do not need the process that has forked them, and it is replaced if others need it.
+TEST_F(CompareCommand, ContinuesWithoutTheServerOfItsRuns) {
+  ProgramResult result;
+  const int epochs = epochs_to_be_caught([&](int tried) {
+    fs::remove_all(file("e"));
+    pid_t server = 0;
+    result = compare(design_of("e", tried), [&](pid_t process, const auto&) {
+      if (!reaches("e", 0)) return;
+      server = child_of(process, "serve-runs");
+      if (server == 0 || kill(server, SIGKILL) != 0) return;
+      // It is no zombie once the next run begins.
+      const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+      while (kill(server, 0) == 0 && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_NE(kill(server, 0), 0);
+    });
+    return server != 0;
+  });
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out,
+              HasSubstr("the process that loads data for several runs: killed by signal 9"));
+  ASSERT_EQ(compare(design_of("whole", epochs)).code, 0);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
+  }
+}
+
+// A run that is forked leaves what `rubato train` leaves.
+TEST_F(CompareCommand, ForksRunsThatAreThoseOfTrain) {
+  ASSERT_EQ(
+      compare(
+          "--model softmax --epochs 1 --tune never --quiet --rule linear,root --seed 1..2 --out e")
+          .code,
+      0);
+  for (const auto& entry : fs::directory_iterator(file("e/runs"))) {
+    if (!entry.is_directory()) continue;
+    const std::string run = entry.path().filename();
+    SCOPED_TRACE(run);
+    succeeds({"train", "--config", (file("e/runs") / (run + ".toml")).string(), "--out",
+              "alone/" + run, "--threads", "1", "--quiet"});
+    EXPECT_EQ(hash("e/runs/" + run), hash("alone/" + run));
+    EXPECT_EQ(summary("e/runs/" + run)["digest"], summary("alone/" + run)["digest"]);
+    fs::remove(entry.path() / "machine.txt");
+    EXPECT_EQ(files_in(entry.path()), files_in(file("alone/" + run)));
+  }
+}
+
+TEST_F(CompareCommand, NoticesDataThatChangeMeanwhile) {
+  const std::string rows = "a,b,label\n1,2,x\n3,4,y\n5,7,x\n2,2,y\n1,3,x\n3,3,y\n";
+  folder_.write("table.csv", rows);
+  folder_.write("new.csv", rows + rows.substr(rows.find('1')));
+  // A file that has just been written is not kept for several runs.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  constexpr std::ptrdiff_t kBefore = 3;
+  const ProgramResult result = compare(
+      "--data csv:table.csv,label=label --validation 0.5 --model softmax --epochs 40 --trace 2 "
+      "--minibatch 1 --tune never --rule linear --seed 1..60 --jobs 1 --quiet --out e",
+      [this](pid_t, const auto&) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        while (look("e").ended < kBefore && std::chrono::steady_clock::now() < end) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        fs::rename(file("new.csv"), file("table.csv"));
+      });
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::map<int, int> runs;
+  for (const auto& run : answer("e").at("runs")) {
+    ++runs[summary("e/runs/" + run.at("name").get<std::string>())["samples"].get<int>()];
+  }
+  ASSERT_EQ(runs.size(), 2U) << "those of the old table, and those of the new one";
+  EXPECT_GE(runs.begin()->second, kBefore);
+  EXPECT_EQ(runs.rbegin()->first, 2 * runs.begin()->first);
 }
 
 const std::string kShort = "--model softmax --epochs 1 --tune never --quiet ";

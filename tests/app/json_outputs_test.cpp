@@ -60,7 +60,7 @@ TEST_F(JsonOutputs, OfTraceShow) {
   expect_valid(trace, succeeds("trace show walk:seed=4 --json"));
   folder_.write("priced.csv", "time,a,price\n0,1,0.5\n60,2,0.75\n120,,\n");
   expect_valid(trace, succeeds("trace show priced.csv --json"));
-  expect_valid(trace, succeeds("trace show zone:a=walk:seed=4,b=walk:seed=5 --json"));
+  expect_valid(trace, succeeds("trace show zone:a=priced.csv,b=spot:most=4,seed=5 --json"));
   EXPECT_THAT(trace.unseen(), IsEmpty());
 }
 

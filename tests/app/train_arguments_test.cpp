@@ -285,6 +285,7 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--data mnist:", "unknown data set 'mnist:'; did you mean 'mnist:DIR'?", "digits"},
       {"--data mnist:/no/where", "no such folder as '/no/where'", "the folder that holds the IDX"},
       {"--nesterov --momentum=0", "there is no momentum", "a momentum above 0"},
+      {"--nesterov --optimizer=adam", "adam does not have it", "with optimizer sgd"},
       {"--out /", "'/' exists already", "a folder that does not exist yet"},
   });
   // Messages that do not begin with one option.
@@ -300,7 +301,6 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--cores=", "--cores needs a value; accepted: --cores N"},
       {"--trace --cores 4", "--trace needs a value; accepted: --trace FILE"},
       {"--rule=linear-momentum --optimizer=adam", "--rule: linear-momentum sums gradients, which"},
-      {"--optimizer adam --nesterov", "Nesterov momentum applies to sgd only, not to adam"},
       {"--precision=bf16:scale=2", "--precision: bf16 takes no arguments, but has 'scale'"},
       {"--reduce two-level:hosts=2", "reducer two-level:hosts=2 does not give the same bits"},
       {"--optimizer=sgd:form=mxnet --momentum=0", "sgd:form=mxnet: there is no momentum"},

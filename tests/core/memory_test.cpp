@@ -1,4 +1,7 @@
+#include <cstdint>
+#include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -9,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/large_memory.hpp"
 #include "base/core/limits.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
@@ -31,6 +35,18 @@ TEST(MemoryLimit, IsThePhysicalMemoryOrThatOfTheControlGroup) {
   limit = memory_limit(root.path());
   EXPECT_EQ(limit.bytes, kGibi);
   EXPECT_EQ(limit.what, "the limit of its control group");
+}
+
+TEST(LargeMemory, HasRoomAndAlignmentForEverySize) {
+  for (const std::size_t bytes : {0U, 1U, 4'194'303U, 4'194'304U, 10'000'001U, 70'000'000U}) {
+    const std::shared_ptr<void> memory = large_memory(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 64, 0U) << bytes;
+    std::memset(memory.get(), 1, bytes);
+  }
+}
+
+TEST(LargeMemory, IsRefusedAsMemoryIs) {
+  EXPECT_THROW(static_cast<void>(large_memory(std::size_t{1} << 50U)), std::bad_alloc);
 }
 
 TEST(MemoryLimit, IsKnownOfThisMachine) {

@@ -65,6 +65,16 @@ TEST(Digits, DependOnSeedAndIndexOnly) {
   }
 }
 
+// 1,700 images are three whole parts and one that is not.
+TEST(Digits, AreTheSameForEveryNumberOfThreads) {
+  const ImageSet alone = render_digits(1'700, 5, 1);
+  for (const int threads : {2, 3, 13}) {
+    const ImageSet set = render_digits(1'700, 5, threads);
+    EXPECT_EQ(set.pixels, alone.pixels) << threads;
+    EXPECT_EQ(set.labels, alone.labels) << threads;
+  }
+}
+
 TEST(Digits, DifferBySeedAndIndex) {
   std::set<std::vector<std::uint8_t>> images;
   for (const std::uint64_t seed : {0U, 1U, 2U}) {
@@ -127,6 +137,13 @@ TEST(BuiltinDigits, AreTwoBalancedSets) {
     const auto image = sets.test.image(i);
     EXPECT_FALSE(train.contains({image.begin(), image.end()})) << i;
   }
+}
+
+TEST(BuiltinDigits, MayBeTheTestDigitsAlone) {
+  const ImageSet whole = builtin_digits(1).test;
+  const ImageSet part = builtin_test_digits(2);
+  EXPECT_EQ(part.pixels, whole.pixels);
+  EXPECT_EQ(part.labels, whole.labels);
 }
 
 // Every bit of every pixel and label. The same under g++ 12 and clang++ 14 with -O0, -O2 and

@@ -57,6 +57,29 @@ TEST_F(Idx, ReadsFilesOfSeveralMebibytes) {
   }
 }
 
+// The reader of single streams has given millions of pixels when it finds what it leaves to zlib.
+TEST_F(Idx, GoesOnBehindALargeStream) {
+  const auto bytes = image_bytes(5000, 30, 31);
+  auto packed = gzipped({bytes.begin(), bytes.begin() + 4'000'000});
+  const auto rest = gzipped({bytes.begin() + 4'000'000, bytes.end()});
+  packed.insert(packed.end(), rest.begin(), rest.end());
+  const auto labels = write("l", label_bytes(5000));
+  for (const bool has_garbage : {false, true}) {
+    if (has_garbage) packed.insert(packed.end(), 100, 7);
+    const ImageSet set = read_idx(write("i.gz", packed), labels);
+    EXPECT_TRUE(std::equal(set.pixels.begin(), set.pixels.end(), bytes.begin() + 16, bytes.end()));
+  }
+}
+
+TEST_F(Idx, ChecksALargeStream) {
+  auto packed = gzipped(image_bytes(5000, 30, 31));
+  write("l", label_bytes(5000));
+  packed[packed.size() - 5] ^= 1U;
+  write("i.gz", packed);
+  EXPECT_THAT(error("i.gz", "l"),
+              HasSubstr(": the gzip stream is damaged: incorrect data check; accepted: "));
+}
+
 class IdxFolder : public test::IdxFiles {
  protected:
   // A folder of three training and two test images, under the names that usage has.

@@ -101,6 +101,21 @@ TEST(TextSamples, ForetellTheNextCharacter) {
   EXPECT_THAT(tokens_of(data.train.targets, 1), ElementsAre(3, 1, 2));
 }
 
+// The squares of so many white pixels are more than 32 bits hold.
+TEST(Normalise, CountsLargeImages) {
+  constexpr std::int64_t kSide = 300;
+  DataSets data{.train = sample_set_of({.count = 2,
+                                        .height = kSide,
+                                        .width = kSide,
+                                        .pixels = std::vector<std::uint8_t>(2 * kSide * kSide, 255),
+                                        .labels = {0, 1}}),
+                .inputs = InputKind::pixels,
+                .classes = 2};
+  normalise(data);
+  EXPECT_EQ(data.channels.at(0).mean, 1);
+  EXPECT_EQ(data.channels.at(0).deviation, 0);
+}
+
 // A channel that is the same everywhere has no deviation to be divided by.
 TEST(Pixels, OfOneValueBecomeZero) {
   const test::TempFolder folder;

@@ -133,13 +133,21 @@ TEST_F(DiffTest, OfEqualRunsIsNone) {
   EXPECT_FALSE(found.first);
   EXPECT_EQ(found.equal_steps, 22);
   EXPECT_THAT(found.options, IsEmpty());
+  EXPECT_EQ(found.compared.shared, 0);
+  EXPECT_EQ(found.compared.digests, 2);
+  EXPECT_EQ(found.compared.repeated, 0);
+  EXPECT_TRUE(found.compared.weights);
 }
 
 TEST_F(DiffTest, OfARunAndItsBeginningIsTheLength) {
   train("a", of_two_epochs());
   train("b", of_two_epochs("epochs=3"));
-  first_of(difference(),
+  const RunsDifference found = difference();
+  first_of(found,
            {.stage = DiffStage::length, .step = 23, .equal_steps = 22, .options = {"epochs"}});
+  EXPECT_EQ(found.compared.digests, 2);
+  EXPECT_EQ(found.compared.repeated, 2);
+  EXPECT_FALSE(found.compared.weights);
 }
 
 TEST_F(DiffTest, NamesTheSeedOfAnEpoch) {
@@ -153,6 +161,27 @@ TEST_F(DiffTest, NamesTheSeedOfAnEpoch) {
   // It shuffles with seed + epoch.
   EXPECT_THAT(first.samples, ElementsAre(random_permutation(12000, 43).front(),
                                          random_permutation(12000, 8).front()));
+}
+
+// Its summary tells of the process that took the last steps.
+TEST_F(DiffTest, NamesTheKernelsOfTheStepsThatDiffer) {
+  train("a", of_two_epochs());
+  train("b", of_two_epochs("momentum=0.4"));
+  const fs::path file = folder("b") / "checkpoints" / "step-5.safetensors";
+  write_state(file, test::with_changes(
+                        read_state(file), [](const auto&, auto&) { return true; },
+                        [](const auto& name, auto& text) {
+                          if (name == "observer/kernels/in_use") text = "Eigen none";
+                          return true;
+                        }));
+  const RunsDifference found = difference();
+  ASSERT_EQ(found.facts.size(), 1);
+  EXPECT_EQ(found.facts.front().name, "kernels.eigen");
+  EXPECT_EQ(found.facts.front().texts[1], "none");
+  fork("b2", of_two_epochs("momentum=0.4"), "b", 12);
+  fs::remove_all(folder("a"));
+  fs::rename(folder("b2"), folder("a"));
+  EXPECT_EQ(difference().compared.shared, 12);
 }
 
 TEST_F(DiffTest, NamesTheSamplesOfAMinibatch) {

@@ -32,8 +32,10 @@ class Notes final : public PoolObserver {
   void on_second(const RunTask& task, const Publication& publication) override {
     seconds.emplace(task.name, publication.kind);
   }
+  void on_server_failed(const std::string& why) override { failures.push_back(why); }
   void on_tick() override {}
 
+  std::vector<std::string> failures;
   std::map<std::string, Publication::Kind> seconds;
   std::vector<std::string> started;
   std::map<std::string, std::string> ended;
@@ -132,6 +134,28 @@ TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
   }
   EXPECT_FALSE(std::filesystem::exists(shared / "weights.pt"));
   EXPECT_FALSE(std::filesystem::exists(shared / "checkpoints/step-3.safetensors"));
+}
+
+// Two failures are enough to see that there is no server for this workload.
+TEST_F(RunPools, StartRunsByThemselvesWithoutAServer) {
+  for (const char* name : {"d", "e"}) {
+    tasks_.push_back({.name = name, .files = files_of(folder_.path(), name, false)});
+  }
+  for (RunTask& task : tasks_) task.workload = "model=softmax";
+  run("[[ $1 != serve-runs ]] || exit 3; finish");
+  EXPECT_EQ(notes_.ended.size(), 5U);
+  EXPECT_THAT(notes_.ended, testing::Each(Pair(testing::_, "ended")));
+  EXPECT_THAT(notes_.failures, ElementsAre("ended with code 3", "ended with code 3"));
+  EXPECT_THAT(file("calls"),
+              HasSubstr("serve-runs --config " + (folder_.path() / "runs/a.toml").string() + "\n"));
+}
+
+TEST_F(RunPools, StartNoServerForASingleRun) {
+  tasks_[0].workload = "model=softmax";
+  tasks_[1].workload = "model=mlp";
+  run("finish");
+  EXPECT_THAT(file("calls"), Not(HasSubstr("serve-runs")));
+  EXPECT_EQ(notes_.ended.size(), 3U);
 }
 
 TEST_F(RunPools, KeepTheWordsOfWhatFailed) {

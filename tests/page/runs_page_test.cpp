@@ -91,6 +91,10 @@ TEST(RunsPage, SaysWhatHappenedInAStepAndWhatAfterIt) {
 
 TEST(RunsPage, HasTheCommandThatRepeatsSteps) {
   ThinnedRun run = run_of("my run", 0.5);
+  EXPECT_THAT(reproduction_of(run), Not(HasSubstr("Where its steps are")));
+  run.past = {{"steps 1 to 20", "its origin"}};
+  EXPECT_THAT(reproduction_of(run), AllOf(HasSubstr("Where its steps are"),
+                                          HasSubstr("<dt>steps 1 to 20</dt><dd>its origin</dd>")));
   run.last[Axis::steps] = 48;
   EXPECT_THAT(reproduction_of(run),
               HasSubstr("<pre tabindex=\"0\">rubato replay &#39;my run&#39; --steps 29..48 "));

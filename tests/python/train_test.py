@@ -279,7 +279,8 @@ class Results(TestCase):
             self.assertEqual(result.minibatches[name].tolist(), [line[name] for line in minibatches], name)
         self.assertEqual(result.summary, json.loads((folder / "summary.json").read_text()))
         self.assertEqual(result.folder, str(folder))
-        self.assertIsNone(result.best_state_dict)
+        self.assertEqual(result.other_weights, {})
+        self.assertIsNone(result.best_epoch)
 
     def test_metrics_of_real_targets_and_of_tokens(self):
         inputs = torch.rand(64, 3)
@@ -333,7 +334,7 @@ class Results(TestCase):
                 self.assertTrue(torch.equal(result.state_dict[name], tensor), name)
                 self.assertTrue(torch.equal(result.module.state_dict()[name], tensor), name)
             self.assertEqual(result.best_epoch, 0)
-            self.assertTrue(torch.equal(result.best_state_dict[name], tensor))
+            self.assertTrue(torch.equal(result.other_weights["best"][name], tensor))
             images = torch.zeros(2, 1, 28, 28)
             self.assertEqual(result.module(images).shape, (2, 10))
             self.assertFalse(result.module.training)

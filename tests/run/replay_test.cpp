@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run.hpp>
@@ -205,12 +206,53 @@ TEST_F(ReplayTest, IsRefusedOnOtherDataBeforeTheFirstCheckpoint) {
 TEST_F(ReplayTest, FindsOtherDataByTheLoss) {
   train("run", test::with_options(on_file(), "checkpoint-every=never digest=never"));
   write_rows(300);
-  EXPECT_THAT(repeat("run", 1, 5).difference, HasSubstr("step 1 has the loss"));
+  EXPECT_THAT(repeat("run", 1, 5).difference,
+              AllOf(HasSubstr("step 1 has the loss"),
+                    HasSubstr("; the same kernels and versions have computed it, so its files")));
   // Also if no step of it is needed.
   for (const std::int64_t step : {0, 5}) {
     EXPECT_THAT(refused(step),
                 AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
   }
+}
+
+// The checkpoints tell of processes before the last one, and the summary of that.
+TEST_F(ReplayTest, NamesTheKernelsAndVersionsThatDiffer) {
+  const RunConfiguration run =
+      test::with_options(on_file(), "checkpoint-every=10steps keep=9 digest=never");
+  train("run", run);
+  fork("a", run, "run", 12);
+  const ComputedBy own = RunHistory::of(folder("run"), {}).computed_by(24);
+  EXPECT_TRUE(own.contains("kernels.eigen"));
+  EXPECT_TRUE(own.contains("versions.rubato"));
+  const fs::path file = folder("run") / "checkpoints" / "step-10.safetensors";
+  write_state(file, test::with_changes(
+                        read_state(file), [](const auto&, auto&) { return true; },
+                        [](const auto& name, auto& text) {
+                          if (name == "observer/kernels/in_use") text = "Eigen none, ATen NO AVX";
+                          return true;
+                        }));
+  const ComputedBy other{{"kernels.eigen", "none"}, {"kernels.aten", "NO AVX"}};
+  for (const std::string name : {"run", "a"}) {
+    const RunHistory history = RunHistory::of(folder(name), {});
+    EXPECT_EQ(history.computed_by(1), other);
+    EXPECT_EQ(history.computed_by(10), other);
+    EXPECT_EQ(history.computed_by(11), own);
+    EXPECT_EQ(history.computed_by(24), own);
+  }
+  const fs::path summary = folder("run") / "summary.json";
+  auto json = nlohmann::json::parse(read_file(summary));
+  json["versions"]["rubato"] = "0.0.0";
+  write_file(summary, json.dump());
+  fs::remove_all(folder("run") / "checkpoints");
+  write_rows(300);
+  EXPECT_THAT(repeat("run", 1, 5).difference,
+              AllOf(HasSubstr("step 1 has the loss"),
+                    HasSubstr("; what computes it differs (versions.rubato was 0.0.0 and is "),
+                    HasSubstr("), or its files or its data have changed")));
+  fs::remove_all(folder("run"));
+  EXPECT_EQ(RunHistory(folder("a"), configuration_of_run(folder("a"), {})).computed_by(1),
+            ComputedBy());
 }
 
 TEST_F(ReplayTest, IsRefusedIfTheMetricsHaveChanged) {

@@ -5,6 +5,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "runs/run/computed_by.hpp"
 #include "runs/run/resumption.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"

@@ -170,19 +170,11 @@ struct TrainOptions {
   OwnOptimizer own_optimizer{};
   std::vector<ParameterGroup> groups{};
   std::optional<LookaheadOptions> lookahead{};
-  /// The half-life, in samples, of an exponential moving average of the weights, which is tested
-  /// beside them; above 0. After each update with a batch of B samples
-  ///
-  ///     average = rho average + (1 - rho) weights,    rho = 2^(-B / half-life)
-  ///
-  /// (Busbridge et al. 2023, "How to scale your EMA": rho^S). It begins with the weights before the
-  /// first update. With Lookahead, it is the average of the fast weights.
-  std::optional<double> ema_half_life{};
-  /// The mean gradient is shortened to this norm if it is longer; above 0.
-  std::optional<double> clip_norm{};
-  /// Every element of the mean gradient is bounded to [-clip_value, clip_value]; above 0. Not
-  /// together with clip_norm.
-  std::optional<double> clip_value{};
+  // Options that training has as users of the table of options have them: clip_norm, clip_value,
+  // ema_half_life.
+#define RUBATO_STEP_OPTION(type, member, fallback, ...) type member = fallback;
+#include <rubato/loop/step_options.def>
+#undef RUBATO_OPTION
   /// Applied to the mean gradient after clipping, in order (docs/extending.md).
   std::vector<OwnGradientTransform> gradient_transforms{};
   /// The order of the samples of an epoch: in_order(), weighted(), or a user's own. If empty, each

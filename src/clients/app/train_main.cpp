@@ -78,6 +78,7 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
   return run_reporting_errors("rubato " + name, [&] {
     const auto options = parse_train_arguments(std::span(arguments).subspan(1), program->command);
     rubato::use_right_kernels(argv, options.run.kernels);
+    if (name == "serve-runs") load_without_threads();
     const auto execute = [&] {
       return run_program(options, [&] {
         if (options.hosts.elastic()) {

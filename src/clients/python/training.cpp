@@ -61,11 +61,11 @@ struct Outcome {
   std::string model_name{};
   std::shared_ptr<TrainedOn> trained_on = std::make_shared<TrainedOn>();
   std::shared_ptr<Listener> listener{};
-  // By name: those of the model, the best, and those beside them that the training has.
-  std::map<std::string, std::vector<NamedTensor>> weights{{"", {}}};
+  // By name: "" for those of the model, and those beside them.
+  std::map<std::string, std::vector<NamedTensor>> weights{};
   // TorchScript with the weights, if the model is TorchScript.
   std::optional<std::string> model{};
-  std::int64_t best_epoch = 0;
+  std::optional<std::int64_t> best_epoch{};
   // There are weights.
   bool is_whole = false;
 };
@@ -343,10 +343,7 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   const Records& records = outcome.listener->records();
   const SessionOutcome& session = outcome.session;
   const py::object model = outcome.model ? py::object(py::bytes(*outcome.model)) : py::none();
-  py::dict weights("best"_a = py::none());
-  for (const OtherWeightsInfo& other : other_weights()) {
-    weights[py::str(std::string(other.name))] = py::none();
-  }
+  py::dict weights;
   for (const auto& [name, tensors] : outcome.weights) weights[py::str(name)] = dict_of(tensors);
   return py::dict(
       "end"_a = choice_name(kRunEnds, session.end), "reason"_a = session.reason,

@@ -143,6 +143,7 @@ class PartsLoader {
     const DataSets data =
         own_.data ? prepared(configuration_, std::move(*own_.data)) : load_data(configuration_);
     parts_.description = describe(configuration_, data);
+    parts_.known = known_data(data);
     parts_.data_record = data_record(configuration_, data);
     parts_.class_names = class_names(data);
     if (data.test) parts_.sample_names = data.test->sample_names();

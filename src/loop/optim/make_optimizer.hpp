@@ -111,6 +111,9 @@ struct MethodFacts {
 };
 [[nodiscard]] MethodFacts facts_of(const OptimizerMethod& method);
 
+/// Sets Nesterov's momentum among the options of a method. Throws Refused if it has no such option.
+void set_nesterov(OptimizerMethod& method);
+
 /// The number of values that the optimizer remembers for each parameter, at most: 1 for a momentum,
 /// 2 for Adam.
 [[nodiscard]] int remembered_values(const OptimizerOptions& options,

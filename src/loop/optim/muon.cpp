@@ -1,5 +1,10 @@
-// Muon: the updates of matrices are orthogonalised by Newton-Schulz iterations; AdamW updates the
-// rest, which is copied together for it.
+// Muon (Jordan et al. 2024) updates matrices by the nearest orthogonal matrix to the mean gradient,
+// which a few Newton-Schulz iterations approximate; AdamW updates all other tensors, which are
+// copied together for it. Every matrix is oriented so that it has at most as many rows as columns,
+// since an iteration multiplies squares of its rows. All matrices are divided into tiles, and these
+// among the threads, so that a step has as many barriers as the largest matrix needs alone. Every
+// element of a product is summed by one thread in ascending order, and norms by chunks of fixed
+// size: the bits depend neither on threads nor on tiles.
 
 #include <algorithm>
 #include <array>

@@ -16,8 +16,10 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
+#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/optimizer.hpp>
 
@@ -96,6 +98,17 @@ std::string_view optimizer_name(const OptimizerMethod& method) {
 
 MethodFacts facts_of(const OptimizerMethod& method) {
   return row_of(method).facts(method);
+}
+
+void set_nesterov(OptimizerMethod& method) {
+  const OptimizerRow& row = row_of(method);
+  if (row.set_nesterov != nullptr) return row.set_nesterov(method);
+  std::vector<std::string_view> names;
+  for (const OptimizerRow& other : rows()) {
+    if (other.set_nesterov != nullptr) names.push_back(other.name);
+  }
+  throw Refused("nesterov", fmt::format("{} does not have it", row.name),
+                fmt::format("with optimizer {}", fmt::join(names, ", ")));
 }
 
 void require_valid(const OptimizerOptions& options) {

@@ -43,6 +43,8 @@ struct OptimizerRow {
   std::vector<MethodNumber> (*numbers)(OptimizerMethod& method) = nullptr;
   /// Reads the other options.
   void (*read)(Spec& spec, OptimizerMethod& method) = nullptr;
+  /// Sets Nesterov's momentum, which --nesterov asks for; null if it is no option of the method.
+  void (*set_nesterov)(OptimizerMethod& method) = nullptr;
   /// Throws Error for options that are not allowed, besides numbers out of range.
   void (*check)(const OptimizerOptions& options) = nullptr;
   MethodFacts (*facts)(const OptimizerMethod& method) = nullptr;

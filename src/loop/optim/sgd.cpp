@@ -157,6 +157,8 @@ OptimizerRow sgd_row() {
            [](Spec& spec, OptimizerMethod& method) {
              read_form(spec, "the rule's or pytorch", std::get<SgdOptions>(method).momentum_form);
            },
+       .set_nesterov =
+           [](OptimizerMethod& method) { std::get<SgdOptions>(method).nesterov = true; },
        .check =
            [](const OptimizerOptions& options) {
              if (std::get<SgdOptions>(options.method).nesterov && options.momentum == 0) {

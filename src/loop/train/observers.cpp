@@ -52,9 +52,24 @@ void require_metrics(std::span<const OwnMetric> metrics) {
   }
 }
 
+namespace {
+
+// Throws Refused for a metric of weights beside the model's that this training does not have.
+void require_weights(const WatchedMetric& metric, const TrainOptions& options) {
+  if (metric.weights().empty()) return;
+  std::string_view why = "there are no weights of that name";
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    if (weights.name != metric.weights()) continue;
+    if (weights.exist(options)) return;
+    why = weights.missing;
+  }
+  throw Refused("watch", fmt::format("{}: {}", metric.name(), why), "with " + metric.weights());
+}
+
+}  // namespace
+
 void require_known(const WatchedMetric& metric, const TrainOptions& options) {
-  const auto is_its = [&](const auto& weights) { return weights.name == metric.weights(); };
-  require_weights(metric, std::ranges::any_of(other_weights(&options), is_its));
+  require_weights(metric, options);
   if (metric.metric()) return;
   const auto found = std::ranges::find(options.metrics, metric.name(), &OwnMetric::name);
   if (found == options.metrics.end()) {

@@ -151,6 +151,9 @@ struct RunOption {
 [[nodiscard]] std::optional<std::string> bound_text(const RunOption& option,
                                                     const RunConfiguration& configuration);
 
+/// The text of the option's default on this machine; empty if it is not set by default.
+[[nodiscard]] std::optional<std::string> default_text(const RunOption& option);
+
 /// All options, group by group. The same for the whole life of the process.
 [[nodiscard]] std::span<const RunOption> run_options();
 

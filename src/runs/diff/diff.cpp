@@ -57,14 +57,15 @@ class Comparison {
     const auto& [a, b] = request_.sides;
     configurations_ = {a.configuration, b.configuration};
     found_.options = differing_options(a.configuration, b.configuration);
-    if (of_runs_) found_.facts = differing_facts(a.run, b.run);
     std::int64_t last = request_.steps;
     if (of_runs_) {
       for (const DiffSide& side : request_.sides) {
         histories_.emplace_back(side.run, side.configuration);
       }
       last = last_of_both();
-      if (!read_digests(last)) {
+      const bool differs = read_digests(last);
+      compare_facts();
+      if (!differs) {
         found_.equal_steps = last;
         compare_folders();
         return std::move(found_);
@@ -89,7 +90,7 @@ class Comparison {
   // Sets equal_ and end_, the last step with equal digests and the first with different ones.
   // Returns false if all `last` steps are known to be equal.
   bool read_digests(std::int64_t last) {
-    equal_ = std::min(last, histories_[0].shared_with(histories_[1]));
+    found_.compared.shared = equal_ = std::min(last, histories_[0].shared_with(histories_[1]));
     // Digests are compared one after the other: all of them have been read, and a bisection would
     // rely on trainings that never meet again.
     for (const auto& [step, digest] : recorded(0).digests) {
@@ -100,9 +101,21 @@ class Comparison {
         return true;
       }
       equal_ = step;
+      ++found_.compared.digests;
     }
     end_ = last;
-    return equal_ < last && !have_equal_weights();
+    found_.compared.weights = have_equal_weights();
+    return equal_ < last && !found_.compared.weights;
+  }
+
+  // The steps between the last equal digest and the first different one may have been computed by
+  // several processes.
+  void compare_facts() {
+    for (const std::int64_t step : {equal_ + 1, end_}) {
+      if (!found_.facts.empty()) return;
+      found_.facts = differing_facts(histories_[0].computed_by(std::min(step, end_)),
+                                     histories_[1].computed_by(std::min(step, end_)));
+    }
   }
 
   // True if both have ended with the same weights, after the same number of steps.
@@ -237,6 +250,7 @@ class Comparison {
       if (damaged_) return;
       for (const std::size_t side : kSides) before_[side] = after[side];
       found_.equal_steps = step;
+      ++found_.compared.repeated;
     }
     if (unrepeated_) explain_unrepeated();
   }
@@ -283,7 +297,8 @@ class Comparison {
   std::optional<State> state_at_begin(std::size_t side) {
     const RunConfiguration run = repeated(side);
     if (!of_runs_ && run.from.empty()) return std::nullopt;
-    const auto history = RunHistory::of(of_runs_ ? request_.sides[side].run : run.from->run, run);
+    const RunHistory history =
+        of_runs_ ? histories_[side].to_repeat(run) : RunHistory::of(run.from->run, run);
     return state_after(history, of_runs_ ? equal_ : run.from->step, {}, parts_).state;
   }
 
@@ -342,7 +357,8 @@ class Comparison {
     for (std::size_t side = 0; side < histories_.size(); ++side) {
       if (unrepeatable() != DiffStage::unexplained) break;
       const std::string differs =
-          histories_[side].difference_of(trainings_[side]->step(), /*exact=*/true);
+          histories_[side].difference_of(trainings_[side]->step(), /*exact=*/true,
+                                         computed_by(workloads_[side]->engine(), request_.kernels));
       if (!differs.empty()) throw StepDiffers(differs);
     }
     found_.options = differing_options(configurations_[0], configurations_[1]);
@@ -452,6 +468,7 @@ class Comparison {
                                    .what = std::move(what),
                                    .options = options_at(stage, found_.options)};
     found_.equal_steps = equal_;
+    found_.compared.repeated = 0;
   }
 
   [[nodiscard]] std::optional<FirstDifference> recorded_difference(std::int64_t first,

@@ -70,6 +70,19 @@ std::string options_text(const RunsDifference& difference, const Wanted& wanted)
   return fmt::to_string(fmt::join(texts, ", "));
 }
 
+// " (100 steps of one run, 1 digest)"; empty if the states alone were compared.
+std::string compared_text(const ComparedSteps& compared) {
+  std::vector<std::string> texts;
+  const auto add = [&](std::int64_t count, std::string_view one, std::string_view several) {
+    if (count > 0) texts.push_back(fmt::format("{} {}", count, count == 1 ? one : several));
+  };
+  add(compared.shared, "step of one run", "steps of one run");
+  add(compared.digests, "digest", "digests");
+  add(compared.repeated, "repeated step", "repeated steps");
+  if (compared.weights) texts.emplace_back("the weights at the end");
+  return texts.empty() ? "" : fmt::format(" ({})", fmt::join(texts, ", "));
+}
+
 std::string reason_text(const RunsDifference& difference) {
   const FirstDifference& first = *difference.first;
   const auto is_reason = [&](const std::string& name) {
@@ -151,9 +164,19 @@ JsonForm<NamedRunsDifference> difference_form() {
        {"equal_steps",
         "the number of steps, from the beginning, after which both have the same bits",
         &All::equal_steps},
+       {"compared", "by what these steps were compared", &All::compared,
+        form_of_object<ComparedSteps>(
+            {{"shared", "the first steps, which both have from the same run",
+              &ComparedSteps::shared},
+             {"digests", "steps after them with equal digests in the records",
+              &ComparedSteps::digests},
+             {"repeated", "steps that were repeated in both", &ComparedSteps::repeated},
+             {"weights", "whether both have ended after them, with equal weights",
+              &ComparedSteps::weights}})},
        {"options", "the options that differ in that step, of those on which the bits depend",
         &All::options, named},
-       {"facts", "the kernels, the CPU and the versions that differ, by the summaries of the runs",
+       {"facts",
+        "the kernels, the CPU and the versions that differ, by the summaries and checkpoints",
         &All::facts, named},
        {"first", "the first difference; null if there is none", &All::first, first_form()},
        {"distances", "how the distance grows, step by step", &All::distances,
@@ -174,16 +197,17 @@ std::string to_text(const RunsDifference& difference, const DiffRequest& request
   const std::string names = fmt::format("{} and {}", request.sides[0].name, request.sides[1].name);
   const std::int64_t equal = difference.equal_steps;
   const std::string steps = fmt::format("{} step{}", equal, equal == 1 ? "" : "s");
+  const std::string compared = compared_text(difference.compared);
   std::string text;
   if (!difference.first) {
-    text = fmt::format("{}: {}, the same bits\n", names, steps);
+    text = fmt::format("{}: {}, the same bits{}\n", names, steps, compared);
     const std::string options = options_text(difference, [](const auto&) { return true; });
     if (!options.empty()) text += fmt::format("options that made no difference: {}\n", options);
   } else {
     const FirstDifference& first = *difference.first;
     text = first.step == 0 ? fmt::format("{} differ from the beginning\n", names)
            : equal == 0    ? fmt::format("{}: the same bits at the beginning\n", names)
-                           : fmt::format("{}: the same bits after {}\n", names, steps);
+                           : fmt::format("{}: the same bits after {}{}\n", names, steps, compared);
     const bool of_step = first.step > 0 && first.stage != DiffStage::files;
     text += of_step ? fmt::format("step {} differs {}: {}\n", first.step, words_of(first.stage),
                                   first.what)

@@ -33,11 +33,12 @@ namespace {
 // last of them.
 class RepeatedSteps final : public Observer {
  public:
-  RepeatedSteps(const RunHistory& history, const ReplayParts& parts, std::int64_t last)
-      : history_(history), parts_(parts), last_(last) {}
+  RepeatedSteps(const RunHistory& history, const ReplayParts& parts, std::int64_t last,
+                ComputedBy here)
+      : history_(history), parts_(parts), last_(last), here_(std::move(here)) {}
 
   void on_step(Training& training, const StepRecord& step) override {
-    const std::string differs = history_.difference_of(step, training.options().exact);
+    const std::string differs = history_.difference_of(step, training.options().exact, here_);
     if (!differs.empty()) throw StepDiffers(differs);
   }
   void between_steps(Training& training) override {
@@ -50,6 +51,7 @@ class RepeatedSteps final : public Observer {
   const RunHistory& history_;
   const ReplayParts& parts_;
   std::int64_t last_;
+  ComputedBy here_;
 };
 
 }  // namespace
@@ -57,9 +59,10 @@ class RepeatedSteps final : public Observer {
 void repeat_steps(Run& run, const RunHistory& history, const RunSegment& segment, std::int64_t end,
                   const ReplayParts& parts) {
   const std::int64_t taken = run.trainer().result().steps;
+  const ComputedBy here = computed_by(run.workload().engine(), run.configuration().kernels);
   if (taken < end) {
     if (parts.on_begin) parts.on_begin(segment.run, taken + 1, end);
-    run.trainer().add_observer<RepeatedSteps>(history, parts, end);
+    run.trainer().add_observer<RepeatedSteps>(history, parts, end, here);
     static_cast<void>(run.execute());
   }
   const std::int64_t now = run.trainer().result().steps;
@@ -67,7 +70,7 @@ void repeat_steps(Run& run, const RunHistory& history, const RunSegment& segment
     throw StepDiffers(fmt::format("{} ends after {} steps when it is repeated, and had {}",
                                   history.run().string(), now, history.steps().count));
   }
-  history.require_weights(end, run.trainer().parameters());
+  history.require_weights(end, run.trainer().parameters(), here);
 }
 
 namespace {
@@ -210,12 +213,13 @@ RunLocation location_to_train(const RunRequest& request, const ReplayParts& part
 RunLocation location_of_fork(fs::path folder, const RunConfiguration& run,
                              const ReplayParts& parts) {
   const ForkPoint& point = *run.from;
-  const RunConfiguration before = with_paths_from(point.run, configuration_of_run(point.run, run));
+  const RunHistory past(point.run, configuration_of_run(point.run, run));
+  const RunConfiguration before = with_paths_from(point.run, past.segments().back().configuration);
   const RunConfiguration now = with_paths_from(point.run, run);
   require_forkable(before, now);
   fs::path scratch = folder;
   if (!folder.empty()) scratch = unused_path(folder.string() + ".replay");
-  const RunHistory history = RunHistory::of(point.run, run);
+  const RunHistory history = past.to_repeat(run);
   Handover state = state_after(history, point.step, scratch, parts);
   const auto digest = history.steps().digests.find(point.step);
   std::string note = fmt::format("{} after step {}", point.run.string(), point.step);

@@ -84,7 +84,6 @@ class Replay {
       }
     } catch (const StepDiffers& differs) {
       result.difference = differs.what();
-      if (!warning_.empty()) result.difference += "\n" + warning_;
     }
     result.folder = folder_;
     if (!is_there(folder_)) return result;
@@ -157,7 +156,6 @@ class Replay {
     const RunConfiguration configuration = configuration_of(segment_);
     const std::int64_t end = history_.end_of(segment_, request_.last);
     Run run(configuration, parts_.load(configuration), std::move(location));
-    warning_ = run.warning();
     if (run.trainer().result().steps < end) {
       if (request_.weights_every > 0) {
         run.trainer().add_observer<WeightsOfSteps>(run.workload(), folder_ / "weights",
@@ -180,7 +178,6 @@ class Replay {
   // The segment whose steps come next, and the state with which they begin.
   std::size_t segment_ = 0;
   Handover handover_{};
-  std::string warning_;
 };
 
 }  // namespace

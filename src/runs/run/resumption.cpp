@@ -38,16 +38,6 @@ namespace {
 
 constexpr std::string_view kConfig = "config";
 constexpr std::string_view kSeconds = "wall_seconds";
-constexpr std::string_view kKernelsInUse = "in_use";
-constexpr std::string_view kLibtorch = "libtorch";
-
-std::string said_of_difference(std::string_view before, std::string_view now,
-                               std::string_view advice) {
-  return fmt::format(
-      "the run was computed with {}\nand continues with {}: its bits may differ from those of a "
-      "run that was not interrupted{}",
-      before, now, advice);
-}
 
 }  // namespace
 
@@ -71,16 +61,6 @@ void RunRecord::visit_state(StateVisitor& state, const Training& /*training*/) {
   double seconds = wall_seconds();
   state.value(kSeconds, seconds);
   if (state.loading()) seconds_before_ = seconds;
-}
-
-void KernelRecord::visit_state(StateVisitor& state, const Training& /*training*/) {
-  const std::string kernels = state.bound_if_there(kKernelsInUse, kernels_);
-  const std::string libtorch = state.bound_if_there(kLibtorch, libtorch_);
-  if (kernels != kernels_) {
-    difference_ = said_of_difference(kernels, kernels_, " (--kernels portable keeps them)");
-  } else if (libtorch != libtorch_) {
-    difference_ = said_of_difference("libtorch " + libtorch, "libtorch " + libtorch_, "");
-  }
 }
 
 RunConfiguration configuration_in(const State& checkpoint, const Extensions& extensions) {

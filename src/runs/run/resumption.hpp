@@ -45,27 +45,6 @@ class RunRecord final : public Observer {
   Stopwatch since_;
 };
 
-/// The kernels that the run of a checkpoint computed with.
-class KernelRecord final : public Observer {
- public:
-  /// `kernels` are those in use: kernels_text(). `libtorch` is its version; empty if it computes
-  /// nothing.
-  explicit KernelRecord(std::string kernels, std::string libtorch = {})
-      : kernels_(std::move(kernels)), libtorch_(std::move(libtorch)) {}
-
-  [[nodiscard]] std::string_view name() const override { return "kernels"; }
-  void visit_state(StateVisitor& state, const Training& training) override;
-
-  /// A line for the user if the run continues with other kernels or another libtorch than before;
-  /// otherwise empty.
-  [[nodiscard]] const std::string& difference() const { return difference_; }
-
- private:
-  std::string kernels_;
-  std::string libtorch_;
-  std::string difference_;
-};
-
 /// The configuration that a checkpoint was taken with, its names read with `extensions`. Throws
 /// Error if it has none, or one that this version cannot read.
 [[nodiscard]] RunConfiguration configuration_in(const State& checkpoint,

@@ -20,6 +20,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/file.hpp"
+#include "computed_by.hpp"
 #include "loop/data/input_file.hpp"
 #include "loop/train/step/step_part.hpp"
 #include "resumption.hpp"

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/runs/run_folder.hpp>
 
@@ -21,6 +22,8 @@
 #include "loop/train/record_schemas.hpp"
 #include "loop/train/step/state_digest.hpp"
 #include "resumption.hpp"
+#include "runs/config/configuration_file.hpp"
+#include "runs/config/toml.hpp"
 #include "runs/config/values/fork_point.hpp"
 #include "runs/report/metrics_file.hpp"
 
@@ -79,7 +82,43 @@ RunConfiguration configuration_of_run(const fs::path& run, const RunConfiguratio
   return read_configuration(run / RunFolder::kConfiguration, {}, around);
 }
 
-RunHistory::RunHistory(const fs::path& run, RunConfiguration own) {
+std::string changed_metrics(const fs::path& run, std::int64_t count, std::int64_t ended_after,
+                            const std::string& sha256) {
+  const fs::path metrics = run / RunFolder::kMetrics;
+  // A run that has continued keeps the summary until it ends again.
+  if (count > ended_after || sha256.empty() || Sha256::hex_of_file(metrics) == sha256) return {};
+  std::string changed = fmt::format("{} is not the file that the run wrote, by the SHA-256 in {}",
+                                    metrics.string(), RunFolder::kSummary);
+  if (count != ended_after) changed += fmt::format("; it has {} of {} steps", count, ended_after);
+  return changed;
+}
+
+namespace {
+
+// Reads nothing but the run that a run comes from.
+RunConfiguration origin_of(const fs::path& run) {
+  const fs::path file = run / RunFolder::kConfiguration;
+  RunConfiguration configuration;
+  for (const TomlEntry& entry : parse_toml(configuration_text(file), file.string())) {
+    if (entry.key == "from") set_option(configuration, entry);
+  }
+  configuration.from = map_fork_point(configuration.from.text(),
+                                      [&](const fs::path& inside) { return run / inside; });
+  return configuration;
+}
+
+}  // namespace
+
+RunHistory::RunHistory(const fs::path& run, RunConfiguration own)
+    : RunHistory(run, std::move(own), [this](const fs::path& origin) {
+        const RunConfiguration& last = segments_.back().configuration;
+        RunConfiguration configuration = configuration_of_run(origin, last);
+        configuration.threads = last.threads;
+        configuration.kernels = last.kernels;
+        return configuration;
+      }) {}
+
+RunHistory::RunHistory(const fs::path& run, RunConfiguration own, const Reader& read) {
   segments_.push_back({.run = run, .configuration = std::move(own)});
   const auto is_known = [this](const fs::path& folder) {
     // A fork that was moved to the place of its origin names itself.
@@ -90,10 +129,7 @@ RunHistory::RunHistory(const fs::path& run, RunConfiguration own) {
     const ForkPoint from = *segments_.front().configuration.from;
     segments_.front().begin = from.step;
     if (!is_there(from.run / RunFolder::kConfiguration) || is_known(from.run)) break;
-    const RunConfiguration& last = segments_.back().configuration;
-    RunConfiguration configuration = configuration_of_run(from.run, last);
-    configuration.threads = last.threads;
-    configuration.kernels = last.kernels;
+    RunConfiguration configuration = read(from.run);
     segments_.insert(segments_.begin(),
                      {.run = from.run, .configuration = std::move(configuration)});
   }
@@ -105,7 +141,15 @@ RunHistory::RunHistory(const fs::path& run, RunConfiguration own) {
 }
 
 RunHistory RunHistory::of(const fs::path& run, const RunConfiguration& around) {
-  return RunHistory(run, configuration_of_run(run, around)).with([&](RunConfiguration& segment) {
+  return RunHistory(run, configuration_of_run(run, around)).to_repeat(around);
+}
+
+RunHistory RunHistory::outline(const fs::path& run) {
+  return {run, origin_of(run), origin_of};
+}
+
+RunHistory RunHistory::to_repeat(const RunConfiguration& around) const {
+  return with([&](RunConfiguration& segment) {
     segment.threads = around.threads;
     segment.kernels = around.kernels;
     segment.checkpoint_every = "never";
@@ -160,17 +204,8 @@ const RunHistory::Records& RunHistory::records() const {
   const fs::path file = run() / RunFolder::kSummary;
   if (is_there(file)) {
     const RunSummary& summary = found.summary.emplace(read_summary(file));
-    const std::int64_t count = found.steps.count;
-    const fs::path metrics = run() / RunFolder::kMetrics;
-    // A run that has continued keeps the summary until it ends again.
-    if (count <= summary.result.steps && !summary.metrics_sha256.empty() &&
-        Sha256::hex_of_file(metrics) != summary.metrics_sha256) {
-      found.changed = fmt::format("{} is not the file that the run wrote, by the SHA-256 in {}",
-                                  metrics.string(), RunFolder::kSummary);
-      if (count != summary.result.steps) {
-        found.changed += fmt::format("; it has {} of {} steps", count, summary.result.steps);
-      }
-    }
+    found.changed = rubato::changed_metrics(run(), found.steps.count, summary.result.steps,
+                                            summary.metrics_sha256);
   }
   records_ = std::make_shared<const Records>(std::move(found));
   return *records_;
@@ -205,13 +240,31 @@ void RunHistory::require_state_of(const RunCheckpoint& checkpoint, const State& 
                   checkpoint.file.string(), digest.to_text(), step, recorded->second.to_text()));
 }
 
-std::string RunHistory::difference_of(const StepRecord& step, bool exact) const {
+ComputedBy RunHistory::computed_by(std::int64_t step) const {
+  if (step <= segments_.front().begin) return {};
+  return rubato::computed_by(segments_[of_step(step)].run, step);
+}
+
+std::string RunHistory::reason_of(std::int64_t step, const ComputedBy& here) const {
+  const ComputedBy then = computed_by(step);
+  std::vector<std::string> facts;
+  for (const NamedDifference& fact : differing_facts(then, here)) {
+    facts.push_back(fmt::format("{} was {} and is {}", fact.name, fact.texts[0], fact.texts[1]));
+  }
+  // A checkpoint alone does not tell the version of rubato.
+  const std::string reason =
+      !facts.empty() ? fmt::format("what computes it differs ({}), or", fmt::join(facts, ", "))
+      : then.contains("versions.rubato") ? "the same kernels and versions have computed it, so"
+                                         : "another version or other kernels have computed it, or";
+  return reason + " its files or its data have changed";
+}
+
+std::string RunHistory::difference_of(const StepRecord& step, bool exact,
+                                      const ComputedBy& here) const {
   const std::int64_t count = step.plan.index.value() + 1;
   const auto text = [&](std::string_view what, const auto& is, const auto& was) {
-    return fmt::format(
-        "{}: step {} has the {} {} when it is repeated, and had {}; it was computed by another "
-        "version or other kernels, or its files or its data have changed",
-        run().string(), count, what, is, was);
+    return fmt::format("{}: step {} has the {} {} when it is repeated, and had {}; {}",
+                       run().string(), count, what, is, was, reason_of(count, here));
   };
   const auto numbers = steps().numbers.find(count);
   const auto other = numbers == steps().numbers.end()
@@ -223,14 +276,13 @@ std::string RunHistory::difference_of(const StepRecord& step, bool exact) const 
   return text("digest", step.digest->to_text(), digest->second.to_text());
 }
 
-void RunHistory::require_weights(std::int64_t step, std::span<const NamedArray> parameters) const {
+void RunHistory::require_weights(std::int64_t step, std::span<const NamedArray> parameters,
+                                 const ComputedBy& here) const {
   const bool is_known = summary() && summary()->result.steps == step && summary()->end &&
                         summary()->end != RunEnd::diverged && segments_.back().configuration.exact;
   if (!is_known || sha256_of(parameters) == summary()->weights_sha256) return;
-  throw StepDiffers(fmt::format(
-      "{}: its weights after step {} are not those of {}: its checkpoint or its data have changed, "
-      "or it was computed by another version or other kernels",
-      run().string(), step, RunFolder::kSummary));
+  throw StepDiffers(fmt::format("{}: its weights after step {} are not those of {}; {}",
+                                run().string(), step, RunFolder::kSummary, reason_of(step, here)));
 }
 
 void RunHistory::require_step(std::int64_t step, std::string_view option) const {
@@ -239,17 +291,22 @@ void RunHistory::require_step(std::int64_t step, std::string_view option) const 
   throw_error("{}{} has {} steps; accepted: 0 to {}", option, run().string(), count, count);
 }
 
-void RunHistory::require_beginning() const {
+std::string RunHistory::missing_beginning() const {
   const RunSegment& first = segments_.front();
-  if (first.configuration.from.empty()) return;
+  if (first.configuration.from.empty()) return {};
   const auto there = checkpoints();
   const std::string origin = first.configuration.from->run.string();
-  throw_error("{}, the origin of {}, is gone or is another run; accepted: {} in its place{}",
-              origin, first.run.string(), origin,
-              there.empty()
-                  ? ""
-                  : fmt::format("; steps from {} on can be forked and repeated without it",
-                                there.back().step));
+  return fmt::format("{}, the origin of {}, is gone or is another run; accepted: {} in its place{}",
+                     origin, first.run.string(), origin,
+                     there.empty()
+                         ? ""
+                         : fmt::format("; steps from {} on can be forked and repeated without it",
+                                       there.back().step));
+}
+
+void RunHistory::require_beginning() const {
+  const std::string missing = missing_beginning();
+  if (!missing.empty()) throw Error(missing);
 }
 
 }  // namespace rubato

@@ -20,6 +20,8 @@
 #include <rubato/runs/records.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "computed_by.hpp"
+
 namespace rubato {
 
 /// The steps of a run, as its metrics tell of them.
@@ -50,6 +52,12 @@ struct RecordedSteps {
 
 /// Reads the metrics in the folder of a run. Throws Error.
 [[nodiscard]] RecordedSteps recorded_steps(const std::filesystem::path& run);
+
+/// Says that the metrics in the folder of a run, which have `count` steps, are not those that it
+/// wrote, by the steps and the SHA-256 in its summary. Empty if they are, if the summary has none,
+/// and if the run has continued since.
+[[nodiscard]] std::string changed_metrics(const std::filesystem::path& run, std::int64_t count,
+                                          std::int64_t ended_after, const std::string& sha256);
 
 /// A repeated step is another one, or a state is not that of its step.
 class StepDiffers : public Error {
@@ -89,11 +97,14 @@ class RunHistory {
   /// `own` is the configuration of the run in the folder `run`. Those of the runs that it comes
   /// from are read with its names, and get its threads and kernels.
   RunHistory(const std::filesystem::path& run, RunConfiguration own);
-  /// The history of the run in a folder, to be repeated: with the threads and kernels of `around`,
-  /// with whose names its configuration is read, and without checkpoints and a timeline. Throws
-  /// Error if there is no run.
+  /// The history of the run in a folder, to_repeat() with `around`, with whose names its
+  /// configuration is read. Throws Error if there is no run.
   [[nodiscard]] static RunHistory of(const std::filesystem::path& run,
                                      const RunConfiguration& around);
+  /// The history of the run in a folder, with configurations that have nothing but `from`, for
+  /// those who show which steps are where: loads nothing that a configuration names. Throws Error
+  /// if one of them cannot be read.
+  [[nodiscard]] static RunHistory outline(const std::filesystem::path& run);
 
   [[nodiscard]] const std::filesystem::path& run() const { return segments_.back().run; }
   /// In the order of their steps, the run's own last. Those of a folder that is gone, and those
@@ -106,10 +117,16 @@ class RunHistory {
   [[nodiscard]] std::int64_t end_of(std::size_t segment, std::int64_t last = kEver) const;
   /// The number of steps that both have from the same runs.
   [[nodiscard]] std::int64_t shared_with(const RunHistory& other) const;
+  /// The same steps with the threads and kernels of `around`, and without checkpoints and a
+  /// timeline.
+  [[nodiscard]] RunHistory to_repeat(const RunConfiguration& around) const;
   /// The same steps with options that are changed in each segment.
   [[nodiscard]] RunHistory with(const std::function<void(RunConfiguration&)>& change) const;
   /// The checkpoints of its steps, in the folders in which the segments have them, newest first.
   [[nodiscard]] std::vector<RunCheckpoint> checkpoints() const;
+  /// What computed a step, counted from 1, as far as the folder of its segment tells; empty if that
+  /// is gone.
+  [[nodiscard]] ComputedBy computed_by(std::int64_t step) const;
   /// The records in the run's folder, which has those of all of its steps.
   [[nodiscard]] const RecordedSteps& steps() const { return records().steps; }
   /// Empty if the run has not ended.
@@ -117,22 +134,26 @@ class RunHistory {
 
   /// Throws Error, whose text begins with `option`, unless the run has so many steps.
   void require_step(std::int64_t step, std::string_view option = "") const;
-  /// Throws Error, naming the run that is gone, if the history does not begin with the first step.
+  /// Names the run that is gone, and the steps that do not need it; empty if the history begins
+  /// with the first step.
+  [[nodiscard]] std::string missing_beginning() const;
+  /// Throws Error if missing_beginning() says something.
   void require_beginning() const;
   /// Throws Error if the run has continued in another folder, or changed_metrics() says something.
   void require_unchanged() const;
-  /// Says that the metrics are not those that the run wrote, by the SHA-256 in its summary; empty
-  /// if they are, if the run has not ended, and if it has continued since.
+  /// rubato::changed_metrics() of the run; empty if it has not ended, too.
   [[nodiscard]] const std::string& changed_metrics() const { return records().changed; }
   /// Throws StepDiffers if the state of a checkpoint has another digest than its step; Error if it
   /// is in the folder of an origin whose step is another one: another run may be in its place.
   void require_state_of(const RunCheckpoint& checkpoint, const State& state) const;
-  /// Says how a step that was repeated differs from its records; empty if it does not. Without
-  /// `exact` the loss and the rate may differ.
-  [[nodiscard]] std::string difference_of(const StepRecord& step, bool exact) const;
+  /// Says how a step that was repeated `here` differs from its records, and whether something else
+  /// computed it then; empty if it does not differ. Without `exact` the loss and the rate may.
+  [[nodiscard]] std::string difference_of(const StepRecord& step, bool exact,
+                                          const ComputedBy& here) const;
   /// Throws StepDiffers if the run ended with so many steps and other weights than these, by the
   /// SHA-256 in its summary. If sums are not exact, repeated steps may have others.
-  void require_weights(std::int64_t step, std::span<const NamedArray> parameters) const;
+  void require_weights(std::int64_t step, std::span<const NamedArray> parameters,
+                       const ComputedBy& here) const;
 
  private:
   struct Records {
@@ -140,7 +161,12 @@ class RunHistory {
     std::optional<RunSummary> summary{};
     std::string changed{};
   };
+  using Reader = std::function<RunConfiguration(const std::filesystem::path& run)>;
+  // Reads the configurations of the runs that the run comes from.
+  RunHistory(const std::filesystem::path& run, RunConfiguration own, const Reader& read);
   [[nodiscard]] const Records& records() const;
+  // Says what may be the reason if a step differs that is repeated here.
+  [[nodiscard]] std::string reason_of(std::int64_t step, const ComputedBy& here) const;
 
   std::vector<RunSegment> segments_;
   mutable std::shared_ptr<const Records> records_;

@@ -1,3 +1,8 @@
+// An effect is the difference of two outcomes, number by number, and has no value where one of the
+// two has none or is not finite. The rest of the file declares the JSON of `rubato whatif`: events
+// get their numbers, from 1, only there, and each counterfactual its effects, first in the run's
+// own order of samples and then, with --seeds, in the others.
+
 #include <array>
 #include <cmath>
 

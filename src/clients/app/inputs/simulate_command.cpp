@@ -240,13 +240,13 @@ void define_values(CommandLine& line, SimulateOptions& options) {
       continue;
     }
     Values& values = options.values.emplace_back(Values{.option = option});
-    line.list(option->name, option->value, option->help,
-              option->shown_default.empty() ? option->text(RunConfiguration()).value_or("")
-                                            : option->shown_default,
-              [&values, &options](const std::string& text) {
-                std::ranges::move(list_values(*values.option, text, options.base.extensions),
-                                  std::back_inserter(values.texts));
-              });
+    line.list(
+        option->name, option->value, option->help,
+        option->shown_default.empty() ? default_text(*option).value_or("") : option->shown_default,
+        [&values, &options](const std::string& text) {
+          std::ranges::move(list_values(*values.option, text, options.base.extensions),
+                            std::back_inserter(values.texts));
+        });
   }
 }
 

@@ -134,6 +134,10 @@ void CompareProgress::on_same(const std::string& run, const std::string& machine
   print_line(fmt::format("{}  has the same result as on {}, which is kept", run, machine));
 }
 
+void CompareProgress::on_server_failed(const std::string& why) {
+  print_line(fmt::format("the process that loads data for several runs: {}", why));
+}
+
 void CompareProgress::on_tick() {
   draw();
 }

@@ -51,6 +51,7 @@ class CompareProgress final : public ExperimentView {
                   const std::filesystem::path& aside) override;
   void on_missing(const std::string& run, const std::string& why) override;
   void on_same(const std::string& run, const std::string& machine) override;
+  void on_server_failed(const std::string& why) override;
   void on_tick() override;
   void on_stage_end() override;
 

@@ -58,8 +58,7 @@ double parse_share(std::string_view text) {
 
 std::string default_of_option(const RunOption& option) {
   if (!option.in_experiment.empty()) return option.in_experiment;
-  return option.shown_default.empty() ? option.text(RunConfiguration()).value_or("")
-                                      : option.shown_default;
+  return option.shown_default.empty() ? default_text(option).value_or("") : option.shown_default;
 }
 
 void define_axes(CommandLine& line, Given& given) {

@@ -1,4 +1,9 @@
-// The optimizer, Lookahead around it, and the adjustments of what a rule answers it.
+// Three parts of a step are declared here: the optimizer, Lookahead around it, and the adjustments
+// of what a rule answers. States are bound to the texts of their options. These texts have to stay
+// as older versions wrote them: the options of all methods of that time come first, with their
+// defaults, and those of newer methods follow. Another optimizer in a fork begins with an empty
+// memory, unless both remember the same.
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -114,27 +119,35 @@ std::vector<RecordColumn<StepRecord>> answer_columns() {
 }  // namespace
 
 StepPart optimizer_part() {
-  return {.prefix = "optimizer.",
-          .bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
-            constexpr const char* kOwn = "the user's own";
-            const bool own = static_cast<bool>(options.own_optimizer);
-            return {{"optimizer", own ? kOwn : text_of(options.optimizer), OnFork::free},
-                    {.name = "optimizer_memory",
-                     .value = own ? kOwn : memory_kind(options.optimizer),
-                     .on_fork = OnFork::anew,
-                     .memory = "optimizer",
-                     .before = "optimizer"}};
-          },
-          .needs = [](const TrainOptions& options) -> PartNeeds {
-            if (options.own_optimizer) return {.remembered = options.own_optimizer.remembered};
-            const MethodFacts facts = facts_of(options.optimizer.method);
-            return {
-                .remembered = remembered_values(options.optimizer, group_options(options.groups)),
+  return {
+      .prefix = "optimizer.",
+      .bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
+        constexpr const char* kOwn = "the user's own";
+        const bool own = static_cast<bool>(options.own_optimizer);
+        return {{"optimizer", own ? kOwn : text_of(options.optimizer), OnFork::free},
+                {.name = "optimizer_memory",
+                 .value = own ? kOwn : memory_kind(options.optimizer),
+                 .on_fork = OnFork::anew,
+                 .memory = "optimizer",
+                 .before = "optimizer"}};
+      },
+      .needs = [](const TrainOptions& options) -> PartNeeds {
+        if (options.own_optimizer) return {.remembered = options.own_optimizer.remembered};
+        const MethodFacts facts = facts_of(options.optimizer.method);
+        return {.remembered = remembered_values(options.optimizer, group_options(options.groups)),
                 .scratch = facts.scratch,
                 .squares = facts.squares};
-          },
-          .columns = answer_columns,
-          .columns_after = "gain"};
+      },
+      .conflicts = {{.choice = "rule",
+                     .why = [](const StepChoices& step) -> std::string {
+                       const bool sums = step.rule.reduction() == GradientReduction::sum;
+                       if (!sums || step.follows_sums) return {};
+                       return fmt::format("{} sums gradients, which the optimizer cannot follow",
+                                          step.rule.name());
+                     },
+                     .accepted = "optimizer sgd or lars"}},
+      .columns = answer_columns,
+      .columns_after = "gain"};
 }
 
 StepPart lookahead_part() {
@@ -152,9 +165,17 @@ StepPart lookahead_part() {
 
 StepPart adjustments_part() {
   return {.bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
-    const bool none = options.adjustments == RuleAdjustments();
-    return {{"adjustments", none ? "" : text_of(options.adjustments), OnFork::free}};
-  }};
+            const bool none = options.adjustments == RuleAdjustments();
+            return {{"adjustments", none ? "" : text_of(options.adjustments), OnFork::free}};
+          },
+          .conflicts = {{.choice = "memory",
+                         .why = [](const StepChoices& step) -> std::string {
+                           const bool counts = step.options.adjustments.memories.lookahead;
+                           return counts && !step.options.lookahead
+                                      ? "Lookahead counts samples, and there is no Lookahead"
+                                      : "";
+                         },
+                         .accepted = "with lookahead"}}};
 }
 
 }  // namespace rubato

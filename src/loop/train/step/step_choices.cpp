@@ -1,3 +1,11 @@
+// memory_of() adds up what a training allocates for itself, by sizes that are known before it
+// allocates anything: gradient buffers, of which the reducer says how many it keeps, what the parts
+// of a step remember, minibatches in work, copies, messages to hosts. require_training_memory()
+// compares the sum with the limit of the machine and names its terms; addresses that OpenBLAS
+// reserves count only if addresses are limited. training_sizes() collects the sizes from options,
+// objective and trace; the load of a host is the largest of all steps that may come, as each may
+// divide its minibatches differently.
+
 #include "step_choices.hpp"
 
 #include <algorithm>

@@ -35,7 +35,6 @@
 #include "loop/runtime/host_sum.hpp"
 #include "loop/runtime/step_executor.hpp"
 #include "loop/train/checked_options.hpp"
-#include "loop/train/conflicts.hpp"
 #include "loop/train/trainer_stage.hpp"
 #include "numbers/scaling/rate_adjuster.hpp"
 #include "state_digest.hpp"
@@ -168,8 +167,10 @@ class TypedStepEngine final : public StepEngine {
     for (const OtherWeightsInfo& info : other_weights(&options)) {
       others_.emplace(info.name, std::get<OtherWeightsMaker<T>>(info.make)(options));
     }
-    require_compatible(options, rule_,
-                       {.follows_sums = optimizer_->follows_sums(), .squares = squares_ > 0});
+    require_compatible({.options = options,
+                        .rule = rule_,
+                        .follows_sums = optimizer_->follows_sums(),
+                        .squares = squares_ > 0});
     adjuster_.require_effect(optimizer_->numbers(), rule_);
   }
 

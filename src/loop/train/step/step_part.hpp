@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -11,6 +13,7 @@
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/loop/workers.hpp>
+#include <rubato/numbers/rule.hpp>
 
 #include "loop/train/record_schemas.hpp"
 
@@ -66,6 +69,24 @@ struct OtherWeightsInfo {
   std::tuple<OtherWeightsMaker<float>, OtherWeightsMaker<double>> make{};
 };
 
+/// The choices of a step that may contradict each other.
+struct StepChoices {
+  const TrainOptions& options;
+  const Rule& rule;
+  /// FlatOptimizer::follows_sums() and needs_minibatch_squares() of the optimizer.
+  bool follows_sums = false;
+  bool squares = false;
+};
+
+/// A choice that other choices exclude. It is refused as a Refused.
+struct Conflict {
+  /// Its name as in Python: "clip_value".
+  std::string_view choice;
+  /// Returns the reason; empty if nothing excludes it.
+  std::string (*why)(const StepChoices& step);
+  std::string_view accepted;
+};
+
 /// A part of a step, as everything knows it that need not know what it does. It stands in the file
 /// of the part.
 struct StepPart {
@@ -77,6 +98,7 @@ struct StepPart {
   PartNeeds (*needs)(const TrainOptions& options) = nullptr;
   /// Throws Error for options of the part that are out of range.
   void (*check)(const TrainOptions& options) = nullptr;
+  std::vector<Conflict> conflicts{};
   OtherWeightsInfo weights{};
   /// The part's columns in records of steps, and the column before them: one of step_schema() that
   /// belongs to no part or to an earlier one.
@@ -84,7 +106,7 @@ struct StepPart {
   std::string_view columns_after{};
 };
 
-// The parts, each in its file.
+// The parts besides parameters and buffers, each in its file, and their list.
 [[nodiscard]] StepPart rate_part();
 [[nodiscard]] StepPart optimizer_part();
 [[nodiscard]] StepPart lookahead_part();
@@ -93,6 +115,10 @@ struct StepPart {
 [[nodiscard]] StepPart adjustments_part();
 [[nodiscard]] StepPart loss_scale_part();
 [[nodiscard]] StepPart digest_part();
+[[nodiscard]] StepPart reducer_part();
+inline constexpr std::array kStepParts{rate_part,       optimizer_part,   lookahead_part,
+                                       averages_part,   preparation_part, adjustments_part,
+                                       loss_scale_part, digest_part,      reducer_part};
 
 /// All parts, those of the model first.
 [[nodiscard]] std::span<const StepPart> step_parts();
@@ -104,10 +130,12 @@ struct StepPart {
 /// the parts.
 [[nodiscard]] std::vector<OtherWeightsInfo> other_weights(const TrainOptions* options = nullptr);
 
+/// Throws Refused for the first choice that has a conflict. Users of options and of the library
+/// read the same sentence.
+void require_compatible(const StepChoices& step);
+
 /// The metrics that can be watched in trainings without metrics of their own: those of the model,
 /// and the test loss of weights beside it.
 [[nodiscard]] std::vector<WatchedMetric> built_in_metrics();
-/// Throws Refused for a metric of weights beside the model's, unless they `exist`.
-void require_weights(const WatchedMetric& metric, bool exist);
 
 }  // namespace rubato

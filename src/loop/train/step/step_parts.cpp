@@ -1,4 +1,3 @@
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,19 +40,26 @@ StepPart loss_scale_part() {
           .columns_after = "measured_gain"};
 }
 
+// A reducer that is not reproducible is bound as a value of the training as a whole.
+StepPart reducer_part() {
+  return {.conflicts = {
+              {.choice = "reduce",
+               .why = [](const StepChoices& step) -> std::string {
+                 const OwnReducer& own = step.options.own_reducer;
+                 if (!own || own.reproducible || !step.options.exact) return {};
+                 return own.name +
+                        " does not promise the same bits for every number of threads and cores";
+               },
+               .accepted = "exact=false, or OwnReducer::reproducible if its sum has the order "
+                           "documented there"}}};
+}
+
 std::span<const StepPart> step_parts() {
-  static const std::array parts{
-      StepPart{.prefix = "parameter."},
-      StepPart{.prefix = "buffer."},
-      rate_part(),
-      optimizer_part(),
-      lookahead_part(),
-      averages_part(),
-      preparation_part(),
-      adjustments_part(),
-      loss_scale_part(),
-      digest_part(),
-  };
+  static const std::vector<StepPart> parts = [] {
+    std::vector<StepPart> all{{.prefix = "parameter."}, {.prefix = "buffer."}};
+    for (StepPart (*const part)() : kStepParts) all.push_back(part());
+    return all;
+  }();
   return parts;
 }
 
@@ -88,13 +94,13 @@ std::vector<WatchedMetric> built_in_metrics() {
   return metrics;
 }
 
-void require_weights(const WatchedMetric& metric, bool exist) {
-  if (metric.weights().empty() || exist) return;
-  std::string_view why = "there are no weights of that name";
-  for (const OtherWeightsInfo& weights : other_weights()) {
-    if (weights.name == metric.weights()) why = weights.missing;
+void require_compatible(const StepChoices& step) {
+  for (const StepPart& part : step_parts()) {
+    for (const auto& [choice, why_of, accepted] : part.conflicts) {
+      const std::string why = why_of(step);
+      if (!why.empty()) throw Refused(std::string(choice), why, std::string(accepted));
+    }
   }
-  throw Refused("watch", fmt::format("{}: {}", metric.name(), why), "with " + metric.weights());
 }
 
 }  // namespace rubato

@@ -36,6 +36,7 @@
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "runs/run/run_description.hpp"
+#include "runs/run/workload/kept_workload.hpp"
 #include "runs/run/workload/run_steps.hpp"
 #include "runs/tensorboard/event_folder.hpp"
 #include "shared_prefix.hpp"
@@ -121,6 +122,7 @@ class Stage final : public PoolObserver {
       RunTask task{.name = run.name,
                    .files = folder.files_of(run, tuning),
                    .threads = run.configuration.threads,
+                   .workload = workload_text(run.configuration),
                    .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()};
       folder.prepare(run, task.files);
       if (shared[i]) {
@@ -197,6 +199,7 @@ class Stage final : public PoolObserver {
   void on_second(const RunTask& task, const Publication& publication) override {
     if (publication.kind == Publication::Kind::same) view_.on_same(task.name, publication.machine);
   }
+  void on_server_failed(const std::string& why) override { view_.on_server_failed(why); }
   void on_tick() override { view_.on_tick(); }
 
  private:

@@ -57,6 +57,8 @@ class ExperimentView {
   virtual void on_missing(const std::string& /*run*/, const std::string& /*why*/) {}
   /// Called when a run has been trained that had a result, which is the same; `machine` made it.
   virtual void on_same(const std::string& /*run*/, const std::string& /*machine*/) {}
+  /// Called when the process has failed that loads data for several runs, as described by `why`.
+  virtual void on_server_failed(const std::string& /*why*/) {}
   /// Called several times a second.
   virtual void on_tick() {}
   virtual void on_stage_end() {}

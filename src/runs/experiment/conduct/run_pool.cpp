@@ -1,6 +1,8 @@
 // The first half of this file starts and watches single processes; the second schedules them.
 // RunPool is a loop on the calling thread: it starts tasks that are ready while fewer than `jobs`
-// run, waits for SIGCHLD or 100 ms, and collects the processes that have ended. take_end() decides
+// run, waits for SIGCHLD or 100 ms, and collects the processes that have ended. Runs that share a
+// workload are forked from a process that has loaded it (docs/adr/0084), which is a child like all
+// others; whatever keeps it from that, a run is started by itself instead. take_end() decides
 // what an end means: a summary is published as the result, an error of the run itself as its
 // failure, and an end that says nothing about the run, such as a full disk or a signal from
 // outside, leaves the run to the next call. Only async-signal-safe functions are called between
@@ -31,6 +33,7 @@
 #include "base/core/file.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
+#include "run_servers.hpp"
 
 namespace rubato {
 
@@ -48,7 +51,7 @@ void put_in_place(int descriptor, int number) {
 }
 
 // Runs in the child between fork and exec, so only async-signal-safe functions are called.
-void prepare(const char* errors, int inherited, pid_t parent) {
+void prepare(const char* errors, int inherited, int input, pid_t parent) {
   // The child dies with its parent, so that no orphan keeps working in the experiment's folder.
   tie_to(parent);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
@@ -56,7 +59,7 @@ void prepare(const char* errors, int inherited, pid_t parent) {
   }
   const sigset_t children = child_signal();
   sigprocmask(SIG_UNBLOCK, &children, nullptr);
-  put_in_place(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  put_in_place(input < 0 ? open("/dev/null", O_RDONLY) : input, STDIN_FILENO);
   put_in_place(open("/dev/null", O_WRONLY), STDOUT_FILENO);
   put_in_place(open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0666), STDERR_FILENO);
   if (inherited >= 0) fcntl(inherited, F_SETFD, 0);
@@ -64,11 +67,20 @@ void prepare(const char* errors, int inherited, pid_t parent) {
 
 }  // namespace
 
+std::string in_words(const ChildEnd& end) {
+  if (end.signal != 0) {
+    return fmt::format("killed by signal {} ({})", end.signal, sigdescr_np(end.signal));
+  }
+  if (end.code == kCannotStart) return "could not be started";
+  return fmt::format("ended with code {}", end.code);
+}
+
 ChildProcess::ChildProcess(const std::filesystem::path& program,
                            const std::vector<std::string>& arguments,
-                           const std::filesystem::path& errors, int inherited)
-    : process_(start_child(program, arguments,
-                           [&](pid_t parent) { prepare(errors.c_str(), inherited, parent); })) {
+                           const std::filesystem::path& errors, int inherited, int input)
+    : process_(start_child(program, arguments, [&](pid_t parent) {
+        prepare(errors.c_str(), inherited, input, parent);
+      })) {
   if (process_ < 0) {
     throw_error("cannot start {}: {}", program.string(), std::generic_category().message(errno));
   }
@@ -88,8 +100,10 @@ ChildProcess::~ChildProcess() {
 
 bool ChildProcess::has_ended(ChildEnd& end) {
   if (process_ < 0) return true;
-  int status = 0;
-  if (waitpid(process_, &status, WNOHANG) != process_) return false;
+  int status = SIGKILL;
+  const pid_t ended = waitpid(process_, &status, WNOHANG);
+  // A process that is nobody's child any more, against all rules, would be waited for without end.
+  if (ended != process_ && (ended >= 0 || errno != ECHILD)) return false;
   end = {};
   if (WIFEXITED(status)) end.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
@@ -121,7 +135,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Milliseconds between two looks at what goes on, and those while a workload is being loaded.
 constexpr int kTick = 100;
+constexpr int kShortTick = 10;
 
 // Exit codes of `rubato train` that say nothing about the run itself: the disk was full, memory was
 // exhausted, or the program could not be started. Higher codes mean that it obeyed a signal
@@ -169,12 +185,8 @@ bool has_result(const RunTask& task) {
   return state == RunState::ended || state == RunState::failed;
 }
 
-std::string in_words(const ChildEnd& end) {
-  if (end.signal != 0) {
-    return fmt::format("killed by signal {} ({})", end.signal, sigdescr_np(end.signal));
-  }
-  if (end.code == kCannotStart) return "could not be started";
-  return fmt::format("ended with code {}", end.code);
+bool is_done(const RunTask& task) {
+  return !task.is_check && has_result(task);
 }
 
 // The state of one call of execute().
@@ -182,9 +194,12 @@ class RunPool {
  public:
   RunPool(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
           PoolObserver& observer)
-      : options_(options), worker_(worker), observer_(observer) {
+      : options_(options),
+        worker_(worker),
+        observer_(observer),
+        servers_(options.program, worker.lock()) {
     for (const RunTask& task : tasks) {
-      if (task.is_check || !has_result(task)) waiting_.push_back(&task);
+      if (!is_done(task)) waiting_.push_back(&task);
     }
   }
 
@@ -193,6 +208,7 @@ class RunPool {
       const bool stopping = options_.stopping && options_.stopping();
       if (stopping) stop();
       look_at_others();
+      loading_.clear();
       while (!stopping && std::ssize(running_) < options_.jobs) {
         const auto next =
             std::ranges::find_if(waiting_, [&](const RunTask* task) { return is_ready(*task); });
@@ -200,9 +216,11 @@ class RunPool {
         const RunTask& task = **next;
         waiting_.erase(next);
         start(task);
+        if (!task.workload.empty() && waiting_with(task.workload) == 0) servers_.end(task.workload);
       }
+      for (const std::string& why : servers_.take_failures()) observer_.on_server_failed(why);
       if (running_.empty() && (stopping || waiting_.empty())) return;
-      watch_.wait(kTick);
+      watch_.wait(loading_.empty() ? kTick : kShortTick);
       collect();
       observer_.on_tick();
     }
@@ -228,6 +246,10 @@ class RunPool {
   // if none is running, unless others work at it.
   [[nodiscard]] bool is_ready(const RunTask& task) {
     if (!task.is_check && taken_.contains(task.files.folder) && !has_result(task)) return false;
+    return has_steps(task) && has_workload(task);
+  }
+
+  [[nodiscard]] bool has_steps(const RunTask& task) const {
     if (task.is_check || !task.prefix) return true;
     const auto trains_it = [&](const RunTask* other) {
       return other->files.folder == task.prefix->run.folder;
@@ -235,6 +257,22 @@ class RunPool {
     const bool may_come = std::ranges::any_of(waiting_, trains_it) ||
                           std::ranges::any_of(running_, trains_it, &Running::task);
     return !may_come || has_prefix(task);
+  }
+
+  // False as long as the process that will fork the run is loading its workload. A workload of one
+  // run is not worth a process.
+  [[nodiscard]] bool has_workload(const RunTask& task) {
+    if (task.workload.empty() || task.is_pythons || is_done(task)) return true;
+    if (loading_.contains(task.workload)) return false;
+    if (!servers_.has(task.workload) && waiting_with(task.workload) < 2) return true;
+    const bool is_loading =
+        servers_.offer(task.workload, task.files.config) == RunServers::Offer::later;
+    if (is_loading) loading_.insert(task.workload);
+    return !is_loading;
+  }
+
+  [[nodiscard]] std::ptrdiff_t waiting_with(const std::string& workload) const {
+    return std::ranges::count(waiting_, workload, &RunTask::workload);
   }
 
   // Copies the steps that the task shares if they have been trained.
@@ -249,7 +287,7 @@ class RunPool {
   }
 
   void start(const RunTask& task, bool anew = false) {
-    if (!task.is_check && has_result(task)) {
+    if (is_done(task)) {
       observer_.on_end(task, TaskEnd::ended, 0, {});
       return;
     }
@@ -274,11 +312,22 @@ class RunPool {
     }
     const bool resumes = state == RunState::begun;
     if (!resumes) fs::remove_all(attempt.folder);
+    const auto command = command_for(task, attempt, resumes, !resumes && has_prefix(task));
+    RunServers::Forked forked;
+    if (!anew && !task.workload.empty()) {
+      forked = servers_.fork_run(task.workload, command, attempt.log);
+    }
+    if (forked.offer == RunServers::Offer::later) {
+      // A file has changed, so the workload is being loaded again.
+      waiting_.insert(waiting_.begin(), &task);
+      loading_.insert(task.workload);
+      return;
+    }
     running_.push_back(
         {.task = &task,
-         .process = ChildProcess(options_.program,
-                                 command_for(task, attempt, resumes, !resumes && has_prefix(task)),
-                                 attempt.log, worker_.lock()),
+         .process = forked.offer == RunServers::Offer::now
+                        ? ChildProcess(forked.process)
+                        : ChildProcess(options_.program, command, attempt.log, worker_.lock()),
          .since = {},
          .is_resumed = resumes});
     if (!anew) observer_.on_start(task);
@@ -362,6 +411,10 @@ class RunPool {
   const Worker& worker_;
   PoolObserver& observer_;
   ChildWatch watch_;
+  // It is declared before the processes that it has forked, so that these end first.
+  RunServers servers_;
+  // The workloads that were still being loaded in this round of work().
+  std::set<std::string> loading_;
   // The runs that have not been started.
   std::vector<const RunTask*> waiting_;
   std::vector<Running> running_;

@@ -24,16 +24,22 @@ struct ChildEnd {
   int signal = 0;
 };
 
+/// "killed by signal 9 (Killed)", or "ended with code 2".
+[[nodiscard]] std::string in_words(const ChildEnd& end);
+
 /// A program that this process has started, in a process group of its own, so that Ctrl-C in the
-/// terminal reaches this process only. Its stdin and stdout are /dev/null, and it is killed when
-/// the thread that started it ends.
+/// terminal reaches this process only. Its stdout is /dev/null, and it is killed when the thread
+/// that started it ends.
 class ChildProcess {
  public:
   /// Starts the file `program` with `arguments`, the first of which is its name. Its stderr goes to
-  /// the file `errors`, and the descriptor `inherited` (-1 for none) stays open in it. Throws Error
-  /// if no further process can be created; a program that cannot be started ends with kCannotStart.
+  /// the file `errors`, its stdin is `input` (-1 for /dev/null), and the descriptor `inherited` (-1
+  /// for none) stays open in it. Throws Error if no further process can be created; a program that
+  /// cannot be started ends with kCannotStart.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
-               const std::filesystem::path& errors, int inherited);
+               const std::filesystem::path& errors, int inherited, int input = -1);
+  /// Owns a child that a ForkServer has forked for this process.
+  explicit ChildProcess(pid_t process) : process_(process) {}
   /// Kills the process unless it has ended.
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
@@ -79,6 +85,9 @@ struct RunTask {
   std::string name;
   RunFiles files;
   std::int64_t threads = 1;
+  /// workload_text() of the run. Several tasks with the same text are forked from a process that
+  /// has loaded their workload, if it is not empty.
+  std::string workload{};
   /// The task waits until the other one has trained these steps, and goes on from there; if that
   /// one ends without the checkpoint, or is not among the tasks, the task trains all steps itself.
   std::optional<PrefixOfTask> prefix{};
@@ -112,6 +121,9 @@ class PoolObserver {
   /// Called before on_end() if the run had a result when the task ended; the new one is the same,
   /// or has been set beside it.
   virtual void on_second(const RunTask& task, const Publication& publication) = 0;
+  /// Called when the process that forks runs has failed, as described by `why`; the run that is
+  /// next is started by itself.
+  virtual void on_server_failed(const std::string& /*why*/) {}
   /// Called several times a second.
   virtual void on_tick() = 0;
 };
@@ -130,9 +142,10 @@ struct PoolOptions {
 
 /// Executes all tasks in their order, except that one with a prefix waits for it, each by a process
 /// of its own: `rubato train` starts the run in the folder of the worker, or resumes it with the
-/// state that others have left, and its result is published. Skips tasks that have ended already; a
-/// task of Python's is missing until Python has trained it. A run that failed leaves its message in
-/// its `failed` file, and so does one whose process has crashed twice; after the first crash it is
+/// state that others have left, and its result is published. It makes no difference to a run
+/// whether its process was forked (RunTask::workload). Skips tasks that have ended already; a task
+/// of Python's is missing until Python has trained it. A run that failed leaves its message in its
+/// `failed` file, and so does one whose process has crashed twice; after the first crash it is
 /// missing. A resumed run that fails is begun anew first, as what others have left may be damaged.
 /// Throws Error if a process cannot be started; no child is left then.
 void execute(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
