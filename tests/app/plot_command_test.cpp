@@ -111,6 +111,22 @@ TEST_F(PlotCommandTest, DrawsTheChoicesOfAnExperiment) {
               HasSubstr(" title ' elastic_linear_seed-1'"));
 }
 
+// A list that is closed has the scores of its values, and --rates those of all choices.
+TEST_F(PlotCommandTest, DrawsScoresOverTheLearningRate) {
+  const std::string design =
+      "compare --model softmax --rule linear --epochs 1 --seed 1,2 --tune-seeds 1 --quiet --tune ";
+  succeeds(design + "lr=0.01,0.1,only --out tuned");
+  EXPECT_THAT(plotted("tuned --x rate"),
+              AllOf(HasSubstr("\nset logscale x\nset xlabel 'learning rate'\n"),
+                    ContainsRegex("\n0.01 [0-9.]+ .*\n0.1 [0-9.]+ .*\nEND\n")));
+  succeeds(design + "lr=0.01,0.1,only --rates 2 --out rates");
+  EXPECT_THAT(plotted("rates --x rate"),
+              AllOf(ContainsRegex("title ' elastic linear'"),
+                    ContainsRegex("title ' 128 constant \\(baseline\\)'")));
+  succeeds("compare --model softmax --rule linear --epochs 1 --lr 0.1 --quiet --out one");
+  EXPECT_THAT(refusal("plot one --x rate"), HasSubstr("--x rate: nothing was tried at several"));
+}
+
 // The trace is the same for all of them.
 TEST_F(PlotCommandTest, NamesChoicesByWhatDiffers) {
   folder_.write("exp/design.toml",

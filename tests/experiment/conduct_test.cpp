@@ -94,6 +94,7 @@ class Conducting : public testing::Test {
 // What it would have been is not known: the runs must not have a rate that was chosen without it.
 TEST_F(Conducting, TunesNothingByRunsOneOfWhichWasKilled) {
   design_.tuning = parse_tuning("lr=0.01,0.02");
+  design_.tuning_seeds = 1;
   const Conducted killed = conduct("case $out in */tune/*0.02*) kill -KILL $$;; esac; finish");
   EXPECT_EQ(killed.missing, 1);
   EXPECT_FALSE(killed.answer.has_value());

@@ -65,7 +65,8 @@ TEST(DesignFile, SaysWhatIsTuned) {
   Design each;
   each.tuning = parse_tuning("lr");
   each.tune_for = TuneFor::each;
-  EXPECT_EQ(parse_design(to_toml(each, "/folder"), "d.toml").design.tune_for, TuneFor::each);
+  each.rates = 4;
+  EXPECT_EQ(parse_design(to_toml(each, "/folder"), "d.toml").design, each);
   EXPECT_TRUE(parse_tuning("lr").is_search());
   EXPECT_TRUE(parse_tuning("lr=0.1,0.2,only").is_closed);
   const DesignFile never = parse_design("[compare]\ntune = \"never\"\n", "d.toml");
@@ -156,6 +157,11 @@ TEST(RequireConsistent, RefusesContradictions) {
   tuned.baseline = parse_baseline("rule=root,momentum=0");
   EXPECT_EQ(error_of([&] { require_consistent(tuned); }), "no error");
   set_values(tuned, "lr", {"0.1", "0.2"});
+  Design repeated = tuned;
+  repeated.tuning.reset();
+  repeated.rates = parse_rates("4");
+  EXPECT_THAT(error_of([&] { require_consistent(repeated); }), HasSubstr("--rates: lr takes"));
+  EXPECT_THAT(error_of([] { return parse_rates("6"); }), HasSubstr("6 is not a power of two"));
   EXPECT_THAT(error_of([&] { require_consistent(tuned); }), HasSubstr("--tune: lr"));
   Design budget;
   budget.budget = parse_budget("epochs=2");

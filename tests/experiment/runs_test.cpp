@@ -199,6 +199,29 @@ TEST(Runs, OfTuningAreEachCombinationIfItIsForEach) {
               HasSubstr("the rule mine is a function in Python"));
 }
 
+TEST(Runs, AreRepeatedAtOtherRates) {
+  Design design = two_by_two();
+  design.rates = 4;
+  const ExperimentPlan plan = plan_of(design, {});
+  ASSERT_EQ(plan.cells.size(), 5U);
+  EXPECT_EQ(plan.runs.size(), 5U * 2U * 5U) << "the runs of the cells are the first";
+  EXPECT_EQ(plan.runs[9].name, "baseline_seed-2");
+  ASSERT_EQ(plan.rates.size(), 5U * 4U);
+  std::vector<double> factors;
+  for (std::size_t i = 0; i < 4; ++i) factors.push_back(plan.rates[i].factor);
+  EXPECT_THAT(factors, ElementsAre(0.25, 0.5, 2, 4));
+  const PlannedRun& run = plan.runs[plan.rates[4].runs[1]];
+  EXPECT_EQ(run.name, "elastic_root_lr-x0.25_seed-2");
+  EXPECT_EQ(run.configuration.learning_rate, 0.0025);
+  EXPECT_EQ(run.configuration.rule, "root");
+  // At the rate that was tuned.
+  design.tuning = parse_tuning("lr");
+  const ExperimentPlan tuned = plan_of(design, {"0.056"});
+  EXPECT_EQ(tuned.runs[tuned.rates[3].runs[0]].configuration.learning_rate, 0.224);
+  set_values(design, "rule", {"own:name=mine"});
+  EXPECT_THAT(error_of([&] { return plan_of(design); }), HasSubstr("--rates: the rule mine is a"));
+}
+
 TEST(Runs, OfASearchBeginAtTheUsualRateOfEachOptimizer) {
   Design design = two_by_two();
   design.tuning = parse_tuning("lr");

@@ -128,6 +128,15 @@ class Compare(TestCase):
                                no_decay=["bias,norm", "weight"])
         self.assertEqual(set(found.runs["no-decay"]), {"bias,norm", "weight"})
 
+    def test_the_rate_is_found_and_varied(self):
+        found = rubato.compare(model="softmax", rule="linear", seed=1, samples=3200, tune="lr=0.05,0.1,only", tune_seeds=1,
+                               tune_for="each", rates=2).answer
+        self.assertIsNone(found["untuned"])
+        self.assertEqual([len(tuned["values"]) for tuned in found["tuning"]], [2, 2])
+        self.assertEqual([[point["factor"] for point in cell["points"]] for cell in found["rates"]], [[0.5, 1, 2]] * 2)
+        given = rubato.compare(model="softmax", rule="linear", seed=1, samples=3200, lr=0.1).answer
+        self.assertEqual(given["untuned"], "lr 0.1 as given: not tuned")
+
     def test_exceptions_let_the_runs_write_checkpoints(self):
         class Mine(Exception):
             pass

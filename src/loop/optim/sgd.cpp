@@ -189,7 +189,7 @@ OptimizerRow lars_row() {
            [](const OptimizerMethod& method) {
              const auto& lars = std::get<LarsOptions>(method);
              MethodFacts facts = facts_with(lars.momentum_form);
-             // That of AlexNet at a batch of 512 in the paper.
+             // The paper's rate for AlexNet at a batch of 512.
              facts.usual_rate = 2;
              facts.layer_wise = true;
              facts.bound.emplace_back("trust", fmt::to_string(lars.trust));

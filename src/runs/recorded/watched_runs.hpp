@@ -66,7 +66,7 @@ class WatchedRuns {
       std::size_t tuning = 0;
       std::size_t others = 0;
     };
-    /// Those in its design, as far as it says; 0 if there is none, or if it cannot be read.
+    /// The runs in its design, as far as it says; 0 if there is none, or if it cannot be read.
     Runs planned{};
     Runs found{};
   };

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "all_conditions.hpp"
@@ -57,6 +58,31 @@ inline constexpr std::array<VerdictRow, 9> kVerdicts{
 [[nodiscard]] constexpr std::string_view name_of(Verdict verdict) {
   return std::ranges::find(kVerdicts, verdict, &VerdictRow::value)->name;
 }
+
+/// The scores of a cell at several multiples of its learning rate.
+struct RateCurve {
+  struct Point {
+    double factor = 1;
+    /// The base rate of the runs.
+    double rate = 0;
+    /// The final values of the runs that have one, and their mean; empty if a run is lost.
+    std::vector<double> values{};
+    std::optional<Estimate> score{};
+    std::int64_t lost = 0;
+  };
+
+  /// Index of Answer::cells.
+  std::size_t cell = 0;
+  /// In ascending order of the factors.
+  std::vector<Point> points{};
+  /// Index of the point with the best score; empty if all have lost runs.
+  std::optional<std::size_t> best{};
+  /// The amount that a point may lose to the best and still be in the span; empty if the baseline
+  /// has a lost run or one seed.
+  std::optional<double> margin{};
+  /// The least and the greatest factor of the span: the points around the best that are in it.
+  std::optional<std::pair<double, double>> span{};
+};
 
 /// The result of an experiment. Accuracies are in percent, their differences in percentage points;
 /// losses are unscaled.
@@ -176,6 +202,8 @@ struct Answer {
   std::optional<Blindness> blindness{};
   /// Empty for fewer than two conditions or choices.
   std::optional<AllConditions> together{};
+  /// For each cell, if the comparison is repeated at other rates (Design::rates).
+  std::vector<RateCurve> rates{};
 
   /// Whether the cells have spent anything on a virtual clock.
   [[nodiscard]] bool has_clock() const;

@@ -22,6 +22,7 @@
 #include "answer_summary.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/text/json.hpp"
+#include "rate_curves.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/value_list.hpp"
@@ -84,7 +85,7 @@ std::string bound_in_words(const Answer& answer, const AnswerCell& cell, MarginT
   return "at most " + value_in_words(*found->bound, answer.is_accuracy);
 }
 
-// Those that another learning rate might change have a mark if nobody has tuned it.
+// A verdict that another learning rate might change has a mark if nobody has tuned it.
 std::string verdict_in_words(const Answer& answer, const std::optional<Verdict>& verdict) {
   if (!verdict) return kNothing;
   const bool is_marked = !answer.untuned.empty() && *verdict != Verdict::baseline &&
@@ -413,7 +414,7 @@ Json estimate_json(const Estimate& estimate) {
 
 Json tuning_json(const TuningAnswer& tuning) {
   Json values = Json::array();
-  for (const auto& [value, estimate, ends, is_lost] : tuning.values) {
+  for (const auto& [value, estimate, ends, is_lost, finals] : tuning.values) {
     values.push_back({{"value", value},
                       {"estimate", estimate ? estimate_json(*estimate) : Json()},
                       {"lost", is_lost},
@@ -461,6 +462,7 @@ std::string to_json(const Design& design, const Answer& answer,
                                                {"median", answer.blindness->middle},
                                                {"most", answer.blindness->most}}
                                         : Json();
+  json["rates"] = rates_json(answer);
   json["all_conditions"] = answer.together ? json_of(*answer.together, answer) : Json();
   return json_text(json, 2) + '\n';
 }

@@ -19,6 +19,7 @@
 #include "answer_facts.hpp"
 #include "answer_summary.hpp"
 #include "base/core/text/text.hpp"
+#include "rate_curves.hpp"
 
 namespace rubato {
 
@@ -333,6 +334,7 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
   for (const TuningAnswer& tuned : tuning) {
     document.tables.push_back(table_of(tuned, design.tune_for));
   }
+  if (!answer.rates.empty()) document.tables.push_back(rates_table(answer));
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
     add_tables(document, design, answer, i, keys);
   }

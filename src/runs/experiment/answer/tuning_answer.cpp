@@ -25,7 +25,7 @@ namespace {
 
 std::vector<Tried> tried_of(const TuningAnswer& answer) {
   std::vector<Tried> tried;
-  for (const auto& [value, estimate, ends, is_lost] : answer.values) {
+  for (const auto& [value, estimate, ends, is_lost, finals] : answer.values) {
     tried.push_back({.value = value, .score = std::nullopt, .is_lost = is_lost});
     if (estimate) tried.back().score = answer.is_accuracy ? estimate->mean : -estimate->mean;
   }
@@ -85,16 +85,15 @@ std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const Tu
     answer.setting = subjects[cell.subject].words;
     answer.is_accuracy = measures.front().is_accuracy;
     TuningAnswer::Value value{.value = cell.value};
-    std::vector<double> finals;
     for (std::size_t i = 0; i < cell.runs.size(); ++i, ++next) {
       const RunResult& result = results[next];
       value.ends.emplace_back(name_of(result.end));
       value.is_lost = value.is_lost || is_lost(result.end);
       if (result.has_value()) {
-        finals.push_back(*result.final_value * (answer.is_accuracy ? 100 : 1));
+        value.finals.push_back(*result.final_value * (answer.is_accuracy ? 100 : 1));
       }
     }
-    if (finals.size() == cell.runs.size()) value.estimate = estimate(finals);
+    if (value.finals.size() == cell.runs.size()) value.estimate = estimate(value.finals);
     answer.values.push_back(std::move(value));
   }
   for (TuningAnswer& answer : answers) choose_best(answer);

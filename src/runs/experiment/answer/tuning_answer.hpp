@@ -23,6 +23,8 @@ struct TuningAnswer {
     std::vector<std::string> ends{};
     /// Whether one of them is lost.
     bool is_lost = false;
+    /// The final values of those that have one.
+    std::vector<double> finals{};
   };
   std::string option;
   /// TuningSubject::words.
@@ -36,7 +38,7 @@ struct TuningAnswer {
   bool at_end = false;
 };
 
-/// What is known of each subject, judged by the means of the final values, in the order of
+/// The results for each subject, judged by the means of the final values, in the order of
 /// subjects_of(); `results` and `measures` have one element per run, cell by cell.
 [[nodiscard]] std::vector<TuningAnswer> tuning_answer(const Design& design,
                                                       std::span<const TuningCell> cells,

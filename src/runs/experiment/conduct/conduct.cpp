@@ -31,6 +31,7 @@
 #include "runs/config/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
+#include "runs/experiment/answer/rate_curves.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
@@ -80,6 +81,7 @@ Conducted evaluated(const Design& design, const TakeRuns& take) {
     conducted.answer =
         answer_of(plan, taken->results, taken->measures, design.target, design.margin);
     conducted.answer->untuned = untuned_rate(design);
+    conducted.answer->rates = rate_curves(plan, *conducted.answer, taken->results);
   }
   return conducted;
 }

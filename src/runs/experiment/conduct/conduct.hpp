@@ -19,7 +19,7 @@
 
 namespace rubato {
 
-/// What is known of the cost of a search for the learning rate before it begins.
+/// The cost of a search for the learning rate, as far as it is known before it begins.
 struct SearchCost {
   /// Number of subjects for each of which it is done, and of runs for each rate; it tries at least
   /// kFewestTried.

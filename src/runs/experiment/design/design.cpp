@@ -280,6 +280,15 @@ std::vector<Assigned> parse_baseline(const std::string& text, const Extensions& 
   return all;
 }
 
+std::int64_t parse_rates(const std::string& text) {
+  constexpr std::int64_t kMost = 1024;
+  const std::int64_t rates = parse_whole(text, 1, kMost);
+  if ((rates & (rates - 1)) != 0) {
+    throw_error("{} is not a power of two; accepted: 1, 2, 4, 8, ... {}", rates, kMost);
+  }
+  return rates;
+}
+
 double parse_target(const std::string& text) {
   return parse_real(text, kPositive);
 }
@@ -315,6 +324,9 @@ void require_consistent(const Design& design) {
         "--baseline: {} is tuned for all runs, those of the baseline too; accepted: one of "
         "--tune {}=... and --baseline {}=...",
         assigned.name, assigned.name, assigned.name);
+  }
+  if (design.rates > 1 && is_axis(design, kRateOption)) {
+    throw Error("--rates: lr takes several values in the experiment; accepted: one of them");
   }
   if (design.budget.amount.empty()) return;
   const RunBudgetKind& kind = budget_kind(design.budget.kind);

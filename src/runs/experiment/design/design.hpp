@@ -118,6 +118,9 @@ struct Design {
   /// value that luck has chosen is not compared by the same luck.
   std::int64_t tuning_seeds = 2;
   TuneFor tune_for = TuneFor::baseline;
+  /// The comparison is repeated at all powers of two times the learning rate, from one part in
+  /// `rates` to `rates` times; a power of two, 1 for no repetition.
+  std::int64_t rates = 1;
   /// Test accuracy to be reached, in percent; for a model without accuracy, the test loss.
   std::optional<double> target{};
   /// The margin of tests of non-inferiority; without one there are no such tests.
@@ -167,6 +170,8 @@ void search_rate_by_default(Design& design);
 /// above 0.
 [[nodiscard]] double parse_target(const std::string& text);
 inline constexpr std::int64_t kMostTuningSeeds = 1000;
+/// Parses Design::rates. Throws Error unless it is a power of two from 1 to 1024.
+[[nodiscard]] std::int64_t parse_rates(const std::string& text);
 
 /// If the runs of the design are forks (--from), gives the base the options of the run from which
 /// they come, except those that were given, and those that have a default of their own in

@@ -136,6 +136,7 @@ std::string compare_text(const Design& design) {
     text += fmt::format("tune-for = {}\n",
                         toml_string(std::string(choice_name(kTuneFor, design.tune_for))));
   }
+  if (design.rates > 1) text += fmt::format("rates = {}\n", design.rates);
   if (design.target) text += fmt::format("target = {}\n", *design.target);
   if (design.margin) {
     const std::string margin = text_of(*design.margin);
@@ -147,7 +148,7 @@ std::string compare_text(const Design& design) {
 }  // namespace
 
 std::span<const CompareKey> compare_keys() {
-  static const std::array<CompareKey, 8> keys{
+  static const std::array<CompareKey, 9> keys{
       {{.name = "budget",
         .value = "KIND=AMOUNT",
         .help =
@@ -186,6 +187,13 @@ std::span<const CompareKey> compare_keys() {
             [](DesignFile& file, const std::string& text) {
               file.design.tune_for = parse_choice("value", text, kTuneFor);
             }},
+       {.name = "rates",
+        .value = "N",
+        .help = "repeat the comparison at 1/N to N times the learning rate, in powers of two, and "
+                "say how far it may be from the best",
+        .shown_default = "1",
+        .read = [](DesignFile& file,
+                   const std::string& text) { file.design.rates = parse_rates(text); }},
        {.name = kBaseline,
         .value = "OPTION=VALUE,...",
         .help = "options of the baseline, which has the same seeds; a value with arguments comes "

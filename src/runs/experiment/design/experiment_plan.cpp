@@ -121,6 +121,13 @@ std::string prefix_of(const Combination& setting) {
   return name;
 }
 
+// Python trains the runs of the cells alone by its functions.
+void require_no_function(const RunConfiguration& configuration, std::string_view option) {
+  const std::string_view own = own_rule_name(configuration.rule.text());
+  if (own.empty()) return;
+  throw_error("{}: the rule {} is a function in Python; accepted: without {}", option, own, option);
+}
+
 // Builds the runs of a design.
 class Planning {
  public:
@@ -132,7 +139,7 @@ class Planning {
 
   ExperimentPlan plan() &&;
   std::vector<TuningCell> tuning(const std::vector<std::vector<std::string>>& values) &&;
-  // What is tuned: its words, the beginning of the names of its runs, and its configuration.
+  // A subject of tuning: its words, the beginning of the names of its runs, and its configuration.
   struct Subject {
     std::string words;
     std::string prefix;
@@ -155,6 +162,8 @@ class Planning {
   [[nodiscard]] RunConfiguration configured(const Combination& combination);
   [[nodiscard]] RunConfiguration baseline(const Combination& setting);
   PlannedRun run(const std::string& name, RunConfiguration configuration, const std::string& seed);
+  // Adds the runs of all cells at the other rates.
+  void add_rates();
   void add_cell(PlannedCell cell, const std::string& name, const RunConfiguration& configuration);
   [[nodiscard]] std::vector<std::string> labels_of_baseline(const RunConfiguration& configuration,
                                                             const Combination& setting) const;
@@ -298,11 +307,38 @@ ExperimentPlan Planning::plan() && {
     add_cell(std::move(cell), name, configuration);
   }
   std::ranges::stable_sort(plan_.cells, {}, &PlannedCell::condition);
+  add_rates();
   for (const Axis& column : columns_) plan_.columns.push_back(column.option);
   plan_.seeds = seeds_;
   plan_.conditions = std::move(conditions_).texts();
   plan_.settings = std::move(settings_).texts();
   return std::move(plan_);
+}
+
+void Planning::add_rates() {
+  std::vector<double> factors;
+  for (std::int64_t factor = 2; factor <= design_.rates; factor *= 2) {
+    factors.push_back(1 / static_cast<double>(factor));
+    factors.push_back(static_cast<double>(factor));
+  }
+  std::ranges::sort(factors);
+  for (std::size_t cell = 0; cell < plan_.cells.size(); ++cell) {
+    for (const double factor : factors) {
+      PlannedRate rate{.cell = cell, .factor = factor};
+      for (std::size_t i = 0; i < seeds_.size(); ++i) {
+        const PlannedRun& own = plan_.runs[plan_.cells[cell].runs[i]];
+        RunConfiguration configuration = own.configuration;
+        require_no_function(configuration, "--rates");
+        run_option(kRateOption)
+            .set(configuration, fmt::format("{:.6g}", configuration.learning_rate * factor));
+        const std::string name = own.name.substr(0, own.name.rfind("_seed-"));
+        rate.runs.push_back(plan_.runs.size());
+        plan_.runs.push_back(
+            run(fmt::format("{}_lr-x{:g}", name, factor), std::move(configuration), seeds_[i]));
+      }
+      plan_.rates.push_back(std::move(rate));
+    }
+  }
 }
 
 std::vector<Planning::Subject> Planning::subjects() {
@@ -314,12 +350,7 @@ std::vector<Planning::Subject> Planning::subjects() {
     return subjects;
   }
   for (auto& [cell, name, configuration] : drafts()) {
-    if (const std::string_view own = own_rule_name(configuration.rule.text()); !own.empty()) {
-      throw_error(
-          "--tune-for each: the rule {} is a function in Python, which cannot tune; accepted: "
-          "--tune-for baseline",
-          own);
-    }
+    require_no_function(configuration, "--tune-for each");
     std::vector<std::string> words;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       words.push_back(fmt::format("{} {}", columns_[i].option, cell.labels[i]));

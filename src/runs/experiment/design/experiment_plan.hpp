@@ -37,6 +37,16 @@ struct PlannedCell {
   std::vector<std::size_t> runs{};
 };
 
+/// The runs of a cell at another learning rate.
+struct PlannedRate {
+  /// Index of ExperimentPlan::cells.
+  std::size_t cell = 0;
+  /// The rate of the cell is multiplied by it; a power of two.
+  double factor = 1;
+  /// Indices of ExperimentPlan::runs, one for each seed.
+  std::vector<std::size_t> runs{};
+};
+
 /// All runs of an experiment, and how they are grouped.
 struct ExperimentPlan {
   /// The options that tell cells apart: trace, rule and the other axes, in the order of the table.
@@ -44,7 +54,10 @@ struct ExperimentPlan {
   std::vector<std::string> seeds;
   /// Cells ordered by condition. A cell of the design that equals a baseline appears once.
   std::vector<PlannedCell> cells;
+  /// First those of the cells, then those of `rates`.
   std::vector<PlannedRun> runs;
+  /// Empty unless Design::rates is above 1.
+  std::vector<PlannedRate> rates{};
   /// Description of each condition: "trace a100".
   std::vector<std::string> conditions;
   /// Description of each setting: "optimizer adam"; an empty text if there is only one.
@@ -60,7 +73,7 @@ struct ExperimentPlan {
 [[nodiscard]] ExperimentPlan plan_of(const Design& design,
                                      const std::vector<std::string>& tuned = {});
 
-/// What an option is tuned for: the baseline of a setting or, with TuneFor::each, a combination.
+/// A subject that an option is tuned for: the baseline of a setting or, with TuneFor::each, a combination.
 struct TuningSubject {
   /// "optimizer adam" for a setting, empty if there is only one; "trace a100, rule linear".
   std::string words;
