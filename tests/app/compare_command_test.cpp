@@ -285,6 +285,17 @@ TEST_F(CompareCommand, ContinuesWithoutTheServerOfItsRuns) {
   }
 }
 
+// The process that forks them is told to end as soon as it has forked the last one.
+TEST_F(CompareCommand, BeginsTheLastRunThatIsForked) {
+  for (int i = 0; i < 10; ++i) {
+    fs::remove_all(file("e"));
+    const ProgramResult result = compare(
+        "--model quadratic:dim=5 --epochs 1 --tune never --rule linear --seed 1..2 --out e "
+        "--quiet");
+    ASSERT_EQ(result.code, 0) << result.err;
+  }
+}
+
 // A run that is forked leaves what `rubato train` leaves.
 TEST_F(CompareCommand, ForksRunsThatAreThoseOfTrain) {
   ASSERT_EQ(

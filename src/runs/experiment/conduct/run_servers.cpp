@@ -82,7 +82,12 @@ RunServers::Forked RunServers::fork_run(const std::string& workload,
 }
 
 void RunServers::end(const std::string& workload) {
-  servers_.erase(workload);
+  const auto found = servers_.find(workload);
+  if (found == servers_.end()) return;
+  // It ends because its connection is closed. If it were killed, it could not tell the child that
+  // it has just forked to begin.
+  leaving_.push_back(std::move(found->second->process));
+  servers_.erase(found);
 }
 
 std::vector<std::string> RunServers::take_failures() {
