@@ -29,11 +29,12 @@ function drawRates(figure) {
   const bottom = height - 34;
   const points = [].concat(...spec.rows.map(row => row.points));
   const whole = points.filter(point => point.mean !== undefined);
-  const x = d3.scale.log().domain(d3.extent(points, point => point.rate));
+  const rates = [...new Set(points.map(point => point.rate))].sort((a, b) => a - b);
+  const x = d3.scale.log().domain(d3.extent(rates));
   const y = d3.scale.linear().domain(whole.length === 0 ? [0, 1]
     : [d3.min(whole, point => point.low), d3.max(whole, point => point.high)]).nice().range([bottom - 12, 10]);
   const values = ticksOf(y, 5);
-  drawAxisBelow(svg, x, { least: roomBeside(values), title: spec.across, at: bottom });
+  drawAxisBelow(svg, x, { least: roomBeside(values), title: spec.across, at: bottom, values: rates });
   drawAxisBeside(svg, y, { values: values, left: x.range()[0], right: width - 14, title: unitWords(spec.value, spec.unit) });
   if (spec.taken !== undefined) {
     svg.append("line").attr({ class: "reference", x1: x(spec.taken), x2: x(spec.taken), y1: 10, y2: bottom });
