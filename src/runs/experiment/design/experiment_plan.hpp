@@ -73,7 +73,8 @@ struct ExperimentPlan {
 [[nodiscard]] ExperimentPlan plan_of(const Design& design,
                                      const std::vector<std::string>& tuned = {});
 
-/// A subject that an option is tuned for: the baseline of a setting or, with TuneFor::each, a combination.
+/// A subject that an option is tuned for: the baseline of a setting or, with TuneFor::each, a
+/// combination.
 struct TuningSubject {
   /// "optimizer adam" for a setting, empty if there is only one; "trace a100, rule linear".
   std::string words;
