@@ -155,7 +155,7 @@ TEST_F(JsonOutputs, OfAnExperiment) {
   expect_valid(answer, content("second/answer.json"));
   succeeds(
       "compare --model softmax --rule linear,root --seed 1..2 --trace 256,elastic --epochs 1 "
-      "--lr 0.1 --rates 2 --margin baseline --out third");
+      "--lr 0.02 --rates 2 --margin baseline --out third");
   expect_valid(answer, content("third/answer.json"));
   EXPECT_THAT(answer.unseen(), IsEmpty());
 }
