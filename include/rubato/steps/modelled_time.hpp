@@ -140,6 +140,8 @@ class ClockedSource final : public StepSource {
   ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions options,
                 std::unique_ptr<BatchPolicy> batch = {});
   ~ClockedSource() override;
+  ClockedSource(const ClockedSource&) = delete;
+  ClockedSource& operator=(const ClockedSource&) = delete;
 
   /// Empty if the availability ends before the step does; with TraceEnd::error this throws Error.
   /// Empty, too, if the budget is reached before the successful attempt begins. A budget reached
