@@ -325,7 +325,8 @@ TEST_F(CompareCommand, NoticesDataThatChangeMeanwhile) {
   constexpr std::ptrdiff_t kBefore = 3;
   const ProgramResult result = compare(
       "--data csv:table.csv,label=label --validation 0.5 --model softmax --epochs 40 --trace 2 "
-      "--minibatch 1 --tune never --rule linear --seed 1..60 --jobs 1 --quiet --out e",
+      "--ref-batch 2 --minibatch 1 --tune never --rule linear --seed 1..30 --jobs 1 --quiet "
+      "--out e",
       [this](pid_t, const auto&) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
         while (look("e").ended < kBefore && std::chrono::steady_clock::now() < end) {
