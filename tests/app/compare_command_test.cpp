@@ -518,6 +518,21 @@ TEST_F(CompareCommand, TunesAlone) {
   }
 }
 
+TEST_F(CompareCommand, SaysHowManyRunsShareTheCpus) {
+  const std::string design =
+      "--model softmax --epochs 1 --tune never --rule linear --threads 1 --out ";
+  EXPECT_THAT(compare(design + "two --jobs 2").out,
+              HasSubstr("runs: 0 of 2 are complete\n2 runs at a time with 1 thread each\n"));
+  EXPECT_THAT(compare("--resume two").out, Not(HasSubstr("at a time")));
+  EXPECT_THAT(
+      compare("--model softmax --epochs 1 --tune never --rule linear --out all --jobs 1").out,
+      ContainsRegex("\n1 run at a time with [0-9]+ threads? on [0-9]+ CPUs?\n"));
+  // Nobody knows what else is trained beside a single run.
+  succeeds("compare " + design + "one --only-plan");
+  EXPECT_THAT(printed("compare --resume one --run 1"),
+              HasSubstr("\n1 run at a time with 1 thread\n"));
+}
+
 // A machine that computes something else is found by whoever does the run again.
 TEST_F(CompareCommand, FindsResultsThatDiffer) {
   succeeds("compare " + kShort + "--rule linear --seed 1,2 --out e");

@@ -19,6 +19,7 @@ using testing::Pair;
 // What was told, by the name of the task.
 class Notes final : public PoolObserver {
  public:
+  void on_shares(const CpuShares& shares) override { at_once.push_back(shares.at_once); }
   void on_start(const RunTask& task) override {
     started.push_back(task.name);
     ++running;
@@ -36,6 +37,7 @@ class Notes final : public PoolObserver {
   void on_tick() override {}
 
   std::vector<std::string> failures;
+  std::vector<std::int64_t> at_once;
   std::map<std::string, Publication::Kind> seconds;
   std::vector<std::string> started;
   std::map<std::string, std::string> ended;
@@ -52,7 +54,7 @@ class RunPools : public testing::Test {
       tasks_.push_back({.name = name, .files = files_of(folder_.path(), name, false)});
     }
   }
-  void run(const std::string& script, std::int64_t jobs = 1) {
+  void run(const std::string& script, std::int64_t jobs = 1, std::int64_t cpus = 0) {
     const auto program =
         folder_.write("program",
                       "#!/bin/bash\n"
@@ -65,8 +67,9 @@ class RunPools : public testing::Test {
                           script);
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     const Worker worker(folder_.path());
-    execute(tasks_, {.program = program, .jobs = jobs, .stopping = [&] { return stop_(); }}, worker,
-            notes_);
+    execute(tasks_,
+            {.program = program, .jobs = jobs, .cpus = cpus, .stopping = [&] { return stop_(); }},
+            worker, notes_);
   }
   void forget() {
     notes_.started.clear();
@@ -106,6 +109,33 @@ TEST_F(RunPools, RunSeveralAtATime) {
       2);
   EXPECT_EQ(notes_.most, 2);
   EXPECT_EQ(notes_.ended.size(), 3U);
+}
+
+// Two of three runs at a time leave one, which has all CPUs.
+TEST_F(RunPools, GiveTheLastRunsTheCpusThatWouldBeIdle) {
+  tasks_[1].is_exact = false;
+  run("finish", 2, 5);
+  EXPECT_THAT(file("calls"), AllOf(HasSubstr("/a --threads 2 "), HasSubstr("/b --threads 1 "),
+                                   HasSubstr("/c --threads 5 ")));
+  EXPECT_THAT(notes_.at_once, ElementsAre(2));
+  // There is nothing to divide when all have ended.
+  run("exit 9", 2, 5);
+  EXPECT_EQ(notes_.at_once.size(), 1U);
+}
+
+TEST(CpuShares, AreThreadsOnlyForCpusThatWouldBeIdle) {
+  const auto shares = [](std::int64_t runs, std::int64_t jobs, std::int64_t cpus) {
+    const CpuShares of =
+        shares_of(runs, {.program = {}, .jobs = jobs, .cpus = cpus, .stopping = {}}, 3);
+    return std::vector{of.at_once, of.threads, of.last, of.last_threads};
+  };
+  EXPECT_THAT(shares(15, 2, 2), ElementsAre(2, 1, 1, 2));
+  EXPECT_THAT(shares(16, 2, 2), ElementsAre(2, 1, 0, 1));
+  EXPECT_THAT(shares(15, 64, 64), ElementsAre(15, 4, 0, 4));
+  EXPECT_THAT(shares(80, 64, 64), ElementsAre(64, 1, 16, 4));
+  EXPECT_THAT(shares(80, 4, 64), ElementsAre(4, 16, 0, 16));
+  EXPECT_THAT(shares(5, 4, 2), ElementsAre(4, 1, 1, 2)) << "more runs than CPUs are the user's";
+  EXPECT_THAT(shares(5, 2, 0), ElementsAre(2, 3, 0, 3)) << "each has its own number of threads";
 }
 
 // c goes on from a's steps, as soon as they are there, and b from steps that never come.

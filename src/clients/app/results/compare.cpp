@@ -68,10 +68,22 @@ std::string outcome(const RunResult& result) {
   }
 }
 
+// "2 runs at a time with 1 thread each on 2 CPUs, the last one with 2"; the options have said it if
+// no CPUs are divided.
+std::string in_words(const CpuShares& shares) {
+  std::string words = fmt::format(
+      "{} run{} at a time with {} thread{}{}", shares.at_once, shares.at_once == 1 ? "" : "s",
+      shares.threads, shares.threads == 1 ? "" : "s", shares.at_once == 1 ? "" : " each");
+  if (shares.cpus == 0) return words;
+  words += fmt::format(" on {} CPU{}", shares.cpus, shares.cpus == 1 ? "" : "s");
+  if (shares.last_threads == shares.threads) return words;
+  const std::string last = shares.last == 1 ? "one" : fmt::to_string(shares.last);
+  return words + fmt::format(", the last {} with {}", last, shares.last_threads);
+}
+
 }  // namespace
 
-CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
-    : jobs_(jobs), terminal_(terminal), line_(print_out) {}
+CompareProgress::CompareProgress(bool terminal) : terminal_(terminal), line_(print_out) {}
 
 void CompareProgress::on_search(const SearchCost& cost) {
   least_runs_ = cost.least_runs();
@@ -97,6 +109,13 @@ void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
     ++timed_;
   }
   print_line(fmt::format("{}: {} of {} are complete", name, ended_, runs));
+}
+
+void CompareProgress::on_shares(const CpuShares& shares) {
+  jobs_ = shares.at_once;
+  // The rounds of a search often have the same.
+  const std::string before = std::exchange(shares_, in_words(shares));
+  if (shares_ != before) print_line(shares_);
 }
 
 void CompareProgress::on_start(const std::string& run) {
@@ -196,7 +215,7 @@ void warn(const std::string& text) {
 
 std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
   if (arguments.quiet) return std::make_unique<NoProgress>();
-  return std::make_unique<CompareProgress>(arguments.jobs, can_redraw(STDOUT_FILENO));
+  return std::make_unique<CompareProgress>(can_redraw(STDOUT_FILENO));
 }
 
 // The name of the run that --run means.
@@ -291,6 +310,7 @@ int compare_command(std::span<const std::string> arguments) {
   const StopSignals signals(kStopping);
   const PoolOptions pool{.program = kThisProgram,
                          .jobs = options.jobs,
+                         .cpus = options.cpus,
                          .waits_for_others = work.run.empty() || work.run == kTuneFolder,
                          .stopping = [&] { return signals.received() != 0; }};
   const auto view = view_for(options);

@@ -19,8 +19,10 @@ struct CompareArguments {
   Design design;
   /// The folder of the experiment.
   std::filesystem::path folder;
-  /// The number of runs at the same time.
+  /// The largest number of runs at the same time.
   std::int64_t jobs = 1;
+  /// PoolOptions::cpus.
+  std::int64_t cpus = 0;
   bool quiet = false;
   /// Writes the folder and the list of its runs, and trains nothing.
   bool only_plan = false;
@@ -39,12 +41,13 @@ struct CompareArguments {
 /// line for each run that has ended. A run that failed has a line of its own on both.
 class CompareProgress final : public ExperimentView {
  public:
-  /// `jobs` is the number of runs at the same time; `terminal` is true if stdout can be redrawn.
-  CompareProgress(std::int64_t jobs, bool terminal);
+  /// `terminal` is true if stdout can be redrawn.
+  explicit CompareProgress(bool terminal);
 
   void on_search(const SearchCost& cost) override;
   void on_stage(const std::string& name, std::int64_t runs,
                 const std::vector<RunResult>& ended) override;
+  void on_shares(const CpuShares& shares) override;
   void on_start(const std::string& run) override;
   void on_end(const std::string& run, const RunResult& result, double seconds) override;
   void on_damaged(const std::string& run, const std::string& what,
@@ -62,7 +65,9 @@ class CompareProgress final : public ExperimentView {
   void print_line(const std::string& text);
   void draw();
 
-  std::int64_t jobs_;
+  /// The number of runs at the same time, and the line that said so last.
+  std::int64_t jobs_ = 1;
+  std::string shares_;
   bool terminal_;
   DrawnLine line_;
   std::string stage_;

@@ -250,12 +250,17 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
   choose_tuning(line, given.file);
   require_tuning(line, design);
   require_consistent(design);
-  const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / most_threads(design));
+  const std::int64_t threads = most_threads(design);
+  const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / threads);
+  // A single run has its threads, as others may be trained beside it by other commands.
+  const bool shares_cpus = threads == 1 && !line.given().contains("threads") &&
+                           (given.run.empty() || given.run == kTuneFolder);
   return CompareArguments{.design = std::move(design),
                           .folder = given.resume ? *given.resume
                                     : given.out  ? *given.out
                                                  : default_folder(),
                           .jobs = given.file.jobs > 0 ? given.file.jobs : fitting,
+                          .cpus = shares_cpus ? hardware_threads() : 0,
                           .quiet = given.quiet,
                           .only_plan = given.only_plan,
                           .run = given.run,

@@ -122,6 +122,7 @@ class Stage final : public PoolObserver {
       RunTask task{.name = run.name,
                    .files = folder.files_of(run, tuning),
                    .threads = run.configuration.threads,
+                   .is_exact = run.configuration.exact,
                    .workload = workload_text(run.configuration),
                    .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()};
       folder.prepare(run, task.files);
@@ -184,6 +185,7 @@ class Stage final : public PoolObserver {
   [[nodiscard]] std::int64_t missing() const { return missing_; }
   [[nodiscard]] const std::vector<Measure>& measures() const { return measures_; }
 
+  void on_shares(const CpuShares& shares) override { view_.on_shares(shares); }
   void on_start(const RunTask& task) override { view_.on_start(task.name); }
   void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) override {
     const RunResult result = end == TaskEnd::missing

@@ -45,6 +45,8 @@ class ExperimentView {
   /// those of earlier rounds, and `ended` are the results of those that have ended already.
   virtual void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
                         const std::vector<RunResult>& /*ended*/) {}
+  /// Called after on_stage() if there is something to do.
+  virtual void on_shares(const CpuShares& /*shares*/) {}
   virtual void on_start(const std::string& /*run*/) {}
   virtual void on_end(const std::string& /*run*/, const RunResult& /*result*/, double /*seconds*/) {
   }

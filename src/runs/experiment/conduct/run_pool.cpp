@@ -155,7 +155,7 @@ bool has_checkpoint(const fs::path& run, std::int64_t steps) {
 }
 
 std::vector<std::string> command_for(const RunTask& task, const RunFiles& attempt, bool resumes,
-                                     bool has_prefix) {
+                                     bool has_prefix, std::int64_t threads) {
   std::vector<std::string> command{"rubato", "train"};
   if (resumes) {
     command.insert(command.end(), {"--resume", attempt.folder.string()});
@@ -163,7 +163,7 @@ std::vector<std::string> command_for(const RunTask& task, const RunFiles& attemp
     const fs::path& config = has_prefix ? task.prefix->config : task.files.config;
     command.insert(command.end(), {"--config", config.string(), "--out", attempt.folder.string()});
   }
-  command.insert(command.end(), {"--threads", fmt::to_string(task.threads), "--quiet"});
+  command.insert(command.end(), {"--threads", fmt::to_string(threads), "--quiet"});
   return command;
 }
 
@@ -201,6 +201,9 @@ class RunPool {
     for (const RunTask& task : tasks) {
       if (!is_done(task)) waiting_.push_back(&task);
     }
+    if (waiting_.empty()) return;
+    shares_ = shares_of(std::ssize(waiting_), options_, waiting_.front()->threads);
+    observer_.on_shares(shares_);
   }
 
   void work() {
@@ -275,6 +278,12 @@ class RunPool {
     return std::ranges::count(waiting_, workload, &RunTask::workload);
   }
 
+  // The number of threads of a task that is started now.
+  [[nodiscard]] std::int64_t threads_of(const RunTask& task) const {
+    if (shares_.cpus == 0 || !task.is_exact) return task.threads;
+    return std::ssize(waiting_) < shares_.last ? shares_.last_threads : shares_.threads;
+  }
+
   // Copies the steps that the task shares if they have been trained.
   [[nodiscard]] bool has_prefix(const RunTask& task) const {
     if (!task.prefix || task.is_check) return false;
@@ -312,7 +321,8 @@ class RunPool {
     }
     const bool resumes = state == RunState::begun;
     if (!resumes) fs::remove_all(attempt.folder);
-    const auto command = command_for(task, attempt, resumes, !resumes && has_prefix(task));
+    const auto command =
+        command_for(task, attempt, resumes, !resumes && has_prefix(task), threads_of(task));
     RunServers::Forked forked;
     if (!anew && !task.workload.empty()) {
       forked = servers_.fork_run(task.workload, command, attempt.log);
@@ -415,6 +425,7 @@ class RunPool {
   RunServers servers_;
   // The workloads that were still being loaded in this round of work().
   std::set<std::string> loading_;
+  CpuShares shares_;
   // The runs that have not been started.
   std::vector<const RunTask*> waiting_;
   std::vector<Running> running_;
@@ -425,6 +436,22 @@ class RunPool {
 };
 
 }  // namespace
+
+CpuShares shares_of(std::int64_t runs, const PoolOptions& options, std::int64_t threads) {
+  CpuShares shares{.cpus = options.cpus,
+                   .at_once = std::min(runs, options.jobs),
+                   .threads = threads,
+                   .last = 0,
+                   .last_threads = threads};
+  if (shares.cpus == 0) return shares;
+  const auto share_of = [&](std::int64_t at_once) {
+    return std::max<std::int64_t>(1, shares.cpus / at_once);
+  };
+  shares.threads = share_of(shares.at_once);
+  shares.last = runs % shares.at_once;
+  shares.last_threads = shares.last > 0 ? share_of(shares.last) : shares.threads;
+  return shares;
+}
 
 void execute(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
              PoolObserver& observer) {

@@ -85,6 +85,8 @@ struct RunTask {
   std::string name;
   RunFiles files;
   std::int64_t threads = 1;
+  /// Whether another number of threads gives the same bits (`--exact`).
+  bool is_exact = true;
   /// workload_text() of the run. Several tasks with the same text are forked from a process that
   /// has loaded their workload, if it is not empty.
   std::string workload{};
@@ -95,6 +97,19 @@ struct RunTask {
   bool is_pythons = false;
   /// The run has ended and is trained again, from its first step, to compare the results.
   bool is_check = false;
+};
+
+/// The division of the CPUs among the runs of one call of execute().
+struct CpuShares {
+  /// The number of CPUs that are divided; 0 if each run has the threads of its task.
+  std::int64_t cpus = 0;
+  /// Number of runs at the same time, and of threads of each.
+  std::int64_t at_once = 1;
+  std::int64_t threads = 1;
+  /// Number of runs that are left when all others have ended in groups of `at_once`, and of threads
+  /// of each of these.
+  std::int64_t last = 0;
+  std::int64_t last_threads = 1;
 };
 
 /// The outcome of a task.
@@ -114,6 +129,8 @@ class PoolObserver {
   PoolObserver(const PoolObserver&) = delete;
   PoolObserver& operator=(const PoolObserver&) = delete;
 
+  /// Called before the first task begins, unless all have ended already.
+  virtual void on_shares(const CpuShares& /*shares*/) {}
   virtual void on_start(const RunTask& task) = 0;
   /// Called when a task has ended, `seconds` after its start; `why` says why it is missing, if it
   /// is.
@@ -131,14 +148,24 @@ class PoolObserver {
 struct PoolOptions {
   /// Path of the program `rubato`.
   std::filesystem::path program;
-  /// Number of runs at the same time, at least 1.
+  /// Largest number of runs at the same time, at least 1.
   std::int64_t jobs = 1;
+  /// Number of CPUs that the runs divide among them (shares_of()); 0 if each has the threads of its
+  /// task.
+  std::int64_t cpus = 0;
   /// True if tasks wait as long as others work at their runs; otherwise these are trained twice.
   bool waits_for_others = true;
   /// Returns whether to stop: the active runs then write checkpoints and end, and no other begins.
   /// May be empty.
   std::function<bool()> stopping;
 };
+
+/// The shares of so many runs, at least 1, of which each has `threads` threads if no CPUs are
+/// divided. As many runs as possible at a time make the best use of the CPUs, as the threads of a
+/// run wait for each other at the end of each step; a run has several threads only if CPUs would be
+/// idle otherwise: with fewer runs than CPUs, and among the last runs.
+[[nodiscard]] CpuShares shares_of(std::int64_t runs, const PoolOptions& options,
+                                  std::int64_t threads);
 
 /// Executes all tasks in their order, except that one with a prefix waits for it, each by a process
 /// of its own: `rubato train` starts the run in the folder of the worker, or resumes it with the

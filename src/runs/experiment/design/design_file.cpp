@@ -220,8 +220,9 @@ std::span<const CompareKey> compare_keys() {
                    const std::string& text) { file.design.margin = parse_margin(text); }},
        {.name = "jobs",
         .value = "N",
-        .help = "runs at the same time, each a process with --threads threads",
-        .shown_default = "as many as there are threads for",
+        .help = "the most runs at the same time, each a process; CPUs that would be idle become "
+                "threads of the runs, unless --threads says their number",
+        .shown_default = "as many as there are CPUs for",
         .read = [](DesignFile& file, const std::string& text) {
           file.jobs = parse_whole(text, 1, kMostJobs);
         }}}};
