@@ -135,6 +135,32 @@ TEST_F(Conducting, SearchesTheRateInRounds) {
   EXPECT_THAT(notes_->started, IsEmpty());
 }
 
+// With the baseline's optimizer said, the axis makes no difference to it.
+TEST_F(Conducting, TrainsEqualRunsOnce) {
+  design_.tuning = parse_tuning("lr");
+  set_values(design_, "rule", {"linear"});
+  set_values(design_, "optimizer", {"sgd", "adam"});
+  design_.baseline = parse_baseline("optimizer=sgd");
+  const Conducted conducted = conduct(
+      "case $out in *_lr-0.032_*) loss=0.9;; *_lr-0.1_*) loss=0.1;; *) loss=0.5;; esac\n"
+      "finish $loss");
+  ASSERT_TRUE(conducted.answer.has_value());
+  ASSERT_EQ(conducted.tuning.size(), 2U);
+  EXPECT_THAT(notes_->searches, ElementsAre(10)) << "that of one subject";
+  EXPECT_EQ(conducted.tuning[0].values.size(), conducted.tuning[1].values.size());
+  std::vector<std::string> ended = notes_->ended;
+  std::ranges::sort(ended);
+  EXPECT_EQ(std::ranges::adjacent_find(ended), ended.end());
+  const auto is_baseline = [](const std::string& run) { return run.find("baseline") != run.npos; };
+  EXPECT_EQ(std::ranges::count_if(ended, is_baseline), 1);
+  EXPECT_EQ(std::ranges::count_if(conducted.answer->runs, is_baseline, &Answer::Run::name), 2)
+      << "one for each of the cells";
+  // Whoever reads it finds both, and there is nothing to do.
+  EXPECT_EQ(read_experiment(path_).answer.runs.size(), 4U);
+  EXPECT_TRUE(conduct("exit 1").answer.has_value());
+  EXPECT_THAT(notes_->started, IsEmpty());
+}
+
 // Each attempt is killed at another round, and nobody does a run twice.
 TEST_F(Conducting, GoesOnWithASearchThatWasKilled) {
   design_.tuning = parse_tuning("lr");

@@ -145,6 +145,35 @@ TEST(Runs, OfTheBaselineAreOfNoMarket) {
   EXPECT_FALSE(run.price->costs());
 }
 
+// The market makes no difference to a baseline on constant resources.
+TEST(Runs, ThatAreEqualHaveOneName) {
+  Design design = two_by_two();
+  set_values(design, "trace", {"spot:most=8,seed=1"});
+  set_values(design, "rule", {"linear"});
+  set_values(design, "clock", {"virtual"});
+  set_values(design, "cluster", {"substep=20,join=30,update=1,on-demand=8,on-demand-price=3"});
+  set_values(design, "market", {"uniform", "greedy"});
+  set_values(design, "deadline", {"8"});
+  design.rates = 2;
+  const ExperimentPlan plan = plan_of(design);
+  ASSERT_EQ(plan.cells.size(), 4U);
+  std::vector<std::vector<std::string>> baselines;
+  for (const PlannedCell& cell : plan.cells) {
+    if (cell.is_baseline) baselines.push_back(names_of(plan, cell));
+  }
+  ASSERT_EQ(baselines.size(), 2U);
+  EXPECT_EQ(baselines[0], baselines[1]);
+  const std::vector<std::string> names = names_of_runs(design);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(plan.runs.size(), 24U) << "four cells at three rates with two seeds";
+  EXPECT_EQ(names.size(), 18U);
+  design.tuning = parse_tuning("lr=0.1,0.2");
+  const std::vector<TuningCell> cells = tuning_of(design);
+  ASSERT_EQ(cells.size(), 4U);
+  EXPECT_EQ(cells[0].runs[1].name, cells[2].runs[1].name);
+  EXPECT_NE(cells[0].runs[1].name, cells[3].runs[1].name);
+}
+
 TEST(Runs, AreCheckedBeforeTheyRun) {
   Design design = two_by_two();
   design.base.momentum = 0;

@@ -11,8 +11,10 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -56,8 +58,29 @@ struct RunsOfStage {
 using TakeRuns = std::function<std::optional<RunsOfStage>(const std::vector<PlannedRun>& runs,
                                                           const ExperimentPlan* plan)>;
 
+// Takes each run once, and returns the results of all: runs of the same name are equal.
+std::optional<RunsOfStage> take_once(const TakeRuns& take, const std::vector<PlannedRun>& runs,
+                                     const ExperimentPlan* plan) {
+  std::vector<PlannedRun> different;
+  std::map<std::string_view, std::size_t> numbers;
+  for (const PlannedRun& run : runs) {
+    if (numbers.try_emplace(run.name, different.size()).second) different.push_back(run);
+  }
+  const auto taken = take(different, plan);
+  if (!taken) return std::nullopt;
+  RunsOfStage all;
+  for (const PlannedRun& run : runs) {
+    all.results.push_back(taken->results[numbers.at(run.name)]);
+    all.measures.push_back(taken->measures[numbers.at(run.name)]);
+  }
+  return all;
+}
+
 // Evaluates the runs of a design, stage by stage.
-Conducted evaluated(const Design& design, const TakeRuns& take) {
+Conducted evaluated(const Design& design, const TakeRuns& take_different) {
+  const auto take = [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
+    return take_once(take_different, runs, plan);
+  };
   Conducted conducted;
   if (design.tuning) {
     std::vector<TuningCell> tried;
@@ -259,6 +282,17 @@ std::optional<std::int64_t> epoch_steps_of(const RunConfiguration& run, std::int
   return std::ssize(first->steps) * run.epochs;
 }
 
+// The number of subjects of tuning whose runs are not those of an earlier one.
+std::int64_t different_subjects(const Design& design) {
+  std::map<std::string, std::size_t> first;
+  for (const TuningCell& cell : tuning_of(design)) {
+    first.try_emplace(cell.runs.front().name, cell.subject);
+  }
+  std::set<std::size_t> different;
+  for (const auto& [run, subject] : first) different.insert(subject);
+  return std::ssize(different);
+}
+
 }  // namespace
 
 std::vector<std::string> names_of_runs(const Design& design, const std::filesystem::path& folder,
@@ -303,7 +337,7 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
     if (!tuned_by.empty()) folder.write_plan(names_of_runs(design, folder.path(), facts));
     if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
     const RunConfiguration& run = round.front().configuration;
-    view.on_search({.subjects = std::ssize(subjects_of(design)),
+    view.on_search({.subjects = different_subjects(design),
                     .seeds = design.tuning_seeds,
                     .steps = epoch_steps_of(run, facts.samples_of(run))});
   };

@@ -2,7 +2,9 @@
 // the seeds. A combination without trace and rule is a setting, which has one baseline and one
 // tuned value, unless each combination is tuned for itself. Baselines are configured first, so that
 // a combination that equals the baseline of its setting becomes that baseline; the remaining ones
-// are added as cells of their own. Settings get their indices in the order in which they are first
+// are added as cells of their own. Equal runs of different cells, such as baselines to which an
+// axis makes no difference, get the name of the first of them, by which they are one run for
+// whoever trains or lists them. Settings get their indices in the order in which they are first
 // asked for (Numbering), and plan() relies on this order being that of settings().
 
 #include "experiment_plan.hpp"
@@ -179,6 +181,8 @@ class Planning {
   Numbering settings_;
   Numbering conditions_;
   std::set<std::string> names_;
+  // The runs so far, by their configurations.
+  std::map<std::string, PlannedRun> known_;
   ExperimentPlan plan_;
 };
 
@@ -221,6 +225,8 @@ RunConfiguration Planning::baseline(const Combination& setting) {
 PlannedRun Planning::run(const std::string& name, RunConfiguration configuration,
                          const std::string& seed) {
   run_option(kSeedOption).set(configuration, seed);
+  const auto [known, is_new] = known_.try_emplace(to_toml(configuration));
+  if (!is_new) return known->second;
   std::string own = fmt::format("{}_seed-{}", name, seed);
   for (int i = 2; !names_.insert(own).second; ++i) {
     own = fmt::format("{}-{}_seed-{}", name, i, seed);
@@ -234,7 +240,8 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
     throw_error("{} (of the run {})", error.what(), own);
   }
   const std::uint64_t number = configuration.seed;
-  return {.name = std::move(own), .configuration = std::move(configuration), .seed = number};
+  return known->second = {
+             .name = std::move(own), .configuration = std::move(configuration), .seed = number};
 }
 
 void Planning::add_cell(PlannedCell cell, const std::string& name,
@@ -434,11 +441,14 @@ std::vector<std::string> names_of_runs(const Design& design) {
 std::vector<std::string> names_of_runs(const Design& design,
                                        const std::vector<TuningCell>& tuning) {
   std::vector<std::string> names;
+  std::set<std::string> known;
+  const auto add = [&](std::string name) {
+    if (known.insert(name).second) names.push_back(std::move(name));
+  };
   for (const TuningCell& cell : tuning) {
-    for (const PlannedRun& run : cell.runs)
-      names.push_back(fmt::format("{}{}", kTuneMark, run.name));
+    for (const PlannedRun& run : cell.runs) add(fmt::format("{}{}", kTuneMark, run.name));
   }
-  for (PlannedRun& run : plan_of(design).runs) names.push_back(std::move(run.name));
+  for (const PlannedRun& run : plan_of(design).runs) add(run.name);
   return names;
 }
 

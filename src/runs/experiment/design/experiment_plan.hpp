@@ -15,7 +15,7 @@ namespace rubato {
 /// A run of an experiment.
 struct PlannedRun {
   /// Name of its folder: "a100_linear_seed-1". It depends on the run's own values only, so that a
-  /// larger experiment in the same folder finds the run.
+  /// larger experiment in the same folder finds the run; equal runs have the name of the first.
   std::string name;
   RunConfiguration configuration;
   std::uint64_t seed = 0;
@@ -54,7 +54,8 @@ struct ExperimentPlan {
   std::vector<std::string> seeds;
   /// Cells ordered by condition. A cell of the design that equals a baseline appears once.
   std::vector<PlannedCell> cells;
-  /// First those of the cells, then those of `rates`.
+  /// First those of the cells, then those of `rates`. Runs of the same name are equal, and trained
+  /// once.
   std::vector<PlannedRun> runs;
   /// Empty unless Design::rates is above 1.
   std::vector<PlannedRate> rates{};
