@@ -518,6 +518,51 @@ TEST_F(CompareCommand, TunesAlone) {
   }
 }
 
+TEST_F(CompareCommand, TakesOverEqualRunsOfOtherExperiments) {
+  succeeds("compare " + kShort + "--rule linear --seed 1,2 --out lab/first");
+  const std::string larger =
+      "--model softmax --epochs 1 --tune never --rule linear,root --seed 1,2 ";
+  ASSERT_EQ(compare(larger + "--quiet --out whole").code, 0);
+  const auto take_over = [&](const std::string& taken, const std::string& out) {
+    SCOPED_TRACE(out);
+    const ProgramResult result = compare(larger + "--reuse lab --out " + out);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out,
+                HasSubstr(taken + " of 6 runs were taken over from other experiments\n"));
+    for (const char* name : kAnswers) {
+      EXPECT_EQ(content(out + "/" + name), content(std::string("whole/") + name)) << name;
+    }
+  };
+  take_over("4", "second");
+  // It has the times of the first, too.
+  const std::string metrics = "/runs/elastic_linear_seed-1/metrics.jsonl";
+  EXPECT_EQ(content("second" + metrics), content("lab/first" + metrics));
+
+  // One is damaged, and another was computed by another version.
+  folder_.write("lab/first" + metrics, content("lab/first" + metrics) + "\n");
+  std::string summary = content("lab/first/runs/baseline_seed-2/summary.json");
+  summary.replace(summary.find("\"rubato\": \""), 11, "\"rubato\": \"9");
+  folder_.write("lab/first/runs/baseline_seed-2/summary.json", summary);
+  take_over("2", "third");
+  EXPECT_THAT(refusal("compare " + larger + "--reuse nowhere"),
+              HasSubstr("'nowhere' is not a folder; accepted: one with experiments"));
+}
+
+TEST_F(CompareCommand, TakesOverNoRunsOnOtherData) {
+  const std::string rows = "a,b,label\n1,2,x\n3,4,y\n5,7,x\n2,2,y\n1,3,x\n3,3,y\n";
+  const std::string design =
+      "--data csv:table.csv,label=label --validation 0.5 --model softmax --epochs 2 --trace 2 "
+      "--minibatch 1 --tune never --rule linear --reuse lab --out lab/";
+  fs::create_directory(file("lab"));
+  folder_.write("table.csv", rows);
+  EXPECT_EQ(compare(design + "first").code, 0);
+  EXPECT_THAT(compare(design + "second").out, HasSubstr("2 of 2 runs were taken over"));
+  folder_.write("table.csv", rows + rows.substr(rows.find('1')));
+  const ProgramResult other = compare(design + "third");
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_THAT(other.out, Not(HasSubstr("taken over")));
+}
+
 TEST_F(CompareCommand, SaysHowManyRunsShareTheCpus) {
   const std::string design =
       "--model softmax --epochs 1 --tune never --rule linear --threads 1 --out ";

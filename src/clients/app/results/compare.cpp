@@ -99,7 +99,7 @@ void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
   stage_ = name;
   runs_ = runs;
   ended_ = std::ssize(ended);
-  lost_ = missing_ = timed_ = 0;
+  lost_ = missing_ = timed_ = reused_ = 0;
   seconds_ = 0;
   running_.clear();
   for (const RunResult& result : ended) {
@@ -153,6 +153,10 @@ void CompareProgress::on_same(const std::string& run, const std::string& machine
   print_line(fmt::format("{}  has the same result as on {}, which is kept", run, machine));
 }
 
+void CompareProgress::on_reused(const std::string& /*run*/) {
+  ++reused_;
+}
+
 void CompareProgress::on_server_failed(const std::string& why) {
   print_line(fmt::format("the process that loads data for several runs: {}", why));
 }
@@ -163,6 +167,9 @@ void CompareProgress::on_tick() {
 
 void CompareProgress::on_stage_end() {
   line_.clear();
+  if (reused_ == 0) return;
+  print_line(fmt::format("{} of {} runs {} taken over from other experiments", reused_, runs_,
+                         reused_ == 1 ? "was" : "were"));
 }
 
 std::string CompareProgress::time_left() const {
@@ -284,7 +291,8 @@ int compare_command(std::span<const std::string> arguments) {
   const auto options = parse_compare_arguments(arguments);
   DataFacts facts;
   const Work work{.run = named_run(options.run, options.design, options.folder, facts),
-                  .check = options.check};
+                  .check = options.check,
+                  .reuse = options.reuse};
   // Every mistake of the user is found before the folder is made. A single run belongs to a plan
   // that has been checked.
   if (work.run.empty()) {

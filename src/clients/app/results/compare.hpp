@@ -30,6 +30,8 @@ struct CompareArguments {
   std::string run{};
   /// Work::check.
   double check = 0;
+  /// Work::reuse.
+  std::filesystem::path reuse{};
 };
 
 /// Reads the arguments after `rubato compare`, with the design that --config names or that of the
@@ -54,6 +56,7 @@ class CompareProgress final : public ExperimentView {
                   const std::filesystem::path& aside) override;
   void on_missing(const std::string& run, const std::string& why) override;
   void on_same(const std::string& run, const std::string& machine) override;
+  void on_reused(const std::string& run) override;
   void on_server_failed(const std::string& why) override;
   void on_tick() override;
   void on_stage_end() override;
@@ -77,6 +80,7 @@ class CompareProgress final : public ExperimentView {
   std::int64_t ended_ = 0;
   std::int64_t lost_ = 0;
   std::int64_t missing_ = 0;
+  std::int64_t reused_ = 0;
   double seconds_ = 0;
   std::int64_t timed_ = 0;
   std::map<std::string, Stopwatch> running_;

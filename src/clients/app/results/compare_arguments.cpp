@@ -9,6 +9,7 @@
 #include <chrono>
 #include <iterator>
 #include <map>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct Given {
   bool only_plan = false;
   std::string run{};
   double check = 0;
+  path reuse{};
 };
 
 // The share that a text such as "2%" means.
@@ -121,6 +123,16 @@ void define_work(CommandLine& line, Given& given) {
               "do that share of the runs, always the same ones, again from the beginning, and "
               "compare the results",
               "none", [&](const std::string& text) { given.check = parse_share(text); });
+  line.option("reuse", "DIR",
+              "take over the equal runs of the experiments in the folder DIR, or of the experiment "
+              "DIR, instead of training them",
+              "none", [&](const std::string& text) {
+                std::error_code ignored;
+                if (!std::filesystem::is_directory(text, ignored)) {
+                  throw_error("'{}' is not a folder; accepted: one with experiments", text);
+                }
+                given.reuse = text;
+              });
   line.flag("quiet", "print nothing but errors and the answer", given.quiet);
   line.config([&](const path& file) { given.file = read_design(file, given.file.design.base); });
   line.config_of("resume", "DIR", "continue the experiment in the folder DIR",
@@ -264,7 +276,8 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
                           .quiet = given.quiet,
                           .only_plan = given.only_plan,
                           .run = given.run,
-                          .check = given.check};
+                          .check = given.check,
+                          .reuse = given.reuse};
 }
 
 }  // namespace rubato::app

@@ -29,6 +29,7 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
+#include "ended_runs.hpp"
 #include "run_result.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
@@ -132,7 +133,7 @@ std::set<std::string> checked_runs(const Design& design, double share) {
 class Stage final : public PoolObserver {
  public:
   Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> all, DataFacts& facts,
-        ExperimentView& view, const std::string& only = {})
+        ExperimentView& view, const std::string& only = {}, const EndedRuns* others = nullptr)
       : folder_(folder), tuning_(tuning), view_(view) {
     const auto shared = shared_prefixes(all, facts);
     for (const auto& prefix : shared) {
@@ -149,6 +150,9 @@ class Stage final : public PoolObserver {
                    .workload = workload_text(run.configuration),
                    .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()};
       folder.prepare(run, task.files);
+      if (others != nullptr && state_of(task.files) == RunState::absent) {
+        task.equal = others->equal_to(run.configuration, measures_.back());
+      }
       if (shared[i]) {
         const PlannedRun& of = all[shared[i]->trained_by];
         const std::int64_t steps = shared[i]->steps;
@@ -224,6 +228,7 @@ class Stage final : public PoolObserver {
   void on_second(const RunTask& task, const Publication& publication) override {
     if (publication.kind == Publication::Kind::same) view_.on_same(task.name, publication.machine);
   }
+  void on_reused(const RunTask& task) override { view_.on_reused(task.name); }
   void on_server_failed(const std::string& why) override { view_.on_server_failed(why); }
   void on_tick() override { view_.on_tick(); }
 
@@ -321,6 +326,8 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   const bool is_single = !single.empty();
   const std::set<std::string> checked =
       work.check > 0 ? checked_runs(design, work.check) : std::set<std::string>();
+  std::optional<EndedRuns> others;
+  if (!work.reuse.empty()) others.emplace(absolute_path(work.reuse));
   const auto is_stopped = [&] { return options.stopping && options.stopping(); };
   std::int64_t missing = 0;
   std::vector<std::string> awaited;
@@ -352,7 +359,7 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
       return awaited.empty() ? std::optional(std::move(found)) : std::nullopt;
     }
     if (tuning && !is_single) announce(runs);
-    Stage stage(folder, tuning, runs, facts, view, single);
+    Stage stage(folder, tuning, runs, facts, view, single, others ? &*others : nullptr);
     if (!tuning && !is_single) {
       write_tensorboard_columns(folder, *plan, tuned, stage.measures().front());
     }

@@ -59,6 +59,8 @@ class ExperimentView {
   virtual void on_missing(const std::string& /*run*/, const std::string& /*why*/) {}
   /// Called when a run has been trained that had a result, which is the same; `machine` made it.
   virtual void on_same(const std::string& /*run*/, const std::string& /*machine*/) {}
+  /// Called before on_end() if the run was not trained, but taken over from another experiment.
+  virtual void on_reused(const std::string& /*run*/) {}
   /// Called when the process has failed that loads data for several runs, as described by `why`.
   virtual void on_server_failed(const std::string& /*why*/) {}
   /// Called several times a second.
@@ -74,6 +76,8 @@ struct Work {
   /// Share of the runs of the experiment to be done again, from 0 to 1: always the same ones, at
   /// least one if it is above 0.
   double check = 0;
+  /// A folder of experiments, or one of them, whose equal runs are taken over; empty for none.
+  std::filesystem::path reuse{};
 };
 
 /// The result of conducting an experiment.

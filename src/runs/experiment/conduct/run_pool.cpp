@@ -235,6 +235,7 @@ class RunPool {
     ChildProcess process;
     Stopwatch since;
     bool is_resumed = false;
+    bool is_reused = false;
   };
 
   // Looks every second for the runs at which others work.
@@ -319,8 +320,11 @@ class RunPool {
       observer_.on_end(task, TaskEnd::ended, 0, {});
       return;
     }
-    const bool resumes = state == RunState::begun;
-    if (!resumes) fs::remove_all(attempt.folder);
+    const bool is_begun = state == RunState::begun;
+    if (!is_begun) fs::remove_all(attempt.folder);
+    const bool is_reused = !is_begun && !anew && !task.is_check && task.equal &&
+                           worker_.begin_with(*task.equal, task.files);
+    const bool resumes = is_begun || is_reused;
     const auto command =
         command_for(task, attempt, resumes, !resumes && has_prefix(task), threads_of(task));
     RunServers::Forked forked;
@@ -329,6 +333,7 @@ class RunPool {
     }
     if (forked.offer == RunServers::Offer::later) {
       // A file has changed, so the workload is being loaded again.
+      if (is_reused) fs::remove_all(attempt.folder);
       waiting_.insert(waiting_.begin(), &task);
       loading_.insert(task.workload);
       return;
@@ -339,7 +344,8 @@ class RunPool {
                         ? ChildProcess(forked.process)
                         : ChildProcess(options_.program, command, attempt.log, worker_.lock()),
          .since = {},
-         .is_resumed = resumes});
+         .is_resumed = resumes,
+         .is_reused = is_reused});
     if (!anew) observer_.on_start(task);
   }
 
@@ -368,10 +374,17 @@ class RunPool {
     const double seconds = running.since.seconds();
     remove_empty_log(attempt);
     if (state_of(attempt) == RunState::ended) {
+      if (running.is_reused && !have_same_origin(*task.equal, attempt.folder)) {
+        start(task, /*anew=*/true);
+        return;
+      }
       publish(task);
+      if (running.is_reused) observer_.on_reused(task);
       observer_.on_end(task, TaskEnd::ended, seconds, {});
       return;
     }
+    // Whoever does the run next would not know where its state is from.
+    if (running.is_reused) fs::remove_all(attempt.folder);
     const bool missing = end.signal != 0 || end.code > kCannotStart ||
                          std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
     std::string words = said_in(attempt);

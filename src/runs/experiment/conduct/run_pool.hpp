@@ -93,6 +93,11 @@ struct RunTask {
   /// The task waits until the other one has trained these steps, and goes on from there; if that
   /// one ends without the checkpoint, or is not among the tasks, the task trains all steps itself.
   std::optional<PrefixOfTask> prefix{};
+  /// The folder of a run of another experiment that has ended and seems to be equal (EndedRuns).
+  /// The task continues its last state, which compares the data and leaves nothing to train, and
+  /// trains all steps itself if that fails, or if the result is not from the same kernels and
+  /// versions.
+  std::optional<std::filesystem::path> equal{};
   /// The run's rule is a Python function, so rubato.compare() trains it in its own process.
   bool is_pythons = false;
   /// The run has ended and is trained again, from its first step, to compare the results.
@@ -138,6 +143,8 @@ class PoolObserver {
   /// Called before on_end() if the run had a result when the task ended; the new one is the same,
   /// or has been set beside it.
   virtual void on_second(const RunTask& task, const Publication& publication) = 0;
+  /// Called before on_end() if the result is that of RunTask::equal.
+  virtual void on_reused(const RunTask& /*task*/) {}
   /// Called when the process that forks runs has failed, as described by `why`; the run that is
   /// next is started by itself.
   virtual void on_server_failed(const std::string& /*why*/) {}

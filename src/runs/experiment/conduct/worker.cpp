@@ -331,6 +331,10 @@ void Worker::take_over(const RunFiles& run) const {
   for (const RunFiles& attempt : gone) remove_attempt(attempt);
 }
 
+bool Worker::begin_with(const fs::path& ended, const RunFiles& run) const {
+  return copy_run(ended, attempt_at(run).folder);
+}
+
 bool Worker::share(const fs::path& from, const fs::path& shared, std::int64_t steps) const {
   const fs::path copy = path_ / kCopy;
   std::error_code error;
@@ -460,6 +464,15 @@ void Worker::clean_up() const {
     std::error_code ignored;
     if (!is_needed) fs::remove_all(other, ignored);
   }
+}
+
+bool have_same_origin(const fs::path& one, const fs::path& other) {
+  const nlohmann::json a = summary_of(one);
+  const nlohmann::json b = summary_of(other);
+  if (!a.is_object() || !b.is_object() || !have_same_bits(a, b)) return false;
+  return std::ranges::all_of(std::array{"kernels", "versions"}, [&](const char* key) {
+    return a.contains(key) && b.contains(key) && a[key] == b[key];
+  });
 }
 
 std::vector<std::string> differences_in(const fs::path& experiment, const std::string& run) {
