@@ -552,7 +552,7 @@ TEST_F(CompareCommand, TakesOverNoRunsOnOtherData) {
   const std::string rows = "a,b,label\n1,2,x\n3,4,y\n5,7,x\n2,2,y\n1,3,x\n3,3,y\n";
   const std::string design =
       "--data csv:table.csv,label=label --validation 0.5 --model softmax --epochs 2 --trace 2 "
-      "--minibatch 1 --tune never --rule linear --reuse lab --out lab/";
+      "--ref-batch 2 --minibatch 1 --tune never --rule linear --reuse lab --out lab/";
   fs::create_directory(file("lab"));
   folder_.write("table.csv", rows);
   EXPECT_EQ(compare(design + "first").code, 0);

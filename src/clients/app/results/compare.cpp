@@ -70,7 +70,7 @@ std::string outcome(const RunResult& result) {
 
 // "2 runs at a time with 1 thread each on 2 CPUs, the last one with 2"; the options have said it if
 // no CPUs are divided.
-std::string in_words(const CpuShares& shares) {
+std::string shares_text(const CpuShares& shares) {
   std::string words = fmt::format(
       "{} run{} at a time with {} thread{}{}", shares.at_once, shares.at_once == 1 ? "" : "s",
       shares.threads, shares.threads == 1 ? "" : "s", shares.at_once == 1 ? "" : " each");
@@ -95,11 +95,12 @@ void CompareProgress::on_search(const SearchCost& cost) {
 
 void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
                                const std::vector<RunResult>& ended) {
+  if (stage_ != name) reused_ = 0;
   if (stage_ != name && !stage_.empty()) least_runs_ = 0;
   stage_ = name;
   runs_ = runs;
   ended_ = std::ssize(ended);
-  lost_ = missing_ = timed_ = reused_ = 0;
+  lost_ = missing_ = timed_ = 0;
   seconds_ = 0;
   running_.clear();
   for (const RunResult& result : ended) {
@@ -114,7 +115,7 @@ void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
 void CompareProgress::on_shares(const CpuShares& shares) {
   jobs_ = shares.at_once;
   // The rounds of a search often have the same.
-  const std::string before = std::exchange(shares_, in_words(shares));
+  const std::string before = std::exchange(shares_, shares_text(shares));
   if (shares_ != before) print_line(shares_);
 }
 

@@ -383,7 +383,7 @@ class RunPool {
       observer_.on_end(task, TaskEnd::ended, seconds, {});
       return;
     }
-    // Whoever does the run next would not know where its state is from.
+    // The next attempt would not know where this state is from.
     if (running.is_reused) fs::remove_all(attempt.folder);
     const bool missing = end.signal != 0 || end.code > kCannotStart ||
                          std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
