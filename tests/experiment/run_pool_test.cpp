@@ -33,11 +33,13 @@ class Notes final : public PoolObserver {
   void on_second(const RunTask& task, const Publication& publication) override {
     seconds.emplace(task.name, publication.kind);
   }
+  void on_reused(const RunTask& task) override { reused.push_back(task.name); }
   void on_server_failed(const std::string& why) override { failures.push_back(why); }
   void on_tick() override {}
 
   std::vector<std::string> failures;
   std::vector<std::int64_t> at_once;
+  std::vector<std::string> reused;
   std::map<std::string, Publication::Kind> seconds;
   std::vector<std::string> started;
   std::map<std::string, std::string> ended;
@@ -164,6 +166,32 @@ TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
   }
   EXPECT_FALSE(std::filesystem::exists(shared / "weights.pt"));
   EXPECT_FALSE(std::filesystem::exists(shared / "checkpoints/step-3.safetensors"));
+}
+
+// a has the result of the equal run, b other versions, and c other data.
+TEST_F(RunPools, TakeOverEqualRunsThatHaveTheSameOrigin) {
+  const char* const summary = R"({"kernels":{"cpu":"AVX2"},"versions":{"rubato":"1"}})";
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoints/step-3.safetensors"}) {
+    folder_.write(std::string("equal/") + name, "");
+  }
+  const auto equal = folder_.write("equal/summary.json", summary);
+  for (RunTask& task : tasks_) task.equal = equal.parent_path();
+  run("if [[ $2 == --resume ]]; then [[ -e $out/checkpoints/step-3.safetensors ]] || exit 9\n"
+      "case $name in a) cp " +
+          equal.string() +
+          " $out;; b) finish;; c) echo 'other data' >&2; exit 2;; esac\n"
+          "else finish; fi",
+      1);
+  EXPECT_THAT(notes_.reused, ElementsAre("a"));
+  EXPECT_THAT(notes_.started, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(notes_.ended,
+              UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
+  EXPECT_EQ(file("runs/a/summary.json"), summary);
+  EXPECT_THAT(file("calls"), AllOf(Not(HasSubstr("/runs/a.toml")), HasSubstr("/runs/b.toml"),
+                                   HasSubstr("/runs/c.toml")));
+  // What they were to continue is gone.
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "runs/b/checkpoints"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "runs/c/checkpoints"));
 }
 
 // Two failures are enough to see that there is no server for this workload.
