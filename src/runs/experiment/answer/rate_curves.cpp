@@ -76,6 +76,7 @@ std::vector<RateCurve> rate_curves(const ExperimentPlan& plan, const Answer& ans
     RateCurve& curve = curves.emplace_back(RateCurve{.cell = i});
     const auto add = [&](double factor, const std::vector<std::size_t>& runs) {
       std::vector<const RunResult*> found;
+      found.reserve(runs.size());
       for (const std::size_t run : runs) found.push_back(&results[run]);
       curve.points.push_back(
           point_of(answer, factor, plan.runs[runs.front()].configuration.learning_rate, found));
