@@ -75,9 +75,8 @@ RunServers::Forked RunServers::fork_run(const std::string& workload,
   ForkClient& client = found->second->client;
   const auto [child, why] = client.ask({.errors = errors.string(), .words = command});
   if (child > 0) return {.offer = Offer::now, .process = child};
-  const bool is_gone = client.state() == ForkClient::State::gone;
-  if (!is_gone && why.empty()) return {.offer = Offer::later};
-  fail(workload, is_gone ? how_ended(*found->second) : why);
+  if (why.empty() && client.state() != ForkClient::State::gone) return {.offer = Offer::later};
+  fail(workload, why.empty() ? how_ended(*found->second) : why);
   return {};
 }
 
