@@ -358,6 +358,8 @@ TEST_F(CompareCommand, TakesMoreValuesLater) {
   const ProgramResult other = compare("--resume e --lr 0.5");
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("--lr was 0.01, is 0.5"));
+  // What is refused has not become the design.
+  EXPECT_EQ(compare("--resume e --quiet").code, 0);
 }
 
 TEST_F(CompareCommand, IsReproducedByItsDesign) {

@@ -276,6 +276,7 @@ int compare_command(std::span<const std::string> arguments) {
   const Design design = folder.adopt(options.design);
   if (work.run.empty()) {
     const std::vector<std::string> names = names_of_runs(design, folder.path(), facts);
+    if (is_experiment(folder.path())) require_same_runs(design, folder, facts);
     folder.write_design(design);
     folder.write_plan(names);
     if (options.only_plan) {

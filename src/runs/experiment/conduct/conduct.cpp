@@ -337,6 +337,16 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   return conducted;
 }
 
+void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
+  const auto check = [&](const std::vector<PlannedRun>& runs,
+                         const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    const bool tuning = plan == nullptr;
+    for (const PlannedRun& run : runs) folder.require_same(run, folder.files_of(run, tuning));
+    return tuning ? read_round(folder.path(), runs, facts) : std::nullopt;
+  };
+  static_cast<void>(evaluated(design, check));
+}
+
 void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
   class : public ExperimentView {
     void on_damaged(const std::string&, const std::string&, const std::filesystem::path&) override {

@@ -94,6 +94,11 @@ struct Conducted {
                                 DataFacts& facts, const PoolOptions& options, ExperimentView& view,
                                 const Work& work = {});
 
+/// Checks that the runs of the folder that the design has, as far as they are known, differ from
+/// its own at most in options that do not affect results. Writes nothing, so that a design which
+/// the folder cannot have replaces none. Throws Error, also if nothing can be tuned.
+void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts);
+
 /// Writes the configurations of the runs that can be done now: those that tune, as far as they are
 /// known, or all of the plan once these have ended. Throws Error if the folder has runs with other
 /// options, or if nothing can be tuned.
