@@ -499,6 +499,15 @@ TEST_F(CompareCommand, FindsTheRateUnlessItIsGiven) {
   EXPECT_THAT(content("given/answer.csv"), Not(HasSubstr("*")));
 }
 
+// The combinations have different batches, so that their runs have no common number of steps.
+TEST_F(CompareCommand, FindsTheRateOfEachCombination) {
+  EXPECT_THAT(
+      printed("compare --model quadratic:dim=5 --epochs 1 --rule linear --trace 256 --seed 1 "
+              "--tune-for each --tune-seeds 1 --out e"),
+      StartsWith("no --lr: finding the rate that is best for each combination takes at least "
+                 "10 runs; --lr X or --tune never skips it\n"));
+}
+
 // The workflow of clusters: what tunes first, and then the others, each by itself.
 TEST_F(CompareCommand, TunesAlone) {
   const std::string design = "--model softmax --epochs 1 --rule linear --tune-seeds 1 ";

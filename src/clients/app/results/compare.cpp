@@ -76,9 +76,10 @@ CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
 void CompareProgress::on_search(const SearchCost& cost) {
   least_runs_ = cost.least_runs();
   print_line(fmt::format(
-      "no --lr: finding the rate that is best for the baseline takes at least {} runs{}; --lr X or "
-      "--tune never skips it",
-      least_runs_, cost.steps ? fmt::format(" of {} steps", *cost.steps) : ""));
+      "no --lr: finding the rate that is best for {} takes at least {} runs{}; --lr X or --tune "
+      "never skips it",
+      cost.tune_for == TuneFor::each ? "each combination" : "the baseline", least_runs_,
+      cost.steps ? fmt::format(" of {} steps", *cost.steps) : ""));
 }
 
 void CompareProgress::on_stage(const std::string& name, std::int64_t runs,

@@ -257,6 +257,18 @@ std::optional<std::int64_t> epoch_steps_of(const RunConfiguration& run, std::int
   return std::ssize(first->steps) * run.epochs;
 }
 
+// The number of steps that each of the runs has; empty if it is not the same or not known.
+std::optional<std::int64_t> epoch_steps_of(const std::vector<PlannedRun>& runs, DataFacts& facts) {
+  const auto steps_of = [&](const PlannedRun& run) {
+    return epoch_steps_of(run.configuration, facts.samples_of(run.configuration));
+  };
+  const std::optional<std::int64_t> first = steps_of(runs.front());
+  const bool is_same = first && std::ranges::all_of(runs, [&](const PlannedRun& run) {
+                         return steps_of(run) == first;
+                       });
+  return is_same ? first : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> names_of_runs(const Design& design, const std::filesystem::path& folder,
@@ -300,10 +312,10 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
     if (is_done) return;
     if (!tuned_by.empty()) folder.write_plan(names_of_runs(design, folder.path(), facts));
     if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
-    const RunConfiguration& run = round.front().configuration;
-    view.on_search({.subjects = std::ssize(subjects_of(design)),
+    view.on_search({.tune_for = design.tune_for,
+                    .subjects = std::ssize(subjects_of(design)),
                     .seeds = design.tuning_seeds,
-                    .steps = epoch_steps_of(run, facts.samples_of(run))});
+                    .steps = epoch_steps_of(round, facts)});
   };
   const auto train = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {

@@ -21,11 +21,12 @@ namespace rubato {
 
 /// The cost of a search for the learning rate, as far as it is known before it begins.
 struct SearchCost {
+  TuneFor tune_for = TuneFor::baseline;
   /// Number of subjects for each of which it is done, and of runs for each rate; it tries at least
   /// kFewestTried.
   std::int64_t subjects = 1;
   std::int64_t seeds = 1;
-  /// Steps of a run; empty if they are not known in advance.
+  /// Steps of each run; empty if they differ or are not known in advance.
   std::optional<std::int64_t> steps{};
 
   [[nodiscard]] std::int64_t least_runs() const { return kFewestTried * subjects * seeds; }
