@@ -285,6 +285,18 @@ TEST_F(CompareCommand, ContinuesWithoutTheServerOfItsRuns) {
   }
 }
 
+// With a small stack, rubato works on a thread of its own.
+TEST_F(CompareCommand, AsksNoServerAgainThatHasThreads) {
+  const ProgramResult result = test::shell(
+      "ulimit -s 1024; exec \"$0\" compare --model softmax --epochs 1 --tune never --rule linear "
+      "--seed 1..3 --jobs 1 --out e",
+      folder_.path());
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string said = "the process that loads data for several runs: it has several threads\n";
+  EXPECT_THAT(result.out, HasSubstr(said));
+  EXPECT_EQ(result.out.find(said), result.out.rfind(said));
+}
+
 // The process that forks them is told to end as soon as it has forked the last one.
 TEST_F(CompareCommand, BeginsTheLastRunThatIsForked) {
   for (int i = 0; i < 10; ++i) {

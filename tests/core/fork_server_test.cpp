@@ -146,7 +146,7 @@ TEST_F(ForkServers, ForkNothingWhileTheyHaveThreads) {
   start([] { return true; }, [] { std::thread([] { pause(); }).detach(); });
   const auto answer = client_.ask({.errors = "/dev/null", .words = {"rubato", "end"}});
   EXPECT_EQ(answer.child, 0);
-  EXPECT_EQ(answer.why, "a library has started threads");
+  EXPECT_EQ(answer.why, "it has several threads");
 }
 
 // A server may hang, in the file system for instance.

@@ -156,7 +156,7 @@ bool ForkServer::fork_child(const ForkRequest& request) {
     static_cast<void>(send(fmt::format("{}{}", kRefused, why)));
     return false;
   };
-  if (!has_one_thread()) return refuse("a library has started threads");
+  if (!has_one_thread()) return refuse("it has several threads");
   // Through this the server learns the number of the child, and the child that it may begin.
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {

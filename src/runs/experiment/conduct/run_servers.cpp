@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMostFailures = 2;
+
 }  // namespace
 
 // A server loads the workload of the configuration that it is started with.
@@ -37,7 +39,6 @@ RunServers::~RunServers() {
 }
 
 RunServers::Offer RunServers::offer(const std::string& workload, const fs::path& config) {
-  constexpr int kMostFailures = 2;
   if (const auto found = servers_.find(workload); found != servers_.end()) {
     switch (found->second->client.state()) {
       case ForkClient::State::preparing:
@@ -77,6 +78,8 @@ RunServers::Forked RunServers::fork_run(const std::string& workload,
   if (child > 0) return {.offer = Offer::now, .process = child};
   if (why.empty() && client.state() != ForkClient::State::gone) return {.offer = Offer::later};
   fail(workload, why.empty() ? how_ended(*found->second) : why);
+  // Another one would refuse as well.
+  if (!why.empty()) failed_[workload] = kMostFailures;
   return {};
 }
 

@@ -18,7 +18,7 @@ namespace rubato {
 /// The runs are children of this process, and do not depend on the server any more once they have
 /// begun.
 ///
-/// A workload whose server has failed twice gets no further one.
+/// A workload whose server has ended twice, or has refused to fork, gets no further one.
 class RunServers {
  public:
   static constexpr std::size_t kMost = 2;
