@@ -1,6 +1,5 @@
 #include "run_servers.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -60,12 +59,6 @@ RunServers::Offer RunServers::offer(const std::string& workload, const fs::path&
     fail(workload, error.what());
     return Offer::none;
   }
-}
-
-bool RunServers::is_loading() const {
-  return std::ranges::any_of(servers_, [](const auto& server) {
-    return server.second->client.state() == ForkClient::State::preparing;
-  });
 }
 
 RunServers::Forked RunServers::fork_run(const std::string& workload,

@@ -40,8 +40,6 @@ class RunServers {
   [[nodiscard]] Offer offer(const std::string& workload, const std::filesystem::path& config);
   /// Whether there is a server for it.
   [[nodiscard]] bool has(const std::string& workload) const { return servers_.contains(workload); }
-  /// Whether one of them is loading.
-  [[nodiscard]] bool is_loading() const;
 
   struct Forked {
     Offer offer = Offer::none;
