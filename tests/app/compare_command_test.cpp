@@ -285,6 +285,18 @@ TEST_F(CompareCommand, ContinuesWithoutTheServerOfItsRuns) {
   }
 }
 
+// With a small stack, rubato works on a thread of its own.
+TEST_F(CompareCommand, AsksNoServerAgainThatHasThreads) {
+  const ProgramResult result = test::shell(
+      "ulimit -s 1024; exec \"$0\" compare --model softmax --epochs 1 --tune never --rule linear "
+      "--seed 1..3 --jobs 1 --out e",
+      folder_.path());
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string said = "the process that loads data for several runs: it has several threads\n";
+  EXPECT_THAT(result.out, HasSubstr(said));
+  EXPECT_EQ(result.out.find(said), result.out.rfind(said));
+}
+
 // The process that forks them is told to end as soon as it has forked the last one.
 TEST_F(CompareCommand, BeginsTheLastRunThatIsForked) {
   for (int i = 0; i < 10; ++i) {
@@ -359,6 +371,8 @@ TEST_F(CompareCommand, TakesMoreValuesLater) {
   const ProgramResult other = compare("--resume e --lr 0.5");
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("--lr was 0.01, is 0.5"));
+  // What is refused has not become the design.
+  EXPECT_EQ(compare("--resume e --quiet").code, 0);
 }
 
 TEST_F(CompareCommand, IsReproducedByItsDesign) {
@@ -496,6 +510,15 @@ TEST_F(CompareCommand, FindsTheRateUnlessItIsGiven) {
                       "change the verdict.\n")));
   EXPECT_EQ(this->answer("given").at("untuned"), "lr 0.05 as given: not tuned");
   EXPECT_THAT(content("given/answer.csv"), Not(HasSubstr("*")));
+}
+
+// The combinations have different batches, so that their runs have no common number of steps.
+TEST_F(CompareCommand, FindsTheRateOfEachCombination) {
+  EXPECT_THAT(
+      printed("compare --model quadratic:dim=5 --epochs 1 --rule linear --trace 256 --seed 1 "
+              "--tune-for each --tune-seeds 1 --out e"),
+      StartsWith("no --lr: finding the rate that is best for each combination takes at least "
+                 "10 runs; --lr X or --tune never skips it\n"));
 }
 
 // The workflow of clusters: what tunes first, and then the others, each by itself.

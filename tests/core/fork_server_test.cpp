@@ -1,5 +1,6 @@
 #include "base/core/fork_server.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -145,7 +146,23 @@ TEST_F(ForkServers, ForkNothingWhileTheyHaveThreads) {
   start([] { return true; }, [] { std::thread([] { pause(); }).detach(); });
   const auto answer = client_.ask({.errors = "/dev/null", .words = {"rubato", "end"}});
   EXPECT_EQ(answer.child, 0);
-  EXPECT_EQ(answer.why, "a library has started threads");
+  EXPECT_EQ(answer.why, "it has several threads");
+}
+
+// A server may hang, in the file system for instance.
+TEST_F(ForkServers, AreGivenUpIfTheyDoNotAnswer) {
+  start();
+  kill(server_, SIGSTOP);
+  const auto answer = client_.ask({.errors = "/dev/null", .words = {"rubato", "end"}},
+                                  std::chrono::milliseconds(10));
+  EXPECT_EQ(answer.child, 0);
+  EXPECT_EQ(answer.why, "it does not answer");
+  EXPECT_EQ(client_.state(), ForkClient::State::gone);
+  // It forks a child nevertheless, which does not begin, as its parent does not know it.
+  kill(server_, SIGCONT);
+  int status = 0;
+  EXPECT_NE(waitpid(-1, &status, 0), server_);
+  EXPECT_EQ(WEXITSTATUS(status), kCannotStart);
 }
 
 TEST_F(ForkServers, EndWithTheConnection) {

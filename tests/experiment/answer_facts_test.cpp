@@ -53,6 +53,17 @@ TEST(AnswerFacts, SayWhatManyBaselinesHaveInCommon) {
               Contains("40 baselines: trace 128, rule constant; one for each lr"));
 }
 
+TEST(AnswerFacts, SayWhichOptionsTheBaselineAloneHas) {
+  Answer answer = two_rules();
+  answer.columns = {"trace", "rule"};
+  answer.cells.resize(1);
+  answer.cells[0].labels = {"256", "constant"};
+  Design design;
+  design.baseline = {{.name = "trace", .value = "256"}, {.name = "lr", .value = "0.5"}};
+  EXPECT_THAT(facts_of(design, answer, {}),
+              Contains("baseline: trace 256, rule constant (with lr 0.5)"));
+}
+
 TEST(AnswerFacts, ListFewSeedsAndShortenMany) {
   Answer answer = two_rules();
   answer.seeds = {"1", "2", "3", "4", "5"};

@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/prctl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -64,6 +65,16 @@ ssize_t receive_from(int connection, std::string& message, std::size_t longest, 
   } while (length < 0 && errno == EINTR);
   message.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
   return length;
+}
+
+// Whether a message, or the end of the connection, comes within `patience`.
+bool comes_within(int connection, std::chrono::milliseconds patience) {
+  pollfd waited_for{.fd = connection, .events = POLLIN, .revents = 0};
+  int found = 0;
+  do {
+    found = poll(&waited_for, 1, static_cast<int>(patience.count()));
+  } while (found < 0 && errno == EINTR);
+  return found != 0;
 }
 
 // The folder of threads has a link for each of them, besides the two of every folder. A thread that
@@ -145,7 +156,7 @@ bool ForkServer::fork_child(const ForkRequest& request) {
     static_cast<void>(send(fmt::format("{}{}", kRefused, why)));
     return false;
   };
-  if (!has_one_thread()) return refuse("a library has started threads");
+  if (!has_one_thread()) return refuse("it has several threads");
   // Through this the server learns the number of the child, and the child that it may begin.
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -230,7 +241,7 @@ ForkClient::State ForkClient::state() {
   return state_;
 }
 
-ForkClient::Answer ForkClient::ask(const ForkRequest& request) {
+ForkClient::Answer ForkClient::ask(const ForkRequest& request, std::chrono::milliseconds patience) {
   if (state() != State::prepared) return {};
   if (!send_to(connection_, to_message(request))) {
     if (errno == EPIPE || errno == ECONNRESET) {
@@ -239,8 +250,11 @@ ForkClient::Answer ForkClient::ask(const ForkRequest& request) {
     }
     return {.why = std::generic_category().message(errno)};
   }
+  const bool is_silent = !comes_within(connection_, patience);
+  // The server can send nothing more, so a child that is not known by now does not begin.
+  if (is_silent) shutdown(connection_, SHUT_RD);
   std::string message;
-  if (!receive(message, /*waits=*/true)) return {};
+  if (!receive(message, /*waits=*/true)) return {.why = is_silent ? "it does not answer" : ""};
   if (message.front() == kRefused) return {.why = message.substr(1)};
   if (message.front() != kForked) return {};
   return {.child = static_cast<pid_t>(std::strtol(message.c_str() + 1, nullptr, 10))};

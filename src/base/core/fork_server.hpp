@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -70,18 +71,20 @@ class ForkClient {
   enum class State {
     preparing,  ///< it answers no request yet
     prepared,
-    gone,  ///< it has ended
+    gone,  ///< it has ended, or was given up
   };
   [[nodiscard]] State state();
 
   struct Answer {
     /// The process of the child; 0 if there is none.
     pid_t child = 0;
-    /// Why there is none; empty if the server is State::preparing again, or State::gone.
+    /// Why there is none; empty if the server is State::preparing again, or has ended.
     std::string why{};
   };
-  /// Asks a server that is State::prepared for a child, and waits for the answer.
-  [[nodiscard]] Answer ask(const ForkRequest& request);
+  /// Asks a server that is State::prepared for a child, and waits for the answer. A server that
+  /// gives none within `patience` is given up: its state is State::gone, and it has to be killed.
+  [[nodiscard]] Answer ask(const ForkRequest& request,
+                           std::chrono::milliseconds patience = std::chrono::seconds(30));
 
  private:
   // Takes a message; false if there is none, which is waited for only with `waits`.

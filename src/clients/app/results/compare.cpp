@@ -88,9 +88,10 @@ CompareProgress::CompareProgress(bool terminal) : terminal_(terminal), line_(pri
 void CompareProgress::on_search(const SearchCost& cost) {
   least_runs_ = cost.least_runs();
   print_line(fmt::format(
-      "no --lr: finding the rate that is best for the baseline takes at least {} runs{}; --lr X or "
-      "--tune never skips it",
-      least_runs_, cost.steps ? fmt::format(" of {} steps", *cost.steps) : ""));
+      "no --lr: finding the rate that is best for {} takes at least {} runs{}; --lr X or --tune "
+      "never skips it",
+      cost.tune_for == TuneFor::each ? "each combination" : "the baseline", least_runs_,
+      cost.steps ? fmt::format(" of {} steps", *cost.steps) : ""));
 }
 
 void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
@@ -304,6 +305,7 @@ int compare_command(std::span<const std::string> arguments) {
   const Design design = folder.adopt(options.design);
   if (work.run.empty()) {
     const std::vector<std::string> names = names_of_runs(design, folder.path(), facts);
+    if (is_experiment(folder.path())) require_same_runs(design, folder, facts);
     folder.write_design(design);
     folder.write_plan(names);
     if (options.only_plan) {

@@ -105,6 +105,17 @@ std::string baselines_in_words(const Answer& answer) {
                      fmt::join(different, " and "));
 }
 
+// The options of the baseline alone, apart from those of which the cells say the values: " (with lr
+// 0.5)".
+std::string own_options_in_words(const Design& design, const Answer& answer) {
+  std::vector<std::string> own;
+  for (const auto& [option, value] : design.baseline) {
+    if (std::ranges::find(answer.columns, option) != answer.columns.end()) continue;
+    own.push_back(fmt::format("{} {}", option, value));
+  }
+  return own.empty() ? "" : fmt::format(" (with {})", joined(own));
+}
+
 std::string margin_in_words(const Answer& answer) {
   if (!answer.margin) return {};
   const std::string unit = answer.is_accuracy ? " points" : "";
@@ -155,7 +166,7 @@ std::vector<std::string> facts_of(const Design& design, const Answer& answer,
       subject_of(design, answer),
       fmt::format("{}; seed{} {}", limits_in_words(design), answer.seeds.size() == 1 ? "" : "s",
                   seeds_in_words(answer.seeds)),
-      baselines_in_words(answer)};
+      baselines_in_words(answer) + own_options_in_words(design, answer)};
   facts.push_back(margin_in_words(answer));
   facts.push_back(answer.untuned);
   std::ranges::move(tuned_in_words(design, tuning), std::back_inserter(facts));

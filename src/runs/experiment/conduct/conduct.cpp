@@ -298,6 +298,18 @@ std::int64_t different_subjects(const Design& design) {
   return std::ssize(different);
 }
 
+// The number of steps that each of the runs has; empty if it is not the same or not known.
+std::optional<std::int64_t> epoch_steps_of(const std::vector<PlannedRun>& runs, DataFacts& facts) {
+  const auto steps_of = [&](const PlannedRun& run) {
+    return epoch_steps_of(run.configuration, facts.samples_of(run.configuration));
+  };
+  const std::optional<std::int64_t> first = steps_of(runs.front());
+  const bool is_same = first && std::ranges::all_of(runs, [&](const PlannedRun& run) {
+                         return steps_of(run) == first;
+                       });
+  return is_same ? first : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> names_of_runs(const Design& design, const std::filesystem::path& folder,
@@ -343,10 +355,10 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
     if (is_done) return;
     if (!tuned_by.empty()) folder.write_plan(names_of_runs(design, folder.path(), facts));
     if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
-    const RunConfiguration& run = round.front().configuration;
-    view.on_search({.subjects = different_subjects(design),
+    view.on_search({.tune_for = design.tune_for,
+                    .subjects = different_subjects(design),
                     .seeds = design.tuning_seeds,
-                    .steps = epoch_steps_of(run, facts.samples_of(run))});
+                    .steps = epoch_steps_of(round, facts)});
   };
   const auto train = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
@@ -378,6 +390,16 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   conducted.differences = differences_in(folder.path(), single);
   if (!is_single) folder.worker().clean_up();
   return conducted;
+}
+
+void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
+  const auto check = [&](const std::vector<PlannedRun>& runs,
+                         const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    const bool tuning = plan == nullptr;
+    for (const PlannedRun& run : runs) folder.require_same(run, folder.files_of(run, tuning));
+    return tuning ? read_round(folder.path(), runs, facts) : std::nullopt;
+  };
+  static_cast<void>(evaluated(design, check));
 }
 
 void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {

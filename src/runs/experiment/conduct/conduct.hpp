@@ -21,11 +21,12 @@ namespace rubato {
 
 /// The cost of a search for the learning rate, as far as it is known before it begins.
 struct SearchCost {
+  TuneFor tune_for = TuneFor::baseline;
   /// Number of subjects for each of which it is done, and of runs for each rate; it tries at least
   /// kFewestTried.
   std::int64_t subjects = 1;
   std::int64_t seeds = 1;
-  /// Steps of a run; empty if they are not known in advance.
+  /// Steps of each run; empty if they differ or are not known in advance.
   std::optional<std::int64_t> steps{};
 
   [[nodiscard]] std::int64_t least_runs() const { return kFewestTried * subjects * seeds; }
@@ -99,6 +100,11 @@ struct Conducted {
 [[nodiscard]] Conducted conduct(const Design& design, const ExperimentFolder& folder,
                                 DataFacts& facts, const PoolOptions& options, ExperimentView& view,
                                 const Work& work = {});
+
+/// Checks that the runs of the folder that the design has, as far as they are known, differ from
+/// its own at most in options that do not affect results. Writes nothing, so that a design which
+/// the folder cannot have replaces none. Throws Error, also if nothing can be tuned.
+void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts);
 
 /// Writes the configurations of the runs that can be done now: those that tune, as far as they are
 /// known, or all of the plan once these have ended. Throws Error if the folder has runs with other

@@ -53,8 +53,10 @@ class ExperimentFolder {
   void write_plan(const std::vector<std::string>& names) const;
 
   [[nodiscard]] RunFiles files_of(const PlannedRun& run, bool tuning) const;
-  /// Writes the run's configuration, or checks that the existing one differs at most in options
-  /// that do not affect results. Throws Error, naming the options that differ, and OutputError.
+  /// Checks that the run's configuration, if it exists, differs at most in options that do not
+  /// affect results. Throws Error, naming the options that differ.
+  void require_same(const PlannedRun& run, const RunFiles& files) const;
+  /// The same, and writes the configuration if there is none. Throws OutputError, too.
   void prepare(const PlannedRun& run, const RunFiles& files) const;
 
   /// Writes the configuration of the run as a fork of the steps in the folder `of`, and returns its

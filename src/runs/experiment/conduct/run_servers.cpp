@@ -1,6 +1,5 @@
 #include "run_servers.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,8 @@ namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kMostFailures = 2;
 
 }  // namespace
 
@@ -37,7 +38,6 @@ RunServers::~RunServers() {
 }
 
 RunServers::Offer RunServers::offer(const std::string& workload, const fs::path& config) {
-  constexpr int kMostFailures = 2;
   if (const auto found = servers_.find(workload); found != servers_.end()) {
     switch (found->second->client.state()) {
       case ForkClient::State::preparing:
@@ -61,12 +61,6 @@ RunServers::Offer RunServers::offer(const std::string& workload, const fs::path&
   }
 }
 
-bool RunServers::is_loading() const {
-  return std::ranges::any_of(servers_, [](const auto& server) {
-    return server.second->client.state() == ForkClient::State::preparing;
-  });
-}
-
 RunServers::Forked RunServers::fork_run(const std::string& workload,
                                         const std::vector<std::string>& command,
                                         const fs::path& errors) {
@@ -75,15 +69,20 @@ RunServers::Forked RunServers::fork_run(const std::string& workload,
   ForkClient& client = found->second->client;
   const auto [child, why] = client.ask({.errors = errors.string(), .words = command});
   if (child > 0) return {.offer = Offer::now, .process = child};
-  const bool is_gone = client.state() == ForkClient::State::gone;
-  if (!is_gone && why.empty()) return {.offer = Offer::later};
-  fail(workload, is_gone ? how_ended(*found->second) : why);
+  if (why.empty() && client.state() != ForkClient::State::gone) return {.offer = Offer::later};
+  fail(workload, why.empty() ? how_ended(*found->second) : why);
+  // Another one would refuse as well.
+  if (!why.empty()) failed_[workload] = kMostFailures;
   return {};
 }
 
 void RunServers::end(const std::string& workload) {
   const auto found = servers_.find(workload);
   if (found == servers_.end()) return;
+  std::erase_if(leaving_, [](ChildProcess& process) {
+    ChildEnd ignored;
+    return process.has_ended(ignored);
+  });
   // It ends because its connection is closed. If it were killed, it could not tell the child that
   // it has just forked to begin.
   leaving_.push_back(std::move(found->second->process));

@@ -18,7 +18,7 @@ namespace rubato {
 /// The runs are children of this process, and do not depend on the server any more once they have
 /// begun.
 ///
-/// A workload whose server has failed twice gets no further one.
+/// A workload whose server has ended twice, or has refused to fork, gets no further one.
 class RunServers {
  public:
   static constexpr std::size_t kMost = 2;
@@ -40,8 +40,6 @@ class RunServers {
   [[nodiscard]] Offer offer(const std::string& workload, const std::filesystem::path& config);
   /// Whether there is a server for it.
   [[nodiscard]] bool has(const std::string& workload) const { return servers_.contains(workload); }
-  /// Whether one of them is loading.
-  [[nodiscard]] bool is_loading() const;
 
   struct Forked {
     Offer offer = Offer::none;
