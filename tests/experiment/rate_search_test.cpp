@@ -168,7 +168,7 @@ class PlantedQuadratic {
     const auto [found, is_new] = trained_.try_emplace(rate, diverged(rate));
     if (!is_new) return found->second;
     double loss = 0;
-    for (const std::uint64_t seed : {1, 2}) {
+    for (const std::uint64_t seed : {1U, 2U}) {
       RunConfiguration run;
       run.model = fmt::format("quadratic:dim={},condition={},noise={},samples={}", kDim, kCondition,
                               kNoise, kBatch * kSteps);

@@ -28,8 +28,6 @@ namespace rubato {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::array<std::size_t, 2> kSides{0, 1};
 
 // Twenty numbers of steps from 1 to `last`, in about equal ratios; all of them if there are fewer.

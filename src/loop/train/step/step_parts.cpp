@@ -87,6 +87,7 @@ std::vector<OtherWeightsInfo> other_weights(const TrainOptions* options) {
 
 std::vector<WatchedMetric> built_in_metrics() {
   std::vector<WatchedMetric> metrics;
+  metrics.reserve(std::size(kMetrics));
   for (const auto& metric : kMetrics) metrics.emplace_back(metric.value);
   for (const OtherWeightsInfo& weights : other_weights()) {
     metrics.emplace_back(std::string(weights.name), Metric::test_loss);

@@ -69,6 +69,7 @@ std::string rate_text(int number) {
 
 std::vector<std::string> rate_texts(const std::vector<int>& numbers) {
   std::vector<std::string> texts;
+  texts.reserve(numbers.size());
   for (const int number : numbers) texts.push_back(rate_text(number));
   return texts;
 }
