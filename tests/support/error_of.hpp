@@ -22,6 +22,6 @@ std::string error_of(const Action& action) {
 
 namespace rubato {
 
-using test::error_of;
+using test::error_of;  // NOLINT(misc-unused-using-decls): tests use it
 
 }  // namespace rubato
