@@ -40,7 +40,7 @@ class BuildByCMake(build_py):
             self.cmake("-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=ON",
                        "-DRUBATO_TESTS=OFF", "-DRUBATO_BENCH=OFF", "-DRUBATO_EXAMPLES=OFF", "-DRUBATO_PYTHON=ON",
                        f"-DPython3_EXECUTABLE={sys.executable}")
-        self.cmake("--build", folder, "--target", "_rubato", "_machine", "rubato", "rubato-train")
+        self.cmake("--build", folder, "--target", "rubato_stubs", "rubato", "rubato-train")
         self.cmake("--install", folder, "--component", "wheel", "--prefix", Path(self.build_lib).resolve())
 
     @staticmethod

@@ -17,7 +17,7 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(Boost 1.74 REQUIRED NO_MODULE)
 # The protocol buffers of TensorBoard's files. libtorch loads the same library into the same programs.
 find_package(Protobuf 3.21 REQUIRED)
-# CRC-32C, the checksum of TensorBoard's files.
+# ISA-L: unpacks gzip, and has CRC-32C, the checksum of TensorBoard's files.
 find_path(RUBATO_ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
 # XXH3, the digests of steps. On x86-64 the library may have a version for the CPU's own vectors.
 find_path(RUBATO_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)

@@ -14,6 +14,8 @@
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/hosts.hpp>
 #include <rubato/loop/images.hpp>
+#include <rubato/loop/intervals.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/observer.hpp>
@@ -21,8 +23,8 @@
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/records.hpp>
 #include <rubato/loop/reducer.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/loop/trainer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/loop/verify.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/numbers/adascale_estimator.hpp>

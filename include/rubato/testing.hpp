@@ -55,13 +55,13 @@ class Recorder : public Observer {
 /// and both values; empty if all bits are the same.
 [[nodiscard]] std::optional<std::string> difference_of(const Trainer& one, const Trainer& other);
 
-/// Makes many ways to train that must not change the result: combinations of threads, cores,
+/// Makes many executions that must not change the result: combinations of threads, cores,
 /// reproducible reducers and assignments, cores that die, evaluators dealt in turns, and a resume
 /// after every step.
-[[nodiscard]] std::vector<Way> all_ways_to_train(std::int64_t steps);
+[[nodiscard]] std::vector<Execution> all_executions(std::int64_t steps);
 
-/// Trains in all_ways_to_train() and returns the first difference, for people, with the way that
-/// shows it; empty if all ways give the same bits.
+/// Trains in all_executions() and returns the first difference, for people, with the execution that
+/// shows it; empty if all give the same bits.
 ///
 ///     EXPECT_EQ(rubato::test::difference_in_bits(make, 7), std::nullopt);
 [[nodiscard]] std::optional<std::string> difference_in_bits(const MakeTrainer& make,

@@ -18,8 +18,8 @@ namespace rubato::libtorch {
 /// Hears the warnings of libtorch on a thread where a WarningGuard lives.
 class WarningListener : public c10::WarningHandler {
  public:
-  virtual void hear(std::string_view message) = 0;
-  void process(const c10::Warning& warning) final { hear(warning.msg()); }
+  virtual void on_message(std::string_view message) = 0;
+  void process(const c10::Warning& warning) final { on_message(warning.msg()); }
 };
 using WarningGuard = c10::WarningUtils::WarningHandlerGuard;
 
@@ -56,10 +56,10 @@ inline void set_autocast_type(at::ScalarType type) {
 
 class WarningListener : public c10::WarningHandler {
  public:
-  virtual void hear(std::string_view message) = 0;
+  virtual void on_message(std::string_view message) = 0;
   void process(const c10::SourceLocation& /*place*/, const std::string& message,
                bool /*verbatim*/) final {
-    hear(message);
+    on_message(message);
   }
 };
 using WarningGuard = c10::Warning::WarningHandlerGuard;

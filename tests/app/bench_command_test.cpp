@@ -10,6 +10,7 @@
 #include <rubato/loop/reducer.hpp>
 
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/sanitizers.hpp"
 #include "support/temp_folder.hpp"
 
@@ -18,8 +19,6 @@ namespace {
 
 using nlohmann::json;
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
 
 ProgramResult bench(const test::Words& more) {
   return test::rubato("bench reduce --peers=false --seconds 0.001 --threads 2 --size 1000" + more);
@@ -77,7 +76,7 @@ TEST(BenchReduce, CountsWhatAStrategyMoves) {
     arrays.push_back(static_cast<double>(row["bytes_moved"]) / 4000);
   }
   // N + 4; the same; 3 (N - 1) and 5 of the update; N (N - 1) parts of 1/N, added and then copied.
-  EXPECT_THAT(arrays, testing::ElementsAre(12, 12, 26, 7 * 3 + 7 * 2 + 5));
+  EXPECT_THAT(arrays, ElementsAre(12, 12, 26, 7 * 3 + 7 * 2 + 5));
 }
 
 TEST(BenchReduce, PrintsATable) {
@@ -97,8 +96,8 @@ TEST(BenchReduce, TakesTwoLevelsWithTheirArguments) {
   const json report = json::parse(result.out);
   std::vector<std::string> measured;
   for (const json& row : report["measurements"]) measured.push_back(row["strategy"]);
-  EXPECT_THAT(measured, testing::ElementsAre("tree", "two-level:hosts=2,inner=halving-doubling",
-                                             "ring", "two-level:outer=ring"));
+  EXPECT_THAT(measured, ElementsAre("tree", "two-level:hosts=2,inner=halving-doubling", "ring",
+                                    "two-level:outer=ring"));
   EXPECT_THAT(bench("--strategy two-level:hosts=0").err,
               HasSubstr("--strategy: two-level: hosts: "));
   EXPECT_THAT(bench("--strategy two-level:inner=rings").err, HasSubstr("did you mean 'ring'?"));

@@ -3,14 +3,11 @@
 #include <gmock/gmock.h>
 
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
-using testing::MatchesRegex;
-using testing::StartsWith;
 
 test::ProgramResult calibrate(const test::Words& arguments) {
   const test::TempFolder folder;

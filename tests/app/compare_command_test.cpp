@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 #include "tensorboard/event_reader.hpp"
 
 namespace rubato {
@@ -25,10 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 class CompareCommand : public test::CommandTest {
  protected:
@@ -69,6 +67,15 @@ class CompareCommand : public test::CommandTest {
   }
 };
 
+// The names of all files below a folder.
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    files.insert(entry.path().lexically_relative(folder).string());
+  }
+  return files;
+}
+
 std::string design_of(const std::string& out, int epochs) {
   return fmt::format(
       "--model softmax --rule linear,root --seed 1..2 --epochs {} --lr 0.02 --target 80 --out {} "
@@ -90,7 +97,7 @@ int epochs_to_be_caught(const Caught& caught) {
 // `tensorboard --logdir t/runs` shows the axes, and how accurate the runs were in the end.
 TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
   const std::string arguments =
-      "--rule linear,root --seed 1,2 --model softmax --epochs 1 --out t --tensorboard";
+      "--rule linear,root --seed 1,2 --model softmax --epochs 1 --tune never --out t --tensorboard";
   ASSERT_EQ(compare(arguments).code, 0);
   // Again, which has nothing to do.
   ASSERT_EQ(compare(arguments).code, 0);
@@ -117,7 +124,8 @@ TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
 TEST_F(CompareCommand, TrainsForksAsTrainDoes) {
   succeeds("train --model softmax --trace 256 --lr 0.05 --epochs 2 --quiet --out run");
   succeeds("train --from run@50 --rule root --quiet --out fork");
-  ASSERT_EQ(compare("--from run@50,run@20 --rule linear,root --quiet --out forks").code, 0);
+  ASSERT_EQ(
+      compare("--from run@50,run@20 --rule linear,root --tune never --quiet --out forks").code, 0);
   EXPECT_EQ(hash("forks/runs/256_root_run-50_seed-42"), hash("fork"));
   EXPECT_EQ(hash("forks/runs/256_linear_run-20_seed-42"), hash("run"));
   // Again, which has nothing to do.
@@ -136,7 +144,7 @@ TEST_F(CompareCommand, TrainsEqualStepsOnce) {
   folder_.write("t.csv", trace);
   const std::string design =
       "--model softmax --trace t.csv --rule linear,root,constant --baseline trace=t.csv,rule="
-      "constant --epochs 1 --quiet --out ";
+      "constant --epochs 1 --tune never --quiet --out ";
   ASSERT_EQ(compare(design + "shared --jobs 3").code, 0);
   ASSERT_EQ(compare(design + "alone --checkpoint-every 1000steps").code, 0);
   for (const char* name : kAnswers) {
@@ -210,12 +218,24 @@ TEST_F(CompareCommand, StopsItsRunsOnASignal) {
   EXPECT_EQ(content("stopped-2/answer.json"), content("stopped-15/answer.json"));
 }
 
-// The first child of a process; 0 where it has none.
-pid_t child_of(pid_t process) {
+// The children of a process.
+std::vector<pid_t> children_of(pid_t process) {
   std::ifstream list(fmt::format("/proc/{}/task/{}/children", process, process));
-  pid_t child = 0;
-  list >> child;
-  return child;
+  std::vector<pid_t> children;
+  for (pid_t child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+// The first child of a process that executes this command of rubato; 0 if there is none.
+pid_t child_of(pid_t process, const std::string& command) {
+  for (const pid_t child : children_of(process)) {
+    std::ifstream words(fmt::format("/proc/{}/cmdline", child));
+    std::string word;
+    std::getline(words, word, '\0');
+    std::getline(words, word, '\0');
+    if (word == command) return child;
+  }
+  return 0;
 }
 
 TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
@@ -224,7 +244,7 @@ TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
     fs::remove_all(file("e"));
     result = compare(design_of("e", epochs), [&](pid_t process, const auto&) {
       if (!reaches("e", 0)) return;
-      if (const pid_t child = child_of(process); child != 0) kill(child, SIGKILL);
+      if (const pid_t child = child_of(process, "train"); child != 0) kill(child, SIGKILL);
     });
     return result.code != 0;
   });
@@ -236,7 +256,107 @@ TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
   EXPECT_THAT(content("e/answer.md"), Not(HasSubstr("missing")));
 }
 
-const std::string kShort = "--model softmax --epochs 1 --quiet ";
+// Runs do not need the process that has forked them, and it is replaced if others need it.
+TEST_F(CompareCommand, ContinuesWithoutTheServerOfItsRuns) {
+  ProgramResult result;
+  const int epochs = epochs_to_be_caught([&](int tried) {
+    fs::remove_all(file("e"));
+    pid_t server = 0;
+    result = compare(design_of("e", tried), [&](pid_t process, const auto&) {
+      if (!reaches("e", 0)) return;
+      server = child_of(process, "serve-runs");
+      if (server == 0 || kill(server, SIGKILL) != 0) return;
+      // It is no zombie once the next run begins.
+      const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+      while (kill(server, 0) == 0 && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_NE(kill(server, 0), 0);
+    });
+    return server != 0;
+  });
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out,
+              HasSubstr("the process that loads data for several runs: killed by signal 9"));
+  ASSERT_EQ(compare(design_of("whole", epochs)).code, 0);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
+  }
+}
+
+// With a small stack, rubato works on a thread of its own.
+TEST_F(CompareCommand, AsksNoServerAgainThatHasThreads) {
+  const ProgramResult result = test::shell(
+      "ulimit -s 1024; exec \"$0\" compare --model softmax --epochs 1 --tune never --rule linear "
+      "--seed 1..3 --jobs 1 --out e",
+      folder_.path());
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string said = "the process that loads data for several runs: it has several threads\n";
+  EXPECT_THAT(result.out, HasSubstr(said));
+  EXPECT_EQ(result.out.find(said), result.out.rfind(said));
+}
+
+// The process that forks them is told to end as soon as it has forked the last one.
+TEST_F(CompareCommand, BeginsTheLastRunThatIsForked) {
+  for (int i = 0; i < 10; ++i) {
+    fs::remove_all(file("e"));
+    const ProgramResult result = compare(
+        "--model quadratic:dim=5 --epochs 1 --tune never --rule linear --seed 1..2 --out e "
+        "--quiet");
+    ASSERT_EQ(result.code, 0) << result.err;
+  }
+}
+
+// A run that is forked leaves what `rubato train` leaves.
+TEST_F(CompareCommand, ForksRunsThatAreThoseOfTrain) {
+  ASSERT_EQ(
+      compare(
+          "--model softmax --epochs 1 --tune never --quiet --rule linear,root --seed 1..2 --out e")
+          .code,
+      0);
+  for (const auto& entry : fs::directory_iterator(file("e/runs"))) {
+    if (!entry.is_directory()) continue;
+    const std::string run = entry.path().filename();
+    SCOPED_TRACE(run);
+    succeeds({"train", "--config", (file("e/runs") / (run + ".toml")).string(), "--out",
+              "alone/" + run, "--threads", "1", "--quiet"});
+    EXPECT_EQ(hash("e/runs/" + run), hash("alone/" + run));
+    EXPECT_EQ(summary("e/runs/" + run)["digest"], summary("alone/" + run)["digest"]);
+    fs::remove(entry.path() / "machine.txt");
+    EXPECT_EQ(files_in(entry.path()), files_in(file("alone/" + run)));
+  }
+}
+
+TEST_F(CompareCommand, NoticesDataThatChangeMeanwhile) {
+  const std::string rows = "a,b,label\n1,2,x\n3,4,y\n5,7,x\n2,2,y\n1,3,x\n3,3,y\n";
+  folder_.write("table.csv", rows);
+  folder_.write("new.csv", rows + rows.substr(rows.find('1')));
+  // A file that has just been written is not kept for several runs.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  constexpr std::ptrdiff_t kBefore = 3;
+  const ProgramResult result = compare(
+      "--data csv:table.csv,label=label --validation 0.5 --model softmax --epochs 40 --trace 2 "
+      "--ref-batch 2 --minibatch 1 --tune never --rule linear --seed 1..30 --jobs 1 --quiet "
+      "--out e",
+      [this](pid_t, const auto&) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        while (look("e").ended < kBefore && std::chrono::steady_clock::now() < end) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        fs::rename(file("new.csv"), file("table.csv"));
+      });
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::map<int, int> runs;
+  for (const auto& run : answer("e").at("runs")) {
+    ++runs[summary("e/runs/" + run.at("name").get<std::string>())["samples"].get<int>()];
+  }
+  ASSERT_EQ(runs.size(), 2U) << "those of the old table, and those of the new one";
+  EXPECT_GE(runs.begin()->second, kBefore);
+  EXPECT_EQ(runs.rbegin()->first, 2 * runs.begin()->first);
+}
+
+const std::string kShort = "--model softmax --epochs 1 --tune never --quiet ";
 
 TEST_F(CompareCommand, TakesMoreValuesLater) {
   const std::string first = kShort + "--rule linear --seed 1,2 --out e";
@@ -251,13 +371,15 @@ TEST_F(CompareCommand, TakesMoreValuesLater) {
   const ProgramResult other = compare("--resume e --lr 0.5");
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("--lr was 0.01, is 0.5"));
+  // What is refused has not become the design.
+  EXPECT_EQ(compare("--resume e --quiet").code, 0);
 }
 
 TEST_F(CompareCommand, IsReproducedByItsDesign) {
   folder_.write("t.csv", "step,batchsize\n0,128\n1,64\n");
-  const std::string first = kShort +
-                            "--trace t.csv,256 --on-trace-end cycle --seed 1,2 --tune lr=0.01,0.05 "
-                            "--budget samples=5000 --out e";
+  const std::string first =
+      "--model softmax --epochs 1 --quiet --trace t.csv,256 --on-trace-end cycle --seed 1,2 "
+      "--tune lr=0.01,0.05,only --budget samples=5000 --out e";
   ASSERT_EQ(compare(first).code, 0);
   fs::remove(file("t.csv"));
   ASSERT_EQ(compare("--config e/design.toml --out again --quiet").code, 0);
@@ -304,7 +426,9 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
            {"--budget hours=1",
             "--budget hours=1: the time of a step is not known; accepted: with --cluster "
             "substep=SECONDS"},
-           {"--tune-seeds 3", "--tune-seeds: nothing is tuned"},
+           {"--lr 0.1 --tune-seeds 3", "--tune-seeds: nothing is tuned; accepted: without --lr"},
+           {"--lr 0.1 --tune lr=0.1,0.2", "--lr: --tune lr=0.1,0.2 finds it; accepted: one of"},
+           {"--lr 0.1 --tune lr", "--lr: --tune lr finds it; accepted: one of them"},
            {"--margin best", "--margin: 'best' is not a margin; accepted: baseline, or a number"},
            {"--rul linear", "did you mean '--rule'?"},
            {"--resume none", "none/design.toml"}}) {
@@ -323,7 +447,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 const std::string kTuned =
-    "--model softmax --epochs 1 --rule linear,root --seed 1,2 --tune lr=0.01,0.05 ";
+    "--model softmax --epochs 1 --rule linear,root --seed 1,2 --tune lr=0.01,0.05,only ";
 
 // Any engine can do it: each run is a command of its own, and so is the answer.
 TEST_F(CompareCommand, DoesRunsOneByOne) {
@@ -332,7 +456,7 @@ TEST_F(CompareCommand, DoesRunsOneByOne) {
             fmt::format("10 runs are listed in {}\n", file("e/plan.txt").string()));
   const std::vector<std::string> names = lines_of(content("e/plan.txt"));
   ASSERT_EQ(names.size(), 10U);
-  EXPECT_EQ(names[0], "tune/lr-0.01_seed-1");
+  EXPECT_EQ(names[0], "tune/lr-0.01_seed-1000001");
   EXPECT_EQ(names[4], "elastic_linear_seed-1");
 
   // Which rate it has is not known yet.
@@ -341,7 +465,7 @@ TEST_F(CompareCommand, DoesRunsOneByOne) {
   EXPECT_EQ(early.code, 27);
   EXPECT_EQ(early.err,
             "rubato compare: --run: elastic_linear_seed-1 needs runs that have not ended: "
-            "tune/lr-0.01_seed-2, tune/lr-0.05_seed-1, tune/lr-0.05_seed-2\n");
+            "tune/lr-0.01_seed-1000002, tune/lr-0.05_seed-1000001, tune/lr-0.05_seed-1000002\n");
   for (std::size_t i = 1; i < names.size(); ++i) {
     const std::string run = i % 2 == 0 ? names[i] : fmt::to_string(i + 1);
     EXPECT_THAT(printed("compare --resume e --run " + run),
@@ -354,6 +478,127 @@ TEST_F(CompareCommand, DoesRunsOneByOne) {
     EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
   }
   EXPECT_FALSE(fs::exists(file("e/work")));
+}
+
+TEST_F(CompareCommand, FindsTheRateUnlessItIsGiven) {
+  const std::string design = "--model softmax --epochs 1 --rule linear --seed 1,2 ";
+  const ProgramResult found = compare(design + "--out e");
+  ASSERT_EQ(found.code, 0) << found.err;
+  EXPECT_THAT(found.out,
+              AllOf(StartsWith("no --lr: finding the rate that is best for the baseline takes at "
+                               "least 10 runs of 93 steps; --lr X or --tune never skips it\n"
+                               "tuning lr: 0 of 6 are complete\n"),
+                    HasSubstr(" left\n"), HasSubstr(", tuned for the baseline and used by all\n"),
+                    Not(HasSubstr("*"))));
+  const nlohmann::json answer = this->answer("e");
+  EXPECT_TRUE(answer.at("untuned").is_null());
+  const auto& tuning = answer.at("tuning").at(0);
+  EXPECT_GE(tuning.at("values").size(), 5U);
+  EXPECT_FALSE(tuning.at("at_end").get<bool>());
+  EXPECT_THAT(content("e/runs/elastic_linear_seed-1.toml"),
+              HasSubstr("\nlr = " + tuning.at("taken").get<std::string>() + "\n"));
+  // It is of the experiment, and whoever gives another one hears of it.
+  EXPECT_THAT(compare("--resume e").out, StartsWith("runs: 4 of 4 are complete\n"));
+  EXPECT_THAT(refusal("compare --resume e --lr 7"), HasSubstr(", is 7\n"));
+
+  const ProgramResult given = compare(design + "--lr 0.05 --out given --quiet");
+  ASSERT_EQ(given.code, 0) << given.err;
+  EXPECT_THAT(
+      given.out,
+      AllOf(HasSubstr("\nlr 0.05 as given: not tuned\n"), ContainsRegex(" (better|tied|worse)[*]"),
+            HasSubstr("\n* lr 0.05 as given: not tuned, so that another rate may "
+                      "change the verdict.\n")));
+  EXPECT_EQ(this->answer("given").at("untuned"), "lr 0.05 as given: not tuned");
+  EXPECT_THAT(content("given/answer.csv"), Not(HasSubstr("*")));
+}
+
+// The combinations have different batches, so that their runs have no common number of steps.
+TEST_F(CompareCommand, FindsTheRateOfEachCombination) {
+  EXPECT_THAT(
+      printed("compare --model quadratic:dim=5 --epochs 1 --rule linear --trace 256 --seed 1 "
+              "--tune-for each --tune-seeds 1 --out e"),
+      StartsWith("no --lr: finding the rate that is best for each combination takes at least "
+                 "10 runs; --lr X or --tune never skips it\n"));
+}
+
+// The workflow of clusters: what tunes first, and then the others, each by itself.
+TEST_F(CompareCommand, TunesAlone) {
+  const std::string design = "--model softmax --epochs 1 --rule linear --tune-seeds 1 ";
+  succeeds("compare " + design + "--out e --only-plan --quiet");
+  succeeds("compare --resume e --run tune --quiet");
+  EXPECT_FALSE(fs::exists(file("e/answer.md")));
+  for (const std::string& run : lines_of(content("e/plan.txt"))) {
+    if (run.starts_with("tune/")) {
+      EXPECT_TRUE(fs::exists(file("e/" + run + "/summary.json"))) << run;
+    } else {
+      succeeds("compare --resume e --quiet --run " + run);
+    }
+  }
+  EXPECT_THAT(printed("compare --resume e"), StartsWith("runs: 2 of 2 are complete\n"));
+  ASSERT_EQ(compare(design + "--quiet --out whole").code, 0);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(content(std::string("e/") + name), content(std::string("whole/") + name)) << name;
+  }
+}
+
+TEST_F(CompareCommand, TakesOverEqualRunsOfOtherExperiments) {
+  succeeds("compare " + kShort + "--rule linear --seed 1,2 --out lab/first");
+  const std::string larger =
+      "--model softmax --epochs 1 --tune never --rule linear,root --seed 1,2 ";
+  ASSERT_EQ(compare(larger + "--quiet --out whole").code, 0);
+  const auto take_over = [&](const std::string& taken, const std::string& out) {
+    SCOPED_TRACE(out);
+    const ProgramResult result = compare(larger + "--reuse lab --out " + out);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out,
+                HasSubstr(taken + " of 6 runs were taken over from other experiments\n"));
+    for (const char* name : kAnswers) {
+      EXPECT_EQ(content(out + "/" + name), content(std::string("whole/") + name)) << name;
+    }
+  };
+  take_over("4", "second");
+  // It has the times of the first, too.
+  const std::string metrics = "/runs/elastic_linear_seed-1/metrics.jsonl";
+  EXPECT_EQ(content("second" + metrics), content("lab/first" + metrics));
+
+  // One is damaged, and another was computed by another version.
+  folder_.write("lab/first" + metrics, content("lab/first" + metrics) + "\n");
+  std::string summary = content("lab/first/runs/baseline_seed-2/summary.json");
+  summary.replace(summary.find("\"rubato\": \""), 11, "\"rubato\": \"9");
+  folder_.write("lab/first/runs/baseline_seed-2/summary.json", summary);
+  take_over("2", "third");
+  EXPECT_THAT(refusal("compare " + larger + "--reuse nowhere"),
+              HasSubstr("'nowhere' is not a folder; accepted: one with experiments"));
+}
+
+TEST_F(CompareCommand, TakesOverNoRunsOnOtherData) {
+  const std::string rows = "a,b,label\n1,2,x\n3,4,y\n5,7,x\n2,2,y\n1,3,x\n3,3,y\n";
+  const std::string design =
+      "--data csv:table.csv,label=label --validation 0.5 --model softmax --epochs 2 --trace 2 "
+      "--ref-batch 2 --minibatch 1 --tune never --rule linear --reuse lab --out lab/";
+  fs::create_directory(file("lab"));
+  folder_.write("table.csv", rows);
+  EXPECT_EQ(compare(design + "first").code, 0);
+  EXPECT_THAT(compare(design + "second").out, HasSubstr("2 of 2 runs were taken over"));
+  folder_.write("table.csv", rows + rows.substr(rows.find('1')));
+  const ProgramResult other = compare(design + "third");
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_THAT(other.out, Not(HasSubstr("taken over")));
+}
+
+TEST_F(CompareCommand, SaysHowManyRunsShareTheCpus) {
+  const std::string design =
+      "--model softmax --epochs 1 --tune never --rule linear --threads 1 --out ";
+  EXPECT_THAT(compare(design + "two --jobs 2").out,
+              HasSubstr("runs: 0 of 2 are complete\n2 runs at a time with 1 thread each\n"));
+  EXPECT_THAT(compare("--resume two").out, Not(HasSubstr("at a time")));
+  EXPECT_THAT(
+      compare("--model softmax --epochs 1 --tune never --rule linear --out all --jobs 1").out,
+      ContainsRegex("\n1 run at a time with [0-9]+ threads? on [0-9]+ CPUs?\n"));
+  // Nobody knows what else is trained beside a single run.
+  succeeds("compare " + design + "one --only-plan");
+  EXPECT_THAT(printed("compare --resume one --run 1"),
+              HasSubstr("\n1 run at a time with 1 thread\n"));
 }
 
 // A machine that computes something else is found by whoever does the run again.

@@ -16,6 +16,7 @@
 
 #include "app/run_program.hpp"
 #include "runs/config/run_option.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -23,10 +24,6 @@ namespace {
 
 using test::ProgramResult;
 using test::TempFolder;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::IsSupersetOf;
 
 using Lines = std::vector<std::string>;

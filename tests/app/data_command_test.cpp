@@ -19,13 +19,12 @@
 #include "app/command_test.hpp"
 #include "app/doc_commands.hpp"
 #include "support/idx_images.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
 
 // Whether there is a Python with these modules.
 bool python_has(const std::string& modules) {
@@ -214,7 +213,7 @@ TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
     EXPECT_EQ(weights("images:tree", model), expected);
     EXPECT_THAT(last_out_, HasSubstr("320 training images of 3 x 12 x 12 in 10 classes, trace"));
     EXPECT_THAT(printed(fmt::format("predict run-{} --data images:tree --what classes", runs_)),
-                testing::StartsWith("sample,file,class\n0,0/0"));
+                StartsWith("sample,file,class\n0,0/0"));
     EXPECT_EQ(weights("tensors:last.npz,y=labels,layout=hwc", model), expected);
     EXPECT_THAT(last_out_, HasSubstr("in 10 classes (not used: extra), trace"));
   }

@@ -10,6 +10,7 @@
 #include "app/run_program.hpp"
 #include "loop/data/published_data.hpp"
 #include "support/http_server.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -17,8 +18,6 @@ namespace {
 
 using test::HttpServer;
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -44,13 +43,12 @@ TEST_F(DataGet, SaysWhatIsWrong) {
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err,
               HasSubstr("rubato data get: unknown data set 'minst'; did you mean 'mnist'?"));
-  EXPECT_THAT(run("data gte").err, testing::StartsWith("rubato data: unknown command 'gte'"));
+  EXPECT_THAT(run("data gte").err, StartsWith("rubato data: unknown command 'gte'"));
   EXPECT_EQ(run("data get mnist cifar10").code, 2);
   const ProgramResult nobody = run("data get mnist --from http://127.0.0.1:1/");
   EXPECT_EQ(nobody.code, 31);
-  EXPECT_THAT(nobody.err,
-              AllOf(testing::StartsWith("rubato data get: http://127.0.0.1:1/train-images"),
-                    HasSubstr("after 0 of 9912422 bytes; the same command continues")));
+  EXPECT_THAT(nobody.err, AllOf(StartsWith("rubato data get: http://127.0.0.1:1/train-images"),
+                                HasSubstr("after 0 of 9912422 bytes; the same command continues")));
   folder_.write("file", "");
   EXPECT_EQ(run("data get mnist --to file/x --from http://127.0.0.1:1/").code, 24);
 }

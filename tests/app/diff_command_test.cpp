@@ -7,15 +7,13 @@
 #include "app/run_program.hpp"
 #include "app/small_training.hpp"
 #include "base/machine/instruction_set.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
 using test::Words;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 class DiffCommand : public test::SmallTraining {
  protected:
@@ -30,15 +28,16 @@ TEST_F(DiffCommand, ExitsAsDiffDoes) {
   train("--model mlp --out a");
   train("--model mlp --out b --cores 2");
   train("--model mlp --out c --momentum 0.4");
-  EXPECT_EQ(printed("diff a b --threads 1"), "a and b: 10 steps, the same bits\n");
+  EXPECT_EQ(printed("diff a b --threads 1"),
+            "a and b: 10 steps, the same bits (1 digest, the weights at the end)\n");
   EXPECT_EQ(printed("diff a b --quiet"), "");
   const ProgramResult different = rubato("diff a c --distance 3 --threads 1");
   EXPECT_EQ(different.code, 1) << different.err;
   EXPECT_EQ(different.err, "");
-  EXPECT_THAT(different.out,
-              AllOf(HasSubstr("a and c: the same bits after 1 step\nstep 2 differs in its update"),
-                    HasSubstr("\nreason: --momentum not set and 0.4\n"), HasSubstr("\ndistance: "),
-                    HasSubstr(" after 3 steps")));
+  EXPECT_THAT(different.out, AllOf(HasSubstr("a and c: the same bits after 1 step (1 repeated "
+                                             "step)\nstep 2 differs in its update"),
+                                   HasSubstr("\nreason: --momentum not set and 0.4\n"),
+                                   HasSubstr("\ndistance: "), HasSubstr(" after 3 steps")));
   EXPECT_EQ(rubato("diff a c --quiet").code, 1);
   EXPECT_THAT(refusal("diff a"), HasSubstr("1 run is given; accepted: the folders of two runs"));
   EXPECT_THAT(refusal("diff a nowhere"), HasSubstr("no run in 'nowhere'"));
@@ -51,7 +50,7 @@ TEST_F(DiffCommand, ComparesOptions) {
                                                  "\"mnist:data\" --cores 2"});
   EXPECT_EQ(same.code, 0) << same.err;
   EXPECT_THAT(same.out, StartsWith("repeating steps 1 to 24"));
-  EXPECT_THAT(same.out, HasSubstr("good and bad: 24 steps, the same bits\n"));
+  EXPECT_THAT(same.out, HasSubstr("good and bad: 24 steps, the same bits (24 repeated steps)\n"));
   EXPECT_THAT(refusal(good + Words{"--bad", "--model mlp --out x"}), HasSubstr("without --out"));
   EXPECT_THAT(refusal(good + Words{"--bad", "--model 'mlp"}), HasSubstr("no closing quote"));
   EXPECT_THAT(refusal(good + Words{"--bad", "--model mpl"}), HasSubstr("--bad: --model"));
@@ -69,7 +68,7 @@ TEST_F(DiffCommand, NamesOtherKernels) {
   const auto found = nlohmann::json::parse(result.out);
   EXPECT_EQ(found["first"]["stage"], "kernels");
   EXPECT_EQ(found["equal_steps"], 0);
-  EXPECT_THAT(found["first"]["options"], testing::ElementsAre("kernels"));
+  EXPECT_THAT(found["first"]["options"], ElementsAre("kernels"));
   EXPECT_THAT(found["facts"].dump(), HasSubstr("kernels.wanted"));
   EXPECT_THAT(found["first"]["what"].get<std::string>(),
               HasSubstr("both have the same bits, but step 10 of b had others"));

@@ -18,6 +18,7 @@
 #include "runs/config/run_option.hpp"
 #include "support/error_of.hpp"
 #include "support/idx_images.hpp"
+#include "support/matchers.hpp"
 #include "support/sanitizers.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
@@ -29,7 +30,6 @@ namespace fs = std::filesystem;
 using test::ProgramResult;
 using test::read_file;
 using test::TempFolder;
-using testing::HasSubstr;
 
 const fs::path kDocs = RUBATO_DOCS;
 
@@ -113,7 +113,7 @@ TEST(Readme, ItsCommandsDoWhatItSays) {
   const std::string out = test::run_commands_of(readme(), folder);
   // The numbers depend on the CPU's kernels.
   for (const char* line :
-       {"lr 0.1, tuned for the baseline and used by all\n", "trace spot:most=16,seed=1\n",
+       {", tuned for the baseline and used by all\n", "trace spot:most=16,seed=1\n",
         "  accuracy %    rank  to the baseline  p (Holm)  verdict\n"}) {
     EXPECT_THAT(readme(), HasSubstr(line));
     EXPECT_THAT(out, HasSubstr(line));
@@ -140,14 +140,18 @@ TEST(Readme, ItsTableHasCommandsThatRun) {
   }
 }
 
-// A real run of the commands takes an hour and a half: this one has small images and one epoch.
+// A real run of the commands takes hours: this one has small images, one comparison and one seed.
 TEST(FindingsDoc, HasCommandsThatRun) {
   if (test::kSanitized) GTEST_SKIP() << "takes minutes with a sanitizer";
   const fs::path shared = RUBATO_SHARED_DIR "/data";
   if (!fs::exists(shared / "traces")) GTEST_SKIP() << "no " << (shared / "traces").string();
+  if (test::shell("command -v python3").code != 0) GTEST_SKIP() << "no python3 for the scripts";
   const std::string doc = read_file(kDocs / "findings.md");
   ASSERT_THAT(doc, HasSubstr("\n$ bench/findings/run build/release/rubato DATA findings\n"));
   ASSERT_THAT(doc, HasSubstr("\n$ bench/findings/tables findings\n"));
+  for (const char* const line : {"writes this -->\n|", "|\n<!-- to here -->\n"}) {
+    ASSERT_THAT(doc, HasSubstr(line));
+  }
 
   const TempFolder folder;
   for (const char* name : {"data/mnist", "data/fashion-mnist"}) {
@@ -155,25 +159,51 @@ TEST(FindingsDoc, HasCommandsThatRun) {
     test::write_idx_images(folder, name, "t10k", 100, 12);
   }
   fs::create_directory_symlink(shared / "traces", folder.path() / "data/traces");
+  const auto script = [&](const std::string& command) {
+    return test::shell(fmt::format("'{}'/{}", RUBATO_FINDINGS, command), folder.path());
+  };
   const auto run = [&](const std::string& command) {
-    const ProgramResult result =
-        test::shell(fmt::format("'{}'/{}", RUBATO_FINDINGS, command), folder.path());
+    const ProgramResult result = script(command);
     EXPECT_EQ(result.code, 0) << result.err;
     return result.out;
   };
-  run("run \"$0\" data findings --model softmax --engine eigen --seed 1 --rule root --epochs 1 "
-      "--quiet");
-  for (const char* name : {"epochs", "iterations", "rates"}) {
-    EXPECT_TRUE(fs::exists(folder.path() / "findings" / name / "answer.md")) << name;
-  }
-  if (test::shell("command -v python3").code != 0) GTEST_SKIP() << "no python3 for the tables";
+  const std::string part = " data findings mlp/sgd-cosine --seeds 1 --rates 1";
+  EXPECT_THAT(run("run \"$0\"" + part), HasSubstr("35 runs"));
+  EXPECT_THAT(run("run \"$0\"" + part + " --cost"), HasSubstr(" 0 runs"));
   const std::string tables = run("tables findings");
-  const auto headers = matches(doc, "\n(\\|[^\n]*\\| constant-2048 \\|[^\n]*)\n\\|---");
-  EXPECT_EQ(headers.size(), 3U);
-  for (const std::string& header : headers) EXPECT_THAT(tables, HasSubstr(header));
-  for (const char* const script : {"jumps", "money", "rules"}) {
-    EXPECT_THAT(run(std::string(script) + " --help"), HasSubstr("bench/findings/"));
+  for (const char* const line :
+       {"| cell | rate | baseline | `constant` | `linear` | `root` | `adascale` | best |\n",
+        "\n| mlp, sgd, cosine | ", "\n| rule | constant | bamboo | saw | daily | 32 |\n"}) {
+    EXPECT_THAT(tables, HasSubstr(line));
   }
+  // Two searches of ten runs and one, and for five seeds two trunks with 24 forks each.
+  EXPECT_THAT(run("jumps \"$0\" data findings --models mlp --optimizers SGD --cost"),
+              testing::StartsWith("272 "));
+  EXPECT_THAT(run("money --help"), HasSubstr("bench/findings/"));
+}
+
+TEST(FindingsDoc, HasScriptsThatFailWhereARateIsAnEnd) {
+  if (test::shell("command -v python3").code != 0) GTEST_SKIP() << "no python3 for the scripts";
+  const TempFolder folder;
+  folder.write("rubato", R"(#!/bin/sh
+while [ $# -gt 1 ]; do
+  if [ "$1" = --out ]; then
+    mkdir -p "$2"
+    echo '{"tuning": [{"option": "lr", "taken": "3", "at_end": true}], "untuned": null}' >"$2/answer.json"
+  fi
+  shift
+done
+)");
+  fs::permissions(folder.path() / "rubato", fs::perms::owner_all);
+  fs::create_directories(folder.path() / "findings/traces");
+  for (const char* const name : {"constant", "bamboo", "saw", "daily"}) {
+    folder.write(fmt::format("findings/traces/{}.csv", name), "");
+  }
+  const ProgramResult result =
+      test::shell(fmt::format("'{}/run' ./rubato data findings epochs --seeds 1", RUBATO_FINDINGS),
+                  folder.path());
+  EXPECT_EQ(result.code, 1) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("the best lr is at an end of those that were tried: 3\n"));
 }
 
 TEST(Docs, LinkToFilesThatExist) {
@@ -194,7 +224,8 @@ TEST(Docs, NameOptionsThatExist) {
                                       "--bits",
                                       "--networks",
                                       "--quick",
-                                      "--rounds" /*bench*/,
+                                      "--rounds",
+                                      "--write" /*bench*/,
                                       "--redirects",
                                       "--tee",
                                       "--standalone",
@@ -289,7 +320,7 @@ TEST(Docs, HaveEveryArgumentWithItsDefault) {
 // Whether an option of one of these families accepts it.
 bool is_accepted(const std::string& text) {
   return std::ranges::any_of(kTechniques, [&](const std::string& name) {
-    return test::error_of([&] {
+    return error_of([&] {
              RunConfiguration configuration;
              run_option(family(name).option.substr(2)).set(configuration, text);
            }) == "no error";

@@ -7,14 +7,10 @@
 
 #include "app/command_test.hpp"
 #include "base/core/text/text.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
 
 class DoomCommand : public test::CommandTest {
  protected:

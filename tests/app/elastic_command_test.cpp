@@ -22,6 +22,7 @@
 #include "app/background_program.hpp"
 #include "app/network_of_its_own.hpp"
 #include "app/small_training.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -33,7 +34,6 @@ using std::chrono::seconds;
 using test::BackgroundProgram;
 using test::NetworkOfItsOwn;
 using test::ProgramResult;
-using testing::HasSubstr;
 
 using Arguments = std::vector<std::string>;
 
@@ -204,7 +204,7 @@ class ElasticCommand : public test::SmallTraining {
     hosts_[host]->signal(SIGINT);
     for (const auto& any : hosts_) {
       wait_until([&] { return !any->runs(); });
-      EXPECT_THAT(any->code(), testing::AnyOf(130, 143)) << any->output();
+      EXPECT_THAT(any->code(), AnyOf(130, 143)) << any->output();
     }
     hosts_.clear();
   }
@@ -378,10 +378,10 @@ TEST_F(ElasticHandover, IsToldOfWhenItsGroupIsLost) {
     kill_host(1);
     wait_until([&] { return times_alone() == trial && groups().ends_with('\n'); });
   }
-  EXPECT_THAT(groups(), testing::MatchesRegex(
-                            "[^\n]* group 1: 1 host;[^\n]*\n([^\n]*\n)*"
-                            "[^\n]*: 2 hosts; new: [0-9]+;[^\n]*; lost again in the handover\n"
-                            "[^\n]*: 1 host; gone: [0-9]+;[^\n]*\n"));
+  EXPECT_THAT(groups(),
+              MatchesRegex("[^\n]* group 1: 1 host;[^\n]*\n([^\n]*\n)*"
+                           "[^\n]*: 2 hosts; new: [0-9]+;[^\n]*; lost again in the handover\n"
+                           "[^\n]*: 1 host; gone: [0-9]+;[^\n]*\n"));
   stop_by(0);
 }
 
@@ -406,9 +406,8 @@ TEST_F(ElasticHandover, LeavesTheOlderStateWhereTheNewerOneIsLost) {
     wait_until([this] { return has_state(*hosts_[1]); });
   }
   EXPECT_THAT(hosts_[0]->output(),
-              testing::AllOf(
-                  HasSubstr(kLost),
-                  testing::ContainsRegex("after [1-9][0-9]* steps, group [0-9]+: 1 host; gone: ")));
+              AllOf(HasSubstr(kLost),
+                    ContainsRegex("after [1-9][0-9]* steps, group [0-9]+: 1 host; gone: ")));
   stop_by(0);
 }
 
@@ -430,7 +429,7 @@ TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
   BackgroundProgram& late = start();
   wait_until([&] { return has_state(late); });
   const std::string groups = test::read_file(file("run-2") / "hosts.log");
-  EXPECT_THAT(groups, testing::AllOf(HasSubstr(": 2 hosts; gone: "), HasSubstr("; formed in ")));
+  EXPECT_THAT(groups, AllOf(HasSubstr(": 2 hosts; gone: "), HasSubstr("; formed in ")));
   stop_by(0);
   expect_one_run("run-2");
 }
@@ -615,16 +614,15 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsAskedToTerminate) {
     const std::size_t leaver = writes ? writer() : another();
     hosts_[leaver]->end(writes ? SIGTERM : SIGUSR2);
     EXPECT_EQ(hosts_[leaver]->code(), 0) << hosts_[leaver]->output();
-    EXPECT_THAT(
-        hosts_[leaver]->output(),
-        testing::ContainsRegex("leaves the run after [0-9]+ steps; the other hosts continue it\n"));
+    EXPECT_THAT(hosts_[leaver]->output(),
+                ContainsRegex("leaves the run after [0-9]+ steps; the other hosts continue it\n"));
     forget(leaver);
     wait_until([this] { return writer() < hosts_.size(); });
     wait_for_more_lines("run");
     EXPECT_FALSE(fs::exists(file("run-2")));
   }
   // Nothing is redone: whoever goes has done the last step with the others.
-  EXPECT_THAT(test::read_file(file("run") / "hosts.log"), testing::Not(HasSubstr("is lost")));
+  EXPECT_THAT(test::read_file(file("run") / "hosts.log"), Not(HasSubstr("is lost")));
   stop_by(0);
   expect_one_run();
 }
@@ -822,7 +820,7 @@ TEST_F(ElasticCommand, SaysThatTheFolderIsNoLongerThatOfTheRun) {
   EXPECT_THAT(
       hosts_[0]->output(),
       HasSubstr("run: there is no config.toml; is the disk of the run still mounted?\nthe run "));
-  EXPECT_THAT(hosts_[0]->output(), testing::Not(HasSubstr("accepted")));
+  EXPECT_THAT(hosts_[0]->output(), Not(HasSubstr("accepted")));
   stop_by(0);
 }
 
@@ -838,7 +836,7 @@ TEST_F(ElasticCommand, RefusesAFolderForTemporaryFilesThatIsNoneBeforeItJoins) {
             "rubato train: $TMPDIR: '/nowhere/at-all' is not a folder; accepted: one in which this "
             "host can keep what it has of the run\n");
   wait_for_more_lines("run");
-  EXPECT_THAT(hosts_[0]->output(), testing::Not(HasSubstr("joined")));
+  EXPECT_THAT(hosts_[0]->output(), Not(HasSubstr("joined")));
   stop_by(0);
 }
 
@@ -849,14 +847,14 @@ TEST_F(ElasticCommand, SaysOnEachHostWhyTheRunCannotBegin) {
   for (const auto& host : hosts_) {
     expect_end(*host, 2);
     EXPECT_THAT(host->output(), HasSubstr("--from: several hosts cannot begin a fork; accepted: "));
-    EXPECT_THAT(host->output(), testing::Not(HasSubstr("was stopped")));
+    EXPECT_THAT(host->output(), Not(HasSubstr("was stopped")));
   }
   const ProgramResult launched = test::rubato(
       with({"launch", "--hosts", "3", "--", "train", "--from", "one@1", "--out", "other"}, run_),
       folder_.path());
   EXPECT_EQ(launched.code, 2);
   EXPECT_THAT(launched.err, HasSubstr("--from: several hosts cannot begin a fork"));
-  EXPECT_THAT(launched.err, testing::Not(HasSubstr("stopped")));
+  EXPECT_THAT(launched.err, Not(HasSubstr("stopped")));
 }
 
 // It would have been empty.
@@ -914,7 +912,7 @@ TEST_F(ElasticCommand, IsLaunchedAndStartsAgainWhatIsKilled) {
         wait_for_more_lines("run");
         kill(process, SIGINT);
       });
-  EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;
+  EXPECT_THAT(result.code, AnyOf(130, 143)) << result.err;
   EXPECT_THAT(result.err, HasSubstr("to continue: rubato train --resume run"));
   expect_one_run();
 }
@@ -932,7 +930,7 @@ TEST_F(ElasticCommand, IsLaunchedAsTheFirstProcess) {
     GTEST_SKIP() << "no namespaces of processes: not root";
   }
   static_cast<void>(std::system(command.c_str()));
-  EXPECT_THAT(test::read_file(file("states")), testing::Not(HasSubstr("Z")));
+  EXPECT_THAT(test::read_file(file("states")), Not(HasSubstr("Z")));
 }
 
 // To a supervisor, a run that was stopped is not complete.

@@ -15,15 +15,13 @@
 #include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/http_server.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::app {
 namespace {
 
 using test::HttpServer;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
@@ -173,11 +171,11 @@ TEST_F(FetchData, SaysThatThereIsNoFileOrNoServer) {
   data_.name = "other";
   files_[0].name = "third";
   EXPECT_THAT(error(), HasSubstr("/third: the server answers 404; accepted: another --from"));
-  const std::string none = test::error_of(
-      [&] { fetch_data(data_, "http://127.0.0.1:1", folder(), [](auto, auto, auto) {}); });
+  const std::string none =
+      error_of([&] { fetch_data(data_, "http://127.0.0.1:1", folder(), [](auto, auto, auto) {}); });
   EXPECT_THAT(none, HasSubstr("http://127.0.0.1:1/third: "));
   EXPECT_THAT(
-      test::error_of([&] { fetch_data(data_, "file:///etc", folder(), [](auto, auto, auto) {}); }),
+      error_of([&] { fetch_data(data_, "file:///etc", folder(), [](auto, auto, auto) {}); }),
       HasSubstr("file:///etc/third: Unsupported protocol"));
 }
 
@@ -233,11 +231,11 @@ TEST_F(FetchArchive, ThatLacksFilesOrIsNoneIsRefused) {
   temp_.write("made/set/a.bin", some_bytes(700));
   temp_.write("made/set/b.bin", some_bytes(699));
   serve(packed());
-  EXPECT_THAT(test::error_of([&] { fetch(); }), HasSubstr("set.tar.gz.part: cannot be unpacked"));
+  EXPECT_THAT(error_of([&] { fetch(); }), HasSubstr("set.tar.gz.part: cannot be unpacked"));
   EXPECT_FALSE(has_data(data_, folder_));
   serve(std::string(600, 'x'));
   fs::remove_all(folder_);
-  EXPECT_THAT(test::error_of([&] { fetch(); }), HasSubstr("set.tar.gz.part: cannot be unpacked"));
+  EXPECT_THAT(error_of([&] { fetch(); }), HasSubstr("set.tar.gz.part: cannot be unpacked"));
 }
 
 }  // namespace

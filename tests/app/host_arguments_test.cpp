@@ -8,6 +8,7 @@
 
 #include "app/run_program.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::app {
@@ -112,8 +113,8 @@ TEST(HostArguments, ThatContradictEachOtherAreErrors) {
            {"--hosts 2 --rendezvous a:b", "--rendezvous: "},
            {"--hosts 2 --rendezvous a:0", "--rendezvous: "},
            {"--hosts 2 --rendezvous a:1/", "--rendezvous: "}}) {
-    EXPECT_THAT(test::error_of([&] { static_cast<void>(read(each.arguments, each.variables)); }),
-                testing::StartsWith(each.error))
+    EXPECT_THAT(error_of([&] { return read(each.arguments, each.variables); }),
+                StartsWith(each.error))
         << each.arguments;
   }
 }
@@ -123,8 +124,8 @@ TEST(HostArguments, HaveATokenOfOneLine) {
   EXPECT_EQ(token_in(folder.write("a", "open sesame\n")), "open sesame");
   EXPECT_EQ(token_in(folder.write("b", "open sesame")), "open sesame");
   for (const std::string text : {"", "\n", "two\nlines\n"}) {
-    EXPECT_THAT(test::error_of([&] { static_cast<void>(token_in(folder.write("c", text))); }),
-                testing::StartsWith("--token-file: no token in '"));
+    EXPECT_THAT(error_of([&] { return token_in(folder.write("c", text)); }),
+                StartsWith("--token-file: no token in '"));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "support/json_fields.hpp"
 #include "support/json_schema.hpp"
 #include "support/temp_folder.hpp"
 
@@ -78,12 +79,8 @@ TEST(HostsTable, FitsATerminal) {
 
 TEST(HostsTable, IsTheSameAsJson) {
   const auto json = nlohmann::json::parse(hosts_json(example()));
-  EXPECT_EQ(json["state"], "regroups");
-  EXPECT_EQ(json["group"], 2);
-  EXPECT_EQ(json["wanted"], nullptr);
-  EXPECT_EQ(json["last_step"], 18204);
-  EXPECT_EQ(json["writer"]["host"], 2);
-  EXPECT_EQ(json["writer"]["folder"], "/data/runs/spring");
+  test::expect_fields(json, R"({"state": "regroups", "group": 2, "wanted": null, "last_step": 18204,
+        "writer": {"host": 2, "folder": "/data/runs/spring"}})");
   ASSERT_EQ(json["hosts"].size(), 4U);
   EXPECT_EQ(json["hosts"][0]["rank"], 0);
   EXPECT_EQ(json["hosts"][1]["state"], "silent");
@@ -94,8 +91,7 @@ TEST(HostsTable, IsTheSameAsJson) {
 }
 
 TEST(HostsTable, IsAsItsSchemaSays) {
-  const test::JsonSchema schema(
-      nlohmann::json::parse(test::read_file(std::string(RUBATO_SCHEMAS) + "/hosts.json")));
+  const test::JsonSchema schema(hosts_form().schema);
   RunStatus status = example();
   EXPECT_EQ(schema.violation(nlohmann::json::parse(hosts_json(status))), "");
   EXPECT_EQ(schema.unseen(), std::set<std::string>());

@@ -1,5 +1,5 @@
-// docs/schemas: what commands print as JSON is as the schemas say, and nothing in them is never
-// there.
+// What commands print as JSON is as `rubato list schemas` or docs/schemas say, and nothing in them
+// is never there.
 
 #include <filesystem>
 #include <string>
@@ -9,17 +9,19 @@
 
 #include "app/command_test.hpp"
 #include "support/json_schema.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 using test::JsonSchema;
-using testing::IsEmpty;
 
 class JsonOutputs : public test::CommandTest {
  protected:
-  [[nodiscard]] static JsonSchema schema(const std::string& name) {
+  [[nodiscard]] JsonSchema schema(const std::string& name) const {
+    const auto listed = nlohmann::json::parse(printed("list schemas"));
+    if (listed.contains(name)) return JsonSchema(listed[name]);
     return JsonSchema(nlohmann::json::parse(
         test::read_file(std::filesystem::path(RUBATO_SCHEMAS) / (name + ".json"))));
   }
@@ -45,6 +47,11 @@ TEST_F(JsonOutputs, OfSimulate) {
   expect_valid(simulate, succeeds("simulate --trace constant:devices=4,hours=1 --on-trace-end hold "
                                   "--epochs 1 --price 1 --market spot --regret --json"));
   EXPECT_THAT(simulate.unseen(), IsEmpty());
+  const JsonSchema mtbf = schema("simulate-mtbf");
+  expect_valid(mtbf, succeeds("simulate --trace constant:devices=1 --on-trace-end hold --mtbf 100 "
+                              "--cluster substep=1,checkpoint=8,restart=5,loses=checkpoint --json "
+                              "--samples 64000 --epochs 9"));
+  EXPECT_THAT(mtbf.unseen(), IsEmpty());
 }
 
 TEST_F(JsonOutputs, OfTraceShow) {
@@ -53,7 +60,7 @@ TEST_F(JsonOutputs, OfTraceShow) {
   expect_valid(trace, succeeds("trace show walk:seed=4 --json"));
   folder_.write("priced.csv", "time,a,price\n0,1,0.5\n60,2,0.75\n120,,\n");
   expect_valid(trace, succeeds("trace show priced.csv --json"));
-  expect_valid(trace, succeeds("trace show zone:a=walk:seed=4,b=walk:seed=5 --json"));
+  expect_valid(trace, succeeds("trace show zone:a=priced.csv,b=spot:most=4,seed=5 --json"));
   EXPECT_THAT(trace.unseen(), IsEmpty());
 }
 
@@ -103,8 +110,7 @@ TEST_F(JsonOutputs, OfDoctor) {
   const JsonSchema doctor = schema("doctor");
   expect_valid(doctor, rubato("doctor --json").out);
   // Without libtorch there are no training's facts.
-  for (const std::string& unseen : doctor.unseen())
-    EXPECT_THAT(unseen, testing::StartsWith("/facts/"));
+  for (const std::string& unseen : doctor.unseen()) EXPECT_THAT(unseen, StartsWith("/facts/"));
 }
 
 TEST_F(JsonOutputs, OfDoom) {
@@ -121,6 +127,9 @@ TEST_F(JsonOutputs, OfList) {
   const JsonSchema list = schema("list");
   expect_valid(list, succeeds("list --json"));
   EXPECT_THAT(list.unseen(), IsEmpty());
+  EXPECT_EQ(refusal("list schemas rules"),
+            "rubato list: schemas are listed by themselves; accepted: without the name of a "
+            "family\n");
 }
 
 TEST_F(JsonOutputs, OfATimeline) {
@@ -136,7 +145,8 @@ TEST_F(JsonOutputs, OfATimeline) {
 
 TEST_F(JsonOutputs, OfAnExperiment) {
   const JsonSchema answer = schema("answer");
-  succeeds("compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out first");
+  succeeds(
+      "compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --tune never --out first");
   expect_valid(answer, content("first/answer.json"));
   succeeds(
       "compare --model softmax --rule linear,root --seed 1..2 --trace spot:most=8,seed=3 "
@@ -145,7 +155,7 @@ TEST_F(JsonOutputs, OfAnExperiment) {
   expect_valid(answer, content("second/answer.json"));
   succeeds(
       "compare --model softmax --rule linear,root --seed 1..2 --trace 256,elastic --epochs 1 "
-      "--margin baseline --out third");
+      "--lr 0.02 --rates 2 --margin baseline --out third");
   expect_valid(answer, content("third/answer.json"));
   EXPECT_THAT(answer.unseen(), IsEmpty());
 }

@@ -9,14 +9,12 @@
 
 #include "app/run_program.hpp"
 #include "runs/report/report_schemas.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
 
 std::string listed(const test::Words& arguments) {
   const ProgramResult result = test::rubato("list" + arguments);

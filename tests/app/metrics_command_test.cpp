@@ -7,6 +7,7 @@
 
 #include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -14,8 +15,6 @@ namespace {
 
 using test::ProgramResult;
 using test::TempFolder;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 TEST(RecordsPage, HasCommandsThatRunAndMetricsThatAreThere) {
   const std::string page = test::read_file(RUBATO_RECORDS_MD);

@@ -8,11 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 class NewDataCommand : public test::CommandTest {
  protected:
@@ -78,18 +77,6 @@ TEST_F(NewDataCommand, ComparesTheWeightsWithTheSummary) {
   EXPECT_EQ(rubato("eval first --weights=first/weights.safetensors").code, 0);
   folder_.write("second/summary.json", "{");
   EXPECT_THAT(refusal("eval second"), HasSubstr("second/summary.json: names no weights"));
-}
-
-TEST_F(NewDataCommand, AugmentsNothingButImages) {
-  for (const char* const what : {"flip", "shift", "crop", "cutout"}) {
-    EXPECT_THAT(refusal({"train", "--data=csv:table.csv,missing=mean", "--model=mlp",
-                         fmt::format("--augment={}", what), "--out=none"}),
-                HasSubstr(fmt::format("--augment {}: the samples of csv:table.csv,missing=mean, of "
-                                      "4 features (2 columns of numbers, 1 of categories) in 2 "
-                                      "classes, are not images; accepted: with samples of height x "
-                                      "width",
-                                      what)));
-  }
 }
 
 }  // namespace

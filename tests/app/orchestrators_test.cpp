@@ -15,13 +15,13 @@
 #include "app/background_program.hpp"
 #include "app/small_training.hpp"
 #include "support/free_port.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
 using test::ProgramResult;
-using testing::HasSubstr;
 
 std::string orchestrator_file(const std::string& name) {
   return test::read_file(fs::path(RUBATO_ORCHESTRATORS) / name);

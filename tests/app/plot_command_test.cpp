@@ -11,16 +11,11 @@
 
 #include "app/command_test.hpp"
 #include "app/on_terminal.hpp"
+#include "support/matchers.hpp"
 #include "support/sanitizers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 using test::Words;
 
@@ -105,13 +100,31 @@ TEST_F(PlotCommandTest, SaysThatThereIsNoGnuplot) {
 
 // Each choice is one curve, the mean of its seeds.
 TEST_F(PlotCommandTest, DrawsTheChoicesOfAnExperiment) {
-  succeeds("compare --model softmax --rule linear,root --seed 1..3 --epochs 2 --out exp --quiet");
+  succeeds(
+      "compare --model softmax --rule linear,root --seed 1..3 --epochs 2 --tune never --out exp "
+      "--quiet");
   const std::string script = plotted("exp");
   EXPECT_THAT(script,
               ContainsRegex("title ' elastic linear', .*\n.*\n.* title ' elastic root', .*\n.*"
                             "\n.* title ' 128 constant \\(baseline\\)', "));
   EXPECT_THAT(plotted("exp/runs/elastic_linear_seed-1 exp/runs/elastic_root_seed-1"),
               HasSubstr(" title ' elastic_linear_seed-1'"));
+}
+
+// A list that is closed has the scores of its values, and --rates those of all choices.
+TEST_F(PlotCommandTest, DrawsScoresOverTheLearningRate) {
+  const std::string design =
+      "compare --model softmax --rule linear --epochs 1 --seed 1,2 --tune-seeds 1 --quiet --tune ";
+  succeeds(design + "lr=0.01,0.1,only --out tuned");
+  EXPECT_THAT(plotted("tuned --x rate"),
+              AllOf(HasSubstr("\nset logscale x\nset xlabel 'learning rate'\n"),
+                    ContainsRegex("\n0.01 [0-9.]+ .*\n0.1 [0-9.]+ .*\nEND\n")));
+  succeeds(design + "lr=0.01,0.1,only --rates 2 --out rates");
+  EXPECT_THAT(plotted("rates --x rate"),
+              AllOf(ContainsRegex("title ' elastic linear'"),
+                    ContainsRegex("title ' 128 constant \\(baseline\\)'")));
+  succeeds("compare --model softmax --rule linear --epochs 1 --lr 0.1 --quiet --out one");
+  EXPECT_THAT(refusal("plot one --x rate"), HasSubstr("--x rate: nothing was tried at several"));
 }
 
 // The trace is the same for all of them.

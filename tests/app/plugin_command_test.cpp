@@ -12,6 +12,7 @@
 
 #include "app/command_test.hpp"
 #include "base/state/sha256.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -19,10 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 using test::Words;
 
@@ -102,8 +99,8 @@ TEST_F(PluginCommand, AResumeIsBoundToItsContent) {
 }
 
 TEST_F(PluginCommand, ARuleOfItsIsComparedAndVerified) {
-  const ProgramResult compared =
-      run_with_parts("compare", "--rule linear --seed 1..2 --epochs 1 --ref-batch 128 --out e");
+  const ProgramResult compared = run_with_parts(
+      "compare", "--rule linear --seed 1..2 --epochs 1 --ref-batch 128 --tune never --out e");
   ASSERT_EQ(compared.code, 0) << compared.err;
   const auto answer = nlohmann::json::parse(content("e/answer.json"));
   EXPECT_THAT(compared.out, AllOf(HasSubstr("log2"), HasSubstr("linear")));
@@ -179,7 +176,7 @@ TEST_F(PluginCommand, WhatIsNoneIsRefusedInALine) {
               "rubato list: --plugin: no such file as nothing.so; accepted: a shared library\n");
   folder_.write("text.so", "words");
   EXPECT_THAT(refused("text.so"), AllOf(StartsWith("rubato list: --plugin: cannot load text.so: "),
-                                        testing::EndsWith("; accepted: a shared library\n")));
+                                        EndsWith("; accepted: a shared library\n")));
   EXPECT_THAT(
       refused(RUBATO_BAD_NO_ENTRY),
       AllOf(HasSubstr("is not a plug-in of rubato; accepted: a library with an entry point")));
@@ -187,14 +184,13 @@ TEST_F(PluginCommand, WhatIsNoneIsRefusedInALine) {
               ContainsRegex("was compiled for rubato 0.0.9-0123456789ab, C\\+\\+ ABI [0-9]+/1, and "
                             "this is rubato [0-9.]+-[0-9a-f]{12}, C\\+\\+ ABI [0-9]+/1; accepted: "
                             "one compiled anew\n$"));
-  EXPECT_THAT(refused(RUBATO_BAD_THROWS), testing::EndsWith(": the licence has expired\n"));
+  EXPECT_THAT(refused(RUBATO_BAD_THROWS), EndsWith(": the licence has expired\n"));
   EXPECT_THAT(refused(RUBATO_BAD_THROWS_NUMBER),
-              testing::EndsWith(" throws something that is not a std::exception\n"));
-  EXPECT_THAT(refused(RUBATO_BAD_TAKEN),
-              testing::EndsWith(": there is a sampler 'in-order' already\n"));
+              EndsWith(" throws something that is not a std::exception\n"));
+  EXPECT_THAT(refused(RUBATO_BAD_TAKEN), EndsWith(": there is a sampler 'in-order' already\n"));
   EXPECT_THAT(refused("a.so,sha256=12"), HasSubstr("'a.so,sha256=12' is not a plug-in; accepted"));
   EXPECT_THAT(refusal("list" + Words(kYours) + kYours),
-              testing::EndsWith(": there is a rule 'log2' already\n"));
+              EndsWith(": there is a rule 'log2' already\n"));
 }
 
 TEST_F(PluginCommand, AConfigurationNamesIt) {
@@ -278,9 +274,9 @@ TEST_F(PluginCommand, AThreadOfItsThatThrowsLeavesACheckpoint) {
 }
 
 TEST_F(PluginCommand, ARuleOfItsThatCrashesIsFailedTheSecondTime) {
-  const ProgramResult first =
-      run("compare" + Words(kEvery),
-          "--rule failing:how=crash --seed 1 --model softmax --samples 3200 --trace 64 --out e");
+  const ProgramResult first = run("compare" + Words(kEvery),
+                                  "--rule failing:how=crash --seed 1 --model softmax --samples "
+                                  "3200 --trace 64 --tune never --out e");
   EXPECT_EQ(first.code, 27) << first.err;
   EXPECT_THAT(first.out, HasSubstr("missing"));
   const ProgramResult second = run("compare", "--resume e");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -15,11 +16,6 @@ namespace {
 using Arguments = std::vector<std::string>;
 using test::ProgramResult;
 using test::TempFolder;
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 TEST(Program, ExplainsItself) {
   for (const char* const arguments : {"--help", "-h", "help"}) {
@@ -67,7 +63,7 @@ TEST(Program, KeepsItsHelpWithinEightyColumns) {
 TEST(Program, KnowsItsVersion) {
   const ProgramResult result = test::rubato("--version");
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, testing::MatchesRegex("rubato [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(result.out, MatchesRegex("rubato [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
 // What people try who know other programs.

@@ -9,16 +9,13 @@
 
 #include "app/command_test.hpp"
 #include "app/doc_commands.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 class ReportCommand : public test::CommandTest {
  protected:
@@ -36,7 +33,7 @@ class ReportCommand : public test::CommandTest {
 
 TEST_F(ReportCommand, WritesAPageOfARun) {
   train("run");
-  EXPECT_THAT(succeeds("report run/"), testing::MatchesRegex("report.html: [0-9]+ KiB\n"));
+  EXPECT_THAT(succeeds("report run/"), MatchesRegex("report.html: [0-9]+ KiB\n"));
   EXPECT_THAT(content("report.html"),
               AllOf(HasSubstr("Trained softmax on digits with the rule linear"),
                     HasSubstr("var d3={version:"), HasSubstr("makePage();"),
@@ -78,7 +75,9 @@ TEST_F(ReportCommand, ShowsAKilledRunAsFarAsItGoes) {
 }
 
 TEST_F(ReportCommand, ShowsAnExperimentThatLacksARun) {
-  succeeds("compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out exp --quiet");
+  succeeds(
+      "compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --tune never --out exp "
+      "--quiet");
   succeeds("report exp");
   EXPECT_THAT(content("report.html"), HasSubstr("<caption>trace elastic</caption>"));
   EXPECT_EQ(data()["sections"][0]["figures"][0]["rows"].size(), 2U);

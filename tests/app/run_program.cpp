@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::test {
@@ -94,8 +95,7 @@ void expect_lost_output_is_said(const std::string& arguments) {
     EXPECT_EQ(result.code, 24) << arguments << to;
     EXPECT_EQ(result.signal, 0) << arguments << to;
     EXPECT_THAT(result.err,
-                testing::AllOf(testing::StartsWith("rubato"),
-                               testing::EndsWith(": cannot write the output: " + why + "\n")));
+                AllOf(StartsWith("rubato"), EndsWith(": cannot write the output: " + why + "\n")));
   }
 }
 

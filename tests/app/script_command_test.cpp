@@ -9,12 +9,10 @@
 
 #include "app/command_test.hpp"
 #include "support/idx_images.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
 
 constexpr const char* kPython = "/usr/bin/python3";
 

@@ -13,6 +13,7 @@
 #include "app/background_program.hpp"
 #include "app/on_terminal.hpp"
 #include "app/resumed_training.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -21,8 +22,6 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using test::BackgroundProgram;
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
 
 class Signals : public test::ResumedTraining {
  protected:
@@ -117,7 +116,7 @@ TEST_F(Signals, SaveTheStateBeforeAStepAtOnce) {
     wait_until_stuck(program, "run");
     program.signal(SIGTERM);
     test::wait_until([&] { return !checkpoints("run").empty(); });
-    EXPECT_THAT(checkpoints("run"), testing::ElementsAre("step-3.safetensors")) << program.output();
+    EXPECT_THAT(checkpoints("run"), ElementsAre("step-3.safetensors")) << program.output();
     EXPECT_TRUE(program.runs());
     // The supervisor's patience is at its end.
     program.end(SIGKILL);
@@ -161,7 +160,7 @@ TEST_F(Signals, Usr1SavesAndTheRunGoesOn) {
   wait_until_stuck(slow, "slow");
   slow.signal(SIGUSR1);
   test::wait_until([&] { return !checkpoints("slow").empty(); });
-  EXPECT_THAT(checkpoints("slow"), testing::ElementsAre("step-3.safetensors"));
+  EXPECT_THAT(checkpoints("slow"), ElementsAre("step-3.safetensors"));
 }
 
 TEST_F(Signals, TheSameCommandBeginsAndGoesOn) {

@@ -14,6 +14,7 @@
 #include "app/on_terminal.hpp"
 #include "app/run_program.hpp"
 #include "base/core/text/text.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -76,8 +77,8 @@ TEST(NarrowTerminals, HaveTablesPlotsAndRunsInLinesThatFit) {
 // With what says what a row is of, again.
 TEST(NarrowTerminals, HaveColumnsThatDoNotFitBelow) {
   EXPECT_THAT(test::on_terminal(40, {"plan"}),
-              testing::AllOf(testing::HasSubstr("\r\nepoch  max  samples  dropped\r\n    1  512  "),
-                             testing::HasSubstr("\r\nepoch  utilisation\r\n    1  ")));
+              AllOf(HasSubstr("\r\nepoch  max  samples  dropped\r\n    1  512  "),
+                    HasSubstr("\r\nepoch  utilisation\r\n    1  ")));
   const std::string simulated =
       test::on_terminal(40,
                         "simulate --model softmax --cores 2,8 --minibatch 16,32 --cluster "
@@ -88,7 +89,7 @@ TEST(NarrowTerminals, HaveColumnsThatDoNotFitBelow) {
     if (line.find("epochs") == std::string::npos && line.find("restarts") == std::string::npos) {
       continue;
     }
-    EXPECT_THAT(line, testing::HasSubstr("cores  minibatch  "));
+    EXPECT_THAT(line, HasSubstr("cores  minibatch  "));
     ++headers;
   }
   EXPECT_EQ(headers, 2);
@@ -99,13 +100,13 @@ TEST(NarrowTerminals, HaveAnswersOfComparisonsInLinesThatFit) {
   const std::string arguments = "compare --model softmax --epochs 1 --rule linear --jobs 1 --out e";
   const std::string text = test::on_terminal(40, arguments, folder.path());
   expect_fitting(text, 40, arguments);
-  EXPECT_THAT(text, testing::HasSubstr("What one seed cannot show"));
+  EXPECT_THAT(text, HasSubstr("What one seed cannot show"));
 }
 
 // A file or a pipe takes lines as they are.
 TEST(NarrowTerminals, AreNotPipes) {
   const std::string text = test::rubato("plan").out;
-  EXPECT_THAT(text, testing::HasSubstr("median  max  samples  dropped  utilisation\n"));
+  EXPECT_THAT(text, HasSubstr("median  max  samples  dropped  utilisation\n"));
 }
 
 }  // namespace

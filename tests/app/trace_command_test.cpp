@@ -9,15 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command_test.hpp"
+#include "support/json_fields.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 class TraceCommand : public test::CommandTest {
  protected:
@@ -97,7 +95,7 @@ TEST_F(TraceCommand, ShowsAnAvailability) {
     EXPECT_TRUE(std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; }));
   }
   // One number all the time needs no explanation.
-  EXPECT_THAT(printed("show constant:devices=4"), testing::EndsWith("devices over hours\n"));
+  EXPECT_THAT(printed("show constant:devices=4"), EndsWith("devices over hours\n"));
   // A moment's outage is seen, however short.
   EXPECT_THAT(printed("show steps:devices=8/0/8,seconds=86400/1/86400"),
               HasSubstr("; # all of a column's time, : a part of it\n"));
@@ -129,19 +127,13 @@ TEST_F(TraceCommand, DrawsWithBlocksWhereTheTerminalHasThem) {
 TEST_F(TraceCommand, SummarisesAsJson) {
   const auto summary =
       nlohmann::json::parse(printed("show steps:devices=8/4/0,seconds=3600 --json"));
-  EXPECT_EQ(summary["kind"], "availability");
-  EXPECT_EQ(summary["length_seconds"], 10800);
-  EXPECT_EQ(summary["sample_gap_seconds"], nullptr);
-  EXPECT_EQ(summary["fewest"], 0);
-  EXPECT_EQ(summary["most"], 8);
-  EXPECT_EQ(summary["mean"], 4);
-  EXPECT_EQ(summary["changes"], 2);
+  test::expect_fields(summary, R"({"kind": "availability", "length_seconds": 10800,
+        "sample_gap_seconds": null, "fewest": 0, "most": 8, "mean": 4,
+        "changes": 2})");
   EXPECT_EQ(summary["share_at_zero"], 1.0 / 3);
   folder_.write("t.csv", "step,batchsize,cores\n0,32,4\n1,64,\n");
   const auto trace_json = nlohmann::json::parse(printed("show t.csv --json"));
-  EXPECT_EQ(trace_json["kind"], "trace");
-  EXPECT_EQ(trace_json["steps"], 2);
-  EXPECT_EQ(trace_json["most_cores"], 4);
+  test::expect_fields(trace_json, R"({"kind": "trace", "steps": 2, "most_cores": 4})");
 }
 
 TEST_F(TraceCommand, SaysWhatWasReadBesidesTheDevices) {
@@ -160,7 +152,7 @@ TEST_F(TraceCommand, SaysWhatWasReadBesidesTheDevices) {
         "simulate --trace z.csv,zone=w1 --on-trace-end cycle --samples 320"}) {
     const test::ProgramResult result = rubato(command);
     EXPECT_EQ(result.code, 0) << result.err;
-    EXPECT_THAT(result.err, testing::EndsWith(": " + said)) << command;
+    EXPECT_THAT(result.err, EndsWith(": " + said)) << command;
   }
   EXPECT_EQ(rubato("trace import z.csv,zone=w1 --out o.csv").err, "") << "the summary has it";
 }

@@ -15,24 +15,20 @@
 #include "runs/config/readings.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::app {
 namespace {
 
 using test::Words;
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 TrainArguments parsed(const Words& arguments, TrainCommand command = TrainCommand::train) {
   return parse_train_arguments(arguments.all(), command);
 }
 
 std::string error_parsing(const Words& arguments, TrainCommand command = TrainCommand::train) {
-  return test::error_of([&] { return parsed(arguments, command); });
+  return error_of([&] { return parsed(arguments, command); });
 }
 
 // The configuration file of a run in `folder`.
@@ -199,7 +195,7 @@ TEST(TrainArguments, InAConfigurationMayDoNothing) {
               HasSubstr("nothing stops early"));
 }
 
-TEST(TrainArguments, OfVerifyAreThoseThatItGoesBy) {
+TEST(TrainArguments, OfVerifyExcludeOptionsOfResultsThatItDoesNotKeep) {
   const auto error = [](const Words& arguments) {
     return error_parsing(arguments, TrainCommand::verify);
   };
@@ -250,40 +246,26 @@ TEST(TrainArguments, AResumedRunStaysInItsFolderWithItsOptions) {
 TEST(TrainArguments, RejectWhatIsWrong) {
   expect_refused({
       {"--cores 0", "'0' is out of range", "a whole number from 1 to 1048576"},
-      {"--cores -8", "'-8' is out of range", "a whole number from 1 to 1048576"},
       {"--cores eight", "'eight' is not a number", "a whole number from 1 to 1048576"},
       {"--threads 0", "'0' is out of range", "a whole number from 1 to 4096"},
-      {"--minibatch 0", "'0' is out of range", "a whole number from 1 to 214748363"},
-      {"--epochs 0", "'0' is out of range", "a whole number from 1 to 1000000"},
-      {"--ref-batch 1.5", "'1.5' is not a whole number", "a whole number from 1 to 1099511627776"},
       {"--log-steps -1", "'-1' is out of range", "a whole number from 0 to 1000000000"},
-      {"--seed -1", "'-1' is out of range", "a whole number from 0 to 18446744073709551615"},
-      {"--lr 0", "'0' is out of range", "a number greater than 0"},
-      {"--lr inf", "'inf' is out of range", "a number greater than 0, up to 1e+300"},
-      {"--lr nan", "'nan' is out of range", "a number greater than 0"},
-      {"--momentum 1", "'1' is out of range", "a number from 0 to below 1"},
-      {"--momentum -0.1", "'-0.1' is out of range", "a number from 0 to below 1"},
       {"--weight-decay -1", "'-1' is out of range", "a number of at least 0"},
-      {"--target-accuracy 0", "'0' is out of range", "a number above 0 and up to 100 (percent)"},
+      {"--target-accuracy 100.5", "'100.5' is out of range", "a number above 0 and up to 100"},
+      {"--label-smoothing 1", "'1' is out of range", "a number from 0 to below 1"},
+      {"--lookahead-alpha 0", "'0' is out of range", "a number above 0 and up to 1"},
+      {"--histograms-every 0", "'0' is out of range", "a whole number from 1 to 1000000000"},
+      {"--ref-batch 1.5", "'1.5' is not a whole number", "a whole number from 1 to 1099511627776"},
+      {"--seed -1", "'-1' is out of range", "a whole number from 0 to 18446744073709551615"},
+      {"--lr inf", "'inf' is out of range", "a number greater than 0, up to 1e+300"},
       {"--target-accuracy 98,last", "'98,last' is not a number", "a number above 0 and up to 100"},
       {"--target-accuracy ,best", "'' is empty", "a number above 0 and up to 100"},
-      {"--target-accuracy 100.5", "'100.5' is out of range", "a number above 0 and up to 100"},
       {"--rule linaer", "unknown rule 'linaer'; did you mean 'linear'?", "constant, linear, root"},
-      {"--rule adascale:smooth=1", "unknown argument of adascale 'smooth'", "smoothing,"},
       {"--schedule cosine", "cosine needs a 'total'", "cosine:total=90"},
-      {"--schedule-unit step", "unknown unit 'step'; did you mean 'steps'?", "epochs,"},
       {"--schedule warmup:length=1 --schedule-unit whole-epochs",
        "the schedule warmup:length=1 has a rate of 0 for the whole first epoch", "the unit epochs"},
       {"--schedule plateau:mode=min --watch test-accuracy", "plateau: mode: test-accuracy", "max"},
-      {"--schedule plateau:mode=max --watch train-loss", "plateau: mode: train-loss is", "min"},
       {"--rule lbsgd:warmup=lars,epochs=3", "lbsgd: epochs: does nothing", "with warmup=linear"},
-      {"--optimizer adam:beta1=1", "adam: beta1: '1' is out", "a number from 0 to below 1"},
-      {"--momentum 0.9 --optimizer adam", "adam has none", "with sgd, lars or rmsprop"},
-      {"--clock wall", "unknown clock 'wall'", "real, virtual"},
       {"--hours 3", "there is no modelled time", "with --clock virtual"},
-      {"--money 3", "there is no modelled time", "with --clock virtual"},
-      {"--cluster substep=1", "there is no modelled time", "with --clock virtual"},
-      {"--price 3", "there is no modelled time", "with --clock virtual"},
       {"--on-idle pause", "there is no modelled time", "with --clock virtual"},
       {"--money 3 --clock virtual", "nothing costs anything", "with --price"},
       {"--cluster substep=0 --clock virtual", "substep: '0' is out of range", "a number greater"},
@@ -292,33 +274,18 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--faults rate=0.5 --clock virtual", "in modelled time", "an availability"},
       {"--init msra:fan=up", "msra: fan: unknown value 'up'; did you mean 'in'?", "in, out"},
       {"--precision fp61", "unknown precision 'fp61'; did you mean 'fp16'?", "full, bf16, fp16"},
-      {"--precision fp16:growth=0.5", "fp16: growth: '0.5' is out", "a number of at least 1"},
-      {"--operators some", "unknown operator 'some'; did you mean 'none'?", "all, none"},
       {"--reduce foo", "unknown reducer 'foo'", "auto, tree, chunked-tree, sharded, sequential"},
-      {"--reduce two-level:host=2 --exact=false", "unknown argument of two-level", "hosts, inner"},
-      {"--watch loss", "unknown metric 'loss'", "train-loss, test-loss, test-accuracy"},
       {"--watch ema-test-loss --patience 3", "ema-test-loss: no weights are averaged", "with ema"},
-      {"--ema 0", "'0' is out of range", "a number greater than 0"},
-      {"--optimizer muon:scale=adam", "muon: scale: unknown value 'adam'", "adamw, jordan"},
-      {"--clip-norm 0", "'0' is out of range", "a number greater than 0"},
-      {"--clip-value 0", "'0' is out of range", "a number greater than 0"},
       {"--clip-value 1 --clip-norm 1", "gradients are clipped by their norm", "one of them"},
       {"--clip-value 1 --optimizer adam:second-moment=minibatch",
        "the squares of minibatches' gradients are known as a sum", "clipping by norm, or second-"},
       {"--transform noise:deviation=1 --optimizer adamw:second-moment=minibatch",
        "the squares of minibatches' gradients are known as a sum", "clipping by norm, or second-"},
-      {"--label-smoothing 1", "'1' is out of range", "a number from 0 to below 1"},
-      {"--lookahead-alpha 0", "'0' is out of range", "a number above 0 and up to 1"},
-      {"--monitor-every 0", "'0' is out of range", "a whole number from 1 to 1000000000"},
-      {"--histograms-every 0", "'0' is out of range", "a whole number from 1 to 1000000000"},
-      {"--model cnn", "unknown model 'cnn'", "mnist-cnn, mlp, softmax, toy-net, resnet20"},
-      {"--assignment stride", "unknown assignment 'stride'; did you mean", "contiguous, strided"},
-      {"--on-trace-end hodl", "unknown end 'hodl'; did you mean 'hold'?", "error, hold, cycle"},
       {"--data digit", "unknown data set 'digit'; did you mean 'digits'?", "digits, mnist:DIR"},
       {"--data mnist:", "unknown data set 'mnist:'; did you mean 'mnist:DIR'?", "digits"},
       {"--data mnist:/no/where", "no such folder as '/no/where'", "the folder that holds the IDX"},
       {"--nesterov --momentum=0", "there is no momentum", "a momentum above 0"},
-      {"--nesterov=1", "'1' is neither true nor false", "true, false"},
+      {"--nesterov --optimizer=adam", "adam does not have it", "with optimizer sgd"},
       {"--out /", "'/' exists already", "a folder that does not exist yet"},
   });
   // Messages that do not begin with one option.
@@ -334,7 +301,6 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {"--cores=", "--cores needs a value; accepted: --cores N"},
       {"--trace --cores 4", "--trace needs a value; accepted: --trace FILE"},
       {"--rule=linear-momentum --optimizer=adam", "--rule: linear-momentum sums gradients, which"},
-      {"--optimizer adam --nesterov", "Nesterov momentum applies to sgd only, not to adam"},
       {"--precision=bf16:scale=2", "--precision: bf16 takes no arguments, but has 'scale'"},
       {"--reduce two-level:hosts=2", "reducer two-level:hosts=2 does not give the same bits"},
       {"--optimizer=sgd:form=mxnet --momentum=0", "sgd:form=mxnet: there is no momentum"},

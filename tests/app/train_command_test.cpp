@@ -10,6 +10,7 @@
 
 #include "app/small_training.hpp"
 #include "base/machine/instruction_set.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
 
 // Uneven substeps, idle cores, and 3 epochs of 40 minibatches.
 class TrainCommand : public test::SmallTraining {
@@ -127,28 +126,6 @@ TEST_F(TrainCommand, EachTechniqueChangesTheResult) {
   }
 }
 
-// A warm-up in steps, a gain that is measured, and a budget of iterations that ends the run.
-TEST_F(TrainCommand, CountsTheIterationsOfItsRule) {
-  const ProgramResult result = train(
-      "--out run --rule adascale:smoothing=0.9,ramp=2 --schedule warmup:length=10 "
-      "--schedule-unit steps --log-noise --iterations 6");
-  ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("\nstopped: 6 iterations reached\n"));
-  EXPECT_EQ(summary("run")["stopped"], "6 iterations reached");
-  EXPECT_LT(summary("run")["steps"], 30);
-  const std::vector<json> steps = records("run", "step");
-  EXPECT_EQ(steps.front()["lr"], 0) << "the warm-up begins";
-  double iterations = 0;
-  for (const json& step : steps) {
-    iterations += step["gain"].get<double>();
-    EXPECT_DOUBLE_EQ(step["iterations"], iterations);
-    EXPECT_GT(step["gradient_norm"], 0);
-    if (step["batch"] == 64) {
-      EXPECT_GT(step["measured_gain"], 0);
-    }
-  }
-}
-
 TEST_F(TrainCommand, OperatorsAreTheUsersChoiceAndBindTheRun) {
   if (cpu_instruction_set() < InstructionSet::avx2) GTEST_SKIP() << "needs AVX2 and FMA";
   write_trace({64, 64});
@@ -182,31 +159,6 @@ TEST_F(TrainCommand, AMissedTargetIsExitCode21) {
   EXPECT_THAT(missed.err,
               AllOf(HasSubstr("test accuracy "), HasSubstr("below --target-accuracy 100 %")));
   EXPECT_TRUE(fs::exists(file("missed/weights.safetensors")));
-}
-
-// Parameters are known only to the program that trains.
-TEST_F(TrainCommand, PatternsThatMatchNothingAreErrorsBeforeThereIsARunFolder) {
-  for (const std::string option : {"--no-decay", "--monitor"}) {
-    const ProgramResult result = train("--out=run --weight-decay=0.1 " + option + "=conv*");
-    EXPECT_EQ(result.code, 2);
-    EXPECT_EQ(result.err, fmt::format("rubato train: {}: no parameter matches 'conv*'; the model's "
-                                      "are linear.weight, linear.bias\n",
-                                      option));
-    EXPECT_FALSE(fs::exists(file("run")));
-  }
-}
-
-TEST_F(TrainCommand, SaysWhyItEndedAndHowMuchOfAnEpochThatWas) {
-  // 8 steps of 40 samples in an epoch; there are 5, and 12.
-  write_trace({40, 40, 40, 40, 40});
-  const ProgramResult part = train("--out=part --on-trace-end=stop");
-  ASSERT_EQ(part.code, 0) << part.err;
-  EXPECT_THAT(part.out,
-              AllOf(HasSubstr("\nstopped: the trace ended after 5 steps\n"),
-                    HasSubstr("\ntrained 5 of 8 steps of epoch 1: 5 steps, 200 samples")));
-  EXPECT_EQ(summary("part")["stopped"], "the trace ended after 5 steps");
-  EXPECT_EQ(summary("part")["epochs"], 0);
-  EXPECT_EQ(summary("part")["part_of_epoch"]["of_steps"], 8);
 }
 
 TEST_F(TrainCommand, PythonReadsTheWeights) {

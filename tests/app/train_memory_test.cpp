@@ -15,15 +15,13 @@
 
 #include "app/run_program.hpp"
 #include "app/small_training.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
 using test::ProgramResult;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr int kExitCode = 25;
 

@@ -19,6 +19,7 @@
 #include "runs/run/run_request.hpp"
 #include "runs/run/session.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
@@ -26,8 +27,6 @@ namespace rubato::app {
 namespace {
 
 using test::Words;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TrainArguments parsed_options(const Words& arguments) {
   return parse_train_arguments(arguments.all());
@@ -238,13 +237,13 @@ TEST(RunMessages, SayWhatDoesNothing) {
   const auto lines = [](const Words& arguments, const Trace& trace, bool redrawn) {
     return idle_arguments(parsed_options(arguments), trace, redrawn);
   };
-  EXPECT_THAT(lines("--cores=4 --log-steps=3", silent, false), testing::IsEmpty());
-  EXPECT_THAT(lines({}, saying, true), testing::IsEmpty()) << "nobody asked for it";
+  EXPECT_THAT(lines("--cores=4 --log-steps=3", silent, false), IsEmpty());
+  EXPECT_THAT(lines({}, saying, true), IsEmpty()) << "nobody asked for it";
   const Trace large({{96, std::nullopt}, {32, std::nullopt}}, TraceEnd::hold, "t");
   EXPECT_THAT(lines("--cores=1000000 --minibatch=16", large, false),
               ElementsAre("of 1000000 cores at most 6 compute, one for each minibatch of a step; "
                           "the others only take time"));
-  EXPECT_THAT(lines("--cores=100005 --minibatch=16", large, false), testing::IsEmpty());
+  EXPECT_THAT(lines("--cores=100005 --minibatch=16", large, false), IsEmpty());
   EXPECT_THAT(
       lines("--cores=9 --log-steps=3 --straggler=core=5,factor=2+core=6,factor=2", saying, true),
       ElementsAre("--cores 9 does nothing: t says how many there are in every step",
@@ -296,8 +295,8 @@ TEST(PlannedFaults, AreMissedWhereTheyDoNotHappen) {
                   "--fault core=1,step=4 did not happen: the core had no substep in that step",
                   "--fault core=2,step=10 did not happen: training ended after 4 steps"));
   // The step at which training goes on counts.
-  EXPECT_THAT(PlannedFaults(planned, StepIndex{9}).missed(4), testing::SizeIs(1));
-  EXPECT_THAT(PlannedFaults(planned, StepIndex{10}).missed(4), testing::IsEmpty());
+  EXPECT_THAT(PlannedFaults(planned, StepIndex{9}).missed(4), SizeIs(1));
+  EXPECT_THAT(PlannedFaults(planned, StepIndex{10}).missed(4), IsEmpty());
 }
 
 }  // namespace

@@ -10,16 +10,12 @@
 #include "app/on_terminal.hpp"
 #include "app/run_program.hpp"
 #include "base/core/text/text.hpp"
+#include "support/matchers.hpp"
 #include "support/screen.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::AnyOf;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Not;
 
 // Returns a command that trains; the last of several options counts.
 std::string training(const std::string& out, const std::string& more = "") {

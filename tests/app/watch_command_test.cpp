@@ -10,15 +10,11 @@
 #include "app/background_program.hpp"
 #include "app/command_test.hpp"
 #include "app/on_terminal.hpp"
+#include "support/matchers.hpp"
 #include "support/screen.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::Contains;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
 
 class Watch : public test::CommandTest {
  protected:
@@ -77,7 +73,7 @@ TEST_F(Watch, FollowsARunThatIsKilledAndResumed) {
   const std::vector<std::string> rows = shown(watching, 80);
   const std::string bar = "epoch " + epochs + "/" + epochs;
   EXPECT_THAT(rows, Contains(ContainsRegex("^" + bar + " +100 %")));
-  EXPECT_THAT(rows, Contains(testing::StartsWith("took ")));
+  EXPECT_THAT(rows, Contains(StartsWith("took ")));
   EXPECT_EQ(succeeds("watch run").substr(0, bar.size()), bar);
 }
 
@@ -101,8 +97,8 @@ TEST_F(Watch, LeavesOutRunsForWhichThereIsNoRoom) {
   EXPECT_EQ(program.finish(), 130);
   const std::vector<std::string> rows = shown(program, 60);
   ASSERT_GE(rows.size(), 23U);
-  EXPECT_THAT(rows[0], testing::StartsWith("1 of 50 runs have ended"));
-  EXPECT_THAT(rows[1], testing::StartsWith("run-10"));
+  EXPECT_THAT(rows[0], StartsWith("1 of 50 runs have ended"));
+  EXPECT_THAT(rows[1], StartsWith("run-10"));
   EXPECT_EQ(rows[22], "and 29 more");
   EXPECT_THAT(program.text(), Not(HasSubstr("\x1b[36m")));
 }
@@ -118,8 +114,8 @@ TEST_F(Watch, PrintsAllRunsOnceTheyHaveEnded) {
   EXPECT_EQ(program.finish(), 0);
   const std::vector<std::string> rows = shown(program, 60);
   ASSERT_GE(rows.size(), 51U);
-  EXPECT_THAT(rows[0], testing::StartsWith("50 of 50 runs have ended"));
-  EXPECT_THAT(rows[50], testing::StartsWith("run-59"));
+  EXPECT_THAT(rows[0], StartsWith("50 of 50 runs have ended"));
+  EXPECT_THAT(rows[50], StartsWith("run-59"));
 }
 
 TEST_F(Watch, LeavesOutTheMiddleOfLongNames) {
@@ -151,7 +147,7 @@ TEST_F(Watch, SaysWhatItCannotWatch) {
       "in it\n");
   folder_.write("run/metrics.jsonl", "[]\n");
   EXPECT_THAT(refusal("watch run"),
-              testing::StartsWith("rubato watch: run/metrics.jsonl:1: is not a line of metrics;"));
+              StartsWith("rubato watch: run/metrics.jsonl:1: is not a line of metrics;"));
 }
 
 }  // namespace

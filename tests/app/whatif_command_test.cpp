@@ -6,14 +6,10 @@
 #include <gmock/gmock.h>
 
 #include "app/command_test.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
 
 class WhatIfCommand : public test::CommandTest {
  protected:

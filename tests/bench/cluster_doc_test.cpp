@@ -15,12 +15,11 @@
 #include <rubato/steps/cluster_model.hpp>
 
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 class ClusterDoc : public testing::Test {
  protected:

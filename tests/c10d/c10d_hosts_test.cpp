@@ -16,17 +16,13 @@
 
 #include "c10d/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 class C10dHosts : public testing::Test {
  protected:
@@ -57,7 +53,7 @@ TEST_F(C10dHosts, ExchangeAnyNumberOfBytes) {
       }
     }
   });
-  EXPECT_THAT(errors, testing::Each("no error"));
+  EXPECT_THAT(errors, Each("no error"));
 }
 
 // Three exchanges under way, of which each has its own bytes, and flags of its own.
@@ -95,7 +91,7 @@ TEST_F(C10dHosts, ExchangeWhileTheyDoSomethingElse) {
     EXPECT_EQ(test::exchanged(*host, 1, std::byte{5})[options.rank == 0 ? 1 : 0].front(),
               std::byte{5});
   });
-  EXPECT_THAT(errors, testing::Each("no error"));
+  EXPECT_THAT(errors, Each("no error"));
 }
 
 TEST_F(C10dHosts, ThatAbandonAnExchangeAreLost) {
@@ -106,7 +102,7 @@ TEST_F(C10dHosts, ThatAbandonAnExchangeAreLost) {
     host->post_receives(std::vector<std::span<std::byte>>(2, memory));
     if (options.rank == 0) {
       host->post_sends(std::vector<std::span<const std::byte>>(2, memory));
-      const std::string lost = test::error_of([&] { host->wait(); });
+      const std::string lost = error_of([&] { host->wait(); });
       done.set_value();
       throw Error(lost);
     }
@@ -130,7 +126,7 @@ TEST_F(C10dHosts, NeedTheSameToken) {
       ElementsAre(of_2, of_2, "host 0 knows another token; accepted: the same on all hosts"));
   options = hosts("no token", 2);
   options[1].token = "open sesame";
-  EXPECT_THAT(test::errors_of_meeting(options), testing::Each(HasSubstr("knows another token")));
+  EXPECT_THAT(test::errors_of_meeting(options), Each(HasSubstr("knows another token")));
 }
 
 // Where host 0 serves the store it stays until the others know why.
@@ -170,14 +166,12 @@ TEST_F(C10dHosts, WaitForEachOtherNoLongerThanTold) {
 
 TEST_F(C10dHosts, NeedAStore) {
   const test::FreePort port;
-  EXPECT_THAT(test::error_of([&] {
-                static_cast<void>(c10d_hosts(
-                    {.count = 2, .rank = 1, .port = port.number(), .timeout = seconds(1)}));
-              }),
-              StartsWith(fmt::format("cannot reach the rendezvous 127.0.0.1:{}: ", port.number())));
-  EXPECT_THAT(test::error_of([&] {
-                static_cast<void>(c10d_hosts({.count = 2, .rank = 0, .port = server_.port()}));
-              }),
+  EXPECT_THAT(
+      error_of([&] {
+        return c10d_hosts({.count = 2, .rank = 1, .port = port.number(), .timeout = seconds(1)});
+      }),
+      StartsWith(fmt::format("cannot reach the rendezvous 127.0.0.1:{}: ", port.number())));
+  EXPECT_THAT(error_of([&] { return c10d_hosts({.count = 2, .rank = 0, .port = server_.port()}); }),
               AllOf(StartsWith(fmt::format("cannot serve the rendezvous at 127.0.0.1:{}: ",
                                            server_.port())),
                     HasSubstr("ddress already in use")));
@@ -188,7 +182,7 @@ TEST_F(C10dHosts, HaveARankEach) {
   options[0].timeout = seconds(5);
   options[1] = options[0];
   const auto errors = test::errors_of_meeting(options);
-  EXPECT_THAT(errors, testing::UnorderedElementsAre(
+  EXPECT_THAT(errors, UnorderedElementsAre(
                           StartsWith("host 1 of 2 has not come"),
                           fmt::format("another process is host 0 at the rendezvous 127.0.0.1:{}; "
                                       "accepted: a rank for each host, and a new name for each run",
@@ -201,17 +195,15 @@ TEST_F(C10dHosts, ThatAreGoneAreErrors) {
     static_cast<void>(test::exchanged(*host, 100, std::byte{1}));
     if (options.rank == 2) throw Error("a full disk");
     const auto start = std::chrono::steady_clock::now();
-    const std::string lost =
-        test::error_of([&] { static_cast<void>(test::exchanged(*host, 100, std::byte{2})); });
+    const std::string lost = error_of([&] { return test::exchanged(*host, 100, std::byte{2}); });
     // At once, not when the time is over, and for ever.
     EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(30));
-    EXPECT_EQ(test::error_of([&] { static_cast<void>(test::exchanged(*host, 100, std::byte{2})); }),
-              lost);
+    EXPECT_EQ(error_of([&] { return test::exchanged(*host, 100, std::byte{2}); }), lost);
     throw Error(lost);
   });
   // The other one that is left may have noticed it first.
-  EXPECT_THAT(errors[0], testing::MatchesRegex("host [12] is lost: .+"));
-  EXPECT_THAT(errors[1], testing::MatchesRegex("host [02] is lost: .+"));
+  EXPECT_THAT(errors[0], MatchesRegex("host [12] is lost: .+"));
+  EXPECT_THAT(errors[1], MatchesRegex("host [02] is lost: .+"));
   EXPECT_EQ(errors[2], "a full disk");
 }
 
@@ -227,8 +219,7 @@ TEST_F(C10dHosts, ThatAreSilentAreErrors) {
       static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
       return;
     }
-    const std::string lost =
-        test::error_of([&] { static_cast<void>(test::exchanged(*host, 10, std::byte{1})); });
+    const std::string lost = error_of([&] { return test::exchanged(*host, 10, std::byte{1}); });
     given_up.set_value();
     throw Error(lost);
   });
@@ -250,8 +241,8 @@ TEST_F(C10dHosts, CheckTheSizeOfWhatTheyGet) {
           "bytes; accepted: the same training on all hosts",
           host, theirs, ours);
     };
-    EXPECT_THAT(errors[0], testing::AnyOf(error(1, other, 100), StartsWith("host 1 is lost")));
-    EXPECT_THAT(errors[1], testing::AnyOf(error(0, 100, other), StartsWith("host 0 is lost")));
+    EXPECT_THAT(errors[0], AnyOf(error(1, other, 100), StartsWith("host 1 is lost")));
+    EXPECT_THAT(errors[1], AnyOf(error(0, 100, other), StartsWith("host 0 is lost")));
     EXPECT_TRUE(errors[0] == error(1, other, 100) || errors[1] == error(0, 100, other));
   }
 }
@@ -271,7 +262,7 @@ TEST_F(C10dHosts, CompareTextsLater) {
 
 TEST_F(C10dHosts, SayWhatIsAccepted) {
   const auto error = [](const C10dOptions& options) {
-    return test::error_of([&] { static_cast<void>(c10d_hosts(options)); });
+    return error_of([&] { return c10d_hosts(options); });
   };
   EXPECT_EQ(error({.count = 0}), "0 hosts; accepted: 1 to 1024");
   EXPECT_EQ(error({.count = 2, .rank = 2}),
@@ -284,7 +275,7 @@ TEST_F(C10dHosts, SayWhatIsAccepted) {
               AllOf(StartsWith("cannot listen at 'no-such-interface': "),
                     HasSubstr("accepted: an address of this machine, or the name of one of its "
                               "network interfaces")));
-  EXPECT_EQ(test::error_of([] { const RendezvousServer server(-1); }),
+  EXPECT_EQ(error_of([] { const RendezvousServer server(-1); }),
             "the port -1; accepted: 1 to 65535, or 0 for any that is free");
 }
 

@@ -19,14 +19,13 @@
 #include "hosts/c10d/store.hpp"
 #include "hosts/rendezvous/store_client.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using Regrouping = ElasticHosts::Regrouping;
 
 constexpr HostStanding kNew{};
@@ -69,7 +68,7 @@ class Elastic : public testing::Test {
   std::vector<std::string> exchange_all() {
     std::vector<std::string> errors(hosts_.size());
     on_each([&](std::size_t i) {
-      errors[i] = test::error_of([&] {
+      errors[i] = error_of([&] {
         const auto own = static_cast<std::byte>(hosts_[i]->rank());
         const auto taken = test::exchanged(*hosts_[i], 1, own);
         for (std::size_t host = 0; host < taken.size(); ++host) {
@@ -87,7 +86,7 @@ class Elastic : public testing::Test {
   void exchange_until_due() {
     const auto end = std::chrono::steady_clock::now() + seconds(30);
     while (!hosts_.front()->regroup_due() && std::chrono::steady_clock::now() < end) {
-      EXPECT_THAT(exchange_all(), testing::Each("no error"));
+      EXPECT_THAT(exchange_all(), Each("no error"));
     }
     for (const auto& host : hosts_) EXPECT_TRUE(host->regroup_due());
   }
@@ -115,16 +114,15 @@ TEST_F(Elastic, FormAGroup) {
     EXPECT_THAT(host.standings(), ElementsAre(kNew, kNew, kNew));
     EXPECT_THAT(host.weights(), ElementsAre(1, 1, 1));
   }
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
 }
 
 TEST_F(Elastic, GoOnWithoutOneThatIsLost) {
   begin(3);
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
-  EXPECT_THAT(hosts_.front()->story(),
-              testing::StartsWith("group 1: 3 hosts; new: 1, 2, 3; formed in "));
+  EXPECT_THAT(exchange_all(), Each("no error"));
+  EXPECT_THAT(hosts_.front()->story(), StartsWith("group 1: 3 hosts; new: 1, 2, 3; formed in "));
   hosts_.erase(hosts_.begin());
-  EXPECT_THAT(exchange_all(), testing::Each(HasSubstr("is lost")));
+  EXPECT_THAT(exchange_all(), Each(HasSubstr("is lost")));
   for (const auto& host : hosts_) EXPECT_TRUE(host->regroup_due());
   // One of them had come a step further.
   regroup_all({after(7), after(8)});
@@ -135,11 +133,10 @@ TEST_F(Elastic, GoOnWithoutOneThatIsLost) {
     EXPECT_EQ(host.generation(), 2);
     EXPECT_EQ(host.steps_done(), 8);
     EXPECT_THAT(host.standings(), ElementsAre(after(7), after(8)));
-    EXPECT_THAT(host.story(),
-                testing::AllOf(testing::StartsWith("group 2: 2 hosts; gone: 1; host "),
-                               HasSubstr(" is lost: "), HasSubstr("; formed in ")));
+    EXPECT_THAT(host.story(), AllOf(StartsWith("group 2: 2 hosts; gone: 1; host "),
+                                    HasSubstr(" is lost: "), HasSubstr("; formed in ")));
   }
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
 }
 
 // A host that is left behind does not know of the group that the others have formed without it. It
@@ -170,7 +167,7 @@ TEST_F(Elastic, RefuseOthers) {
   ours.meeting.equal = {{.name = "--lr", .text = "0.1"}};
   ours.most = 2;
   ElasticOptions theirs = ours;
-  ours.tell = [&](const std::string& line) {
+  ours.report = [&](const std::string& line) {
     const std::lock_guard lock(mutex);
     told.push_back(line);
   };
@@ -186,16 +183,16 @@ TEST_F(Elastic, RefuseOthers) {
     theirs.meeting.equal[0].text = lr;
     std::string error;
     std::thread comes(
-        [&] { error = test::error_of([&] { return elastic_hosts(theirs)->regroup(kNew); }); });
+        [&] { error = error_of([&] { return elastic_hosts(theirs)->regroup(kNew); }); });
     for (int look = 0; look < looks; ++look) {
-      EXPECT_THAT(told, testing::IsEmpty());
+      EXPECT_THAT(told, IsEmpty());
       exchange_until_due();
       regroup_all({after(1), after(1)});
     }
     comes.join();
     EXPECT_EQ(error, "the hosts of the run refuse this one: " + why);
     EXPECT_EQ(std::exchange(told, {}), std::vector{"a host is refused: " + why});
-    EXPECT_THAT(exchange_all(), testing::Each("no error"));
+    EXPECT_THAT(exchange_all(), Each("no error"));
   }
 }
 
@@ -215,7 +212,7 @@ TEST_F(Elastic, TakeInWhoeverComesForOneThatHasJustDied) {
   comes.join();
   EXPECT_THAT(late->standings(), ElementsAre(after(1), kNew));
   hosts_.push_back(late);
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
 }
 
 // It cannot even read who the hosts are.
@@ -226,7 +223,7 @@ TEST_F(Elastic, KnowAToken) {
   for (const std::string token : {"", "open caraway"}) {
     ElasticOptions theirs = options(1);
     theirs.meeting.token = token;
-    EXPECT_EQ(test::error_of([&] { return elastic_hosts(theirs); }),
+    EXPECT_EQ(error_of([&] { return elastic_hosts(theirs); }),
               "the hosts of the run know another token; accepted: the same on all hosts");
   }
 }
@@ -240,7 +237,7 @@ TEST_F(Elastic, KnowATokenBeforeTheyBegin) {
   const auto stranger = elastic_hosts(theirs);
   regroup_all({kNew});
   EXPECT_EQ(hosts_.front()->count(), 1);
-  EXPECT_THAT(test::error_of([&] { return stranger->regroup(kNew); }),
+  EXPECT_THAT(error_of([&] { return stranger->regroup(kNew); }),
               HasSubstr("another token; accepted: the same on all hosts"));
 }
 
@@ -257,7 +254,7 @@ TEST_F(Elastic, TakeInOneThatComesToAStoreThatIsStartedAgain) {
   EXPECT_THAT(late->standings(), ElementsAre(after(5), after(5), kNew));
   EXPECT_THAT(late->weights(), ElementsAre(1, 1, 3));
   hosts_.push_back(late);
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
 }
 
 TEST_F(Elastic, KnowWhoWritesTheRun) {
@@ -281,7 +278,7 @@ TEST_F(Elastic, EndTogether) {
 TEST_F(Elastic, PauseTogether) {
   begin(3);
   hosts_[1]->ask_to_pause();
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   for (const auto& host : hosts_) EXPECT_TRUE(host->pause_asked());
   hosts_[1]->leave(true);
   // One that has missed it hears of it.
@@ -321,14 +318,14 @@ TEST_F(Elastic, PauseBehindAGroupThatIsJustListed) {
 TEST_F(Elastic, DoNotForgetThatTheyAreToPause) {
   begin(3);
   hosts_[1]->ask_to_pause();
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   const auto late = elastic_hosts(options(3));
   hosts_.erase(hosts_.begin() + 1);
-  EXPECT_THAT(exchange_all(), testing::Each(HasSubstr("is lost")));
+  EXPECT_THAT(exchange_all(), Each(HasSubstr("is lost")));
   hosts_.push_back(late);
   regroup_all({after(1), after(1), kNew});
   EXPECT_FALSE(late->pause_asked());
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   EXPECT_TRUE(late->pause_asked());
 }
 
@@ -336,7 +333,7 @@ TEST_F(Elastic, DoNotForgetThatTheyAreToPause) {
 TEST_F(Elastic, LeaveWhereTheOthersAreEnough) {
   begin(3);
   hosts_[0]->ask_to_leave();
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   for (const auto& host : hosts_) {
     EXPECT_TRUE(host->regroup_due());
     EXPECT_FALSE(host->pause_asked());
@@ -346,7 +343,7 @@ TEST_F(Elastic, LeaveWhereTheOthersAreEnough) {
   hosts_.erase(hosts_.begin());
   regroup_all({after(1), after(1)});
   EXPECT_THAT(hosts_[0]->story(), HasSubstr("2 hosts; gone: 1"));
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   EXPECT_FALSE(hosts_[0]->regroup_due());
 }
 
@@ -356,7 +353,7 @@ TEST_F(Elastic, PauseWhereTooFewWouldRemain) {
   begin(3, two);
   hosts_[0]->ask_to_leave();
   hosts_[2]->ask_to_leave();
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   for (const auto& host : hosts_) {
     EXPECT_TRUE(host->pause_asked());
     EXPECT_FALSE(host->is_leaving());
@@ -375,20 +372,20 @@ TEST_F(Elastic, PassOnARequestToSaveOnce) {
   begin(2);
   hosts_[1]->ask_to_save();
   EXPECT_FALSE(hosts_[0]->take_save_request());
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   for (const auto& host : hosts_) {
     EXPECT_TRUE(host->take_save_request());
     EXPECT_FALSE(host->take_save_request());
   }
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
   EXPECT_FALSE(hosts_[0]->take_save_request());
 }
 
 // By the host that brings as many steps as they have done; the others come to that run.
 TEST_F(Elastic, AreOpenedAgainByWhoBringsTheCheckpoint) {
   begin(2);
-  hosts_[0]->tell_steps(12);
-  hosts_[1]->tell_steps(11);
+  hosts_[0]->report_steps(12);
+  hosts_[1]->report_steps(11);
   // The steps are told when they leave.
   hosts_[0]->leave(true);
   hosts_[1]->leave(true);
@@ -408,7 +405,7 @@ TEST_F(Elastic, AreOpenedAgainByWhoBringsTheCheckpoint) {
   regroup_all({kNew, kNew, kNew});
   EXPECT_EQ(opener->rank(), 0);
   EXPECT_EQ(opener->generation(), 1);
-  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_THAT(exchange_all(), Each("no error"));
 }
 
 TEST_F(Elastic, WaitForOthersUntilInterrupted) {
@@ -421,7 +418,7 @@ TEST_F(Elastic, WaitForOthersUntilInterrupted) {
     std::this_thread::sleep_for(milliseconds(300));
     interrupted = true;
   });
-  EXPECT_EQ(test::error_of([&] { return hosts_.front()->regroup(kNew); }),
+  EXPECT_EQ(error_of([&] { return hosts_.front()->regroup(kNew); }),
             "interrupted while it waited for other hosts");
   interrupts.join();
 }
@@ -430,7 +427,7 @@ TEST_F(Elastic, SayThatNobodyIsLeft) {
   begin(1);
   const auto late = elastic_hosts(options(1));
   hosts_.clear();
-  EXPECT_EQ(test::error_of([&] { return late->regroup(kNew); }),
+  EXPECT_EQ(error_of([&] { return late->regroup(kNew); }),
             "the hosts of the run have gone, and its state with them");
 }
 
@@ -443,7 +440,7 @@ TEST_F(Elastic, GiveUpWithTheirStore) {
   server.reset();
   // A group needs none.
   EXPECT_THAT(exchange_all(), ElementsAre("no error"));
-  EXPECT_THAT(test::error_of([&] { return hosts_.front()->regroup(after(1)); }),
+  EXPECT_THAT(error_of([&] { return hosts_.front()->regroup(after(1)); }),
               HasSubstr("cannot reach the rendezvous"));
 }
 
@@ -451,7 +448,7 @@ TEST_F(Elastic, RefuseOptionsOutOfRange) {
   const auto error_with = [this](const std::function<void(ElasticOptions&)>& change) {
     ElasticOptions changed = options(2);
     change(changed);
-    return test::error_of([&] { return elastic_hosts(changed); });
+    return error_of([&] { return elastic_hosts(changed); });
   };
   EXPECT_EQ(error_with([](ElasticOptions& options) { options.least = 3; }),
             "at least 3 hosts; accepted: 1 to 2, the number that the run begins with");
@@ -477,7 +474,7 @@ TEST(ServedStore, WaitsForSeveralKeysAtOnce) {
     std::this_thread::sleep_until(begun + kLate);
     rendezvous_detail::StoreClient({.host = "127.0.0.1", .port = server.port()}).set("a", "here");
   });
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               store.wait({"a", "b"}, kLimit);
             }),
             "the rendezvous has no 'b' within the time limit");

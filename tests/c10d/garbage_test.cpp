@@ -23,6 +23,7 @@
 
 #include "c10d/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/stranger.hpp"
 
 namespace rubato {
@@ -30,7 +31,6 @@ namespace {
 
 using std::chrono::seconds;
 using test::Stranger;
-using testing::HasSubstr;
 
 // Connections that stay open, each with a message that is begun and not ended.
 class Strangers {
@@ -82,9 +82,9 @@ class RendezvousOfAToken : public testing::Test {
  protected:
   [[nodiscard]] std::string error_of_host(int rank, const std::string& token,
                                           seconds timeout = seconds(60)) const {
-    return test::error_of([&] {
-      static_cast<void>(c10d_hosts(
-          {.count = 2, .rank = rank, .port = port_.number(), .token = token, .timeout = timeout}));
+    return error_of([&] {
+      return c10d_hosts(
+          {.count = 2, .rank = rank, .port = port_.number(), .token = token, .timeout = timeout});
     });
   }
   const test::FreePort port_;
@@ -154,7 +154,7 @@ TEST(PortsOfHosts, AreOpenToStrangers) {
   });
   for (int run = 0; run < 20; ++run) {
     EXPECT_THAT(test::errors_of_meeting(two_hosts(server, fmt::format("run {}", run))),
-                testing::Each("no error"));
+                Each("no error"));
   }
   ends = true;
   EXPECT_GT(scanned, 0);
@@ -180,8 +180,7 @@ TEST(ConnectionsOfHosts, EndWithNonsense) {
         }
         static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
       });
-  EXPECT_THAT(errors, testing::ElementsAre(testing::StartsWith("host 1 is lost: "),
-                                           testing::StartsWith("host 0 is lost: ")));
+  EXPECT_THAT(errors, ElementsAre(StartsWith("host 1 is lost: "), StartsWith("host 0 is lost: ")));
 }
 
 }  // namespace

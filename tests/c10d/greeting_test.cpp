@@ -35,7 +35,7 @@ TEST(Greeting, IsReadAsItWasWritten) {
 
 TEST(Greeting, MayBeAnything) {
   const auto error = [](std::string_view text) {
-    return test::error_of([&] { static_cast<void>(parse_greeting(text, 3)); });
+    return error_of([&] { return parse_greeting(text, 3); });
   };
   for (
       const std::string text :
@@ -64,7 +64,7 @@ TEST(Greeting, MayBeAnything) {
 TEST(Greeting, HasABound) {
   Greeting long_one = greeting();
   long_one.equal[0].text.assign(kMaxGreetingBytes, 'x');
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(greeting_text(long_one)); }),
+  EXPECT_THAT(error_of([&] { return greeting_text(long_one); }),
               testing::HasSubstr("accepted: up to 262144"));
 }
 
@@ -99,7 +99,7 @@ TEST(Greetings, OfSeveralMachinesMayNot) {
   std::vector<Greeting> greetings{greeting("one"), greeting("two")};
   greetings[0].interface = "192.0.2.1";
   for (const int rank : {0, 1}) {
-    EXPECT_EQ(test::error_of([&] { require_compatible(greetings, rank); }),
+    EXPECT_EQ(error_of([&] { require_compatible(greetings, rank); }),
               "host 1 (two) can be reached at 127.0.0.1 only, which no other machine reaches; "
               "accepted: the address or the network interface at which the others reach it");
   }
@@ -110,9 +110,9 @@ TEST(Greetings, OfSeveralMachinesMayNot) {
 TEST(Greetings, SayWhatDiffers) {
   std::vector<Greeting> greetings{greeting(), greeting()};
   greetings[1].equal.push_back({.name = "--seed", .text = "1"});
-  EXPECT_EQ(test::error_of([&] { require_compatible(greetings, 0); }),
+  EXPECT_EQ(error_of([&] { require_compatible(greetings, 0); }),
             "host 1 has another --seed (1, here none); accepted: the same on all hosts");
-  EXPECT_EQ(test::error_of([&] { require_compatible(greetings, 1); }),
+  EXPECT_EQ(error_of([&] { require_compatible(greetings, 1); }),
             "host 0 has another --seed (none, here 1); accepted: the same on all hosts");
 }
 
@@ -120,7 +120,7 @@ TEST(Greetings, SayItWithoutControlCharacters) {
   std::vector<Greeting> greetings{greeting(), greeting()};
   greetings[1].equal[0].text = "\033[2J0.2\n";
   EXPECT_EQ(objection_to(greetings[0], greetings[1]), "another --lr (?[2J0.2?, here 0.1)");
-  EXPECT_EQ(test::error_of([&] { require_compatible(greetings, 0); }),
+  EXPECT_EQ(error_of([&] { require_compatible(greetings, 0); }),
             "host 1 has another --lr (?[2J0.2?, here 0.1); accepted: the same on all hosts");
   // Texts that differ in them are not the same.
   greetings[0].equal[0].text = "\033[2J0.2\t";

@@ -14,6 +14,7 @@
 
 #include "c10d/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/stranger.hpp"
 
 namespace rubato::hosts_detail {
@@ -21,14 +22,7 @@ namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::MatchesRegex;
 using testing::Pair;
-using testing::StartsWith;
 
 // Nobody listens there while the port is held.
 std::string closed_at(const test::FreePort& port) {
@@ -45,7 +39,7 @@ TEST(ProbeListener, IsReachedWhereverItsHostIs) {
     const std::vector<std::string> addresses{address.address(), interface.address()};
     EXPECT_THAT(unreachable(addresses, Clock::now() + minutes(1)), IsEmpty());
   }
-  EXPECT_THAT(test::error_of([] { const ProbeListener listener("no-such-interface"); }),
+  EXPECT_THAT(error_of([] { const ProbeListener listener("no-such-interface"); }),
               AllOf(StartsWith("cannot listen at 'no-such-interface': "),
                     HasSubstr("accepted: an address of this machine")));
 }
@@ -78,7 +72,7 @@ class LinksOfHosts : public testing::Test {
     const std::string within = fmt::format("trial {}", ++trials_);
     for (std::size_t rank = 0; rank < links_.size(); ++rank) {
       threads.emplace_back([&, rank] {
-        errors[rank] = test::error_of([&] {
+        errors[rank] = error_of([&] {
           Store store({.port = server_.port()}, within, minutes(1));
           links_[rank]->probe_all(store, peers_, rank, minutes(1));
         });
@@ -135,7 +129,7 @@ TEST_F(LinksOfHosts, AreOfThoseThatCome) {
   const ProbeListener listener("127.0.0.1");
   peers_.push_back({.host = 2, .name = "host 2", .probe_address = listener.address()});
   Store store({.port = server_.port()}, "x", minutes(1));
-  EXPECT_EQ(test::error_of([&] { links_[0]->probe_all(store, peers_, 0, seconds(2)); }),
+  EXPECT_EQ(error_of([&] { links_[0]->probe_all(store, peers_, 0, seconds(2)); }),
             "host 2 does not come");
   EXPECT_THAT(links_[0]->cuts(), IsEmpty());
 }

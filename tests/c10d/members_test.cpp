@@ -10,11 +10,10 @@
 
 #include "hosts/run_status/liveness.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::hosts_detail {
 namespace {
-
-using testing::HasSubstr;
 
 const Members kMembers{.generation = 7,
                        .hosts = {{.host = 3, .standing = {.steps = 41}},
@@ -37,23 +36,22 @@ TEST(Members, AreThoseOfWhoKnowsTheToken) {
   changed[changed.find("41")] = '5';
   for (const std::string& bad :
        {std::string(), std::string("x"), changed, text + "0", signed_text(kMembers, "another")}) {
-    EXPECT_THAT(test::error_of([&] { return parse_turn(bad, 7, "token"); }),
+    EXPECT_THAT(error_of([&] { return parse_turn(bad, 7, "token"); }),
                 HasSubstr("know another token"))
         << bad;
   }
 }
 
 TEST(Members, AreOfTheGenerationThatIsAskedFor) {
-  EXPECT_THAT(
-      test::error_of([&] { return parse_turn(signed_text(kMembers, "token"), 8, "token"); }),
-      HasSubstr("cannot be read"));
+  EXPECT_THAT(error_of([&] { return parse_turn(signed_text(kMembers, "token"), 8, "token"); }),
+              HasSubstr("cannot be read"));
 }
 
 TEST(Members, AreFollowedByAnEnd) {
   for (const EndOfHosts end : {EndOfHosts::finished, EndOfHosts::paused}) {
     const std::string text = signed_text(end, 8, "token");
     EXPECT_EQ(parse_turn(text, 8, "token"), Turn(end));
-    EXPECT_THAT(test::error_of([&] { return parse_turn(text, 7, "token"); }),
+    EXPECT_THAT(error_of([&] { return parse_turn(text, 7, "token"); }),
                 HasSubstr("cannot be read"));
   }
 }
@@ -64,7 +62,7 @@ TEST(Members, AreOneAtLeastAndNoneTwice) {
   Members twice = kMembers;
   twice.hosts.push_back(twice.hosts.front());
   for (const Members& bad : {none, twice}) {
-    EXPECT_THAT(test::error_of([&] { return parse_turn(signed_text(bad, ""), 7, ""); }),
+    EXPECT_THAT(error_of([&] { return parse_turn(signed_text(bad, ""), 7, ""); }),
                 HasSubstr("cannot be read"));
   }
 }
@@ -75,7 +73,7 @@ TEST(Members, SayWithWhatTheyCome) {
   EXPECT_EQ(parse_here(here_text({})), Here());
   for (const std::string bad :
        {"", "3", "{}", R"({"standing":"3","cuts":[[0,"x"]]})", R"({"standing":3,"cuts":[]})"}) {
-    EXPECT_NE(test::error_of([&] { return parse_here(bad); }), "no error") << bad;
+    EXPECT_NE(error_of([&] { return parse_here(bad); }), "no error") << bad;
   }
   // The reasons are a system's, in whatever language.
   EXPECT_EQ(parse_here(here_text({.cuts = {{1, "\xff"}}})).cuts.at(1), "\xef\xbf\xbd");
@@ -90,7 +88,7 @@ TEST(HostStandings, AreTexts) {
     EXPECT_EQ(parse_standing(text_of(standing)), standing);
   }
   for (const char* bad : {"", "finished", "-1", "3 ", "none "}) {
-    EXPECT_NE(test::error_of([&] { return parse_standing(bad); }), "no error") << bad;
+    EXPECT_NE(error_of([&] { return parse_standing(bad); }), "no error") << bad;
   }
 }
 

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato::hosts_detail {
 
 std::ostream& operator<<(std::ostream& out, Decision::Action action) {
@@ -21,9 +23,6 @@ std::ostream& operator<<(std::ostream& out, Decision::Action action) {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Pair;
 using Action = Decision::Action;
 
@@ -276,7 +275,7 @@ TEST(Membership, LeavesOutWhoeverTheOthersDoNotReach) {
     std::vector<HostNumber> named;
     for (const auto& [host, why] : decision.proposal.cut_off) {
       named.push_back(host);
-      EXPECT_THAT(why, testing::AllOf(HasSubstr(std::to_string(host)), HasSubstr("cannot reach")));
+      EXPECT_THAT(why, AllOf(HasSubstr(std::to_string(host)), HasSubstr("cannot reach")));
       EXPECT_FALSE(decision.proposal.contains(host));
     }
     EXPECT_EQ(named, left_out);

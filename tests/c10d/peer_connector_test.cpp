@@ -19,6 +19,7 @@
 
 #include "c10d/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/stranger.hpp"
 
 namespace rubato::hosts_detail {
@@ -28,9 +29,6 @@ using rendezvous_detail::Socket;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using test::Stranger;
-using testing::Each;
-using testing::ElementsAre;
-using testing::StartsWith;
 
 class PeersThatConnect : public testing::Test {
  protected:
@@ -58,7 +56,7 @@ class PeersThatConnect : public testing::Test {
     std::vector<std::string> errors(peers_.size(), "does not come");
     std::vector<std::jthread> threads;
     for (const std::size_t own : hosts) {
-      threads.emplace_back([&, own] { errors[own] = test::error_of([&] { meet_all(own); }); });
+      threads.emplace_back([&, own] { errors[own] = error_of([&] { meet_all(own); }); });
     }
     threads.clear();
     return errors;

@@ -8,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato::hosts_detail {
 
 std::ostream& operator<<(std::ostream& out, HostAction action) {
@@ -15,8 +17,6 @@ std::ostream& operator<<(std::ostream& out, HostAction action) {
 }
 
 namespace {
-
-using testing::ElementsAre;
 
 constexpr HostPart kNewcomer{};
 constexpr HostPart kFollower{.role = HostRole::follower};

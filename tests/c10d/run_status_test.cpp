@@ -17,14 +17,12 @@
 #include "hosts/run_status/liveness.hpp"
 #include "hosts/run_status/members.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::hosts_detail {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
 using testing::Field;
-using testing::HasSubstr;
 
 constexpr std::int64_t kNow = 1'000'000;
 
@@ -41,7 +39,7 @@ Greeting greeting_of(const std::string& machine) {
 HostReading alive_after(std::optional<std::int64_t> steps) {
   return {.process = "boot/1 4711 99",
           .greeting = greeting_text(greeting_of("node0")),
-          .progress = text_of({.steps = steps, .came = kNow - 90, .told = kNow - 7}),
+          .progress = text_of({.steps = steps, .came = kNow - 90, .reported = kNow - 7}),
           .life = "17",
           .moves = true};
 }
@@ -161,7 +159,7 @@ TEST(RunStatusOf, SaysForHowLongAHostIsSilent) {
   EXPECT_EQ(host.state, HostState::silent);
   EXPECT_EQ(host.silent_for, 7);
   // By a clock that is ahead of this one.
-  reading.hosts[2].progress = text_of({.steps = 1, .came = kNow + 5, .told = kNow + 6});
+  reading.hosts[2].progress = text_of({.steps = 1, .came = kNow + 5, .reported = kNow + 6});
   EXPECT_EQ(status_of(reading).hosts[1].silent_for, 0);
   EXPECT_EQ(status_of(reading).hosts[1].here_for, 0);
 }
@@ -198,8 +196,8 @@ TEST(RunStatusOf, LeavesOutWhatCannotBeRead) {
 }
 
 TEST(HostProgressText, IsReadAsItWasWritten) {
-  for (const HostProgress& progress :
-       {HostProgress{.steps = 12, .came = 3, .told = 4}, HostProgress{.came = 5, .told = 6}}) {
+  for (const HostProgress& progress : {HostProgress{.steps = 12, .came = 3, .reported = 4},
+                                       HostProgress{.came = 5, .reported = 6}}) {
     EXPECT_EQ(parse_progress(text_of(progress)), progress);
   }
   for (const char* text : {"", "12", "12 3", "-1 3 4", "many 3 4", "none 3 x"}) {
@@ -232,7 +230,7 @@ class ReadRun : public testing::Test {
     put(keys_.refusal(2), "no");
   }
   [[nodiscard]] std::string error_at(const C10dOptions& place) const {
-    return test::error_of([&] { static_cast<void>(read_run(place)); });
+    return error_of([&] { return read_run(place); });
   }
 
   const RunKeys keys_{"r"};

@@ -7,10 +7,10 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 std::vector<std::int64_t> borders(std::int64_t leaves, const std::vector<double>& weights) {
   return host_borders(leaves, weights);

@@ -5,10 +5,10 @@
 
 #include <rubato/numbers/sums.hpp>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(NormBlocks, CoverTheLayersAndCrossNone) {
   const std::array<std::size_t, 4> ends{5000, 5000, 5016, 7064};

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "app/run_program.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -16,7 +17,6 @@ namespace {
 
 using test::ProgramResult;
 using test::TempFolder;
-using testing::ContainsRegex;
 
 struct Use {
   std::string_view command;
@@ -66,7 +66,7 @@ constexpr Use kUses[]{
     {"doom", R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" doom run)",
      "this run is\nfine"},
     {"compare",
-     R"("$0" compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out answer 2>/dev/null)",
+     R"("$0" compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --tune never --out answer 2>/dev/null)",
      "answer.md, answer.csv"},
     {"diff",
      R"("$0" diff --good "--model softmax" --bad "--model softmax --lr 0.02" --steps 3 || test $? -eq 1)",

@@ -15,13 +15,10 @@
 #include <rubato/steps/step_source.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 KnownData images() {
   return {.has_test = true, .classes = 10, .dimensions = 3};

@@ -12,22 +12,18 @@
 
 #include "config/other_value.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 RunConfiguration parsed(std::string_view text) {
   return parse_configuration(text, "c.toml");
 }
 
 std::string error_in(std::string_view text) {
-  return error_of([&] { static_cast<void>(parsed(text)); });
+  return error_of([&] { return parsed(text); });
 }
 
 // Texts, and what is said of them after the name of the file.
@@ -105,7 +101,7 @@ TEST(ConfigurationFile, ReadsBackEveryText) {
   RunConfiguration configuration;
   configuration.monitor = "\xFF";
   EXPECT_EQ(
-      error_of([&] { static_cast<void>(to_toml(configuration)); }),
+      error_of([&] { return to_toml(configuration); }),
       "--monitor: a configuration file cannot hold text that is not UTF-8; accepted: names in "
       "UTF-8");
 }
@@ -180,10 +176,10 @@ TEST(ConfigurationFile, RejectsWhatIsNoToml) {
         "rule = \"\\q\"", "rule = \"x\\", "lr = # nothing", "rule = \"\xFF\"", "cores = {",
         "cores = [1, 2", "[train", "cores = 8 lr = 3"}) {
     const std::string error = error_in("epochs = 3\n" + line + "\n");
-    EXPECT_THAT(error, testing::AllOf(StartsWith("c.toml:"), EndsWith(std::string(kAcceptedToml)),
-                                      testing::Not(HasSubstr("\x1B"))))
+    EXPECT_THAT(error, AllOf(StartsWith("c.toml:"), EndsWith(std::string(kAcceptedToml)),
+                             Not(HasSubstr("\x1B"))))
         << line;
-    EXPECT_THAT(error, testing::AnyOf(StartsWith("c.toml:2: "), StartsWith("c.toml:3: "))) << line;
+    EXPECT_THAT(error, AnyOf(StartsWith("c.toml:2: "), StartsWith("c.toml:3: "))) << line;
   }
 }
 
@@ -253,8 +249,7 @@ TEST(ConfigurationFile, RejectsUnknownOptions) {
   expect_errors({{"cores = 8\nepoch = 4\n", "2: unknown option 'epoch'; did you mean 'epochs'?"}});
   const std::array<std::string_view, 2> arguments_only{"out", "epochs"};
   const auto error = [&](std::string_view text) {
-    return error_of(
-        [&] { static_cast<void>(parse_configuration(text, "c.toml", arguments_only)); });
+    return error_of([&] { return parse_configuration(text, "c.toml", arguments_only); });
   };
   EXPECT_EQ(error("epochs = 8\nout = \"x\"\n"), "c.toml:2: out is accepted as an argument only");
   EXPECT_EQ(error("epochs = 8\n"), "no error");
@@ -275,12 +270,12 @@ TEST(ConfigurationFile, RejectsWhatIsNoFile) {
   const test::TempFolder folder;
   for (const auto& [path, reason] : {std::pair(folder.path(), "Is a directory"),
                                      {folder.path() / "none.toml", "No such file or directory"}}) {
-    EXPECT_EQ(error_of([&path = path] { static_cast<void>(read_configuration(path)); }),
+    EXPECT_EQ(error_of([&path = path] { return read_configuration(path); }),
               "cannot read the configuration " + path.string() + ": " + reason +
                   "; accepted: a file of lines such as 'cores = 8'");
   }
   const auto large = folder.write("c.toml", std::string((1U << 20) + 1, '\n'));
-  EXPECT_EQ(error_of([&] { static_cast<void>(read_configuration(large)); }),
+  EXPECT_EQ(error_of([&] { return read_configuration(large); }),
             large.string() + ": is larger than 1 MiB; accepted: a configuration");
 }
 

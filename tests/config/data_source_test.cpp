@@ -7,13 +7,11 @@
 #include <gmock/gmock.h>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Pair;
 
 TEST(DataSource, HasTheTypesOfColumns) {
@@ -69,7 +67,7 @@ TEST(DataSource, HasTheNamesOfArrays) {
   EXPECT_EQ(source->tensors.x_test, "");
   EXPECT_EQ(source->tensors.layout, ImageLayout::hwc);
   EXPECT_EQ(Parsed<DataSource>("tensors:t.npz,x-test=held")->tensors.x_test, "held");
-  EXPECT_THAT(error_of([&] { static_cast<void>(Parsed<DataSource>("tensors:t.npz,layout=nhwc")); }),
+  EXPECT_THAT(error_of([&] { return Parsed<DataSource>("tensors:t.npz,layout=nhwc"); }),
               HasSubstr("did you mean 'hwc'?"));
 }
 

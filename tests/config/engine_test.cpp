@@ -1,5 +1,7 @@
 // Who computes a model.
 
+#include "runs/config/engine.hpp"
+
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 
 #include "runs/config/values/model_choice.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -22,7 +25,7 @@ TEST(Engine, IsEigenWhereEigenCan) {
   for (const char* const model : {"softmax", "mlp", "mlp:hidden=3", "quadratic:dim=4"}) {
     const std::string line = std::string("model = \"") + model + "\"\n";
     EXPECT_EQ(engine_of(with(line)), Engine::eigen) << model;
-    for (const std::string_view optimizer : kOptimizerNames) {
+    for (const std::string_view optimizer : optimizer_names()) {
       const std::string of = "optimizer = \"" + std::string(optimizer) + "\"";
       EXPECT_EQ(engine_of(with(line + of)), Engine::eigen) << model << ", " << optimizer;
     }
@@ -40,7 +43,7 @@ TEST(Engine, IsLibtorchForWhatEigenCannotDo) {
 
 TEST(Engine, SaysWhatNobodyCanDo) {
   const auto error = [](const std::string& lines) {
-    return test::error_of([&] { static_cast<void>(engine_of(with(lines))); });
+    return error_of([&] { return engine_of(with(lines)); });
   };
   EXPECT_EQ(error("model = \"quadratic:dim=3\"\nprecision = \"bf16\""),
             "--model quadratic:dim=3 is computed by Eigen, which cannot follow --precision bf16; "
@@ -56,7 +59,7 @@ TEST(Engine, SaysWhatNobodyCanDo) {
 TEST(Engine, KnowsTheGradientOfAScriptFromTheClusterAlone) {
   RunConfiguration run{.model = "script:net.pt"};
   EXPECT_EQ(engine_of(run), Engine::libtorch);
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(known_gradient_bytes(run)); }),
+  EXPECT_EQ(error_of([&] { return known_gradient_bytes(run); }),
             "--model script:net.pt: the size of its gradient is not known without loading it; "
             "accepted: with its bytes, as in --cluster bytes=87600");
   run.cluster = "bytes=400";
@@ -66,7 +69,7 @@ TEST(Engine, KnowsTheGradientOfAScriptFromTheClusterAlone) {
 
 TEST(Configuration, RefusesFilesThatAreNotThere) {
   const auto error = [](const RunConfiguration& run) {
-    return test::error_of([&] { require_consistent(run); });
+    return error_of([&] { require_consistent(run); });
   };
   EXPECT_EQ(error({.model = "script:no.pt"}),
             "--model: no such file as 'no.pt'; accepted: a file that torch.jit.save() wrote");
@@ -85,7 +88,7 @@ TEST(Configuration, RefusesFilesThatAreNotThere) {
 
 TEST(ModelEntry, RefusesWhatIsNoModel) {
   const auto error = [](const std::string& model) {
-    return test::error_of([&] { Parsed<ModelChoice>{model}; });
+    return error_of([&] { Parsed<ModelChoice>{model}; });
   };
   EXPECT_EQ(error("mpl"),
             "unknown model 'mpl'; did you mean 'mlp'? accepted: mnist-cnn, mlp, softmax, toy-net, "
@@ -93,15 +96,15 @@ TEST(ModelEntry, RefusesWhatIsNoModel) {
   EXPECT_EQ(error("transformer:heads=3"),
             "transformer: heads: 3 heads cannot share 64 features; accepted: a divisor of dim");
   EXPECT_EQ(error("softmax:hidden=3"), "softmax takes no arguments, but has 'hidden'");
-  EXPECT_THAT(error("mlp:hidden=3/0"), testing::StartsWith("mlp: hidden: '0' is out of range"));
-  EXPECT_THAT(error("mlp:activation=sigmoid"), testing::HasSubstr("accepted: relu, tanh"));
+  EXPECT_THAT(error("mlp:hidden=3/0"), StartsWith("mlp: hidden: '0' is out of range"));
+  EXPECT_THAT(error("mlp:activation=sigmoid"), HasSubstr("accepted: relu, tanh"));
   EXPECT_THAT(error("quadratic:dimension=3"),
-              testing::HasSubstr("accepted: dim, condition, noise, samples"));
+              HasSubstr("accepted: dim, condition, noise, samples"));
 }
 
 TEST(Configuration, RefusesAccuracyWhereThereIsNone) {
   RunConfiguration run{.model = "quadratic", .top_k = 2};
-  EXPECT_EQ(test::error_of([&] { require_valid(run); }),
+  EXPECT_EQ(error_of([&] { require_valid(run); }),
             "--top-k: quadratic has no accuracy; accepted: with a model that tells classes apart, "
             "such as softmax");
 }

@@ -8,18 +8,17 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/optimizer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "runs/config/run_option.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
 
 const RunOption& option_of(const Family& family) {
   return run_option(family.option.substr(2));
@@ -116,8 +115,8 @@ TEST(Families, HaveArgumentsThatAreAcceptedWithTheirDefaults) {
       // Any text is accepted.
       if (argument.kind == ArgumentKind::text) continue;
       const std::string wrong = text_of(strategy, argument.name, argument.name + "=!");
-      EXPECT_THAT(answer_of(family, wrong), testing::EndsWith(argument.accepted.substr(
-                                                0, argument.accepted.find(", or several"))))
+      EXPECT_THAT(answer_of(family, wrong),
+                  EndsWith(argument.accepted.substr(0, argument.accepted.find(", or several"))))
           << wrong;
     }
   });
@@ -171,8 +170,8 @@ TEST(Families, HaveDefaultsThatChangeNothing) {
 TEST(Families, AreCalledByTheirNamesInSingularAndPlural) {
   for (const Family& one : families()) EXPECT_EQ(&family(one.name), &one);
   EXPECT_EQ(&family("rule"), &family("rules"));
-  EXPECT_THAT(error_of([] { static_cast<void>(family("optimzer")); }),
-              testing::StartsWith("unknown family 'optimzer'; did you mean 'optimizers'?"));
+  EXPECT_THAT(error_of([] { return family("optimzer"); }),
+              StartsWith("unknown family 'optimzer'; did you mean 'optimizers'?"));
 }
 
 }  // namespace

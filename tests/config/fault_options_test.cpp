@@ -2,11 +2,10 @@
 
 #include "runs/config/readings.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 // People count steps from 1, cores and substeps from 0.
 TEST(FaultOptions, CountStepsFromOne) {
@@ -18,10 +17,9 @@ TEST(FaultOptions, CountStepsFromOne) {
   EXPECT_EQ(faults[1].core, CoreRank{0});
   EXPECT_EQ(faults[1].step, StepIndex{0});
   EXPECT_EQ(faults[1].substep, 2);
-  EXPECT_THAT(test::error_of([] { return parse_faults("core=3,step=0"); }),
+  EXPECT_THAT(error_of([] { return parse_faults("core=3,step=0"); }),
               HasSubstr("step: '0' is out of range; accepted: a whole number from 1"));
-  EXPECT_THAT(test::error_of([] { return parse_faults("core=3"); }),
-              HasSubstr("there is no 'step'"));
+  EXPECT_THAT(error_of([] { return parse_faults("core=3"); }), HasSubstr("there is no 'step'"));
 }
 
 }  // namespace

@@ -6,17 +6,15 @@
 #include "config/other_value.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::with_other_value;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 std::string refused(const RunConfiguration& before, const RunConfiguration& now, ResumeFrom from) {
-  return test::error_of([&] { require_resumable(before, now, from); });
+  return error_of([&] { require_resumable(before, now, from); });
 }
 
 // Of each option: whether a run may go on with another value. What decides bits may not.
@@ -72,7 +70,7 @@ TEST(Resume, NamesAllThatDiffersAndAllThatMayBeChanged) {
   EXPECT_THAT(names, HasSubstr("--trace was a.csv, is b.csv, --lr was 0.01, is 0.5, "));
   EXPECT_THAT(names, Not(HasSubstr("rows of the trace")));
   EXPECT_THAT(refused(before, now, ResumeFrom::checkpoint),
-              testing::EndsWith(", and rows of the trace that no step has used"));
+              EndsWith(", and rows of the trace that no step has used"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "runs/config/readings.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -17,15 +18,15 @@ TEST(TimelineSteps, AreCountedFromOne) {
 
 TEST(TimelineSteps, SayWhatWouldBeAccepted) {
   for (const char* const text : {"steps=3", "10..20", "none", "all,2", "steps:3..4"}) {
-    EXPECT_THAT(test::error_of([&] { return parse_timeline(text); }),
-                testing::EndsWith("names no steps; accepted: all, or such as steps=100..120"))
+    EXPECT_THAT(error_of([&] { return parse_timeline(text); }),
+                EndsWith("names no steps; accepted: all, or such as steps=100..120"))
         << text;
   }
-  EXPECT_THAT(test::error_of([] { return parse_timeline("steps=5..4"); }),
-              testing::HasSubstr("a whole number from 5 to"));
-  EXPECT_THAT(test::error_of([] { return parse_timeline("steps=0..4"); }),
-              testing::HasSubstr("a whole number from 1 to"));
-  EXPECT_NE(test::error_of([] { return parse_timeline("steps=1..2..3"); }), "");
+  EXPECT_THAT(error_of([] { return parse_timeline("steps=5..4"); }),
+              HasSubstr("a whole number from 5 to"));
+  EXPECT_THAT(error_of([] { return parse_timeline("steps=0..4"); }),
+              HasSubstr("a whole number from 1 to"));
+  EXPECT_NE(error_of([] { return parse_timeline("steps=1..2..3"); }), "");
 }
 
 }  // namespace

@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
 
 Trace loaded(const std::string& trace, std::optional<TraceEnd> end = {},
              const std::string& availability = {}) {
@@ -24,7 +23,7 @@ TraceChoice named(const std::string& trace) {
 }
 
 std::string error_loading(const std::string& trace, const std::string& availability = {}) {
-  return error_of([&] { static_cast<void>(loaded(trace, {}, availability)); });
+  return error_of([&] { return loaded(trace, {}, availability); });
 }
 
 TEST(TraceSource, NamesTheBuiltInTrace) {
@@ -63,7 +62,7 @@ TEST(TraceSource, ReadsAFileOnceForAllCopies) {
   EXPECT_EQ(load_trace(run).steps(), (std::vector<TraceStep>{{.batch_size = 32}}));
   std::filesystem::remove(file);
   EXPECT_EQ(load_trace(copy).steps(), (std::vector<TraceStep>{{.batch_size = 32}}));
-  EXPECT_THAT(error_loading(file), testing::HasSubstr("no such file")) << "a value of its own";
+  EXPECT_THAT(error_loading(file), HasSubstr("no such file")) << "a value of its own";
 }
 
 TEST(TraceSource, ReadsAFileOnceForAllEnds) {
@@ -97,8 +96,8 @@ TEST(TraceSource, TakesTheColumnsOfAFile) {
   EXPECT_EQ(map_trace(file + ",zone=us",
                       [](const std::filesystem::path& path) { return "/data" / path.filename(); }),
             "/data/zones,1.csv,zone=us");
-  EXPECT_THAT(error_of([&] { static_cast<void>(named(file + ",colum=us")); }),
-              testing::HasSubstr("unknown argument of FILE 'colum'; did you mean 'column'?"));
+  EXPECT_THAT(error_of([&] { return named(file + ",colum=us"); }),
+              HasSubstr("unknown argument of FILE 'colum'; did you mean 'column'?"));
 }
 
 std::vector<std::string> zones_of(const std::string& text) {
@@ -111,13 +110,12 @@ std::vector<std::string> zones_of(const std::string& text) {
 }
 
 TEST(TraceSource, TakesZonesByName) {
-  using testing::ElementsAre;
   EXPECT_THAT(zones_of("zone:a=one.csv,b=spot:most=8,seed=1,c=walk"),
               ElementsAre("a = one.csv", "b = spot:most=8,seed=1", "c = walk"));
   // An argument of the file or the generator before it is no zone.
   EXPECT_THAT(zones_of("zone:a=one.csv,zone=us,seed=two.csv"),
               ElementsAre("a = one.csv,zone=us", "seed = two.csv"));
-  EXPECT_THAT(named("zone:zones.csv,zone=us").zones, testing::IsEmpty());
+  EXPECT_THAT(named("zone:zones.csv,zone=us").zones, IsEmpty());
   EXPECT_EQ(named("zone:zones.csv,zone=us").file, "zones.csv");
   EXPECT_EQ(named("zone:zones.csv,zone=us").columns.zone, "us");
   // Paths may look like zones.
@@ -135,14 +133,12 @@ TEST(TraceSource, TakesZonesByName) {
   EXPECT_THAT(files_of(named("zone:a=one.csv,b=spot,c=two.csv")),
               ElementsAre("one.csv", "two.csv"));
 
-  const auto error = [](const std::string& text) {
-    return error_of([&] { static_cast<void>(named(text)); });
-  };
+  const auto error = [](const std::string& text) { return error_of([&] { return named(text); }); };
   constexpr const char* kAccepted = " has no devices over time; accepted: a file or a generator";
   EXPECT_EQ(error("zone:a=32"), std::string("zone a: '32'") + kAccepted);
   EXPECT_EQ(error("zone:a=spot:most=8,sede=1"), std::string("zone sede: '1'") + kAccepted);
   EXPECT_EQ(error("zone:a=zone:b=spot"), std::string("zone a: 'zone:b=spot'") + kAccepted);
-  EXPECT_THAT(error("zone:a=spot:sede=1"), testing::HasSubstr("did you mean 'seed'?"));
+  EXPECT_THAT(error("zone:a=spot:sede=1"), HasSubstr("did you mean 'seed'?"));
   EXPECT_EQ(error("zone:zones.csv,column=us"),
             "zone:zones.csv,column=us: one column is one zone; accepted: FILE or FILE,zone=TEXT");
 }
@@ -163,12 +159,12 @@ TEST(TraceSource, ReadsZones) {
   EXPECT_EQ(named.all()[1].availability.at(60), 5);
   EXPECT_EQ(named.length(), 24 * 3600);
   EXPECT_THAT(error_loading("zone:" + one),
-              testing::HasSubstr("moves between zones in modelled time; accepted: with --clock"));
+              HasSubstr("moves between zones in modelled time; accepted: with --clock"));
   const std::string steps = folder.write("steps.csv", "step,batchsize\n0,32\n");
-  EXPECT_THAT(error_of([&] { static_cast<void>(loaded_zones("zone:a=" + steps)); }),
-              testing::HasSubstr("is a trace of steps; accepted: devices over time"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(parse_trace_file("zone:a=one.csv")); }),
-              testing::HasSubstr("zones, where the devices of one are needed; accepted: FILE"));
+  EXPECT_THAT(error_of([&] { return loaded_zones("zone:a=" + steps); }),
+              HasSubstr("is a trace of steps; accepted: devices over time"));
+  EXPECT_THAT(error_of([&] { return parse_trace_file("zone:a=one.csv"); }),
+              HasSubstr("zones, where the devices of one are needed; accepted: FILE"));
 }
 
 std::vector<std::string> notes_on(const std::string& trace) {
@@ -185,25 +181,20 @@ TEST(TraceSource, SaysWhatCountsAndWhenZonesBegin) {
   const std::string early = folder.write("early.csv", "time,n\n1700000000,2\n1700000060,3\n");
   const std::string late = folder.write("late.csv", "time,n\n1700003600,2\n1700003660,3\n");
   const std::string own = folder.write("own.csv", "time,n\n0,2\n60,3\n");
-  EXPECT_THAT(notes_on(several + ",zone=us"),
-              testing::ElementsAre("the devices are those of us-a, us-b"));
-  EXPECT_THAT(notes_on(several + ",column=us-b"),
-              testing::ElementsAre("the devices are those of us-b"));
-  EXPECT_THAT(notes_on("zone:" + several + ",zone=us"),
-              testing::ElementsAre("the zones are us-a, us-b"));
-  EXPECT_THAT(
-      notes_on("zone:a=" + early + ",b=" + late),
-      testing::ElementsAre("zone b: its first sample is 1 h after the beginning; until then it "
-                           "has no devices"));
-  EXPECT_THAT(
-      notes_on("zone:a=" + early + ",b=" + own + ",c=spot"),
-      testing::ElementsAre("the times of zone b are relative, so it begins at the beginning"));
+  EXPECT_THAT(notes_on(several + ",zone=us"), ElementsAre("the devices are those of us-a, us-b"));
+  EXPECT_THAT(notes_on(several + ",column=us-b"), ElementsAre("the devices are those of us-b"));
+  EXPECT_THAT(notes_on("zone:" + several + ",zone=us"), ElementsAre("the zones are us-a, us-b"));
+  EXPECT_THAT(notes_on("zone:a=" + early + ",b=" + late),
+              ElementsAre("zone b: its first sample is 1 h after the beginning; until then it "
+                          "has no devices"));
+  EXPECT_THAT(notes_on("zone:a=" + early + ",b=" + own + ",c=spot"),
+              ElementsAre("the times of zone b are relative, so it begins at the beginning"));
   EXPECT_THAT(notes_on("zone:a=" + own + ",b=" + several + ",zone=us"),
-              testing::ElementsAre("zone b: the devices are those of us-a, us-b",
-                                   "the times of zones a, b are relative, so they begin at the "
-                                   "beginning"));
-  EXPECT_THAT(notes_on(own), testing::IsEmpty());
-  EXPECT_THAT(notes_on("spot"), testing::IsEmpty());
+              ElementsAre("zone b: the devices are those of us-a, us-b",
+                          "the times of zones a, b are relative, so they begin at the "
+                          "beginning"));
+  EXPECT_THAT(notes_on(own), IsEmpty());
+  EXPECT_THAT(notes_on("spot"), IsEmpty());
 }
 
 TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
@@ -220,7 +211,7 @@ TEST(TraceSource, RejectsWhatLeadsNowhere) {
       "(docs/traces.md), a batch size, elastic or a generator (rubato list generators)";
   EXPECT_EQ(error_loading("elastik"),
             "--trace: no such file as 'elastik'; did you mean 'elastic'? " + accepted);
-  EXPECT_THAT(error_loading("spott:seed=1"), testing::HasSubstr("did you mean 'spot'? "));
+  EXPECT_THAT(error_loading("spott:seed=1"), HasSubstr("did you mean 'spot'? "));
   EXPECT_EQ(error_loading("none.csv"), "--trace: no such file as 'none.csv'; " + accepted);
   EXPECT_EQ(error_loading(""), "--trace: no such file as ''; " + accepted);
 }
@@ -248,8 +239,7 @@ TEST(TraceSource, MakesStepsOfAGenerator) {
   EXPECT_EQ(named("steps:devices=2/4").file, std::nullopt);
   EXPECT_EQ(named("./steps").file, "./steps");
   EXPECT_FALSE(named("steps").is_built_in());
-  EXPECT_THAT(error_loading("steps:device=2"),
-              testing::StartsWith("unknown argument of steps 'device'"));
+  EXPECT_THAT(error_loading("steps:device=2"), StartsWith("unknown argument of steps 'device'"));
 }
 
 // A number at the end of a file counts where it is held, and nowhere else.
@@ -272,7 +262,7 @@ TEST(TraceSource, RefusesAPolicyThatWouldDoNothing) {
   const test::TempFolder folder;
   const std::string file = folder.write("t.csv", "step,batchsize\n0,32\n");
   for (const std::string& trace : {std::string("elastic"), std::string("128"), file}) {
-    EXPECT_THAT(error_loading(trace, "weak"), testing::StartsWith("--availability: ")) << trace;
+    EXPECT_THAT(error_loading(trace, "weak"), StartsWith("--availability: ")) << trace;
   }
 }
 

@@ -23,7 +23,7 @@ TEST(Choice, NamesEveryValue) {
 
 TEST(Choice, SuggestsTheNearestNameWhereOneIsNear) {
   const auto error_of = [](const char* name) {
-    return test::error_of([&] { static_cast<void>(parse_choice("fruit", name, kFruits)); });
+    return test::error_of([&] { return parse_choice("fruit", name, kFruits); });
   };
   EXPECT_EQ(error_of("aplpe"),
             "unknown fruit 'aplpe'; did you mean 'apple'? accepted: apple, pear");

@@ -9,12 +9,11 @@
 #include "base/core/terminal/charts.hpp"
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
+#include "support/matchers.hpp"
 #include "support/screen.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(Paint, IsWithoutWidth) {
   EXPECT_EQ(painted("loss", Ink::dim, true), "\x1b[2mloss\x1b[0m");
@@ -163,7 +162,7 @@ TEST(DrawnBlock, DrawsOverNothingThatWasPrintedWhileTheTerminalWasLow) {
   screen.send("epoch 1\n");
   block.draw({"x", "y"}, 20, 3);
   block.draw({"x", "y"}, 20, 24);
-  EXPECT_THAT(screen.rows(), testing::Contains("epoch 1"));
+  EXPECT_THAT(screen.rows(), Contains("epoch 1"));
 }
 
 }  // namespace

@@ -9,13 +9,11 @@
 #include "base/core/file.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
 
 class FileOrder : public testing::Test {
  protected:

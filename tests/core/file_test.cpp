@@ -11,13 +11,11 @@
 #include <sys/resource.h>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 std::ptrdiff_t files_in(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});
@@ -85,7 +83,7 @@ TEST(AbsolutePath, SaysThatTheWorkingFolderIsGone) {
   std::filesystem::current_path(gone);
   EXPECT_EQ(absolute_path("a/../b"), gone / "b");
   std::filesystem::remove(gone);
-  EXPECT_EQ(error_of([] { static_cast<void>(absolute_path("b")); }),
+  EXPECT_EQ(error_of([] { return absolute_path("b"); }),
             "b: the working folder cannot be found: No such file or directory; accepted: an "
             "absolute path, or a start in an existing folder");
   EXPECT_EQ(absolute_path("/a/b"), "/a/b");
@@ -102,9 +100,9 @@ TEST(ParentOf, IsWhereTheNameIs) {
 
 TEST(ReadFile, SaysWhatIsNoFile) {
   const test::TempFolder folder;
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path() / "none")); }),
+  EXPECT_THAT(error_of([&] { return read_file(folder.path() / "none"); }),
               HasSubstr("none: No such file"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path())); }),
+  EXPECT_THAT(error_of([&] { return read_file(folder.path()); }),
               HasSubstr("is not a regular file"));
 }
 
@@ -120,7 +118,7 @@ TEST(ReadFile, SaysThatAFileHasGoneWhileItWasReadFrom) {
     }
   });
   for (int i = 0; i < 3000; ++i) {
-    EXPECT_NO_THROW(static_cast<void>(error_of([&] { static_cast<void>(read_file(path)); })));
+    EXPECT_NO_THROW(static_cast<void>(error_of([&] { return read_file(path); })));
   }
   done = true;
   other.join();

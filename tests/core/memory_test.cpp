@@ -1,4 +1,7 @@
+#include <cstdint>
+#include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -9,8 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/large_memory.hpp"
 #include "base/core/limits.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -32,6 +37,18 @@ TEST(MemoryLimit, IsThePhysicalMemoryOrThatOfTheControlGroup) {
   EXPECT_EQ(limit.what, "the limit of its control group");
 }
 
+TEST(LargeMemory, HasRoomAndAlignmentForEverySize) {
+  for (const std::size_t bytes : {0U, 1U, 4'194'303U, 4'194'304U, 10'000'001U, 70'000'000U}) {
+    const std::shared_ptr<void> memory = large_memory(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 64, 0U) << bytes;
+    std::memset(memory.get(), 1, bytes);
+  }
+}
+
+TEST(LargeMemory, IsRefusedAsMemoryIs) {
+  EXPECT_THROW(static_cast<void>(large_memory(std::size_t{1} << 50U)), std::bad_alloc);
+}
+
 TEST(MemoryLimit, IsKnownOfThisMachine) {
   EXPECT_GT(memory_limit().bytes, 1e6);
   EXPECT_NE(memory_limit().what, "no limit");
@@ -39,11 +56,10 @@ TEST(MemoryLimit, IsKnownOfThisMachine) {
 
 TEST(RequireMemory, SaysWhatIsNeededWhatThereIsAndWhatHelps) {
   const MemoryLimit limit{.bytes = 24e9, .what = "physical memory"};
-  EXPECT_EQ(test::error_of([&] { require_memory(24e9, "all needs", "have less", limit); }),
-            "no error");
-  EXPECT_EQ(test::error_of(
-                [&] { require_memory(512e9, "tree on 64 cores needs", "fewer --cores", limit); }),
-            "tree on 64 cores needs 512 GB, and physical memory is 24 GB; fewer --cores");
+  EXPECT_EQ(error_of([&] { require_memory(24e9, "all needs", "have less", limit); }), "no error");
+  EXPECT_EQ(
+      error_of([&] { require_memory(512e9, "tree on 64 cores needs", "fewer --cores", limit); }),
+      "tree on 64 cores needs 512 GB, and physical memory is 24 GB; fewer --cores");
 }
 
 // libtorch's, as it comes.
@@ -66,21 +82,20 @@ TEST(MemoryFailure, IsKnownByItsTypeOrItsWords) {
   EXPECT_EQ(told(std::length_error("vector::_M_default_append")), told(std::bad_alloc()));
   EXPECT_THAT(
       told(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))),
-      testing::AllOf(testing::StartsWith("no further thread could be started: "),
-                     testing::HasSubstr("pids.max"),
-                     testing::EndsWith("; fewer --threads need less")))
+      AllOf(StartsWith("no further thread could be started: "), HasSubstr("pids.max"),
+            EndsWith("; fewer --threads need less")))
       << "there is memory for its stack";
   EXPECT_THAT(
       told(std::runtime_error("pthread_create has failed: Resource temporarily unavailable")),
-      testing::StartsWith("no further thread could be started: "))
+      StartsWith("no further thread could be started: "))
       << "oneTBB's";
   EXPECT_EQ(told(std::system_error(std::make_error_code(std::errc::io_error))), "none");
   EXPECT_EQ(told(Error("the trace is empty")), "none");
 }
 
 TEST(RequireThreads, IsAboutThoseThatCanBeStarted) {
-  EXPECT_EQ(test::error_of([] { require_threads(0); }), "no error");
-  EXPECT_EQ(test::error_of([] { require_threads(3); }), "no error");
+  EXPECT_EQ(error_of([] { require_threads(0); }), "no error");
+  EXPECT_EQ(error_of([] { require_threads(3); }), "no error");
   // In a child that is another user, as the limit does not bind root.
   const pid_t child = fork();
   if (child == 0) {
@@ -88,7 +103,7 @@ TEST(RequireThreads, IsAboutThoseThatCanBeStarted) {
     const rlimit none{.rlim_cur = 1, .rlim_max = 1};
     setrlimit(RLIMIT_NPROC, &none);
     if (getuid() == 0 && setuid(kNobody) != 0) _exit(2);
-    const std::string told = test::error_of([] { require_threads(3); });
+    const std::string told = error_of([] { require_threads(3); });
     _exit(told.starts_with("no further thread could be started: ulimit -u allows this user 1 "
                            "processes and threads")
               ? 0

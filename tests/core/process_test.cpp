@@ -11,10 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
 
-using testing::ElementsAre;
 using testing::StrEq;
 
 // How a child ends, as waitpid() has it.

@@ -5,11 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 void append(std::string& text, char letter) {
   text += letter;

@@ -5,11 +5,10 @@
 #include <gmock/gmock.h>
 
 #include "base/core/text/text.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(SplitAt, CutsAtEveryMark) {
   EXPECT_THAT(split_at("ring,tree", ','), ElementsAre("ring", "tree"));

@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(TextTable, HasColumnsAsWideAsTheirWidestCells) {
   TextTable table({Column::left, Column::right, Column::left});

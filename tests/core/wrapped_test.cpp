@@ -4,12 +4,11 @@
 
 #include "base/core/terminal/terminal.hpp"
 #include "base/core/text/text.hpp"
+#include "support/matchers.hpp"
 #include "support/pseudo_terminal.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 const std::string kTen(10, 'x');
 

@@ -13,14 +13,13 @@
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/tables/table_encoding.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::error_of;
 using test::input_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<double> targets_of(const SampleSet& set) {
   std::vector<double> values;
@@ -83,7 +82,7 @@ TEST_F(CsvSamples, HasAClassForEachLargeNumber) {
       folder_.write("again.csv", "a,y\n1,740245381351497730\n2,700000000000000000\n");
   EXPECT_THAT(targets_of(read_new_csv_samples(again, record, true)), ElementsAre(3, 2));
   const auto other = folder_.write("other.csv", "a,y\n1,740245381351497731\n");
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_new_csv_samples(other, record, true)); }),
+  EXPECT_THAT(error_of([&] { return read_new_csv_samples(other, record, true); }),
               HasSubstr("column 'y' has '740245381351497731'; accepted: a value that is in"));
 }
 
@@ -132,7 +131,7 @@ TEST_F(CsvSamples, ReadsWhatGzipHasPacked) {
   const DataSets data = read_csv_samples(file, {});
   EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(2.5F));
   folder_.write("table.csv.gz", std::string(packed.begin(), packed.end() - 9));
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_csv_samples(file, {})); }),
+  EXPECT_THAT(error_of([&] { return read_csv_samples(file, {}); }),
               HasSubstr("table.csv.gz: the gzip stream is truncated"));
 }
 
@@ -150,13 +149,11 @@ TEST_F(CsvSamples, NamesFilesThatAreNotText) {
                                         "in CSV with a header, which gzip may have packed"));
   }
   const auto text = folder_.write("text", "PK\3\4 and so on and so on");
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_text_samples(text, {.length = 4})); }),
+  EXPECT_THAT(error_of([&] { return read_text_samples(text, {.length = 4}); }),
               HasSubstr("text: it is a ZIP archive or a spreadsheet, not text; accepted: a text in "
                         "UTF-8, or any file with tokens=bytes"));
   EXPECT_EQ(
-      error_of([&] {
-        static_cast<void>(read_text_samples(text, {.length = 4, .tokens = TextTokens::bytes}));
-      }),
+      error_of([&] { return read_text_samples(text, {.length = 4, .tokens = TextTokens::bytes}); }),
       "no error");
 }
 

@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
 
@@ -63,6 +65,16 @@ TEST(Digits, DependOnSeedAndIndexOnly) {
   }
 }
 
+// 1,700 images are three whole parts and one that is not.
+TEST(Digits, AreTheSameForEveryNumberOfThreads) {
+  const ImageSet alone = render_digits(1'700, 5, 1);
+  for (const int threads : {2, 3, 13}) {
+    const ImageSet set = render_digits(1'700, 5, threads);
+    EXPECT_EQ(set.pixels, alone.pixels) << threads;
+    EXPECT_EQ(set.labels, alone.labels) << threads;
+  }
+}
+
 TEST(Digits, DifferBySeedAndIndex) {
   std::set<std::vector<std::uint8_t>> images;
   for (const std::uint64_t seed : {0U, 1U, 2U}) {
@@ -90,7 +102,7 @@ TEST(Digits, ComeInNoOrder) {
   std::array<std::array<int, 10>, 10> counts{};
   for (std::size_t i = 0; i < set.labels.size(); ++i) ++counts.at(i % 10).at(set.labels[i]);
   for (const auto& place : counts)
-    EXPECT_THAT(place, testing::Each(testing::AllOf(testing::Gt(55), testing::Lt(145))));
+    EXPECT_THAT(place, Each(AllOf(testing::Gt(55), testing::Lt(145))));
 }
 
 // Ink enough to read, paper enough to read it on, and strokes that end inside the image: on its rim
@@ -115,8 +127,8 @@ TEST(BuiltinDigits, AreTwoBalancedSets) {
   const TrainTestImages sets = builtin_digits();
   EXPECT_EQ(sets.train.count, 12'000);
   EXPECT_EQ(sets.test.count, 2'000);
-  EXPECT_THAT(class_counts(sets.train), testing::Each(1'200));
-  EXPECT_THAT(class_counts(sets.test), testing::Each(200));
+  EXPECT_THAT(class_counts(sets.train), Each(1'200));
+  EXPECT_THAT(class_counts(sets.test), Each(200));
   std::set<std::vector<std::uint8_t>> train;
   for (std::int64_t i = 0; i < sets.train.count; ++i) {
     train.emplace(sets.train.image(i).begin(), sets.train.image(i).end());
@@ -125,6 +137,13 @@ TEST(BuiltinDigits, AreTwoBalancedSets) {
     const auto image = sets.test.image(i);
     EXPECT_FALSE(train.contains({image.begin(), image.end()})) << i;
   }
+}
+
+TEST(BuiltinDigits, MayBeTheTestDigitsAlone) {
+  const ImageSet whole = builtin_digits(1).test;
+  const ImageSet part = builtin_test_digits(2);
+  EXPECT_EQ(part.pixels, whole.pixels);
+  EXPECT_EQ(part.labels, whole.labels);
 }
 
 // Every bit of every pixel and label. The same under g++ 12 and clang++ 14 with -O0, -O2 and

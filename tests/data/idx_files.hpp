@@ -81,7 +81,7 @@ class IdxFiles : public testing::Test {
 
   /// The message with which the two files, in the folder, are refused.
   [[nodiscard]] std::string error(const std::string& images, const std::string& labels) const {
-    return error_of([&] { static_cast<void>(read_idx(path(images), path(labels))); });
+    return error_of([&] { return read_idx(path(images), path(labels)); });
   }
 
  private:

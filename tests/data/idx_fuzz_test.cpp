@@ -5,6 +5,7 @@
 #include <rubato/loop/images.hpp>
 
 #include "data/idx_files.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -13,7 +14,6 @@ using test::Bytes;
 using test::gzipped;
 using test::image_bytes;
 using test::label_bytes;
-using testing::StartsWith;
 
 // Spoiled files must be refused with an Error that names them, or read as what they then are; any
 // other exception, or a finding of a sanitizer, fails the test.

@@ -18,16 +18,13 @@
 #include "loop/data/images/image_files.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::string big_endian(std::uint32_t number) {
   std::string bytes;
@@ -108,7 +105,7 @@ std::vector<int> planes_of(const std::string& file, std::int64_t channels) {
 }
 
 std::string error_decoding(const std::string& file) {
-  return error_of([&] { static_cast<void>(planes_of(file, 1)); });
+  return error_of([&] { return planes_of(file, 1); });
 }
 
 // By hand: these are the numbers that the files store.
@@ -211,7 +208,7 @@ TEST_F(HostilePicture, IsHarmlessCutAnywhereAndWithAnyByteChanged) {
     expect_harmless([&](const auto& take) { test::for_each_cut(good, take); });
     expect_harmless([&](const auto& take) { test::for_each_changed_byte(good, take); });
     test::for_each_cut(good, [](const std::string& file) {
-      ASSERT_THAT(error_decoding(file), testing::StartsWith("p: ")) << file.size();
+      ASSERT_THAT(error_decoding(file), StartsWith("p: ")) << file.size();
     });
   }
 }
@@ -232,7 +229,7 @@ class ImageFolder : public testing::Test {
   }
   [[nodiscard]] DataSets read() const { return read_image_folder(folder_.path()); }
   [[nodiscard]] std::string error() const {
-    return error_of([&] { static_cast<void>(read()); });
+    return error_of([&] { return read(); });
   }
   // The first pixel and the class of each image.
   static std::vector<std::pair<int, std::int64_t>> images_of(const SampleSet& set) {
@@ -361,7 +358,7 @@ TEST_F(ImageFolder, SaysThatATestFolderHasNoLabels) {
   const DataRecord record = record_of(normalised(data), "images");
   EXPECT_EQ(images_of(read_new_images(folder_.path(), record, false)), (Images{{3, 0}}));
   EXPECT_THAT(
-      error_of([&] { static_cast<void>(read_new_images(folder_.path(), record, true)); }),
+      error_of([&] { return read_new_images(folder_.path(), record, true); }),
       HasSubstr("test: its images are in no folders of classes; accepted: a folder with a"));
   make("val/a/4.png", 4);
   EXPECT_EQ(images_of(*read().test), (Images{{4, 0}}));
@@ -420,14 +417,13 @@ TEST_F(ImageFolder, SaysWhatItLacks) {
   EXPECT_THAT(error(), HasSubstr("/a: it has no PNG or JPEG file"));
   grey("a/1.png", 7);
   folder_.write("a/2.jpg", jpeg());
-  EXPECT_THAT(error(),
-              testing::AllOf(HasSubstr("a/2.jpg: 16 x 16 pixels, and "),
+  EXPECT_THAT(error(), AllOf(HasSubstr("a/2.jpg: 16 x 16 pixels, and "),
                              HasSubstr("a/1.png has 1 x 2; accepted: images of one size")));
   folder_.write("a/2.jpg", "GIF89a");
   EXPECT_THAT(error(), HasSubstr("a/2.jpg: it is neither PNG nor JPEG"));
   fs::create_directories(folder_.path() / "\xFF");
   EXPECT_THAT(error(), HasSubstr("the name of class 2 is not in UTF-8"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_image_folder(folder_.path() / "a/1.png")); }),
+  EXPECT_THAT(error_of([&] { return read_image_folder(folder_.path() / "a/1.png"); }),
               HasSubstr("1.png: is not a folder"));
 }
 

@@ -4,6 +4,8 @@
 
 #include <rubato/loop/images.hpp>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
 
@@ -15,8 +17,8 @@ ImageSet set_of(std::vector<std::uint8_t> pixels) {
 TEST(ImageSet, ImagesFollowEachOther) {
   const ImageSet set{
       .count = 2, .height = 1, .width = 3, .pixels = {1, 2, 3, 4, 5, 6}, .labels = {0, 1}};
-  EXPECT_THAT(set.image(0), testing::ElementsAre(1, 2, 3));
-  EXPECT_THAT(set.image(1), testing::ElementsAre(4, 5, 6));
+  EXPECT_THAT(set.image(0), ElementsAre(1, 2, 3));
+  EXPECT_THAT(set.image(1), ElementsAre(4, 5, 6));
 }
 
 TEST(PixelStatistics, AreThoseOfThePopulation) {

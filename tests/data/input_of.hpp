@@ -36,7 +36,7 @@ class TableFiles : public testing::Test {
     return data;
   }
   std::string error(const std::string& table, const CsvOptions& options = {}) const {
-    return error_of([&] { static_cast<void>(read(table, options)); });
+    return error_of([&] { return read(table, options); });
   }
 
   TempFolder folder_;

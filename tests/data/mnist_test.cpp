@@ -4,6 +4,8 @@
 
 #include <rubato/loop/images.hpp>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
 
@@ -25,9 +27,9 @@ TEST(Mnist, IsReadAsItIsKnown) {
   EXPECT_NEAR(statistics.mean, 0.1307, 0.00005);
   EXPECT_NEAR(statistics.deviation, 0.3081, 0.00005);
   EXPECT_THAT(std::vector(mnist.train.labels.begin(), mnist.train.labels.begin() + 5),
-              testing::ElementsAre(5, 0, 4, 1, 9));
+              ElementsAre(5, 0, 4, 1, 9));
   EXPECT_THAT(std::vector(mnist.test.labels.begin(), mnist.test.labels.begin() + 5),
-              testing::ElementsAre(7, 2, 1, 0, 4));
+              ElementsAre(7, 2, 1, 0, 4));
 }
 
 }  // namespace

@@ -15,15 +15,13 @@
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tokens_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::int64_t class_of(const SampleSet& set, std::int64_t i) {
   std::int64_t value = 0;
@@ -49,7 +47,7 @@ class Cifar10 : public testing::Test {
     folder_.write(name, bytes);
   }
   std::string error() const {
-    return error_of([&] { static_cast<void>(read_cifar10(folder_.path())); });
+    return error_of([&] { return read_cifar10(folder_.path()); });
   }
 
   test::TempFolder folder_;
@@ -103,6 +101,21 @@ TEST(TextSamples, ForetellTheNextCharacter) {
   EXPECT_THAT(tokens_of(data.train.targets, 1), ElementsAre(3, 1, 2));
 }
 
+// The squares of so many white pixels are more than 32 bits hold.
+TEST(Normalise, CountsLargeImages) {
+  constexpr std::int64_t kLong = 300;
+  DataSets data{.train = sample_set_of({.count = 2,
+                                        .height = kLong,
+                                        .width = kLong,
+                                        .pixels = std::vector<std::uint8_t>(2 * kLong * kLong, 255),
+                                        .labels = {0, 1}}),
+                .inputs = InputKind::pixels,
+                .classes = 2};
+  normalise(data);
+  EXPECT_EQ(data.channels.at(0).mean, 1);
+  EXPECT_EQ(data.channels.at(0).deviation, 0);
+}
+
 // A channel that is the same everywhere has no deviation to be divided by.
 TEST(Pixels, OfOneValueBecomeZero) {
   const test::TempFolder folder;
@@ -135,23 +148,19 @@ TEST(TextSamples, AreNotInUtf16) {
   for (const std::string& text : {"\xFF\xFE"s + "a\0b\0,\0"s, "\xFE\xFF\0a\0b"s, "a\0b\0"s}) {
     const auto file = folder.write("text", text);
     const std::string expected = "text: it is in UTF-16; accepted: a text in UTF-8";
-    EXPECT_THAT(error_of([&] { static_cast<void>(read_text_samples(file, {.length = 1})); }),
+    EXPECT_THAT(error_of([&] { return read_text_samples(file, {.length = 1}); }),
                 HasSubstr(expected));
-    EXPECT_THAT(error_of([&] { static_cast<void>(read_csv_samples(file, {})); }),
-                HasSubstr(expected));
+    EXPECT_THAT(error_of([&] { return read_csv_samples(file, {}); }), HasSubstr(expected));
   }
   EXPECT_THAT(
-      error_of([&] {
-        static_cast<void>(read_csv_samples(folder.write("t", "a,y\n1,0\ncaf\xE9,1\n"), {}));
-      }),
+      error_of([&] { return read_csv_samples(folder.write("t", "a,y\n1,0\ncaf\xE9,1\n"), {}); }),
       HasSubstr("t:3: byte 4 of the row belongs to no character; accepted: a table in UTF-8"));
 }
 
 TEST(TextSamples, SaysWhereATextIsNone) {
   const test::TempFolder folder;
   const auto error = [&](const std::string& text) {
-    return error_of(
-        [&] { static_cast<void>(read_text_samples(folder.write("text", text), {.length = 2})); });
+    return error_of([&] { return read_text_samples(folder.write("text", text), {.length = 2}); });
   };
   EXPECT_EQ(error("abc"), "no error");
   EXPECT_THAT(error("ab"), HasSubstr("2 characters make no sample; accepted: at least 3"));
@@ -226,9 +235,7 @@ TEST(SingleClass, IsNoted) {
 }
 
 TEST_F(IdxSamples, AreRefusedAsTheFilesAre) {
-  const auto error = [&] {
-    return error_of([&] { static_cast<void>(read_idx_samples(folder())); });
-  };
+  const auto error = [&] { return error_of([&] { return read_idx_samples(folder()); }); };
   const test::Bytes images = test::image_bytes(3, 2, 4);
   write("train-labels-idx1-ubyte", test::label_bytes(3));
   write("t10k-images-idx3-ubyte", images);

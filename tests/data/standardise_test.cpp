@@ -12,6 +12,7 @@
 #include "data/archive_files.hpp"
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -77,14 +78,14 @@ TEST_F(Standardise, LeavesNothingOfAConstant) {
     for (const DataSets& data : {of_table(column), of_numpy(column), of_torch(column)}) {
       EXPECT_EQ(data.features.front().mean, constant);
       EXPECT_EQ(data.features.front().deviation, 1) << constant;
-      EXPECT_THAT(column_of(data), testing::Each(0)) << constant;
+      EXPECT_THAT(column_of(data), Each(0)) << constant;
     }
   }
   Column rounded(200, 0.3);
   for (std::size_t i = 0; i < rounded.size(); i += 3) rounded[i] = 0.1 + 0.2;
   for (const DataSets& data : {of_table(rounded), of_numpy(rounded)}) {
     EXPECT_EQ(data.features.front().deviation, 1);
-    EXPECT_THAT(column_of(data), testing::Each(testing::DoubleNear(0, 1e-15)));
+    EXPECT_THAT(column_of(data), Each(DoubleNear(0, 1e-15)));
   }
 }
 
@@ -100,8 +101,7 @@ TEST_F(Standardise, KeepsSmallDifferencesOfLargeNumbers) {
     const Column expected = column_of(of_numpy(small));
     EXPECT_GT(*std::ranges::max_element(expected), 1);
     for (const DataSets& data : {of_table(column), of_numpy(column), of_torch(column)}) {
-      EXPECT_THAT(column_of(data), testing::Pointwise(testing::DoubleNear(1e-6), expected))
-          << offset;
+      EXPECT_THAT(column_of(data), Pointwise(DoubleNear(1e-6), expected)) << offset;
     }
   }
 }

@@ -10,14 +10,13 @@
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/tables/table_encoding.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::error_of;
 using test::input_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 class TableColumns : public test::TableFiles {
  protected:
@@ -36,9 +35,9 @@ TEST_F(TableColumns, RefusesTheOddTextAmongNumbers) {
   for (const char* const odd : {"0.3x5", "\"1,234.5\"", "inf", "-inf", "1e400", "0x1F", "1.2.3",
                                 "--1", "++1", "+-1", "1 2", "+"}) {
     EXPECT_THAT(error(with_odd(fmt::format("{},1,0", odd), "0")),
-                testing::AllOf(HasSubstr("table.csv:302: column 'a' has '"),
-                               HasSubstr("399 of its 400 fields are numbers; accepted: a number"),
-                               HasSubstr("or types=a:category")))
+                AllOf(HasSubstr("table.csv:302: column 'a' has '"),
+                      HasSubstr("399 of its 400 fields are numbers; accepted: a number"),
+                      HasSubstr("or types=a:category")))
         << odd;
   }
 }
@@ -119,14 +118,14 @@ TEST_F(TableColumns, RefuseTextsThatAreMeantAsNumbers) {
                                  "#h30m",
                                  "#km/h"}) {
     EXPECT_THAT(error(table(text)),
-                testing::AllOf(HasSubstr("table.csv:2: column 'a' has '"),
-                               HasSubstr("and 40 of its 40 texts look like numbers; accepted: a "
-                                         "number, such as -0.5 or 1e3"),
-                               HasSubstr(", or types=a:category or ignore=a")))
+                AllOf(HasSubstr("table.csv:2: column 'a' has '"),
+                      HasSubstr("and 40 of its 40 texts look like numbers; accepted: a "
+                                "number, such as -0.5 or 1e3"),
+                      HasSubstr(", or types=a:category or ignore=a")))
         << text;
   }
   EXPECT_THAT(error(table("#,5")), HasSubstr("1e3, decimal=comma where -0,5 is one, or types="));
-  EXPECT_THAT(error(table("#%")), testing::Not(HasSubstr("decimal")));
+  EXPECT_THAT(error(table("#%")), Not(HasSubstr("decimal")));
   EXPECT_EQ(read(table("#%"), {.types = {{"a", ColumnKind::categories}}}).train.inputs.elements(),
             8);
   // A few others among them do not make categories of all.

@@ -18,18 +18,15 @@
 #include "loop/data/tensors/zip_archive.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/sizes.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::npy_of;
 using test::zip_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 class TensorFile : public testing::Test {
  protected:
@@ -40,7 +37,7 @@ class TensorFile : public testing::Test {
     return read_tensor_file(write(bytes));
   }
   std::string error(const std::string& bytes) const {
-    return error_of([&] { static_cast<void>(read_tensor_samples(write(bytes))); });
+    return error_of([&] { return read_tensor_samples(write(bytes)); });
   }
 
   test::TempFolder folder_;
@@ -170,7 +167,7 @@ TEST_F(TensorFile, HasInputsAndTargetsByTheNamesThatAreUsual) {
       data({{"x.npy", x}, {"y.npy", y}, {"a.npy", x}, {"b.npy", y}}, {.x_test = "a", .y_test = "b"})
           .test);
   const auto error_with = [&](const TensorOptions& options) {
-    return error_of([&] { static_cast<void>(data({{"x.npy", x}, {"y.npy", y}}, options)); });
+    return error_of([&] { return data({{"x.npy", x}, {"y.npy", y}}, options); });
   };
   EXPECT_THAT(
       error_with({.x = "images"}),
@@ -222,10 +219,9 @@ TEST_F(TensorFile, HasImagesWhoseChannelsComeLast) {
       << "with transparency";
   const auto grey = write(zip_of({{"x.npy", npy_of("|u1", {2, 6, 4}, pixels)}, {"y.npy", y}}));
   EXPECT_THAT(read_tensor_samples(grey).notes, ElementsAre());
-  EXPECT_THAT(
-      error_of([&] { static_cast<void>(read_tensor_samples(grey, {.layout = ImageLayout::hwc})); }),
-      HasSubstr("layout=hwc: samples of 'x' are of shape [6, 4]; accepted: [height, width, "
-                "channels]"));
+  EXPECT_THAT(error_of([&] { return read_tensor_samples(grey, {.layout = ImageLayout::hwc}); }),
+              HasSubstr("layout=hwc: samples of 'x' are of shape [6, 4]; accepted: [height, width, "
+                        "channels]"));
 }
 
 TEST_F(TensorFile, MapsWhatIsStoredInRowMajorOrder) {
@@ -286,8 +282,7 @@ TEST_F(TensorFile, MayHaveTargetsThatTheLossLeavesOut) {
   };
   const auto error_with = [&](const std::vector<std::int64_t>& classes,
                               const IgnoredTargets& ignored) {
-    return error_of(
-        [&] { static_cast<void>(read_tensor_samples(file(classes), {.ignored = ignored})); });
+    return error_of([&] { return read_tensor_samples(file(classes), {.ignored = ignored}); });
   };
   EXPECT_THAT(error_with({1, -1, 0}, {}),
               HasSubstr("sample 2 is of class -1; accepted: 0 to 999999, or --loss "
@@ -396,12 +391,11 @@ TEST(RecordContents, AreNotUnpackedWhereTheyFitIntoNoMemory) {
   if (packed == MAP_FAILED) GTEST_SKIP() << "this process may not have as many addresses";
   const ZipRecord record{
       .bytes = {static_cast<const char*>(packed), kBytes}, .deflated = true, .size = kBytes * 1032};
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(inflated(record, "x", "")); }),
-              HasSubstr("x, unpacked, needs"));
+  EXPECT_THAT(error_of([&] { return inflated(record, "x", ""); }), HasSubstr("x, unpacked, needs"));
   // A byte of deflate stands for 1032 at most.
   const auto claiming = [](std::uint64_t size) {
     const ZipRecord ten{.bytes = "0123456789", .deflated = true, .size = size};
-    return test::error_of([&] { static_cast<void>(inflated(ten, "x", "")); });
+    return error_of([&] { return inflated(ten, "x", ""); });
   };
   EXPECT_THAT(claiming(11 * 1032), HasSubstr("x claims 11352 bytes, which 10 packed ones"));
   EXPECT_THAT(claiming(10 * 1032), HasSubstr("x is damaged"));

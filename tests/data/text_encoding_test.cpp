@@ -16,15 +16,13 @@
 #include "data/input_of.hpp"
 #include "loop/data/data_files.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tokens_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr TextOptions kPairs{.length = 3, .tokens = TextTokens::pairs, .vocabulary = 259};
 
@@ -151,9 +149,8 @@ TEST(TextSamples, KnowTheBytesOfTheirTargets) {
 
 TEST(TextSamples, ArePiecesOfEnoughTokens) {
   const test::TempFolder folder;
-  EXPECT_THAT(
-      error_of([&] { static_cast<void>(read_text_samples(folder.write("t", "ab ab"), kPairs)); }),
-      HasSubstr("t: 3 tokens make no sample; accepted: at least 4, for pieces of 3"));
+  EXPECT_THAT(error_of([&] { return read_text_samples(folder.write("t", "ab ab"), kPairs); }),
+              HasSubstr("t: 3 tokens make no sample; accepted: at least 4, for pieces of 3"));
 }
 
 TEST(Sentences, AreTheSameBytesEverywhere) {

@@ -26,12 +26,14 @@
 
 #include "base/core/file.hpp"
 #include "run/runs.hpp"
+#include "run/runs_in_folders.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/diff/explanation.hpp"
 #include "runs/diff/stepped_training.hpp"
 #include "runs/lab/contestants.hpp"
 #include "runs/run/fork.hpp"
-#include "support/temp_folder.hpp"
+#include "support/changed_state.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -39,35 +41,21 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::outcome_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 
-// 2 epochs of 11 steps of 32 minibatches.
-RunConfiguration of_two_epochs() {
-  return {.model = "softmax",
-          .trace = "1024",
-          .cores = 3,
-          .epochs = 2,
-          .threads = 1,
-          .checkpoint_every = "5steps",
-          .keep = 10};
+// 2 epochs of 11 steps of 32 minibatches, with other options.
+RunConfiguration of_two_epochs(const std::string& options = {}) {
+  return test::with_options({.model = "softmax",
+                             .trace = "1024",
+                             .cores = 3,
+                             .epochs = 2,
+                             .threads = 1,
+                             .checkpoint_every = "5steps",
+                             .keep = 10},
+                            options);
 }
 
-class DiffTest : public testing::Test {
+class DiffTest : public test::RunsInFolders {
  protected:
-  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
-
-  void train(const std::string& name, const RunConfiguration& run) const {
-    static_cast<void>(outcome_of(run, RunLocation::create(folder(name))));
-  }
-  void fork(const std::string& name, RunConfiguration run, const std::string& of,
-            std::int64_t step) const {
-    run.from = fmt::format("{}@{}", folder(of).string(), step);
-    static_cast<void>(outcome_of(run, location_of_fork(folder(name), run, parts_)));
-  }
   // The difference of the runs "a" and "b"; their names are read with the extensions of `around`.
   [[nodiscard]] RunsDifference difference(const RunConfiguration& around = {}) const {
     DiffRequest request{.distance = 0, .threads = 1};
@@ -77,7 +65,7 @@ class DiffTest : public testing::Test {
                                 .run = folder(name),
                                 .configuration = configuration_of_run(folder(name), around)};
     }
-    return find_difference(request, parts_);
+    return find_difference(request, replay_);
   }
   // The difference of two configurations without folders.
   [[nodiscard]] RunsDifference difference(const RunConfiguration& a, const RunConfiguration& b,
@@ -85,26 +73,18 @@ class DiffTest : public testing::Test {
     request.sides = {DiffSide{.name = "good", .configuration = a},
                      DiffSide{.name = "bad", .configuration = b}};
     request.threads = 1;
-    return find_difference(request, parts_);
+    return find_difference(request, replay_);
   }
   // Flips a bit of an element in a checkpoint of a run, and returns its file.
   fs::path flip(const std::string& name, std::int64_t step, const std::string& array,
                 std::size_t element, unsigned bit) const {
     fs::path file = folder(name) / "checkpoints" / fmt::format("step-{}.safetensors", step);
-    const State found = read_state(file);
-    State changed;
-    for (auto [entry, values] : found.arrays()) {
-      if (entry == "rubato.sha256") continue;
-      if (entry == array) {
-        char& byte = values.bytes[element * sizeof(float) + bit / 8];
-        byte = static_cast<char>(byte ^ (1 << (bit % 8)));
-      }
-      changed.put_array(entry, values);
-    }
-    for (const auto& [entry, text] : found.texts()) {
-      if (!entry.starts_with("rubato.")) changed.put_text(entry, text);
-    }
-    write_state(file, changed);
+    write_state(file, test::with_changes(read_state(file), [&](const auto& entry, auto& of) {
+                  if (entry != array) return true;
+                  char& byte = of.bytes[element * sizeof(float) + bit / 8];
+                  byte = static_cast<char>(byte ^ (1 << (bit % 8)));
+                  return true;
+                }));
     return file;
   }
   // Continues a run from a checkpoint with such a bit.
@@ -122,53 +102,86 @@ class DiffTest : public testing::Test {
     write_file(folder(name), text);
     return folder(name).string();
   }
-
-  const test::TempFolder temp_;
-  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
 };
+
+// What is expected of a difference: the stage in which it is found, and what else is given.
+struct Wanted {
+  DiffStage stage;
+  std::optional<std::int64_t> step{};
+  std::optional<std::int64_t> equal_steps{};
+  // Those that may be the reason.
+  std::vector<std::string> options{};
+};
+
+// Returns all that is told of the first difference.
+FirstDifference first_of(const RunsDifference& found, const Wanted& wanted) {
+  EXPECT_TRUE(found.first);
+  FirstDifference first = found.first.value_or(FirstDifference());
+  EXPECT_EQ(first.stage, wanted.stage);
+  EXPECT_EQ(first.step, wanted.step.value_or(first.step));
+  EXPECT_EQ(found.equal_steps, wanted.equal_steps.value_or(found.equal_steps));
+  if (!wanted.options.empty()) {
+    EXPECT_THAT(first.options, testing::UnorderedElementsAreArray(wanted.options));
+  }
+  return first;
+}
 
 TEST_F(DiffTest, OfEqualRunsIsNone) {
   train("a", of_two_epochs());
-  RunConfiguration other = of_two_epochs();
-  other.cores = 7;
-  other.reduce = "sharded";
-  other.checkpoint_every = "never";
-  train("b", other);
+  train("b", of_two_epochs("cores=7 reduce=sharded checkpoint-every=never"));
   const RunsDifference found = difference();
   EXPECT_FALSE(found.first);
   EXPECT_EQ(found.equal_steps, 22);
   EXPECT_THAT(found.options, IsEmpty());
+  EXPECT_EQ(found.compared.shared, 0);
+  EXPECT_EQ(found.compared.digests, 2);
+  EXPECT_EQ(found.compared.repeated, 0);
+  EXPECT_TRUE(found.compared.weights);
 }
 
 TEST_F(DiffTest, OfARunAndItsBeginningIsTheLength) {
   train("a", of_two_epochs());
-  RunConfiguration longer = of_two_epochs();
-  longer.epochs = 3;
-  train("b", longer);
+  train("b", of_two_epochs("epochs=3"));
   const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::length);
-  EXPECT_EQ(found.first->step, 23);
-  EXPECT_EQ(found.equal_steps, 22);
-  EXPECT_THAT(found.first->options, ElementsAre("epochs"));
+  first_of(found,
+           {.stage = DiffStage::length, .step = 23, .equal_steps = 22, .options = {"epochs"}});
+  EXPECT_EQ(found.compared.digests, 2);
+  EXPECT_EQ(found.compared.repeated, 2);
+  EXPECT_FALSE(found.compared.weights);
 }
 
 TEST_F(DiffTest, NamesTheSeedOfAnEpoch) {
   train("a", of_two_epochs());
-  RunConfiguration other = of_two_epochs();
-  other.seed = 7;
-  fork("b", other, "a", 11);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.equal_steps, 11);
-  EXPECT_EQ(found.first->stage, DiffStage::samples);
-  EXPECT_EQ(found.first->step, 12);
-  EXPECT_EQ(found.first->minibatch, 1);
-  EXPECT_THAT(found.first->what, HasSubstr("other samples"));
-  EXPECT_THAT(found.first->options, ElementsAre("seed"));
+  fork("b", of_two_epochs("seed=7"), "a", 11);
+  const auto first =
+      first_of(difference(),
+               {.stage = DiffStage::samples, .step = 12, .equal_steps = 11, .options = {"seed"}});
+  EXPECT_EQ(first.minibatch, 1);
+  EXPECT_THAT(first.what, HasSubstr("other samples"));
   // It shuffles with seed + epoch.
-  EXPECT_THAT(found.first->samples, ElementsAre(random_permutation(12000, 43).front(),
-                                                random_permutation(12000, 8).front()));
+  EXPECT_THAT(first.samples, ElementsAre(random_permutation(12000, 43).front(),
+                                         random_permutation(12000, 8).front()));
+}
+
+// Its summary tells of the process that took the last steps.
+TEST_F(DiffTest, NamesTheKernelsOfTheStepsThatDiffer) {
+  train("a", of_two_epochs());
+  train("b", of_two_epochs("momentum=0.4"));
+  const fs::path file = folder("b") / "checkpoints" / "step-5.safetensors";
+  write_state(file, test::with_changes(
+                        read_state(file), [](const auto&, auto&) { return true; },
+                        [](const auto& name, auto& text) {
+                          if (name == "observer/kernels/in_use") text = "Eigen none";
+                          return true;
+                        }));
+  const RunsDifference found = difference();
+  ASSERT_EQ(found.facts.size(), 1);
+  EXPECT_EQ(found.facts.front().name, "kernels.eigen");
+  EXPECT_EQ(found.facts.front().texts[1], "none");
+  fork("b2", of_two_epochs("momentum=0.4"), "b", 12);
+  fs::remove_all(folder("a"));
+  fs::rename(folder("b2"), folder("a"));
+  EXPECT_EQ(difference().compared.shared, 12);
 }
 
 TEST_F(DiffTest, NamesTheSamplesOfAMinibatch) {
@@ -186,16 +199,13 @@ TEST_F(DiffTest, NamesTheSamplesOfAMinibatch) {
   });
   run.sampler = {"swapped", run.extensions};
   train("b", run);
-  const RunsDifference found = difference(run);
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::samples);
-  EXPECT_EQ(found.first->step, 13);
-  EXPECT_EQ(found.first->minibatch, 5);
-  EXPECT_EQ(found.first->position, 7);
+  const auto first =
+      first_of(difference(run), {.stage = DiffStage::samples, .step = 13, .options = {"sampler"}});
+  EXPECT_EQ(first.minibatch, 5);
+  EXPECT_EQ(first.position, 7);
   const auto order = random_permutation(12000, 43);
-  EXPECT_THAT(found.first->samples, ElementsAre(order[kBegin + 6], order[kBegin + 30]));
-  EXPECT_THAT(found.first->what, HasSubstr("the same samples in another order"));
-  EXPECT_THAT(found.first->options, ElementsAre("sampler"));
+  EXPECT_THAT(first.samples, ElementsAre(order[kBegin + 6], order[kBegin + 30]));
+  EXPECT_THAT(first.what, HasSubstr("the same samples in another order"));
 }
 
 TEST_F(DiffTest, NamesASumInTheOrderOfArrival) {
@@ -209,45 +219,28 @@ TEST_F(DiffTest, NamesASumInTheOrderOfArrival) {
   run.reduce = {"mutex", run.extensions};
   run.exact = false;
   train("b", run);
-  const RunsDifference found = difference(run);
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::sum);
-  EXPECT_EQ(found.first->step, 1);
-  ASSERT_TRUE(found.first->element);
-  EXPECT_GT(found.first->element->ulps, 0);
-  EXPECT_GT(found.first->element->elements, 10);
-  EXPECT_THAT(found.first->options, UnorderedElementsAre("reduce", "exact"));
-  EXPECT_THAT(found.first->what, HasSubstr("in this repetition"));
+  const auto first = first_of(difference(run),
+                              {.stage = DiffStage::sum, .step = 1, .options = {"reduce", "exact"}});
+  EXPECT_GT(first.element.value().ulps, 0);
+  EXPECT_GT(first.element->elements, 10);
+  EXPECT_THAT(first.what, HasSubstr("in this repetition"));
 }
 
 TEST_F(DiffTest, NamesTheRateOfOneStep) {
   train("a", of_two_epochs());
-  RunConfiguration other = of_two_epochs();
-  other.learning_rate = 0.02;
-  fork("faster", other, "a", 8);
+  fork("faster", of_two_epochs("lr=0.02"), "a", 8);
   fork("b", of_two_epochs(), "faster", 9);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.equal_steps, 8);
-  EXPECT_EQ(found.first->stage, DiffStage::rule);
-  EXPECT_EQ(found.first->step, 9);
-  ASSERT_TRUE(found.first->numbers);
-  EXPECT_THAT(*found.first->numbers, ElementsAre(0.08, 0.16));
-  EXPECT_THAT(found.first->options, ElementsAre("lr"));
+  const auto first = first_of(
+      difference(), {.stage = DiffStage::rule, .step = 9, .equal_steps = 8, .options = {"lr"}});
+  EXPECT_THAT(first.numbers.value(), ElementsAre(0.08, 0.16));
 }
 
 TEST_F(DiffTest, NamesAnotherRowOfTheTrace) {
-  RunConfiguration run = of_two_epochs();
-  run.trace = rows("a.csv", 1024);
-  train("a", run);
-  run.trace = rows("b.csv", 512);
-  train("b", run);
+  train("a", of_two_epochs("trace=" + rows("a.csv", 1024)));
+  train("b", of_two_epochs("trace=" + rows("b.csv", 512)));
   const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::trace);
-  EXPECT_EQ(found.first->step, 16);
-  EXPECT_THAT(*found.first->numbers, ElementsAre(1024, 512));
-  EXPECT_THAT(found.first->options, ElementsAre("trace"));
+  const auto first = first_of(found, {.stage = DiffStage::trace, .step = 16, .options = {"trace"}});
+  EXPECT_THAT(first.numbers.value(), ElementsAre(1024, 512));
   ASSERT_EQ(found.options.size(), 1);
   EXPECT_THAT(found.options.front().texts,
               ElementsAre(HasSubstr("/a/trace.csv"), HasSubstr("/b/trace.csv")));
@@ -255,34 +248,23 @@ TEST_F(DiffTest, NamesAnotherRowOfTheTrace) {
 
 TEST_F(DiffTest, NamesClipping) {
   train("a", of_two_epochs());
-  RunConfiguration clipped = of_two_epochs();
-  clipped.clip_norm = 0.5;
-  train("b", clipped);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::clipping);
-  EXPECT_EQ(found.first->step, 1);
-  EXPECT_THAT(found.first->options, ElementsAre("clip-norm"));
-  ASSERT_TRUE(found.first->element);
-  EXPECT_EQ(found.first->element->array, "linear.bias");
+  train("b", of_two_epochs("clip-norm=0.5"));
+  const auto first =
+      first_of(difference(), {.stage = DiffStage::clipping, .step = 1, .options = {"clip-norm"}});
+  EXPECT_EQ(first.element.value().array, "linear.bias");
 }
 
 TEST_F(DiffTest, NamesTheElementOfADamagedCheckpoint) {
-  RunConfiguration run = of_two_epochs();
-  run.digest = "every=1";
+  const RunConfiguration run = of_two_epochs("digest=every=1");
   train("a", run);
   train("b", run);
   damage("b", run, 10, "parameter.linear.weight", 2 * 784 + 5, 0);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.equal_steps, 10);
-  EXPECT_EQ(found.first->stage, DiffStage::state);
-  EXPECT_EQ(found.first->step, 10);
-  ASSERT_TRUE(found.first->element);
-  EXPECT_EQ(found.first->element->array, "linear.weight");
-  EXPECT_THAT(found.first->element->index, ElementsAre(2, 5));
-  EXPECT_EQ(found.first->element->ulps, 1);
-  EXPECT_EQ(found.first->element->elements, 1);
+  const auto first =
+      first_of(difference(), {.stage = DiffStage::state, .step = 10, .equal_steps = 10});
+  EXPECT_EQ(first.element.value().array, "linear.weight");
+  EXPECT_THAT(first.element->index, ElementsAre(2, 5));
+  EXPECT_EQ(first.element->ulps, 1);
+  EXPECT_EQ(first.element->elements, 1);
 }
 
 // Only every tenth step has a digest, so the state is compared when its step is repeated.
@@ -290,33 +272,22 @@ TEST_F(DiffTest, NamesTheDamagedEntryOfAnOptimizer) {
   train("a", of_two_epochs());
   train("b", of_two_epochs());
   damage("b", of_two_epochs(), 15, "optimizer.velocity", 300, 20);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::state);
-  EXPECT_EQ(found.first->step, 15);
-  EXPECT_EQ(found.equal_steps, 14);
-  ASSERT_TRUE(found.first->element);
-  EXPECT_EQ(found.first->element->array, "optimizer.velocity of linear.weight");
-  EXPECT_THAT(found.first->element->index, ElementsAre(0, 300));
-  EXPECT_EQ(found.first->element->ulps, 1U << 20U);
+  const auto first =
+      first_of(difference(), {.stage = DiffStage::state, .step = 15, .equal_steps = 14});
+  EXPECT_EQ(first.element.value().array, "optimizer.velocity of linear.weight");
+  EXPECT_THAT(first.element->index, ElementsAre(0, 300));
+  EXPECT_EQ(first.element->ulps, 1U << 20U);
 }
 
 // The steps before the first different digest have to be repeated from a file that has changed.
 TEST_F(DiffTest, TellsOfADigestThatTheRunItselfDoesNotHaveAgain) {
-  RunConfiguration run = of_two_epochs();
-  run.trace = rows("a.csv", 1024);
-  train("a", run);
-  run.trace = rows("b.csv", 512);
-  train("b", run);
+  train("a", of_two_epochs("trace=" + rows("a.csv", 1024)));
+  train("b", of_two_epochs("trace=" + rows("b.csv", 512)));
   flip("a", 5, "parameter.linear.weight", 300, 20);
   fs::remove(folder("a") / "checkpoints" / "step-10.safetensors");
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.equal_steps, 10);
-  EXPECT_EQ(found.first->stage, DiffStage::unexplained);
-  EXPECT_EQ(found.first->step, 20);
-  EXPECT_THAT(found.first->what,
-              AllOf(HasSubstr("cannot be found"), HasSubstr("a: step 6 has the loss")));
+  EXPECT_THAT(
+      first_of(difference(), {.stage = DiffStage::unexplained, .step = 20, .equal_steps = 10}).what,
+      AllOf(HasSubstr("cannot be found"), HasSubstr("a: step 6 has the loss")));
 }
 
 // The rate is set by an observer, of whom the run's options know nothing.
@@ -327,91 +298,54 @@ TEST_F(DiffTest, TellsWhatTheRecordsTellOfStepsThatCannotBeRepeated) {
       if (training.result().steps == 12) training.set_learning_rate(0.02);
     }
   };
-  RunConfiguration run = of_two_epochs();
-  run.checkpoint_every = "never";
+  const RunConfiguration run = of_two_epochs("checkpoint-every=never");
   train("a", run);
   rubato::Run other(run, dense_workload(run), RunLocation::create(folder("b")));
   other.trainer().add_observer<Faster>();
   static_cast<void>(other.execute());
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.equal_steps, 10);
-  EXPECT_EQ(found.first->stage, DiffStage::unexplained);
-  EXPECT_EQ(found.first->step, 20);
-  EXPECT_THAT(found.first->what, HasSubstr("the learning rate 0.08 and 0.16 in step 13"));
+  EXPECT_THAT(
+      first_of(difference(), {.stage = DiffStage::unexplained, .step = 20, .equal_steps = 10}).what,
+      HasSubstr("the learning rate 0.08 and 0.16 in step 13"));
 }
 
 TEST_F(DiffTest, NamesTheGradientOfAMinibatch) {
   // Its gradient has noise, from the seed.
-  RunConfiguration noisy = of_two_epochs();
-  noisy.model = "quadratic:dim=5,samples=512";
-  noisy.trace = "64";
-  noisy.sampler = "in-order";
-  train("a", noisy);
-  noisy.seed = 1;
-  fork("b", noisy, "a", 6);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::gradient);
-  EXPECT_EQ(found.first->step, 7);
-  EXPECT_EQ(found.first->minibatch, 1);
-  ASSERT_TRUE(found.first->numbers);
-  EXPECT_NE((*found.first->numbers)[0], (*found.first->numbers)[1]);
-  ASSERT_TRUE(found.first->element);
-  EXPECT_THAT(found.first->options, ElementsAre("seed"));
+  const std::string noisy = "model=quadratic:dim=5,samples=512 trace=64 sampler=in-order ";
+  train("a", of_two_epochs(noisy));
+  fork("b", of_two_epochs(noisy + "seed=1"), "a", 6);
+  const auto first =
+      first_of(difference(), {.stage = DiffStage::gradient, .step = 7, .options = {"seed"}});
+  EXPECT_EQ(first.minibatch, 1);
+  EXPECT_NE(first.numbers.value()[0], first.numbers.value()[1]);
+  EXPECT_TRUE(first.element);
 }
 
 TEST_F(DiffTest, OfForksBeginsWhereTheyDo) {
   train("a", of_two_epochs());
-  RunConfiguration fork = of_two_epochs();
-  fork.from = fmt::format("{}@4", folder("a").string());
-  RunConfiguration faster = fork;
-  faster.learning_rate = 0.02;
-  const RunsDifference found = difference(fork, faster);
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.equal_steps, 4);
-  EXPECT_EQ(found.first->stage, DiffStage::rule);
-  EXPECT_EQ(found.first->step, 5);
+  const std::string fork = "from=" + point("a", 4);
+  first_of(difference(of_two_epochs(fork), of_two_epochs(fork + " lr=0.02")),
+           {.stage = DiffStage::rule, .step = 5, .equal_steps = 4});
 }
 
 TEST_F(DiffTest, NamesTheUpdate) {
-  RunConfiguration adam = of_two_epochs();
-  adam.optimizer = "adam";
-  RunConfiguration decayed = adam;
-  decayed.optimizer = "adam:beta2=0.99";
-  const RunsDifference found = difference(adam, decayed);
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::update);
-  EXPECT_EQ(found.first->step, 1);
-  EXPECT_THAT(found.first->options, ElementsAre("optimizer"));
+  first_of(difference(of_two_epochs("optimizer=adam"), of_two_epochs("optimizer=adam:beta2=0.99")),
+           {.stage = DiffStage::update, .step = 1, .options = {"optimizer"}});
 }
 
 TEST_F(DiffTest, NamesOtherInitialWeights) {
-  RunConfiguration other = of_two_epochs();
-  other.seed = 1;
-  const RunsDifference found = difference(of_two_epochs(), other);
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::start);
-  EXPECT_EQ(found.first->step, 0);
-  EXPECT_EQ(found.first->element->elements, 7850);
-  EXPECT_THAT(found.first->options, ElementsAre("seed"));
+  const auto first = first_of(difference(of_two_epochs(), of_two_epochs("seed=1")),
+                              {.stage = DiffStage::start, .step = 0, .options = {"seed"}});
+  EXPECT_EQ(first.element.value().elements, 7850);
 }
 
 TEST_F(DiffTest, OfOtherModelsIsNotCompared) {
-  RunConfiguration other = of_two_epochs();
-  other.model = "mlp:hidden=4";
-  const RunsDifference found = difference(of_two_epochs(), other);
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::start);
-  EXPECT_THAT(found.first->what, HasSubstr("is only in one of them"));
-  EXPECT_THAT(found.first->options, ElementsAre("model"));
+  const auto first = first_of(difference(of_two_epochs(), of_two_epochs("model=mlp:hidden=4")),
+                              {.stage = DiffStage::start, .options = {"model"}});
+  EXPECT_THAT(first.what, HasSubstr("is only in one of them"));
 }
 
 TEST_F(DiffTest, OfConfigurationsThatMakeNoDifferenceIsNone) {
-  RunConfiguration other = of_two_epochs();
-  other.cores = 1;
-  other.patience = 3;
-  const RunsDifference found = difference(of_two_epochs(), other);
+  const RunsDifference found = difference(of_two_epochs(), of_two_epochs("cores=1 patience=3"));
   EXPECT_FALSE(found.first);
   EXPECT_EQ(found.equal_steps, 5);
   ASSERT_EQ(found.options.size(), 1);
@@ -419,8 +353,7 @@ TEST_F(DiffTest, OfConfigurationsThatMakeNoDifferenceIsNone) {
 }
 
 TEST_F(DiffTest, MeasuresHowTheDistanceGrows) {
-  RunConfiguration other = of_two_epochs();
-  other.learning_rate = 0.011;
+  const RunConfiguration other = of_two_epochs("lr=0.011");
   const RunsDifference found =
       difference(of_two_epochs(), other, {.steps = 15, .distance = 12, .seeds = true});
   ASSERT_EQ(found.distances.size(), 12);
@@ -455,9 +388,7 @@ TEST_F(DiffTest, MeasuresHowTheDistanceGrows) {
 class SteppedTrainings : public testing::TestWithParam<const char*> {};
 
 TEST_P(SteppedTrainings, ComputeMinibatchesAsTheirStepsDo) {
-  RunConfiguration run = of_two_epochs();
-  run.model = GetParam();
-  run.trace = "32";
+  const RunConfiguration run = of_two_epochs(std::string("trace=32 model=") + GetParam());
   const auto workload = dense_workload(run);
   SteppedTraining taken(run, workload, nullptr);
   SteppedTraining next(run, workload, nullptr);
@@ -501,13 +432,12 @@ TEST_F(DiffOfFiles, FindsANumberOfMetricsThatHasChanged) {
   train_copies();
   EXPECT_FALSE(difference().first);
   for (const std::string column : {"loss", "lr", "batch"}) {
+    SCOPED_TRACE(column);
     const RunsDifference found =
         with(16, fmt::format("\"{}\":", column), fmt::format("\"{}\":1", column));
-    ASSERT_TRUE(found.first) << column;
-    EXPECT_EQ(found.first->stage, DiffStage::files);
-    EXPECT_EQ(found.first->step, 16);
-    EXPECT_THAT(found.first->what, AllOf(HasSubstr("b/metrics.jsonl is not the file that the run"),
-                                         HasSubstr("the first recorded difference is")));
+    EXPECT_THAT(first_of(found, {.stage = DiffStage::files, .step = 16}).what,
+                AllOf(HasSubstr("b/metrics.jsonl is not the file that the run"),
+                      HasSubstr("the first recorded difference is")));
   }
   // Nothing but the checksum tells of the time of a step.
   EXPECT_TRUE(with(16, "\"wall\":", "\"wall\":1").first);
@@ -520,37 +450,19 @@ TEST_F(DiffOfFiles, FindsMetricsThatAreCut) {
   train_copies();
   const std::string good = read_file(folder("a") / "metrics.jsonl");
   write_file(folder("b") / "metrics.jsonl", good.substr(0, good.find("\"step\":15,") + 20));
-  const RunsDifference cut = difference();
-  ASSERT_TRUE(cut.first);
-  EXPECT_EQ(cut.first->stage, DiffStage::files);
-  EXPECT_EQ(cut.equal_steps, 15);
-  EXPECT_THAT(cut.first->what, HasSubstr("; it has 15 of 22 steps"));
+  EXPECT_THAT(first_of(difference(), {.stage = DiffStage::files, .equal_steps = 15}).what,
+              HasSubstr("; it has 15 of 22 steps"));
   // One that trains has an end like this.
   fs::remove(folder("b") / "summary.json");
-  const RunsDifference training = difference();
-  ASSERT_TRUE(training.first);
-  EXPECT_EQ(training.first->stage, DiffStage::length);
-  EXPECT_THAT(training.first->what, HasSubstr("22 and 15 steps; b has not ended"));
+  EXPECT_THAT(first_of(difference(), {.stage = DiffStage::length}).what,
+              HasSubstr("22 and 15 steps; b has not ended"));
 }
 
 TEST_F(DiffOfFiles, FindsOtherWeights) {
   train_copies();
   const fs::path file = folder("b") / "weights.safetensors";
-  State changed;
-  const State found = read_state(file);
-  for (auto [name, array] : found.arrays()) {
-    if (name.starts_with("linear.weight")) array.bytes.front() ^= 1;
-    if (name != "rubato.sha256") changed.put_array(name, array);
-  }
-  for (const auto& [name, text] : found.texts()) {
-    if (!name.starts_with("rubato.")) changed.put_text(name, text);
-  }
-  write_state(file, changed);
-  const RunsDifference other = difference();
-  ASSERT_TRUE(other.first);
-  EXPECT_EQ(other.first->stage, DiffStage::files);
-  ASSERT_TRUE(other.first->element);
-  EXPECT_EQ(other.first->element->ulps, 1);
+  test::flip_bits(file, "linear.weight");
+  EXPECT_EQ(first_of(difference(), {.stage = DiffStage::files}).element.value().ulps, 1);
   // One whose checksum is wrong, too.
   std::string bytes = read_file(folder("a") / "weights.safetensors");
   bytes[bytes.size() / 2] ^= 1;
@@ -561,48 +473,31 @@ TEST_F(DiffOfFiles, FindsOtherWeights) {
 TEST_F(DiffOfFiles, FindsAChangedCheckpoint) {
   train_copies();
   flip("b", 10, "parameter.linear.weight", 300, 20);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->step, 10);
-  EXPECT_THAT(found.first->what, HasSubstr("b/checkpoints/step-10.safetensors"));
+  const FirstDifference first = difference().first.value();
+  EXPECT_EQ(first.step, 10);
+  EXPECT_THAT(first.what, HasSubstr("b/checkpoints/step-10.safetensors"));
 }
 
 // What only one of them remembers does not hide what differs later.
 TEST_F(DiffTest, LooksBehindAverages) {
-  RunConfiguration averaged = of_two_epochs();
-  averaged.ema = 5000;
-  train("a", averaged);
+  train("a", of_two_epochs("ema=5000"));
   train("b", of_two_epochs());
-  const RunsDifference none = difference();
-  ASSERT_TRUE(none.first);
-  EXPECT_EQ(none.first->stage, DiffStage::start);
-  EXPECT_EQ(none.equal_steps, 22);
-  EXPECT_THAT(none.first->what, AllOf(HasSubstr("ema."), HasSubstr("is only in one of them")));
-  EXPECT_THAT(none.first->options, ElementsAre("ema"));
-
+  EXPECT_THAT(
+      first_of(difference(), {.stage = DiffStage::start, .equal_steps = 22, .options = {"ema"}})
+          .what,
+      AllOf(HasSubstr("ema."), HasSubstr("is only in one of them")));
   fs::remove_all(folder("b"));
   train("run", of_two_epochs());
-  RunConfiguration faster = of_two_epochs();
-  faster.learning_rate = 0.02;
-  fork("b", faster, "run", 13);
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::rule);
-  EXPECT_EQ(found.first->step, 14);
-  EXPECT_EQ(found.equal_steps, 13);
-  EXPECT_THAT(found.first->what, HasSubstr("(besides, ema."));
+  fork("b", of_two_epochs("lr=0.02"), "run", 13);
+  EXPECT_THAT(
+      first_of(difference(), {.stage = DiffStage::rule, .step = 14, .equal_steps = 13}).what,
+      HasSubstr("(besides, ema."));
 }
 
 TEST_F(DiffTest, LooksBehindLookahead) {
-  RunConfiguration ahead = of_two_epochs();
-  ahead.lookahead = 5;
-  train("a", ahead);
+  train("a", of_two_epochs("lookahead=5"));
   train("b", of_two_epochs());
-  const RunsDifference found = difference();
-  ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::update);
-  EXPECT_EQ(found.first->step, 5);
-  EXPECT_THAT(found.first->options, ElementsAre("lookahead"));
+  first_of(difference(), {.stage = DiffStage::update, .step = 5, .options = {"lookahead"}});
 }
 
 TEST_F(DiffTest, NamesSamplesThatAreSwappedInTheData) {
@@ -613,19 +508,38 @@ TEST_F(DiffTest, NamesSamplesThatAreSwappedInTheData) {
       text += fmt::format("{}.5,{}.5,{}\n", row % 31, row % 47, row % 2);
     }
     write_file(folder(name + ".csv"), text);
-    RunConfiguration run = of_two_epochs();
-    run.trace = "64";
-    run.data = "csv:" + folder(name + ".csv").string();
-    train(name, run);
+    train(name, of_two_epochs("trace=64 data=csv:" + folder(name + ".csv").string()));
   };
   train_on("a", 0);
   train_on("b", 7);
+  EXPECT_THAT(first_of(difference(), {.stage = DiffStage::gradient, .options = {"data"}}).what,
+              HasSubstr("has samples of the same numbers, and the data are not the same"));
+}
+
+// What would be taken apart is not the step of either run.
+TEST_F(DiffTest, IsNotThatOfStepsOnOtherData) {
+  const auto write_rows = [&](int shift) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 512; ++i) {
+      text += fmt::format("{}.5,{}.5,{}\n", (i + shift) % 31, i % 47, i % 2);
+    }
+    write_file(folder("d.csv"), text);
+  };
+  RunConfiguration run = of_two_epochs();
+  run.trace = "64";
+  run.data = "csv:" + folder("d.csv").string();
+  run.checkpoint_every = "never";
+  write_rows(0);
+  train("a", run);
+  run.learning_rate = 0.02;
+  train("b", run);
+  EXPECT_EQ(difference().first.value().stage, DiffStage::rule);
+  write_rows(7);
   const RunsDifference found = difference();
   ASSERT_TRUE(found.first);
-  EXPECT_EQ(found.first->stage, DiffStage::gradient);
+  EXPECT_EQ(found.first->stage, DiffStage::unexplained);
   EXPECT_THAT(found.first->what,
-              HasSubstr("has samples of the same numbers, and the data are not the same"));
-  EXPECT_THAT(found.first->options, ElementsAre("data"));
+              AllOf(HasSubstr("cannot be found"), HasSubstr("a: step 1 has the loss")));
 }
 
 TEST(DoublingSteps, AreThoseOfAnExponential) {

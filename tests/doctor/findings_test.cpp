@@ -6,14 +6,12 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato::doctor {
 namespace {
 
-using testing::AllOf;
-using testing::Each;
 using testing::Field;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 // A machine on which all is well.
 Facts healthy() {

@@ -7,11 +7,10 @@
 #include "runs/doctor/facts.hpp"
 #include "runs/doctor/findings.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::doctor {
 namespace {
-
-using testing::HasSubstr;
 
 const std::vector<Finding> kFindings{
     {.subject = "BLAS", .health = Health::good, .what = "OpenBLAS"},
@@ -83,7 +82,7 @@ TEST(DoctorProbe, CrossesThePipe) {
   EXPECT_EQ(read.blas_file, process.blas_file);
   EXPECT_EQ(read.versions, process.versions);
   for (const char* wrong : {"", "{}", "[1]", "Segmentation fault"}) {
-    EXPECT_THAT(test::error_of([&] { static_cast<void>(parse_probe(wrong)); }),
+    EXPECT_THAT(error_of([&] { return parse_probe(wrong); }),
                 HasSubstr("rubato does not understand the answer of rubato-train"));
   }
 }
@@ -100,9 +99,9 @@ TEST(DoctorProbe, FindsTheMallocAndVersionsOfThisProcess) {
 
 TEST(DoctorProbe, AProgramThatFailsIsAnError) {
   EXPECT_EQ(output_of("/bin/echo", "hello"), "hello\n");
-  EXPECT_THAT(test::error_of([] { static_cast<void>(output_of("/bin/false", "")); }),
+  EXPECT_THAT(error_of([] { return output_of("/bin/false", ""); }),
               HasSubstr("/bin/false cannot run, or fails"));
-  EXPECT_THAT(test::error_of([] { static_cast<void>(output_of("/no/such/program", "")); }),
+  EXPECT_THAT(error_of([] { return output_of("/no/such/program", ""); }),
               HasSubstr("/no/such/program cannot run, or fails"));
 }
 

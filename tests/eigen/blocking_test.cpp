@@ -17,6 +17,7 @@
 
 #include "eigen/all_kernels.hpp"
 #include "loop/eigen/dense_parameters.hpp"
+#include "support/matchers.hpp"
 #include "support/sizes.hpp"
 
 namespace rubato {
@@ -26,7 +27,6 @@ using dense::Batch;
 using dense::Kernels;
 using dense::Layer;
 using test::all_kernels;
-using testing::ElementsAre;
 
 template <class T>
 using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

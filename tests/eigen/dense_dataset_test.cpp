@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -6,14 +7,10 @@
 #include <rubato/loop/eigen.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 using Dataset = DenseDataset<float>;
 
@@ -26,6 +23,17 @@ TEST(DenseDataset, HoldsRowsAndClasses) {
   EXPECT_THAT(data.inputs(), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(data.classes(), ElementsAre(1, 0));
   EXPECT_THAT(data.targets(), IsEmpty());
+}
+
+TEST(DenseDataset, BorrowsRowsAndKeepsTheirOwner) {
+  auto rows = std::make_shared<const std::vector<float>>(std::vector<float>{1, 2, 3, 4});
+  const auto data = Dataset::classified(BorrowedRows<float>(*rows, rows), {1, 0}, 2);
+  EXPECT_EQ(data.inputs().data(), rows->data());
+  EXPECT_EQ(data.fingerprint(), Dataset::classified({1, 2, 3, 4}, {1, 0}, 2).fingerprint());
+  const std::weak_ptr<const std::vector<float>> owner = rows;
+  rows.reset();
+  EXPECT_FALSE(owner.expired());
+  EXPECT_THAT(data.inputs(), ElementsAre(1, 2, 3, 4));
 }
 
 TEST(DenseDataset, HoldsRowsAndTargets) {

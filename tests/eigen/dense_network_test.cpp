@@ -10,15 +10,13 @@
 
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::random_classes;
 using test::random_targets;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<std::string> names_of(const Objective& network) {
   std::vector<std::string> names;

@@ -8,12 +8,10 @@
 #include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::DoubleNear;
-using testing::Optional;
 
 // Its outputs are the inputs.
 template <class T>

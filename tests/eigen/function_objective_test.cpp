@@ -15,12 +15,11 @@
 
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 // The mean of (p - sample)^2 / 2, for each of two parameters.
 double distance_from_mean(std::span<const float> parameters, std::span<const std::int64_t> samples,
@@ -61,7 +60,7 @@ TEST(FunctionObjective, IsMinimised) {
   ASSERT_EQ(trainer.parameters().size(), 1U);
   EXPECT_EQ(trainer.parameters()[0].name, "parameters");
   const auto trained = trainer.parameters()[0].values<float>();
-  EXPECT_THAT(trained, testing::Each(testing::FloatNear(31.5F, 0.1F)));
+  EXPECT_THAT(trained, Each(testing::FloatNear(31.5F, 0.1F)));
   EXPECT_EQ(result.final_test->loss, static_cast<double>(trained[1]));
 }
 
@@ -78,8 +77,8 @@ TEST(FunctionObjective, SaysWhereItThrew) {
   };
   Trainer trainer(function_objective(std::move(parts)), Trace::constant(8), options_of());
   EXPECT_THAT(error_of([&] { trainer.fit(); }),
-              testing::MatchesRegex("loss of minibatch . of 2 at epoch 1, step 1.*: no more "
-                                    "numbers"));
+              MatchesRegex("loss of minibatch . of 2 at epoch 1, step 1.*: no more "
+                           "numbers"));
   parts = parts_of();
   parts.test = [](std::span<const float>) -> Evaluation {
     throw std::runtime_error("nothing to test");
@@ -167,10 +166,9 @@ TEST(WeightedLoss, IsTheMeanOverTheWeightsOfTheStep) {
     options.minibatch_size = minibatch;
     options.reference_batch_size = 60;
     Trainer trainer(function_objective(weighted_parts()), Trace::constant(60), options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     const auto found = trainer.parameters()[0].values<double>();
-    EXPECT_THAT(found, testing::Pointwise(testing::DoubleNear(1e-14), expected)) << minibatch;
+    EXPECT_THAT(found, Pointwise(DoubleNear(1e-14), expected)) << minibatch;
     EXPECT_NEAR(recorder->steps.at(0).loss, loss / weight, 1e-14);
     EXPECT_EQ(recorder->steps.at(0).weight, weight);
     EXPECT_NEAR(recorder->epochs.at(0).train_loss, loss / weight, 1e-14);
@@ -215,8 +213,7 @@ TEST(WeightedLoss, OfSamplesThatWeighAlikeIsTheMean) {
     options.log_minibatches = true;
     Trainer trainer(function_objective(std::move(parts)), test::trace_of({4, 12, 16, 4, 4, 8}),
                     options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     std::vector<double> numbers;
     for (const StepRecord& step : recorder->steps) {
       for (const double number : {step.loss, step.learning_rate, step.gradient_norm.value(),
@@ -253,8 +250,8 @@ TEST(WeightedLoss, HasTheSameBitsInEveryWayAndOnSeveralHosts) {
     return Trainer(function_objective(std::move(parts)), test::trace_of({4, 12, 16, 4, 4, 8}),
                    options);
   };
-  for (const WayOutcome& outcome : verify(make, adaptive_options(), 15)) {
-    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, adaptive_options(), 15)) {
+    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.execution.what;
   }
   // The eighth step goes on in the second epoch, whose loss begins with a part of its.
   Verification verification(make, 16);
@@ -323,10 +320,9 @@ TEST(WeightedLoss, RefusesWhatIsNoWeightAndOneThatSomeMinibatchesHave) {
     Trainer trainer(function_objective(std::move(parts)), Trace::constant(60), options);
     return error_of([&] { trainer.fit(); });
   };
-  EXPECT_THAT(
-      error([](std::int64_t sample) { return sample == 7 ? -1.0 : 1.0; }),
-      testing::MatchesRegex("loss of minibatch .* of 60 at epoch 1, step 1 of the run: the "
-                            "loss has a weight of -1; accepted: a finite one of at least 0"));
+  EXPECT_THAT(error([](std::int64_t sample) { return sample == 7 ? -1.0 : 1.0; }),
+              MatchesRegex("loss of minibatch .* of 60 at epoch 1, step 1 of the run: the "
+                           "loss has a weight of -1; accepted: a finite one of at least 0"));
   EXPECT_THAT(error([](std::int64_t) { return std::nan(""); }), HasSubstr("a weight of NaN"));
 }
 

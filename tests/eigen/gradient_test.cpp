@@ -17,6 +17,7 @@
 #include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 
@@ -146,7 +147,7 @@ TEST(GradientOfAMinibatch, IsTheMeanOverItsSamples) {
     for (std::size_t i = 0; i < all.gradient.size(); ++i) mean.gradient[i] += one.gradient[i] / 6;
   }
   EXPECT_NEAR(all.loss, mean.loss, 1e-14);
-  EXPECT_THAT(all.gradient, testing::Pointwise(testing::DoubleNear(1e-14), mean.gradient));
+  EXPECT_THAT(all.gradient, Pointwise(DoubleNear(1e-14), mean.gradient));
 }
 
 TEST(GradientOfAMinibatch, IsTheSameInFloatToRounding) {

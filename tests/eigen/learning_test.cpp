@@ -12,6 +12,8 @@
 
 #include "eigen/support.hpp"
 #include "loop/data/images/digits.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -77,8 +79,7 @@ TEST(Learning, PerceptronOnDigitsWithAdaptiveOptimizers) {
                      .learning_rate = rate,
                      .rule = "root",
                      .optimizer = parse_optimizer(name, {})});
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     EXPECT_GT(recorder->epochs.back().test->accuracy, 0.95) << name;
   }
 }
@@ -96,9 +97,8 @@ TEST(Learning, LeastSquaresOfAPlane) {
                   Trace::constant(64), {.epochs = 30, .learning_rate = 0.05, .threads = 2});
   trainer.fit();
   EXPECT_THAT(trainer.parameters()[0].values<double>(),
-              testing::ElementsAre(testing::DoubleNear(3, 0.005), testing::DoubleNear(-2, 0.005)));
-  EXPECT_THAT(trainer.parameters()[1].values<double>(),
-              testing::ElementsAre(testing::DoubleNear(0.5, 0.005)));
+              ElementsAre(DoubleNear(3, 0.005), DoubleNear(-2, 0.005)));
+  EXPECT_THAT(trainer.parameters()[1].values<double>(), ElementsAre(DoubleNear(0.5, 0.005)));
 }
 
 }  // namespace

@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "loop/eigen/dense_parameters.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 // What torch.nn.Linear(3, 2) and then torch.nn.Linear(2, 1) begin with.
 template <class T>

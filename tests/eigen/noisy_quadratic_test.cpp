@@ -8,13 +8,16 @@
 #include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
+#include "loop/recipe/models.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
-using testing::HasSubstr;
+QuadraticOptions parse_quadratic(std::string_view text) {
+  return std::get<QuadraticOptions>(parse_model(text).options);
+}
 
 TEST(NoisyQuadratic, HasEigenvaluesByAPowerLaw) {
   const std::vector<double> paper = eigenvalues_of({.dim = 1'000});
@@ -25,8 +28,8 @@ TEST(NoisyQuadratic, HasEigenvaluesByAPowerLaw) {
   EXPECT_EQ(squares.front(), 1);
   EXPECT_NEAR(squares[9], 1e-2, 1e-15);
   EXPECT_NEAR(squares.back(), 1e-4, 1e-16);
-  EXPECT_THAT(eigenvalues_of({.dim = 3, .condition = 1}), testing::ElementsAre(1, 1, 1));
-  EXPECT_THAT(eigenvalues_of({.dim = 1}), testing::ElementsAre(1));
+  EXPECT_THAT(eigenvalues_of({.dim = 3, .condition = 1}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(eigenvalues_of({.dim = 1}), ElementsAre(1));
 }
 
 TEST(NoisyQuadratic, IsReadFromText) {
@@ -45,7 +48,6 @@ TEST(NoisyQuadratic, SaysWhatIsAccepted) {
   const auto error = [](const std::string& text) {
     return error_of([&] { return parse_quadratic(text); });
   };
-  EXPECT_THAT(error("cubic"), HasSubstr("'cubic' is not quadratic; accepted: quadratic"));
   EXPECT_THAT(error("quadratic:dim=0"), HasSubstr("dim"));
   EXPECT_THAT(error("quadratic:condition=0.5"), HasSubstr("a number of at least 1"));
   EXPECT_THAT(error("quadratic:noise=-1"), HasSubstr("a number of at least 0"));

@@ -14,6 +14,8 @@
 
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -52,8 +54,7 @@ TEST(Spans, TellWhatBecameOfEveryMinibatch) {
   using enum Activity;
   Spans spans;
   Trainer trainer = spanned_trainer(spans.listener(), "tree", /*log_minibatches=*/true);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   for (const StepRecord& step : recorder->steps) {
     SCOPED_TRACE(step.plan.index.value());
     const StepPlan& plan = step.plan;
@@ -63,7 +64,7 @@ TEST(Spans, TellWhatBecameOfEveryMinibatch) {
       if (span.step != plan.index) continue;
       EXPECT_EQ(span.epoch, step.epoch);
       EXPECT_LE(span.begin, span.end);
-      EXPECT_THAT(span.thread, testing::AllOf(testing::Ge(0), testing::Lt(3)));
+      EXPECT_THAT(span.thread, AllOf(testing::Ge(0), testing::Lt(3)));
       if (span.minibatch) {
         of_minibatch[span.minibatch->value()].push_back(span);
       } else {
@@ -195,7 +196,7 @@ TEST(Spans, WhoseListenerThrowsEndTraining) {
     Trainer trainer = spanned_trainer([fatal](const Span& span) {
       if (span.activity == fatal && span.step.value() == 1) throw Error("no disk");
     });
-    EXPECT_THAT(test::error_of([&] { trainer.fit(); }), testing::HasSubstr("no disk"));
+    EXPECT_THAT(error_of([&] { trainer.fit(); }), HasSubstr("no disk"));
     EXPECT_EQ(trainer.result().steps, 1);
     EXPECT_EQ(trainer.has_state(), fatal != Activity::update);
   }

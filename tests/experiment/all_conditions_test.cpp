@@ -10,15 +10,12 @@
 #include "experiment/answers.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::answer_to;
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Optional;
 
 // The deviation of the baseline, which has a condition of its own, is 2 points.
 std::vector<test::CellValues> two_traces() {

@@ -10,11 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/core/file.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 // A row of a table in docs/compare.md; those that follow each other with the same help are one row
 // there.

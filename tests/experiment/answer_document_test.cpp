@@ -8,14 +8,12 @@
 
 #include "experiment/answers.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::answer_to;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 Answer some_answer() {
   return answer_to({{"constant", {0.50, 0.60, 0.70, 0.80, 0.90}, true},
@@ -44,17 +42,16 @@ TEST(AnswerDocument, HasARowForEachCellTheBestFirst) {
 TEST(AnswerDocument, HasAFindingForEachCondition) {
   const AnswerDocument document = document_of(Design(), some_answer(), {});
   EXPECT_THAT(document.findings,
-              testing::ElementsAre("trace t: Best: linear:ramp=2. All others that have a value are "
-                                   "worse. Lost: wild."));
+              ElementsAre("trace t: Best: linear:ramp=2. All others that have a value are "
+                          "worse. Lost: wild."));
   const Answer lost = answer_to({{"a", {0.8}, true}, {"b", {std::nullopt}, false}});
-  EXPECT_THAT(document_of(Design(), lost, {}).findings,
-              testing::ElementsAre(testing::EndsWith("Lost: b.")));
+  EXPECT_THAT(document_of(Design(), lost, {}).findings, ElementsAre(EndsWith("Lost: b.")));
 }
 
 TEST(AnswerDocument, SaysThatAllOthersAreWorseWhereAllHaveAValue) {
   const Answer all = answer_to({{"a", {0.90, 0.91, 0.92}, true}, {"b", {0.5, 0.51, 0.53}}});
   EXPECT_THAT(document_of(Design(), all, {}).findings,
-              testing::ElementsAre("trace t: Best: a. All others are worse."));
+              ElementsAre("trace t: Best: a. All others are worse."));
 }
 
 TEST(AnswerDocument, SaysWhatHasNoMean) {
@@ -98,9 +95,9 @@ TEST(AnswerFiles, HaveALineForEachCell) {
   ASSERT_EQ(all.size(), 4U);
   const auto fields = [](const std::string& line) { return std::ranges::count(line, ','); };
   for (const std::string& line : all) EXPECT_EQ(fields(line), fields(all[0])) << line;
-  EXPECT_THAT(all[3],
-              testing::StartsWith(
-                  "t,wild,trace t,false,5,3,2,0,0,0,0,0,,,,lost,,,,,,lost,,,,,,20,2000,2,0,"));
+  EXPECT_THAT(
+      all[3],
+      StartsWith("t,wild,trace t,false,5,3,2,0,0,0,0,0,,,,lost,,,,,,lost,,,,,,20,2000,2,0,"));
 }
 
 TEST(AnswerFiles, HaveALineForEachRun) {
@@ -174,13 +171,13 @@ TEST(AnswerDocument, SaysWhyThereIsNoVerdict) {
   const Answer answer =
       answer_to({{"constant", {0.80, 0.85, 0.90}, true}, {"lucky", {0.81, 0.86, 0.91}}});
   const AnswerDocument document = document_of(Design(), answer, {});
-  EXPECT_THAT(document.findings,
-              testing::ElementsAre(
-                  "trace t: Best: lucky. Not tested against the best: constant. Not tested against "
+  EXPECT_THAT(
+      document.findings,
+      ElementsAre("trace t: Best: lucky. Not tested against the best: constant. Not tested against "
                   "the baseline: lucky. The difference is the same for every seed, so nothing says "
                   "how much of it is chance; more seeds would."));
   EXPECT_THAT(document.limits, HasSubstr("how much of a difference to the baseline is chance"));
-  EXPECT_THAT(to_text(document), testing::ContainsRegex("best +[+]1.00 +- +untested\n"));
+  EXPECT_THAT(to_text(document), ContainsRegex("best +[+]1.00 +- +untested\n"));
 }
 
 }  // namespace

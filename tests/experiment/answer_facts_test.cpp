@@ -6,13 +6,12 @@
 #include <gmock/gmock.h>
 
 #include "experiment/answers.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::answer_to;
-using testing::Contains;
-using testing::HasSubstr;
 
 Answer two_rules() {
   return answer_to({{"constant", {0.8, 0.9}, true}, {"linear", {0.9, 0.9}, false}});
@@ -52,6 +51,17 @@ TEST(AnswerFacts, SayWhatManyBaselinesHaveInCommon) {
   }
   EXPECT_THAT(facts_of(Design(), answer, {}),
               Contains("40 baselines: trace 128, rule constant; one for each lr"));
+}
+
+TEST(AnswerFacts, SayWhichOptionsTheBaselineAloneHas) {
+  Answer answer = two_rules();
+  answer.columns = {"trace", "rule"};
+  answer.cells.resize(1);
+  answer.cells[0].labels = {"256", "constant"};
+  Design design;
+  design.baseline = {{.name = "trace", .value = "256"}, {.name = "lr", .value = "0.5"}};
+  EXPECT_THAT(facts_of(design, answer, {}),
+              Contains("baseline: trace 256, rule constant (with lr 0.5)"));
 }
 
 TEST(AnswerFacts, ListFewSeedsAndShortenMany) {

@@ -3,12 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "runs/experiment/answer/answer_facts.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 // An answer with the columns data, trace and rule.
 class OverviewTest : public testing::Test {

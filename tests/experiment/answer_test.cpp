@@ -6,16 +6,14 @@
 
 #include "experiment/answers.hpp"
 #include "runs/experiment/answer/statistics.hpp"
+#include "runs/experiment/answer/tuning_answer.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::answer_to;
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Optional;
 
 TEST(Answer, ComparesOverTheSameSeeds) {
   // The seeds differ by more than the rules, whose differences are 1, 2, 3, 4, 5 points.
@@ -130,14 +128,15 @@ TEST(Answer, SaysWhatCouldNotHaveBeenSeen) {
 }
 
 // What was tried for lr, with the final accuracies of the runs of each value.
-std::vector<TuningAnswer> tuned(const std::vector<std::vector<std::optional<double>>>& values) {
+std::vector<TuningAnswer> tuned(const std::vector<std::vector<std::optional<double>>>& values,
+                                const Measure& measure = {}) {
   Design design;
-  design.tuning = Tuning{.option = "lr", .values = {}};
+  design.tuning = Tuning{.option = "lr"};
   std::vector<TuningCell> cells;
   std::vector<RunResult> results;
   double lr = 0.1;
   for (const auto& finals : values) {
-    cells.push_back({.setting = 0, .value = fmt::to_string(lr), .runs = {}});
+    cells.push_back({.subject = 0, .value = fmt::to_string(lr), .runs = {}});
     for (const auto& value : finals) {
       cells.back().runs.emplace_back();
       results.push_back(
@@ -145,9 +144,8 @@ std::vector<TuningAnswer> tuned(const std::vector<std::vector<std::optional<doub
     }
     lr *= 2;
   }
-  const std::vector<Measure> measures(results.size(), Measure{});
-  const std::vector<std::string> settings{"optimizer adam"};
-  return tuning_answer(design, cells, settings, results, measures);
+  const std::vector<Measure> measures(results.size(), measure);
+  return tuning_answer(design, cells, results, measures);
 }
 
 TEST(TuningAnswer, TakesTheBestMean) {
@@ -155,7 +153,7 @@ TEST(TuningAnswer, TakesTheBestMean) {
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].best, 1U);
   EXPECT_FALSE(answers[0].at_end);
-  EXPECT_EQ(answers[0].setting, "optimizer adam");
+  EXPECT_EQ(answers[0].setting, "");
 }
 
 TEST(TuningAnswer, SaysThatTheBestIsAtAnEnd) {
@@ -167,10 +165,44 @@ TEST(TuningAnswer, PassesOverWhatDiverged) {
   const auto answers = tuned({{0.7, 0.7}, {0.8, 0.8}, {0.99, std::nullopt}});
   EXPECT_EQ(answers[0].best, 1U);
   EXPECT_THAT(answers[0].values[2].ends, ElementsAre("finished", "diverged"));
-  EXPECT_THAT(test::error_of([] {
-                return tuned({{std::nullopt}, {std::nullopt}});
+  EXPECT_TRUE(answers[0].values[2].is_lost);
+}
+
+TEST(TuningAnswer, IsAnErrorWhereNothingTrains) {
+  Design list;
+  list.tuning = parse_tuning("lr=0.1,0.2");
+  const auto lost = tuned({{std::nullopt}, {std::nullopt}});
+  EXPECT_THAT(error_of([&] { require_tuned(list, lost); }),
+              HasSubstr("no value of lr brought its runs to an end; accepted: "));
+  Design search;
+  search.tuning = parse_tuning("lr");
+  EXPECT_THAT(error_of([&] { require_tuned(search, lost); }),
+              AllOf(HasSubstr("no rate between 0.1 and 0.2 trains the baseline (its runs: "
+                              "diverged); accepted: "),
+                    HasSubstr("--lr X")));
+  // A loss has no level that is chance, but one that no rate changes.
+  const Measure loss{.is_accuracy = false};
+  EXPECT_THAT(error_of([&] {
+                require_tuned(search, tuned({{0.5}, {0.5}, {0.5}}, loss));
               }),
-              HasSubstr("no value of lr brought its runs to an end with optimizer adam"));
+              HasSubstr("(all losses are the same)"));
+  EXPECT_EQ(error_of([&] {
+              require_tuned(search, tuned({{0.5}, {0.4}, {0.5}}, loss));
+            }),
+            "no error");
+  EXPECT_EQ(error_of([&] { require_tuned(search, tuned({{0.5}, {0.5}, {0.5}})); }), "no error");
+}
+
+TEST(TuningAnswer, SaysWhetherTheRateWasTuned) {
+  Design design;
+  EXPECT_EQ(untuned_rate(design), "lr 0.01 as given: not tuned");
+  design.tuning = parse_tuning("momentum=0.5,0.9");
+  EXPECT_EQ(untuned_rate(design), "lr 0.01 as given: not tuned");
+  design.tuning = parse_tuning("lr");
+  EXPECT_EQ(untuned_rate(design), "");
+  design.tuning.reset();
+  set_values(design, "lr", {"0.1", "0.2"});
+  EXPECT_EQ(untuned_rate(design), "");
 }
 
 // Batch sizes are those of the run that met most of them.

@@ -5,14 +5,11 @@
 #include <rubato/base/error.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kFile = R"(model = "softmax"
 epochs = 3
@@ -54,6 +51,45 @@ TEST(DesignFile, SaysAll) {
               ElementsAre(Assigned{"trace", "spot:most=4,seed=1"}, Assigned{"rule", "root"}));
   EXPECT_EQ(design.target, 92.5);
   EXPECT_EQ(design.margin, Margin());
+}
+
+TEST(DesignFile, SaysWhatIsTuned) {
+  for (const char* const text : {"lr", "lr=0.1,0.2", "lr=0.1,0.2,only"}) {
+    Design design;
+    design.tuning = parse_tuning(text);
+    EXPECT_EQ(text_of(*design.tuning), text);
+    const DesignFile read = parse_design(to_toml(design, "/folder"), "d.toml");
+    EXPECT_EQ(read.design.tuning, design.tuning) << text;
+    EXPECT_FALSE(read.never_tunes);
+  }
+  Design each;
+  each.tuning = parse_tuning("lr");
+  each.tune_for = TuneFor::each;
+  each.rates = 4;
+  EXPECT_EQ(parse_design(to_toml(each, "/folder"), "d.toml").design, each);
+  EXPECT_TRUE(parse_tuning("lr").is_search());
+  EXPECT_TRUE(parse_tuning("lr=0.1,0.2,only").is_closed);
+  const DesignFile never = parse_design("[compare]\ntune = \"never\"\n", "d.toml");
+  EXPECT_TRUE(never.never_tunes);
+  EXPECT_FALSE(never.design.tuning);
+}
+
+TEST(SearchRateByDefault, IsForDesignsThatSayNoRate) {
+  Design design;
+  search_rate_by_default(design);
+  ASSERT_TRUE(design.tuning);
+  EXPECT_EQ(text_of(*design.tuning), "lr");
+  // It is written, as a design file says all rates.
+  EXPECT_EQ(parse_design(to_toml(design, "/folder"), "d.toml").design.tuning, design.tuning);
+  const auto searches = [](Design other) {
+    const std::optional<Tuning> before = other.tuning;
+    search_rate_by_default(other);
+    return other.tuning != before;
+  };
+  EXPECT_FALSE(searches(parse_design("lr = 0.01\n", "d.toml").design));
+  EXPECT_FALSE(searches(parse_design("[axes]\nlr = [0.01, 0.1]\n", "d.toml").design));
+  EXPECT_FALSE(searches(parse_design("[compare]\nbaseline = \"lr=0.1\"\n", "d.toml").design));
+  EXPECT_FALSE(searches(parse_design("[compare]\ntune = \"momentum=0.5,0.9\"\n", "d.toml").design));
 }
 
 TEST(DesignFile, IsReadAsItWasWritten) {
@@ -121,6 +157,11 @@ TEST(RequireConsistent, RefusesContradictions) {
   tuned.baseline = parse_baseline("rule=root,momentum=0");
   EXPECT_EQ(error_of([&] { require_consistent(tuned); }), "no error");
   set_values(tuned, "lr", {"0.1", "0.2"});
+  Design repeated = tuned;
+  repeated.tuning.reset();
+  repeated.rates = parse_rates("4");
+  EXPECT_THAT(error_of([&] { require_consistent(repeated); }), HasSubstr("--rates: lr takes"));
+  EXPECT_THAT(error_of([] { return parse_rates("6"); }), HasSubstr("6 is not a power of two"));
   EXPECT_THAT(error_of([&] { require_consistent(tuned); }), HasSubstr("--tune: lr"));
   Design budget;
   budget.budget = parse_budget("epochs=2");
@@ -132,12 +173,13 @@ TEST(RequireConsistent, RefusesContradictions) {
     Design timed;
     timed.budget = parse_budget(amount);
     EXPECT_THAT(error_of([&] { require_consistent(timed); }),
-                testing::AllOf(HasSubstr("the time of a step is not known"), HasSubstr(accepted)));
+                AllOf(HasSubstr("the time of a step is not known"), HasSubstr(accepted)));
     set_values(timed, "cluster", {"substep=1", "substep=2"});
     EXPECT_EQ(error_of([&] { require_consistent(timed); }), "no error");
   }
   EXPECT_THAT(error_of([] { return parse_tuning("rule=root,linear"); }), HasSubstr("not tuned"));
   EXPECT_THAT(error_of([] { return parse_tuning("lr=0.1"); }), HasSubstr("one value only"));
+  EXPECT_THAT(error_of([] { return parse_tuning("momentum"); }), HasSubstr("of the form NAME="));
   EXPECT_THAT(error_of([] { return parse_baseline("seed=1"); }), HasSubstr("has the seeds of"));
 }
 

@@ -7,15 +7,13 @@
 
 #include "runs/experiment/design/design_file.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::read_file;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kTrace = "step,batchsize\n0,128\n1,256\n";
 
@@ -85,9 +83,9 @@ TEST_F(ExperimentFolders, RefuseRunsWithOtherOptions) {
   folder.prepare(run, files);
   run.configuration.learning_rate = 0.5;
   EXPECT_THAT(error_of([&] { folder.prepare(run, files); }),
-              testing::AllOf(HasSubstr("the run 256_linear_seed-42 exists with other options: --lr "
-                                       "was 0.01, is 0.5"),
-                             HasSubstr("accepted: ")));
+              AllOf(HasSubstr("the run 256_linear_seed-42 exists with other options: --lr "
+                              "was 0.01, is 0.5"),
+                    HasSubstr("accepted: ")));
 }
 
 TEST_F(ExperimentFolders, AreNobodyElses) {
@@ -103,10 +101,10 @@ TEST_F(ExperimentFolders, ListTheirRuns) {
   design.tuning = parse_tuning("lr=0.01,0.02");
   design.tuning_seeds = 1;
   const ExperimentFolder folder(path_);
-  folder.write_design(design);
+  folder.write_plan(names_of_runs(design));
   EXPECT_EQ(read_file(path_ / "plan.txt"),
-            "tune/lr-0.01_seed-42\ntune/lr-0.02_seed-42\n256_linear_seed-42\n256_constant_seed-42\n"
-            "128_linear_seed-42\n128_constant_seed-42\n");
+            "tune/lr-0.01_seed-1000001\ntune/lr-0.02_seed-1000001\n256_linear_seed-42\n"
+            "256_constant_seed-42\n128_linear_seed-42\n128_constant_seed-42\n");
 }
 
 }  // namespace

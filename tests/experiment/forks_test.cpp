@@ -13,14 +13,11 @@
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 class ForkedDesign : public testing::Test {
  protected:
@@ -69,10 +66,10 @@ TEST_F(ForkedDesign, BeginsWithTheOptionsOfItsRun) {
     EXPECT_EQ(one.epochs, 3);
     EXPECT_EQ(one.threads, 1);
   }
-  EXPECT_THAT(names, testing::ElementsAre("64_root_run-3_seed-1", "64_root_run-3_seed-2",
-                                          "64_root_run-5_seed-1", "64_root_run-5_seed-2",
-                                          "run-3_baseline_seed-1", "run-3_baseline_seed-2",
-                                          "run-5_baseline_seed-1", "run-5_baseline_seed-2"));
+  EXPECT_THAT(names,
+              ElementsAre("64_root_run-3_seed-1", "64_root_run-3_seed-2", "64_root_run-5_seed-1",
+                          "64_root_run-5_seed-2", "run-3_baseline_seed-1", "run-3_baseline_seed-2",
+                          "run-5_baseline_seed-1", "run-5_baseline_seed-2"));
   EXPECT_EQ(plan.runs.front().configuration.from.text(), point("run", 3));
   EXPECT_EQ(plan.runs.back().configuration.from.text(), point("run", 5));
 }
@@ -128,6 +125,15 @@ TEST_F(ForkedDesign, NeedsRunsThatAreAlikeInWhatIsNotGiven) {
                                      HasSubstr("accepted: --lr for all forks")));
   set_values(design, "lr", {"0.05"});
   EXPECT_EQ(refused(design), "no error");
+}
+
+TEST_F(ForkedDesign, SearchesFromTheRateOfItsRun) {
+  train("run");
+  Design design = forks();
+  begin_with_runs(design);
+  search_rate_by_default(design);
+  ASSERT_TRUE(design.tuning);
+  for (const TuningSubject& subject : subjects_of(design)) EXPECT_EQ(subject.usual_rate, 0.03);
 }
 
 TEST_F(ForkedDesign, OfRunsThatBeginIsLeftAsItIs) {

@@ -1,11 +1,10 @@
 #include <gmock/gmock.h>
 
 #include "runs/experiment/design/value_list.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(Labels, AreNamesOfFiles) {
   EXPECT_THAT(labels_of("trace", {"data/a100.csv", "128", "elastic", "spot:most=4,seed=1"}),

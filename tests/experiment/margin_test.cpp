@@ -8,16 +8,12 @@
 #include "experiment/answers.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::answer_to;
-using testing::AllOf;
-using testing::DoubleNear;
-using testing::HasSubstr;
-using testing::Not;
-using testing::Optional;
 
 using Cells = std::vector<test::CellValues>;
 
@@ -88,8 +84,7 @@ TEST(Margin, TakesALostRunForTheWorstRank) {
   const auto tables = document_of(Design(), answer, {}).tables;
   const auto table = std::ranges::find(tables, AnswerTable::margins, &AnswerDocument::Table::kind);
   ASSERT_NE(table, tables.end());
-  EXPECT_THAT(table->notes,
-              testing::ElementsAre(testing::EndsWith("its cell is not non-inferior.")));
+  EXPECT_THAT(table->notes, ElementsAre(EndsWith("its cell is not non-inferior.")));
 }
 
 // So does one that has a value, but no longer answers better than chance.
@@ -160,8 +155,7 @@ TEST(Margin, IsSaidInWordsAndFiles) {
                       "     -         best              -\n"
                       "  linear    at most 1.18         0.005     non-inferior      2  at most 1.18"
                       "     0.005     non-inferior      2\n")));
-  EXPECT_THAT(document.findings,
-              testing::ElementsAre(HasSubstr(". Non-inferior to the best: lin")));
+  EXPECT_THAT(document.findings, ElementsAre(HasSubstr(". Non-inferior to the best: lin")));
   EXPECT_THAT(cells_csv(answer), HasSubstr(",non-inferior,2\n"));
   EXPECT_THAT(to_json(design, answer, {}), HasSubstr("\"margin\": \"baseline\""));
 }

@@ -4,12 +4,10 @@
 
 #include "runs/experiment/design/design.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 RunConfiguration with(const char* budget) {
   RunConfiguration configuration;

@@ -8,20 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using testing::ContainsRegex;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Pair;
-using testing::UnorderedElementsAre;
 
 // What was told, by the name of the task.
 class Notes final : public PoolObserver {
  public:
+  void on_shares(const CpuShares& shares) override { at_once.push_back(shares.at_once); }
   void on_start(const RunTask& task) override {
     started.push_back(task.name);
     ++running;
@@ -35,8 +33,13 @@ class Notes final : public PoolObserver {
   void on_second(const RunTask& task, const Publication& publication) override {
     seconds.emplace(task.name, publication.kind);
   }
+  void on_reused(const RunTask& task) override { reused.push_back(task.name); }
+  void on_server_failed(const std::string& why) override { failures.push_back(why); }
   void on_tick() override {}
 
+  std::vector<std::string> failures;
+  std::vector<std::int64_t> at_once;
+  std::vector<std::string> reused;
   std::map<std::string, Publication::Kind> seconds;
   std::vector<std::string> started;
   std::map<std::string, std::string> ended;
@@ -53,7 +56,7 @@ class RunPools : public testing::Test {
       tasks_.push_back({.name = name, .files = files_of(folder_.path(), name, false)});
     }
   }
-  void run(const std::string& script, std::int64_t jobs = 1) {
+  void run(const std::string& script, std::int64_t jobs = 1, std::int64_t cpus = 0) {
     const auto program =
         folder_.write("program",
                       "#!/bin/bash\n"
@@ -66,8 +69,9 @@ class RunPools : public testing::Test {
                           script);
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     const Worker worker(folder_.path());
-    execute(tasks_, {.program = program, .jobs = jobs, .stopping = [&] { return stop_(); }}, worker,
-            notes_);
+    execute(tasks_,
+            {.program = program, .jobs = jobs, .cpus = cpus, .stopping = [&] { return stop_(); }},
+            worker, notes_);
   }
   void forget() {
     notes_.started.clear();
@@ -109,6 +113,33 @@ TEST_F(RunPools, RunSeveralAtATime) {
   EXPECT_EQ(notes_.ended.size(), 3U);
 }
 
+// Two of three runs at a time leave one, which has all CPUs.
+TEST_F(RunPools, GiveTheLastRunsTheCpusThatWouldBeIdle) {
+  tasks_[1].is_exact = false;
+  run("finish", 2, 5);
+  EXPECT_THAT(file("calls"), AllOf(HasSubstr("/a --threads 2 "), HasSubstr("/b --threads 1 "),
+                                   HasSubstr("/c --threads 5 ")));
+  EXPECT_THAT(notes_.at_once, ElementsAre(2));
+  // There is nothing to divide when all have ended.
+  run("exit 9", 2, 5);
+  EXPECT_EQ(notes_.at_once.size(), 1U);
+}
+
+TEST(CpuShares, AreThreadsOnlyForCpusThatWouldBeIdle) {
+  const auto shares = [](std::int64_t runs, std::int64_t jobs, std::int64_t cpus) {
+    const CpuShares of =
+        shares_of(runs, {.program = {}, .jobs = jobs, .cpus = cpus, .stopping = {}}, 3);
+    return std::vector{of.at_once, of.threads, of.last, of.last_threads};
+  };
+  EXPECT_THAT(shares(15, 2, 2), ElementsAre(2, 1, 1, 2));
+  EXPECT_THAT(shares(16, 2, 2), ElementsAre(2, 1, 0, 1));
+  EXPECT_THAT(shares(15, 64, 64), ElementsAre(15, 4, 0, 4));
+  EXPECT_THAT(shares(80, 64, 64), ElementsAre(64, 1, 16, 4));
+  EXPECT_THAT(shares(80, 4, 64), ElementsAre(4, 16, 0, 16));
+  EXPECT_THAT(shares(5, 4, 2), ElementsAre(4, 1, 1, 2)) << "more runs than CPUs are the user's";
+  EXPECT_THAT(shares(5, 2, 0), ElementsAre(2, 3, 0, 3)) << "each has its own number of threads";
+}
+
 // c goes on from a's steps, as soon as they are there, and b from steps that never come.
 TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
   const auto shared = folder_.path() / "shared/a";
@@ -127,14 +158,62 @@ TEST_F(RunPools, WaitForStepsThatAnotherTaskTrains) {
   EXPECT_THAT(notes_.started, ElementsAre("a", "c", "b"));
   EXPECT_THAT(notes_.ended,
               UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
-  EXPECT_THAT(file("calls"), testing::AllOf(HasSubstr("--config c.fork.toml"), HasSubstr("/b.toml"),
-                                            testing::Not(HasSubstr("b.fork.toml"))));
+  EXPECT_THAT(file("calls"), AllOf(HasSubstr("--config c.fork.toml"), HasSubstr("/b.toml"),
+                                   Not(HasSubstr("b.fork.toml"))));
   // What a fork needs, and nothing that the run may have left since.
   for (const char* name : {"config.toml", "metrics.jsonl", "checkpoints/step-5.safetensors"}) {
     EXPECT_TRUE(std::filesystem::exists(shared / name)) << name;
   }
   EXPECT_FALSE(std::filesystem::exists(shared / "weights.pt"));
   EXPECT_FALSE(std::filesystem::exists(shared / "checkpoints/step-3.safetensors"));
+}
+
+// a has the result of the equal run, b other versions, and c other data.
+TEST_F(RunPools, TakeOverEqualRunsThatHaveTheSameOrigin) {
+  const char* const summary = R"({"kernels":{"cpu":"AVX2"},"versions":{"rubato":"1"}})";
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoints/step-3.safetensors"}) {
+    folder_.write(std::string("equal/") + name, "");
+  }
+  const auto equal = folder_.write("equal/summary.json", summary);
+  for (RunTask& task : tasks_) task.equal = equal.parent_path();
+  run("if [[ $2 == --resume ]]; then [[ -e $out/checkpoints/step-3.safetensors ]] || exit 9\n"
+      "case $name in a) cp " +
+          equal.string() +
+          " $out;; b) finish;; c) echo 'other data' >&2; exit 2;; esac\n"
+          "else finish; fi",
+      1);
+  EXPECT_THAT(notes_.reused, ElementsAre("a"));
+  EXPECT_THAT(notes_.started, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(notes_.ended,
+              UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
+  EXPECT_EQ(file("runs/a/summary.json"), summary);
+  EXPECT_THAT(file("calls"), AllOf(Not(HasSubstr("/runs/a.toml")), HasSubstr("/runs/b.toml"),
+                                   HasSubstr("/runs/c.toml")));
+  // What they were to continue is gone.
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "runs/b/checkpoints"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "runs/c/checkpoints"));
+}
+
+// Two failures are enough to see that there is no server for this workload.
+TEST_F(RunPools, StartRunsByThemselvesWithoutAServer) {
+  for (const char* name : {"d", "e"}) {
+    tasks_.push_back({.name = name, .files = files_of(folder_.path(), name, false)});
+  }
+  for (RunTask& task : tasks_) task.workload = "model=softmax";
+  run("[[ $1 != serve-runs ]] || exit 3; finish");
+  EXPECT_EQ(notes_.ended.size(), 5U);
+  EXPECT_THAT(notes_.ended, testing::Each(Pair(testing::_, "ended")));
+  EXPECT_THAT(notes_.failures, ElementsAre("ended with code 3", "ended with code 3"));
+  EXPECT_THAT(file("calls"),
+              HasSubstr("serve-runs --config " + (folder_.path() / "runs/a.toml").string() + "\n"));
+}
+
+TEST_F(RunPools, StartNoServerForASingleRun) {
+  tasks_[0].workload = "model=softmax";
+  tasks_[1].workload = "model=mlp";
+  run("finish");
+  EXPECT_THAT(file("calls"), Not(HasSubstr("serve-runs")));
+  EXPECT_EQ(notes_.ended.size(), 3U);
 }
 
 TEST_F(RunPools, KeepTheWordsOfWhatFailed) {
@@ -157,7 +236,7 @@ TEST_F(RunPools, TryAgainWhatWasKilled) {
 }
 
 // Another program trains it, in this folder.
-TEST_F(RunPools, LeaveWhatIsPythons) {
+TEST_F(RunPools, LeaveRunsWithPythonRulesToPython) {
   tasks_[1].is_pythons = true;
   run("finish");
   EXPECT_THAT(notes_.started, ElementsAre("a", "c"));
@@ -182,9 +261,8 @@ TEST_F(RunPools, AreFailedWhenTheyCrashTwice) {
     run(crashes);
     EXPECT_THAT(notes_.started, ElementsAre("b"));
     EXPECT_EQ(notes_.ended["b"], "ended");
-    EXPECT_THAT(file("runs/b.failed"),
-                testing::MatchesRegex("a word\nkilled by signal [0-9]+ \\(.*\\), "
-                                      "for the second time\n"));
+    EXPECT_THAT(file("runs/b.failed"), MatchesRegex("a word\nkilled by signal [0-9]+ \\(.*\\), "
+                                                    "for the second time\n"));
     // As every failed run, it is tried again where somebody deletes that.
     std::filesystem::remove(tasks_[1].files.failed);
     forget();
@@ -233,19 +311,18 @@ TEST_F(RunPools, CompareSecondResults) {
   run("hash=12; " + meanwhile);
   EXPECT_THAT(notes_.seconds, ElementsAre(Pair("a", Publication::Kind::same)));
   EXPECT_EQ(notes_.ended.size(), 3U);
-  EXPECT_THAT(differences_in(folder_.path()), testing::IsEmpty());
+  EXPECT_THAT(differences_in(folder_.path()), IsEmpty());
 
   for (const RunTask& task : tasks_) std::filesystem::remove_all(task.files.folder);
   notes_.seconds.clear();
   run("hash=34; " + meanwhile);
   EXPECT_THAT(notes_.seconds, ElementsAre(Pair("a", Publication::Kind::differs)));
   EXPECT_EQ(file("runs/a/summary.json"), "{\"weights_sha256\": \"34\"}\n") << "the first is kept";
-  EXPECT_THAT(
-      differences_in(folder_.path()),
-      ElementsAre(testing::AllOf(
-          HasSubstr("a has two results: " + other + " of an unknown machine (weights 34), "),
-          HasSubstr("/different/runs/a@"), HasSubstr(" (weights 12)"))));
-  EXPECT_THAT(differences_in(folder_.path(), "b"), testing::IsEmpty());
+  EXPECT_THAT(differences_in(folder_.path()),
+              ElementsAre(AllOf(HasSubstr("a has two results: " + other +
+                                          " of an unknown machine (weights 34), "),
+                                HasSubstr("/different/runs/a@"), HasSubstr(" (weights 12)"))));
+  EXPECT_THAT(differences_in(folder_.path(), "b"), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "workers"));
 }
 
@@ -301,7 +378,7 @@ TEST_F(RunPools, BeginNothingAnewAfterAStop) {
   run("if [[ $2 != --resume ]]; then finish; exit; fi; trap 'exit 2' TERM; touch " +
       (folder_.path() / "begun").string() + "; while :; do sleep 0.01; done");
   EXPECT_EQ(notes_.ended["a"], "ended with code 2");
-  EXPECT_THAT(file("calls"), testing::Not(HasSubstr("--config")));
+  EXPECT_THAT(file("calls"), Not(HasSubstr("--config")));
   EXPECT_FALSE(std::filesystem::exists(tasks_[0].files.failed));
   stop_ = [] { return false; };
   forget();

@@ -8,13 +8,13 @@
 #include "base/state/sha256.hpp"
 #include "experiment/run_folders.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 using test::write_run;
-using testing::HasSubstr;
 
 constexpr Measure kAccuracy{.is_accuracy = true, .chance = 0.1};
 constexpr Measure kLoss{.is_accuracy = false};
@@ -116,7 +116,7 @@ TEST_F(RunResults, KnowRunsWithoutAnEvaluation) {
 
 TEST_F(RunResults, AreNotMadeOfOtherFiles) {
   folder_.write("a/summary.json", "{\"epochs\": \"1\"}");
-  EXPECT_THAT(test::error_of([&] { return read_result(folder_.path() / "a", kAccuracy); }),
+  EXPECT_THAT(error_of([&] { return read_result(folder_.path() / "a", kAccuracy); }),
               HasSubstr("a/summary.json: not a summary of a run (epochs is \"1\")"));
 }
 
@@ -133,11 +133,11 @@ TEST_F(RunResults, AreNotMadeOfMetricsThatSomebodyHasChanged) {
   for (const std::string& damaged :
        {std::string(), metrics.substr(0, metrics.size() / 2), metrics + "{}\n"}) {
     folder_.write("a/metrics.jsonl", damaged);
-    EXPECT_THAT(test::error_of([&] { return read_result(run, kAccuracy); }),
+    EXPECT_THAT(error_of([&] { return read_result(run, kAccuracy); }),
                 HasSubstr("a/metrics.jsonl: has changed since the run ended"));
   }
   std::filesystem::remove(run / "metrics.jsonl");
-  EXPECT_THAT(test::error_of([&] { return read_result(run, kAccuracy); }),
+  EXPECT_THAT(error_of([&] { return read_result(run, kAccuracy); }),
               HasSubstr("a/metrics.jsonl: No such file"));
 }
 

@@ -7,12 +7,10 @@
 
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 Design two_by_two() {
   Design design;
@@ -147,13 +145,42 @@ TEST(Runs, OfTheBaselineAreOfNoMarket) {
   EXPECT_FALSE(run.price->costs());
 }
 
+// The market makes no difference to a baseline on constant resources.
+TEST(Runs, ThatAreEqualHaveOneName) {
+  Design design = two_by_two();
+  set_values(design, "trace", {"spot:most=8,seed=1"});
+  set_values(design, "rule", {"linear"});
+  set_values(design, "clock", {"virtual"});
+  set_values(design, "cluster", {"substep=20,join=30,update=1,on-demand=8,on-demand-price=3"});
+  set_values(design, "market", {"uniform", "greedy"});
+  set_values(design, "deadline", {"8"});
+  design.rates = 2;
+  const ExperimentPlan plan = plan_of(design);
+  ASSERT_EQ(plan.cells.size(), 4U);
+  std::vector<std::vector<std::string>> baselines;
+  for (const PlannedCell& cell : plan.cells) {
+    if (cell.is_baseline) baselines.push_back(names_of(plan, cell));
+  }
+  ASSERT_EQ(baselines.size(), 2U);
+  EXPECT_EQ(baselines[0], baselines[1]);
+  const std::vector<std::string> names = names_of_runs(design);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(plan.runs.size(), 24U) << "four cells at three rates with two seeds";
+  EXPECT_EQ(names.size(), 18U);
+  design.tuning = parse_tuning("lr=0.1,0.2");
+  const std::vector<TuningCell> cells = tuning_of(design);
+  ASSERT_EQ(cells.size(), 4U);
+  EXPECT_EQ(cells[0].runs[1].name, cells[2].runs[1].name);
+  EXPECT_NE(cells[0].runs[1].name, cells[3].runs[1].name);
+}
+
 TEST(Runs, AreCheckedBeforeTheyRun) {
   Design design = two_by_two();
   design.base.momentum = 0;
   set_values(design, "nesterov", {"false", "true"});
-  EXPECT_THAT(test::error_of([&] { return plan_of(design); }),
-              testing::AllOf(HasSubstr("--nesterov: there is no momentum"),
-                             HasSubstr("(of the run elastic_linear_nesterov-true_seed-1)")));
+  EXPECT_THAT(error_of([&] { return plan_of(design); }),
+              AllOf(HasSubstr("--nesterov: there is no momentum"),
+                    HasSubstr("(of the run elastic_linear_nesterov-true_seed-1)")));
 }
 
 TEST(Runs, OfTuningAreTheBaselineWithEachValue) {
@@ -164,11 +191,84 @@ TEST(Runs, OfTuningAreTheBaselineWithEachValue) {
   ASSERT_EQ(cells.size(), 3U);
   EXPECT_EQ(cells[1].value, "0.2");
   ASSERT_EQ(cells[1].runs.size(), 2U);
-  EXPECT_EQ(cells[1].runs[1].name, "lr-0.2_seed-4");
+  EXPECT_EQ(cells[1].runs[1].name, "lr-0.2_seed-1000002");
+  EXPECT_EQ(cells[1].runs[1].seed, 1'000'002U);
   EXPECT_EQ(cells[1].runs[1].configuration.trace, "128");
   EXPECT_EQ(cells[1].runs[1].configuration.learning_rate, 0.2);
-  set_values(design, "seed", {"3"});
-  EXPECT_EQ(tuning_of(design)[0].runs.size(), 1U);
+  // Luck in tuning must not come back in the comparison.
+  set_values(design, "seed", {"3", "1000001"});
+  EXPECT_THAT(tuning_seeds_of(design), ElementsAre("1000002", "1000003"));
+}
+
+TEST(Runs, OfTuningAreEachCombinationIfItIsForEach) {
+  Design design = two_by_two();
+  design.tuning = parse_tuning("lr=0.1,0.2");
+  design.tune_for = TuneFor::each;
+  std::vector<std::string> words;
+  for (const TuningSubject& subject : subjects_of(design)) words.push_back(subject.words);
+  EXPECT_THAT(words, ElementsAre("trace elastic, rule linear", "trace elastic, rule root",
+                                 "trace 256, rule linear", "trace 256, rule root",
+                                 "trace 128, rule constant"));
+  const std::vector<TuningCell> cells = tuning_of(design);
+  ASSERT_EQ(cells.size(), 10U);
+  EXPECT_EQ(cells[3].subject, 1U);
+  EXPECT_EQ(cells[3].runs[0].name, "elastic_root_lr-0.2_seed-1000001");
+  EXPECT_EQ(cells[3].runs[0].configuration.rule, "root");
+  EXPECT_EQ(cells[9].runs[0].name, "baseline_lr-0.2_seed-1000001");
+  // Their own values, but the same cells.
+  const ExperimentPlan plan = plan_of(design, {"0.1", "0.2", "0.3", "0.4", "0.5"});
+  const auto rate_of = [&](std::size_t cell) {
+    return plan.runs[plan.cells[cell].runs.front()].configuration.learning_rate;
+  };
+  EXPECT_THAT((std::vector{rate_of(0), rate_of(1), rate_of(2), rate_of(3), rate_of(4)}),
+              ElementsAre(0.1, 0.2, 0.3, 0.4, 0.5));
+  EXPECT_TRUE(plan.cells[4].is_baseline);
+  set_values(design, "rule", {"own:name=mine"});
+  EXPECT_THAT(error_of([&] { return tuning_of(design); }),
+              HasSubstr("the rule mine is a function in Python"));
+}
+
+TEST(Runs, AreRepeatedAtOtherRates) {
+  Design design = two_by_two();
+  design.rates = 4;
+  const ExperimentPlan plan = plan_of(design, {});
+  ASSERT_EQ(plan.cells.size(), 5U);
+  EXPECT_EQ(plan.runs.size(), 5U * 2U * 5U) << "the runs of the cells are the first";
+  EXPECT_EQ(plan.runs[9].name, "baseline_seed-2");
+  ASSERT_EQ(plan.rates.size(), 5U * 4U);
+  std::vector<double> factors;
+  for (std::size_t i = 0; i < 4; ++i) factors.push_back(plan.rates[i].factor);
+  EXPECT_THAT(factors, ElementsAre(0.25, 0.5, 2, 4));
+  const PlannedRun& run = plan.runs[plan.rates[4].runs[1]];
+  EXPECT_EQ(run.name, "elastic_root_lr-x0.25_seed-2");
+  EXPECT_EQ(run.configuration.learning_rate, 0.0025);
+  EXPECT_EQ(run.configuration.rule, "root");
+  // At the rate that was tuned.
+  design.tuning = parse_tuning("lr");
+  const ExperimentPlan tuned = plan_of(design, {"0.056"});
+  EXPECT_EQ(tuned.runs[tuned.rates[3].runs[0]].configuration.learning_rate, 0.224);
+  set_values(design, "rule", {"own:name=mine"});
+  EXPECT_THAT(error_of([&] { return plan_of(design); }), HasSubstr("--rates: the rule mine is a"));
+}
+
+TEST(Runs, OfASearchBeginAtTheUsualRateOfEachOptimizer) {
+  Design design = two_by_two();
+  design.tuning = parse_tuning("lr");
+  design.tuning_seeds = 1;
+  set_values(design, "optimizer", {"sgd", "adamw"});
+  std::vector<double> rates;
+  for (const TuningSubject& subject : subjects_of(design)) rates.push_back(subject.usual_rate);
+  EXPECT_THAT(rates, ElementsAre(0.1, 0.001));
+  std::vector<std::string> names;
+  for (const TuningCell& cell : tuning_of(design)) names.push_back(cell.runs.at(0).name);
+  EXPECT_THAT(names, ElementsAre("sgd_lr-0.032_seed-1000001", "sgd_lr-0.1_seed-1000001",
+                                 "sgd_lr-0.32_seed-1000001", "adamw_lr-0.00032_seed-1000001",
+                                 "adamw_lr-0.001_seed-1000001", "adamw_lr-0.0032_seed-1000001"));
+  // The rounds of the settings are of different lengths.
+  const std::vector<TuningCell> next = tuning_of(design, {{}, {"0.01"}});
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_EQ(next[0].subject, 1U);
+  EXPECT_EQ(next[0].runs[0].configuration.learning_rate, 0.01);
 }
 
 }  // namespace

@@ -11,13 +11,11 @@
 
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 class SharedPrefixes : public testing::Test {
  protected:
@@ -66,10 +64,10 @@ TEST_F(SharedPrefixes, AreThoseOfRunsThatDifferInTheirRulesAlone) {
 }
 
 TEST_F(SharedPrefixes, AreAtLeastATenthOfTheRun) {
-  EXPECT_THAT(shared(design(20)), testing::SizeIs(2));
+  EXPECT_THAT(shared(design(20)), SizeIs(2));
   // Both have 11 + 10 steps.
   EXPECT_THAT(shared(design(2)), IsEmpty());
-  EXPECT_THAT(shared(design(3)), testing::SizeIs(2));
+  EXPECT_THAT(shared(design(3)), SizeIs(2));
   EXPECT_THAT(shared(design(0)), IsEmpty());
   // All steps have the reference batch.
   EXPECT_THAT(shared(design(100)), IsEmpty());

@@ -6,11 +6,10 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::DoubleNear;
-using testing::ElementsAre;
 
 TEST(Estimate, HasStudentsInterval) {
   const Estimate one_to_five = estimate(std::array{1.0, 2.0, 3.0, 4.0, 5.0});

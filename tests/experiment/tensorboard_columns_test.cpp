@@ -2,11 +2,10 @@
 
 #include "runs/experiment/conduct/conduct.hpp"
 #include "runs/experiment/design/design.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr auto kText = HyperparameterType::text;
 constexpr auto kNumber = HyperparameterType::number;

@@ -5,13 +5,10 @@
 #include <rubato/base/error.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<std::string> values(const char* option, const char* text) {
   return list_values(run_option(option), text);

@@ -10,11 +10,10 @@
 #include "base/core/seconds.hpp"
 #include "runs/lab/measure.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::lab {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr std::size_t kSize = 840;  // a multiple of the cores, so that parts are equal
 
@@ -103,7 +102,7 @@ TEST(Contestants, ComeToTheRightSum) {
 
 TEST(Contestants, AreKnownByTheirNames) {
   const auto error = [](std::string_view name, const ReduceTask& task) {
-    return test::error_of([&] { require_strategy(name, task); });
+    return error_of([&] { require_strategy(name, task); });
   };
   EXPECT_THAT(error("trees", {}), HasSubstr("did you mean 'tree'?"));
   EXPECT_THAT(error("loop", {.cores = 8}), HasSubstr("unknown strategy 'loop'"));

@@ -12,12 +12,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato::lab {
 namespace {
-
-using testing::Each;
-using testing::ElementsAre;
-using testing::SizeIs;
 
 constexpr ReduceTask kFakeTask{.cores = 5, .size = 40};
 
@@ -227,7 +225,7 @@ TEST(Environment, NamesTheKernel) {
   const auto all = environment();
   const auto kernel = std::ranges::find(all, "kernel", &decltype(all)::value_type::first);
   ASSERT_NE(kernel, all.end());
-  EXPECT_THAT(kernel->second, testing::StartsWith("Linux "));
+  EXPECT_THAT(kernel->second, StartsWith("Linux "));
 }
 
 }  // namespace

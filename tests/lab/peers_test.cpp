@@ -7,14 +7,11 @@
 
 #include "runs/lab/all_reduce_peers/timing.hpp"
 #include "runs/lab/measure.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::lab {
 namespace {
-
-using testing::Each;
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 const ReduceTask kPeerTask{.cores = 8, .size = 1000};
 const MeasureOptions kPeerOptions{

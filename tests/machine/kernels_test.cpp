@@ -10,14 +10,12 @@
 
 #include "app/run_program.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Pair;
 
 using enum InstructionSet;
@@ -58,7 +56,7 @@ TEST(Kernels, PortableHoldsEveryLibrary) {
 }
 
 TEST(Kernels, PortableNeedsAvx2) {
-  EXPECT_EQ(test::error_of([] { to_set(Kernels::portable, avx, kPrescott); }),
+  EXPECT_EQ(error_of([] { to_set(Kernels::portable, avx, kPrescott); }),
             "portable kernels need AVX2 and FMA, and this CPU has no more than AVX; accepted here: "
             "native");
 }
@@ -101,8 +99,7 @@ TEST(OpenMpBinding, IsToldWhereItHasTakenCpus) {
   EXPECT_EQ(told(1, {{"OMP_PROC_BIND", "true"}}),
             "OMP_PROC_BIND=true has bound this process to 1 of 8 CPUs; without it, training has "
             "all");
-  EXPECT_THAT(told(2, {{"GOMP_CPU_AFFINITY", "0-1"}}),
-              testing::StartsWith("GOMP_CPU_AFFINITY=0-1"));
+  EXPECT_THAT(told(2, {{"GOMP_CPU_AFFINITY", "0-1"}}), StartsWith("GOMP_CPU_AFFINITY=0-1"));
   EXPECT_EQ(told(8, {{"OMP_PROC_BIND", "true"}}), "nothing");
   EXPECT_EQ(told(1, {}), "nothing") << "taskset or a cpuset, as was meant";
 }

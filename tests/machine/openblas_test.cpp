@@ -2,11 +2,10 @@
 
 #include "base/machine/instruction_set.hpp"
 #include "base/machine/kernels.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::IsEmpty;
 
 using enum InstructionSet;
 

@@ -15,12 +15,12 @@
 #include "libtorch/model/networks.hpp"
 #include "model/names.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::names;
-using testing::ElementsAre;
 using Shape = std::vector<std::int64_t>;
 
 std::int64_t parameter_count(const Model& model) {
@@ -42,7 +42,7 @@ at::Tensor images(std::int64_t count, const ImageShape& shape) {
 }
 
 std::string error_of_model(std::string_view name, const ImageShape& shape) {
-  return test::error_of([&] { static_cast<void>(builtin_model(name, shape)); });
+  return error_of([&] { return builtin_model(name, shape); });
 }
 
 TEST(BuiltinModels, AreThoseOfTheTable) {
@@ -66,10 +66,10 @@ TEST(RegressionModel, IsThePerceptronWithoutTheSoftmax) {
   EXPECT_TRUE(at::equal(output.log_softmax(1), classes.forward(x)));
   EXPECT_FALSE(at::equal(output, classes.forward(x)));
   EXPECT_EQ(
-      test::error_of([] { static_cast<void>(regression_model("softmax", 12, 3)); }),
+      error_of([] { return regression_model("softmax", 12, 3); }),
       "model softmax tells classes apart, the data have real targets; accepted for these: mlp");
-  EXPECT_THAT(test::error_of([] { static_cast<void>(regression_model("mpl", 12, 3)); }),
-              testing::HasSubstr("did you mean 'mlp'?"));
+  EXPECT_THAT(error_of([] { return regression_model("mpl", 12, 3); }),
+              HasSubstr("did you mean 'mlp'?"));
 }
 
 TEST(BuiltinModels, HaveAsManyParametersAsTheTableSays) {
@@ -186,12 +186,11 @@ TEST(MnistCnn, RefusesImagesOfAnotherShape) {
   for (const ImageShape& shape : {ImageShape{.channels = 3}, ImageShape{.height = 32},
                                   ImageShape{.width = 27}, ImageShape{.classes = 47}}) {
     EXPECT_THAT(error_of_model("mnist-cnn", shape),
-                testing::AllOf(testing::HasSubstr("takes images of 1 x 28 x 28 in 10 classes"),
-                               testing::HasSubstr(std::to_string(shape.channels) + " x " +
-                                                  std::to_string(shape.height) + " x " +
-                                                  std::to_string(shape.width) + " in " +
-                                                  std::to_string(shape.classes)),
-                               testing::HasSubstr("accepted for these: mlp, softmax")));
+                AllOf(HasSubstr("takes images of 1 x 28 x 28 in 10 classes"),
+                      HasSubstr(std::to_string(shape.channels) + " x " +
+                                std::to_string(shape.height) + " x " + std::to_string(shape.width) +
+                                " in " + std::to_string(shape.classes)),
+                      HasSubstr("accepted for these: mlp, softmax")));
   }
 }
 

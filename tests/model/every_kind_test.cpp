@@ -25,12 +25,12 @@
 #include "libtorch/model/dispatch_scopes.hpp"
 #include "libtorch/model/shared_state.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 namespace nn = torch::nn;
-using testing::ElementsAre;
 
 using Operator = std::function<at::Tensor(const at::Tensor& x)>;
 
@@ -185,9 +185,9 @@ TEST(BufferRulesOf, EveryNormalisation) {
   EXPECT_EQ(rules_of_nested(nn::InstanceNorm3d(instance().track_running_stats(true))), nested);
   EXPECT_EQ(rules_of_nested(nn::BatchNorm2d(nn::BatchNormOptions(3).momentum(c10::nullopt))),
             average_rules("inner.norm.", "all"));
-  EXPECT_THAT(rules_of_nested(nn::InstanceNorm2d(instance())), testing::IsEmpty());
+  EXPECT_THAT(rules_of_nested(nn::InstanceNorm2d(instance())), IsEmpty());
   EXPECT_THAT(rules_of_nested(nn::BatchNorm2d(nn::BatchNormOptions(3).track_running_stats(false))),
-              testing::IsEmpty());
+              IsEmpty());
   // The module itself.
   EXPECT_EQ(texts_of(buffer_rules_of(*nn::BatchNorm1d(3))), average_rules("", "0.100000"));
 }
@@ -214,8 +214,8 @@ TEST(BufferRulesOf, TorchScript) {
   EXPECT_EQ(rules(outer), average_rules("norm.", "0.250000"));
   EXPECT_EQ(rules(norm(c10::IntType::get(), 1, true)), average_rules("", "1.000000"));
   EXPECT_EQ(rules(norm(c10::NoneType::get(), c10::IValue(), true)), average_rules("", "all"));
-  EXPECT_THAT(rules(norm(c10::StringType::get(), "much", true)), testing::IsEmpty());
-  EXPECT_THAT(rules(norm(nullptr, {}, true)), testing::IsEmpty());
+  EXPECT_THAT(rules(norm(c10::StringType::get(), "much", true)), IsEmpty());
+  EXPECT_THAT(rules(norm(nullptr, {}, true)), IsEmpty());
   EXPECT_THAT(
       rules(norm(c10::FloatType::get(), 0.25, false)),
       ElementsAre("running_mean averages 0.250000 by ", "running_var averages 0.250000 by "));
@@ -246,7 +246,7 @@ TEST(BufferRulesOf, WhatCannotBeAreErrors) {
                             {"counts", at::zeros({2}, at::kLong)},
                             {"number", at::zeros({1})}},
                 .buffer_rules = {rule}};
-    return test::error_of([&] { const SharedState state(model); });
+    return error_of([&] { const SharedState state(model); });
   };
   using enum BufferCombination;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

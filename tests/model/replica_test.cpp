@@ -16,6 +16,7 @@
 #include <rubato/libtorch/module.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -174,8 +175,8 @@ TEST(Replica, RefusesGradientsThatSomethingElseResets) {
     replicas.first.check_gradients(gradients.views);
   };
   for (const bool before_backward : {true, false}) {
-    EXPECT_THAT(test::error_of([&] { reset_by(before_backward); }),
-                testing::StartsWith("the gradient of parameter 'linear.weight' has been replaced"));
+    EXPECT_THAT(error_of([&] { reset_by(before_backward); }),
+                StartsWith("the gradient of parameter 'linear.weight' has been replaced"));
   }
 }
 
@@ -207,17 +208,17 @@ TEST(Replica, RefusesAForwardThatWritesToWhatIsShared) {
     const auto module = std::make_shared<Writing>(write);
     const SharedState state(make_model(module));
     Replica replica(make_model(module), state);
-    return test::error_of([&] { static_cast<void>(replica.forward(at::ones({2, kWidth}))); });
+    return error_of([&] { return replica.forward(at::ones({2, kWidth})); });
   };
   EXPECT_EQ(error_of_write([](Writing& net) { net.mean.add_(1), net.seen.add_(1); }), "no error");
   EXPECT_THAT(error_of_write([](Writing& net) { net.linear->weight.clamp_(-1, 1); }),
-              testing::HasSubstr("forward() writes to parameter 'linear.weight'"));
+              HasSubstr("forward() writes to parameter 'linear.weight'"));
   EXPECT_THAT(error_of_write([](Writing& net) { net.factor.mul_(2); }),
-              testing::HasSubstr("forward() writes to parameter 'factor'"));
+              HasSubstr("forward() writes to parameter 'factor'"));
   EXPECT_THAT(error_of_write([](Writing& net) { net.seen.resize_({9}); }),
-              testing::HasSubstr("forward() gives buffer 'seen' other memory"));
+              HasSubstr("forward() gives buffer 'seen' other memory"));
   EXPECT_THAT(error_of_write([](Writing& net) { net.mean.set_(at::ones({kWidth})); }),
-              testing::HasSubstr("forward() gives buffer 'mean' other memory"));
+              HasSubstr("forward() gives buffer 'mean' other memory"));
 }
 
 TEST(Replica, BeginsEverySubstepWithTheSharedBuffers) {
@@ -257,9 +258,9 @@ TEST(Replica, NormalisesWithTheSharedStatisticsInEvaluation) {
 
 TEST(Replica, RefusesAnInstanceOfAnotherShape) {
   const SharedState state(make_model(std::make_shared<Net>(kWidth)));
-  EXPECT_EQ(test::error_of([&] { Replica(make_model(std::make_shared<Net>(5)), state); }),
+  EXPECT_EQ(error_of([&] { Replica(make_model(std::make_shared<Net>(5)), state); }),
             "the model factory made 'linear.weight' in two shapes");
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               Model model = make_model(std::make_shared<Net>(kWidth));
               model.parameters.pop_back();
               Replica(std::move(model), state);

@@ -9,12 +9,12 @@
 
 #include "model/names.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::names;
-using testing::ElementsAre;
 
 std::int64_t bytes_between(const at::Tensor& first, const at::Tensor& second) {
   return static_cast<const char*>(second.data_ptr()) - static_cast<const char*>(first.data_ptr());
@@ -174,7 +174,7 @@ TEST(SharedState, ShowsTheStateInTrainingByEveryName) {
 
 std::string error_of_model_with(std::vector<NamedTensor> parameters,
                                 std::vector<NamedTensor> buffers = {}) {
-  return test::error_of([&] {
+  return error_of([&] {
     const SharedState state(Model{.forward = {},
                                   .set_training = {},
                                   .parameters = std::move(parameters),
@@ -191,7 +191,7 @@ TEST(SharedState, RefusesWhatItCannotTrain) {
             "parameter 'half' is Half, which is not trained; accepted: Float, Double "
             "(module.float(); --precision says what it is computed in)");
   EXPECT_THAT(error_of_model_with({{"complex", parameter(numbers(0, 3).to(at::kComplexFloat))}}),
-              testing::StartsWith("parameter 'complex' is ComplexFloat, which is not trained"));
+              StartsWith("parameter 'complex' is ComplexFloat, which is not trained"));
   EXPECT_EQ(error_of_model_with({{"empty", parameter(at::zeros({0, 4}))}}),
             "parameter 'empty' has no element; accepted: a model with some to train");
   EXPECT_EQ(
@@ -227,7 +227,7 @@ TEST(SharedState, RefusesASumOfWhatHasNone) {
               .parameters = {{"weight", parameter(numbers(0, 3))}},
               .buffers = {{"phase", numbers(0, 1).to(at::kComplexFloat)}},
               .buffer_rules = {{.buffer = "phase", .combination = BufferCombination::sum}}};
-  EXPECT_EQ(test::error_of([&] { const SharedState state(model); }),
+  EXPECT_EQ(error_of([&] { const SharedState state(model); }),
             "the rule of buffer 'phase': ComplexFloat has no sum; accepted: first");
 }
 

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "optim/adaptive_cases.hpp"
+#include "support/matchers.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {
@@ -224,8 +225,7 @@ TEST(Adaptive, FollowsTheFactorOnTheWeightDecay) {
                .gradient_sum = std::vector<double>(3),
                .rates = {.update_rate = 0.5, .weight_decay_factor = 3}},
               workers);
-  EXPECT_THAT(parameters, testing::ElementsAre(testing::DoubleEq(0.85), testing::DoubleEq(-1.7),
-                                               testing::DoubleEq(3.4)));
+  EXPECT_THAT(parameters, ElementsAre(DoubleEq(0.85), DoubleEq(-1.7), DoubleEq(3.4)));
 }
 
 }  // namespace

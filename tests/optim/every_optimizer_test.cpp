@@ -60,7 +60,7 @@ void step_by_formula(const OptimizerOptions& options, const test::Expectation& e
 // The adaptive ones are compared with libtorch's: tests/optim_torch. Muon has a test of its own.
 TEST(EveryOptimizer, FollowsGroupsRulesAndBounds) {
   for (const auto& [name, options] : every_kind()) {
-    if (!is_sgd_or_lars(options.method)) continue;
+    if (!facts_of(options.method).follows_sums) continue;
     SCOPED_TRACE(name);
     GroupedProblem flat;
     const auto optimizer = flat.make(options);
@@ -362,11 +362,11 @@ TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
     SCOPED_TRACE(name);
     GroupedProblem flat;
     const auto optimizer = flat.make(options);
-    EXPECT_NE(test::error_of([&] { load_state(*optimizer, State()); }), "no error");
+    EXPECT_NE(error_of([&] { load_state(*optimizer, State()); }), "no error");
     GroupedProblem other(kLargerTensors);
     const auto larger = other.make(options);
     const State state = state_of(*larger);
-    EXPECT_NE(test::error_of([&] { load_state(*optimizer, state); }), "no error");
+    EXPECT_NE(error_of([&] { load_state(*optimizer, state); }), "no error");
   }
   GroupedProblem flat;
   // The slow weights are looked at where they are first needed.
@@ -379,7 +379,7 @@ TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
   const State slow = state_of(lookahead);
   Lookahead<double> smaller(without_momentum(flat), {});
   load_state(smaller, slow);
-  EXPECT_EQ(test::error_of([&] { flat.step(smaller, 0.1); }),
+  EXPECT_EQ(error_of([&] { flat.step(smaller, 0.1); }),
             "Lookahead's slow weights are those of another model");
 }
 
@@ -432,11 +432,11 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   GroupedProblem flat;
   const auto accepts = [&](const OptimizerOptions& options, std::vector<GroupOptions> groups = {}) {
-    return test::error_of([&] {
-             static_cast<void>(make_optimizer<double>(options, flat.layout(), std::move(groups)));
+    return error_of([&] {
+             return make_optimizer<double>(options, flat.layout(), std::move(groups));
            }) == "no error";
   };
-  for (const std::string_view name : kOptimizerNames) {
+  for (const std::string_view name : optimizer_names()) {
     SCOPED_TRACE(name);
     const OptimizerOptions options = parse_optimizer(name, {});
     EXPECT_TRUE(accepts(options));

@@ -60,7 +60,8 @@ namespace rubato::test {
 
 /// Whether the numbers of its kind are libtorch's; SGD, LARS and Muon have formulas of their own.
 [[nodiscard]] inline bool is_adaptive(const OptimizerOptions& options) {
-  return !is_sgd_or_lars(options.method) && !std::holds_alternative<MuonOptions>(options.method);
+  return !facts_of(options.method).follows_sums &&
+         !std::holds_alternative<MuonOptions>(options.method);
 }
 
 /// Of odd sizes, so that there is padding between them.

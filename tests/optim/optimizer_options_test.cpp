@@ -2,12 +2,10 @@
 
 #include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 TEST(Optimizers, AreReadWithTheirArguments) {
   const OptimizerOptions defaults{
@@ -33,8 +31,8 @@ TEST(Optimizers, AreReadWithTheirArguments) {
   const OptimizerOptions of_minibatches = parse_optimizer("adam:second-moment=minibatch", {});
   EXPECT_EQ(of_minibatches,
             (OptimizerOptions{.method = AdamOptions{.second_moment = SecondMoment::minibatch}}));
-  EXPECT_TRUE(needs_minibatch_squares(of_minibatches.method));
-  EXPECT_FALSE(needs_minibatch_squares(parse_optimizer("adam", {}).method));
+  EXPECT_TRUE(facts_of(of_minibatches.method).squares);
+  EXPECT_FALSE(facts_of(parse_optimizer("adam", {}).method).squares);
   EXPECT_EQ(parse_optimizer("rmsprop:alpha=0.9,eps=1e-4,centered=true", {}),
             (OptimizerOptions{
                 .method = RmspropOptions{.alpha = 0.9, .centered = true, .epsilon = 1e-4}}));
@@ -56,7 +54,7 @@ TEST(Optimizers, AreReadWithTheirArguments) {
 
 TEST(Optimizers, RejectWhatTheyDoNotTake) {
   const auto error = [](std::string_view spec) {
-    return error_of([&] { static_cast<void>(parse_optimizer(spec, {})); });
+    return error_of([&] { return parse_optimizer(spec, {}); });
   };
   EXPECT_THAT(error("adan"), HasSubstr("unknown optimizer 'adan'; did you mean 'adam'?"));
   EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("unknown argument of sgd 'beta1'"));
@@ -95,7 +93,7 @@ TEST(Optimizers, AreCheckedAsAWhole) {
 }
 
 TEST(Optimizers, HaveTheNamesByWhichTheyAreRead) {
-  for (const std::string_view name : kOptimizerNames) {
+  for (const std::string_view name : optimizer_names()) {
     EXPECT_EQ(optimizer_name(parse_optimizer(name, {}).method), name);
   }
 }

@@ -8,12 +8,10 @@
 
 #include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 class Reference : public testing::Test {
  protected:
@@ -54,8 +52,8 @@ TEST_F(Reference, LookaheadOfBothStarts) {
   ASSERT_EQ(papers.size(), before.size());
   for (std::size_t i = 0; i < after.size(); ++i) {
     const auto expected = run_.at("steps").at(i).at("param").get<std::vector<double>>();
-    EXPECT_THAT(after[i], testing::Pointwise(testing::DoubleNear(1e-9), expected)) << i;
-    EXPECT_THAT(before[i], testing::Pointwise(testing::DoubleNear(1e-9), papers[i])) << i;
+    EXPECT_THAT(after[i], Pointwise(DoubleNear(1e-9), expected)) << i;
+    EXPECT_THAT(before[i], Pointwise(DoubleNear(1e-9), papers[i])) << i;
   }
 }
 

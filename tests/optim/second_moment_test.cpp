@@ -157,7 +157,7 @@ TEST(SecondMomentOfMinibatches, NeedsTheirSquares) {
   EXPECT_TRUE(optimizer->numbers().of_minibatches);
   std::vector<double> parameters(3);
   const std::vector<double> gradient(3);
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               optimizer->step({.parameters = parameters,
                                .gradient_sum = gradient,
                                .rates = {.update_rate = kUpdateRate}},

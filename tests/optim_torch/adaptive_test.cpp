@@ -38,7 +38,7 @@ TYPED_TEST(AdaptiveBesideLibtorch, IsLibtorchsButForRounding) {
   constexpr T kMinibatches = 4;
   for (const AdaptiveCase& of : adaptive_cases()) {
     // Libtorch's have no minibatches.
-    if (needs_minibatch_squares(of.options.method)) continue;
+    if (facts_of(of.options.method).squares) continue;
     SCOPED_TRACE(of.name);
     Workers workers(2);
     const auto optimizer = make_optimizer<T>(of.options, layout, {});
@@ -78,7 +78,7 @@ TYPED_TEST(AdaptiveBesideLibtorch, IsLibtorchsButForRounding) {
 // bound.
 TEST(EveryOptimizer, FollowsGroupsRulesAndBounds) {
   for (const auto& [name, options] : test::every_kind()) {
-    if (!test::is_adaptive(options) || needs_minibatch_squares(options.method)) continue;
+    if (!test::is_adaptive(options) || facts_of(options.method).squares) continue;
     SCOPED_TRACE(name);
     test::GroupedProblem flat;
     const auto optimizer = flat.make(options);

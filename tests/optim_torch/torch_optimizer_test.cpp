@@ -30,8 +30,6 @@
 namespace rubato {
 namespace {
 
-using test::error_of;
-
 constexpr int kSteps = 200;
 
 // A model of three tensors, of odd sizes so that there is padding between them.

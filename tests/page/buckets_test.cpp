@@ -8,10 +8,10 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato::page {
 namespace {
-
-using testing::ElementsAre;
 
 Position after(int steps) {
   Position at;

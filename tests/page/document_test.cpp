@@ -9,13 +9,11 @@
 
 #include "base/state/sha256.hpp"
 #include "runs/page/html.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 std::string base64(const Sha256::Digest& digest) {
   const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -2,8 +2,10 @@
 
 #include "runs/page/experiment_page.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -48,6 +50,39 @@ TEST(ExperimentCharts, HaveTheIntervalsAndVerdictsOfTheAnswer) {
   EXPECT_EQ(values["rows"][1]["baseline"], false);
   EXPECT_EQ(values["reference"], 91) << "what the baseline came to";
   EXPECT_EQ(values["rows"][3]["seeds"].dump(), "[1,3]") << "the second diverged";
+}
+
+// The curve of what was tuned, and those of the comparison at other rates.
+TEST(ExperimentCharts, HaveScoresOverTheLearningRate) {
+  Answer answer = three_rules();
+  const auto point = [](double factor, const std::vector<double>& values, std::int64_t lost) {
+    RateCurve::Point made{.factor = factor, .rate = 0.1 * factor, .values = values, .lost = lost};
+    if (lost == 0) made.score = estimate(values);
+    return made;
+  };
+  answer.rates = {{.cell = 1, .points = {point(0.5, {80, 82}, 0), point(1, {90}, 1)}}};
+  TuningAnswer tuned{.option = "lr", .setting = "", .values = {}, .best = 1};
+  tuned.values = {{.value = "0.032", .ends = {"diverged"}, .is_lost = true},
+                  {.value = "0.1",
+                   .estimate = estimate(std::vector<double>{88, 90}),
+                   .ends = {"finished", "finished"},
+                   .finals = {88, 90}}};
+  const nlohmann::ordered_json charts = charts_of(answer, std::vector{tuned});
+  const auto& section = charts["sections"][1];
+  EXPECT_EQ(section["title"], "Learning rates");
+  ASSERT_EQ(section["figures"].size(), 2U);
+  const auto& tuning = section["figures"][0];
+  EXPECT_EQ(tuning["type"], "rates");
+  EXPECT_EQ(tuning["taken"], 0.1);
+  EXPECT_EQ(tuning["rows"][0]["points"].dump(),
+            R"([{"rate":0.032,"lost":1},{"rate":0.1,"lost":0,"mean":89,"low":88,"high":90}])");
+  const auto& rates = section["figures"][1];
+  EXPECT_EQ(rates["rows"][0]["label"], "linear");
+  EXPECT_EQ(rates["rows"][0]["points"].dump(),
+            R"([{"rate":0.05,"lost":0,"mean":81,"low":80,"high":82},{"rate":0.1,"lost":1}])");
+  // Nothing that is no number has a place on an axis.
+  tuned.values[0].value = "cosine";
+  EXPECT_EQ(charts_of(answer, std::vector{tuned})["sections"][1]["figures"].size(), 1U);
 }
 
 // All cells in one figure, as far as all of their seeds go.

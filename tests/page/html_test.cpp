@@ -4,11 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato::page {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(Html, EscapesText) {
   EXPECT_EQ(escaped(R"(<script>"a" & 'b')"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
@@ -35,8 +34,8 @@ TEST(Html, EscapesEveryCellOfATable) {
     EXPECT_THAT(html, Not(HasSubstr(raw)));
   EXPECT_THAT(html,
               HasSubstr("<th scope=\"row\">&lt;k&gt;</th><td class=\"right\">&lt;v&gt;</td>"));
-  EXPECT_THAT(facts("<t>", 2, {{"<k>", "<v>"}}), Not(testing::ContainsRegex("<[tkv]>")));
-  EXPECT_THAT(folded("<t>", "<v>"), Not(testing::ContainsRegex("<[tv]>")));
+  EXPECT_THAT(facts("<t>", 2, {{"<k>", "<v>"}}), Not(ContainsRegex("<[tkv]>")));
+  EXPECT_THAT(folded("<t>", "<v>"), Not(ContainsRegex("<[tv]>")));
   EXPECT_THAT(list({"<v>"}), Not(HasSubstr("<v>")));
 }
 

@@ -1,5 +1,6 @@
 // Run folders as pages read them: whole, killed, damaged.
 
+#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
@@ -8,14 +9,13 @@
 #include <rubato/base/error.hpp>
 
 #include "runs/page/thinned_run.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using testing::Pair;
 
 std::string step(int index, const std::string& more = "", int cores = 2) {
   return fmt::format(
@@ -90,6 +90,43 @@ TEST_F(ReadRun, TakesNothingForGranted) {
   EXPECT_EQ(run.last[Axis::samples], 0);
   folder_.write("summary.json", "{\"steps\":");
   EXPECT_THAT(read("").warnings, ElementsAre(HasSubstr("summary.json cannot be read")));
+}
+
+TEST_F(ReadRun, SaysThatItsMetricsAreNotThoseThatTheRunWrote) {
+  folder_.write("summary.json", R"({"steps":2,"metrics_sha256":"0"})");
+  EXPECT_THAT(read(step(0) + step(1)).warnings,
+              ElementsAre(HasSubstr("metrics.jsonl is not the file that the run wrote")));
+  EXPECT_THAT(read(step(0)).warnings, ElementsAre(HasSubstr("; it has 1 of 2 steps.")));
+  EXPECT_THAT(read(step(0) + step(1) + step(2)).warnings, IsEmpty()) << "it has continued since";
+}
+
+// Nothing that a configuration names is loaded.
+TEST_F(ReadRun, SaysWhereTheStepsOfAForkOfAForkAre) {
+  folder_.write("run/config.toml", "plugin = \"none.so\"\n");
+  folder_.write("a/config.toml", "plugin = \"none.so\"\nfrom = \"../run@2\"\n");
+  folder_.write("b/config.toml", "from = \"../a@3\"\n");
+  for (const char* file :
+       {"a/checkpoints/step-2", "b/checkpoints/step-3", "b/checkpoints/step-5"}) {
+    folder_.write(fmt::format("{}.safetensors", file), "");
+  }
+  folder_.write("b/metrics.jsonl", step(0) + step(1) + step(2) + step(3) + step(4));
+  const std::string folder = folder_.path().string();
+  const auto past = [&] { return read_run(folder + "/b", 100).past; };
+  EXPECT_THAT(past(),
+              ElementsAre(Pair("steps 1 to 2", folder + "/run"),
+                          Pair("step 3", folder + "/a, with checkpoints after 2"),
+                          Pair("steps 4 to 5", folder + "/b, with checkpoints after 3, 5")));
+  std::filesystem::rename(folder + "/run", folder + "/moved");
+  EXPECT_THAT(past(),
+              ElementsAre(Pair("steps 1 to 2", folder + "/run, which is gone"),
+                          Pair("step 3", folder + "/a, with checkpoints after 2"),
+                          Pair("steps 4 to 5", folder + "/b, with checkpoints after 3, 5")));
+  EXPECT_THAT(read_run(folder + "/b", 100).warnings,
+              ElementsAre(AllOf(HasSubstr("run, the origin of "), HasSubstr("/a, is gone"),
+                                HasSubstr("; steps from 2 on can be forked"))));
+  folder_.write("a/config.toml", "from = \"nowhere\"\n");
+  EXPECT_THAT(read_run(folder + "/b", 100).warnings,
+              ElementsAre(HasSubstr("Where its steps are cannot be read: ")));
 }
 
 TEST_F(ReadRun, MarksWhatHappened) {

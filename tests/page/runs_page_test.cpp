@@ -9,13 +9,10 @@
 
 #include "runs/page/page.hpp"
 #include "runs/page/run_charts.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::page {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 ThinnedRun run_of(const std::string& name, double accuracy) {
   ThinnedRun run(name, 100);
@@ -94,6 +91,10 @@ TEST(RunsPage, SaysWhatHappenedInAStepAndWhatAfterIt) {
 
 TEST(RunsPage, HasTheCommandThatRepeatsSteps) {
   ThinnedRun run = run_of("my run", 0.5);
+  EXPECT_THAT(reproduction_of(run), Not(HasSubstr("Where its steps are")));
+  run.past = {{"steps 1 to 20", "its origin"}};
+  EXPECT_THAT(reproduction_of(run), AllOf(HasSubstr("Where its steps are"),
+                                          HasSubstr("<dt>steps 1 to 20</dt><dd>its origin</dd>")));
   run.last[Axis::steps] = 48;
   EXPECT_THAT(reproduction_of(run),
               HasSubstr("<pre tabindex=\"0\">rubato replay &#39;my run&#39; --steps 29..48 "));

@@ -6,12 +6,10 @@
 #include <gmock/gmock.h>
 
 #include "runs/page/buckets.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::page {
 namespace {
-
-using testing::ElementsAre;
-using testing::Optional;
 
 TEST(SubstepMap, HasARowForEachCoreAndAColumnForEachStep) {
   SubstepMap map(4, 4);

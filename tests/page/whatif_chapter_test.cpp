@@ -11,15 +11,11 @@
 #include "runs/page/page.hpp"
 #include "runs/page/run_charts.hpp"
 #include "runs/whatif/whatif.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 TrainingOutcome outcome(double accuracy, double loss, std::int64_t substeps) {
   return {.epochs = {{.steps = 10, .samples = 640, .loss = loss, .accuracy = accuracy}},
@@ -60,8 +56,8 @@ ThinnedRun read(const std::string& text) {
 }
 
 TEST(WhatIfChapter, ShowsEachEffect) {
-  const ThinnedRun run = read(to_json(two_events()).dump());
-  EXPECT_THAT(run.warnings, testing::IsEmpty());
+  const ThinnedRun run = read(whatif_form().write(two_events()).dump());
+  EXPECT_THAT(run.warnings, IsEmpty());
   const Json& section = run.whatif_section;
   EXPECT_EQ(section["title"], "What elasticity cost");
   // The substeps are the same, so that no figure shows them.
@@ -84,7 +80,7 @@ TEST(WhatIfChapter, ShowsTheEffectsOfOtherOrdersOfTheSamples) {
   WhatIfResult result = two_events();
   result.counterfactuals[0].others = {
       {.seed = 7, .outcome = outcome(0.91, 0.3, 40), .run = outcome(0.9, 0.3, 40)}};
-  const ThinnedRun run = read(to_json(result).dump());
+  const ThinnedRun run = read(whatif_form().write(result).dump());
   const Json& row = run.whatif_section["figures"][0]["rows"][0];
   EXPECT_EQ(row["text"], "-3.00");
   EXPECT_EQ(row["points"].size(), 2);
@@ -102,7 +98,7 @@ TEST(WhatIfChapter, HasTheLargestOfManyEffects) {
   for (int i = 0; i < 40; ++i) add(0.875);
   add(0.9);
   add(0.75);
-  const ThinnedRun run = read(to_json(result).dump());
+  const ThinnedRun run = read(whatif_form().write(result).dump());
   const Json& figure = run.whatif_section["figures"][0];
   ASSERT_EQ(figure["rows"].size(), 30);
   EXPECT_EQ(figure["rows"].front()["text"], "+2.50");
@@ -113,18 +109,18 @@ TEST(WhatIfChapter, HasTheLargestOfManyEffects) {
 TEST(WhatIfChapter, ShowsNoEffectThatIsNone) {
   WhatIfResult result = two_events();
   result.counterfactuals[0].outcome = result.run;
-  const ThinnedRun run = read(to_json(result).dump());
+  const ThinnedRun run = read(whatif_form().write(result).dump());
   const Json& rows = run.whatif_section["figures"][0]["rows"];
   ASSERT_EQ(rows.size(), 1);
   EXPECT_EQ(rows[0]["label"], "without all changes");
 }
 
 TEST(WhatIfChapter, IsOnThePageOfItsRunAlone) {
-  std::vector<ThinnedRun> runs{read(to_json(two_events()).dump())};
+  std::vector<ThinnedRun> runs{read(whatif_form().write(two_events()).dump())};
   EXPECT_EQ(charts_of(runs)["sections"].back()["title"], "What elasticity cost");
   EXPECT_THAT(document_of_runs(runs).end, HasSubstr("<h2>The run without its events</h2>"));
   runs.push_back(runs.front());
-  EXPECT_THAT(charts_of(runs)["sections"], testing::IsEmpty());
+  EXPECT_THAT(charts_of(runs)["sections"], IsEmpty());
   EXPECT_THAT(document_of_runs(runs).end, Not(HasSubstr("without its events")));
 }
 

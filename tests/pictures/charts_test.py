@@ -117,7 +117,7 @@ class Charts(unittest.TestCase):
 
     def test_experiment_and_file(self):
         subprocess.run([RUBATO, "compare", "--model", "softmax", "--rule", "linear,root", "--seed", "1..2",
-                        "--epochs", "2", "--target", "60", "--out", "experiment", "--quiet"],
+                        "--epochs", "2", "--target", "60", "--tune", "never", "--out", "experiment", "--quiet"],
                        cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
         page = self.page_of("experiment")
         charts = self.drawn(page)

@@ -43,9 +43,7 @@ TEST(Budget, KnowsHowMuchOfItIsSpent) {
 }
 
 TEST(Budget, IsAboveZero) {
-  const auto error = [](const Budget& budget) {
-    return test::error_of([&] { require_valid(budget); });
-  };
+  const auto error = [](const Budget& budget) { return error_of([&] { require_valid(budget); }); };
   EXPECT_EQ(error({.iterations = 0}), "0 iterations: accepted are values above 0");
   EXPECT_EQ(error({.samples = 0}), "0 samples to train: at least 1 is needed");
   EXPECT_EQ(error({.hours = -1}), "-1 hours: accepted are values above 0");
@@ -79,14 +77,13 @@ TEST(ClockTime, IsMadeOfItsState) {
   for (std::size_t i = 0; i < good.size(); ++i) {
     std::vector<double> bad = good;
     bad[i] = -1;
-    EXPECT_NE(test::error_of([&] { static_cast<void>(loaded(bad)); }), "no error") << i;
+    EXPECT_NE(error_of([&] { return loaded(bad); }), "no error") << i;
   }
   std::vector<double> bad = good;
   bad.back() = 1e300;
-  EXPECT_NE(test::error_of([&] { static_cast<void>(loaded(bad)); }), "no error")
-      << "no whole number";
-  EXPECT_EQ(test::error_of([&] {
-              static_cast<void>(loaded({good.begin(), good.end() - 1}));
+  EXPECT_NE(error_of([&] { return loaded(bad); }), "no error") << "no whole number";
+  EXPECT_EQ(error_of([&] {
+              return loaded({good.begin(), good.end() - 1});
             }),
             "the state of the clock has 6 numbers; accepted: 7");
 }

@@ -10,13 +10,10 @@
 #include <rubato/steps/random.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(Sampler, InOrderIsTheOrderOfTheData) {
   for (const std::int64_t epoch : {0, 3}) {
@@ -63,20 +60,18 @@ TEST(Sampler, WeightedDrawsTheOnlyOneThatHasAWeight) {
 
 TEST(Sampler, WeightsAreNumbersToDrawBy) {
   EXPECT_EQ(error_of([] {
-              static_cast<void>(weighted({1, -2}));
+              return weighted({1, -2});
             }),
             "sample 1 has the weight -2; accepted: finite numbers of at least 0");
-  EXPECT_THAT(
-      error_of([] { static_cast<void>(weighted({std::numeric_limits<double>::quiet_NaN()})); }),
-      HasSubstr("sample 0 has the weight nan"));
+  EXPECT_THAT(error_of([] { return weighted({std::numeric_limits<double>::quiet_NaN()}); }),
+              HasSubstr("sample 0 has the weight nan"));
   EXPECT_THAT(error_of([] {
-                static_cast<void>(weighted({1, std::numeric_limits<double>::infinity()}));
+                return weighted({1, std::numeric_limits<double>::infinity()});
               }),
               HasSubstr("sample 1 has the weight inf"));
   for (const std::vector<double>& weights :
        {std::vector<double>{}, {0, 0}, std::vector<double>(2, 1e308)}) {
-    EXPECT_THAT(error_of([&] { static_cast<void>(weighted(weights)); }),
-                HasSubstr("have no sum to draw by"));
+    EXPECT_THAT(error_of([&] { return weighted(weights); }), HasSubstr("have no sum to draw by"));
   }
   EXPECT_EQ(error_of([] {
               SampleOrder(3, 1, 42, weighted({1, 2}));

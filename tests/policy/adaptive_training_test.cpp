@@ -14,6 +14,7 @@
 
 #include "loop/data/images/digits.hpp"
 #include "policy/adaptive.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -36,8 +37,7 @@ TEST_P(AdaptiveTraining, HasTheSameBitsWhoeverComputesAndThroughResumes) {
     return Trainer(softmax_regression(digits), test::adaptive_source(GetParam(), 32), options);
   };
   Trainer trainer = make([](TrainOptions&) {});
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   const std::vector<std::int64_t> batches = batches_of(*recorder);
   ASSERT_GT(batches.size(), 12U);
   EXPECT_GT(std::set(batches.begin(), batches.end()).size(), 2U) << "it decides something";

@@ -14,20 +14,19 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr BatchPolicySetting kSetting{.minibatch_size = 4, .reference_batch_size = 8};
 
 std::string error_of_policy(const std::string& text, const BatchPolicySetting& setting = kSetting) {
-  return error_of([&] { static_cast<void>(BatchPolicyChoice(text).make(setting)); });
+  return error_of([&] { return BatchPolicyChoice(text).make(setting); });
 }
 
 TEST(BatchPolicies, AreMadeByName) {
@@ -139,7 +138,7 @@ TEST(Ramp, JumpsByEqualFactors) {
   EXPECT_THAT(by_number, testing::ElementsAreArray(expected));
   EXPECT_EQ(batches_of("ramp:from=8,to=64,samples=300,stages=doublings"), by_number);
   // By sqrt 2: 11.3, which is nearer to 12, and 16.
-  EXPECT_THAT(batches_of("ramp:from=8,to=16,samples=32,stages=2"), testing::Contains(12).Times(2));
+  EXPECT_THAT(batches_of("ramp:from=8,to=16,samples=32,stages=2"), Contains(12).Times(2));
 }
 
 TEST(Ramp, SaysItsTargetAndUsesTheCoresThatHaveAMinibatch) {
@@ -169,16 +168,14 @@ TrainOptions policy_options() {
 TEST(PolicySource, TakesATraceAsItIsByTheFixedPolicy) {
   const Trace trace({{8, 2}, {16, 5}, {4, 1}}, TraceEnd::cycle, "some");
   Trainer by_trace(tiny_objective(), trace, policy_options());
-  const auto expected = by_trace.add_observer<test::Recorder>();
-  by_trace.fit();
+  const auto expected = test::recorded(by_trace);
   Trainer trainer(tiny_objective(), by_policy(trace, "fixed"), policy_options());
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   EXPECT_EQ(test::difference_of(by_trace, trainer), std::nullopt);
   ASSERT_EQ(recorder->steps.size(), expected->steps.size());
   for (std::size_t i = 0; i < recorder->steps.size(); ++i) {
     EXPECT_EQ(recorder->steps[i].plan.cores, expected->steps[i].plan.cores);
-    EXPECT_THAT(recorder->steps[i].decision_inputs, testing::IsEmpty());
+    EXPECT_THAT(recorder->steps[i].decision_inputs, IsEmpty());
   }
 }
 
@@ -248,7 +245,7 @@ TEST(PolicySource, TakesNothingThatIsNotOffered) {
         std::make_unique<FunctionPolicy>(
             [=](const TraceStep&, const SourceProgress&) { return BatchDecision{.step = decided}; },
             FunctionPolicyOptions{.name = "mine"}));
-    return error_of([&] { static_cast<void>(source.next({})); });
+    return error_of([&] { return source.next({}); });
   };
   EXPECT_EQ(error({.batch_size = 8, .cores = 5}, {.batch_size = 8, .cores = 4}),
             "some, step 1: the policy mine decides on 8 samples on 5 cores; accepted: a minibatch "

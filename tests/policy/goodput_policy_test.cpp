@@ -16,12 +16,10 @@
 
 #include "steps/policy/throughput.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr BatchPolicySetting kGoodputSetting{
     .minibatch_size = 4, .reference_batch_size = 32, .cores_per_host = 4};
@@ -94,9 +92,9 @@ TEST(GoodputPolicy, ExploresLessWhereMoreIsTooMuch) {
                           TraceStep{.batch_size = 40, .cores = 4}));
   // One minibatch on each core is the only step that there is.
   EXPECT_THAT(train_by(*goodput_policy("max=32"), {8, 8, 8, 8}, 100),
-              testing::Each(TraceStep{.batch_size = 32, .cores = 8}));
+              Each(TraceStep{.batch_size = 32, .cores = 8}));
   EXPECT_THAT(train_by(*goodput_policy("max=32"), {64, 64, 64, 64}, 100),
-              testing::Each(TraceStep{.batch_size = 32, .cores = 8}));
+              Each(TraceStep{.batch_size = 32, .cores = 8}));
   // Devices that come and go show it without being asked to.
   EXPECT_THAT(
       train_by(*goodput_policy("max=64"), {4, 8, 4}, 100),
@@ -155,7 +153,7 @@ TEST(GoodputPolicy, StaysWhereAnotherBatchIsHardlyBetter) {
 
 TEST(GoodputPolicy, SaysWhatItWentBy) {
   const auto policy = goodput_policy("min=4,max=4096");
-  EXPECT_THAT(policy->decide({.batch_size = 4, .cores = 4}, {}).inputs, testing::IsEmpty());
+  EXPECT_THAT(policy->decide({.batch_size = 4, .cores = 4}, {}).inputs, IsEmpty());
   train_by(*policy, {1, 1, 2, 4, 8}, 100);
   SourceProgress progress;
   progress.noise_scale = 100;
@@ -231,8 +229,7 @@ TEST(GoodputPolicy, TakesTheLastStepForWhatItIs) {
   policy->observe({.step = {.batch_size = 6, .cores = 1}, .after = {}, .seconds = 1.0});
   const State state = state_of(*policy);
   EXPECT_THAT(state.values<std::int64_t>("shapes"), ElementsAre(1, 2, 1)) << "two minibatches";
-  EXPECT_EQ(test::error_of([&] { load_state(*goodput_policy("min=16,max=1024"), state); }),
-            "no error");
+  EXPECT_EQ(error_of([&] { load_state(*goodput_policy("min=16,max=1024"), state); }), "no error");
 }
 
 TEST(GoodputPolicy, RefusesADamagedState) {
@@ -247,7 +244,7 @@ TEST(GoodputPolicy, RefusesADamagedState) {
     }
     state.put("shapes", changed == "shapes" ? wholes : good.values<std::int64_t>("shapes"));
     state.put("last_batch", changed == "last_batch" ? wholes.front() : good.count("last_batch"));
-    return test::error_of([&] { load_state(*goodput_policy("max=1024"), state); });
+    return error_of([&] { load_state(*goodput_policy("max=1024"), state); });
   };
   EXPECT_EQ(error("", {}, {}), "no error");
   EXPECT_THAT(error("seconds", {1, -1}, {}), HasSubstr("damaged: the policy of goodput"));
@@ -264,10 +261,10 @@ TEST(GoodputPolicy, RefusesWhatHasNoClockOrNoCores) {
   EXPECT_TRUE(policy->needs_seconds());
   EXPECT_TRUE(policy->needs_noise_scale());
   EXPECT_EQ(policy->max_batch(1 << 20), 1024);
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(policy->decide({.batch_size = 4}, {})); }),
+  EXPECT_THAT(error_of([&] { return policy->decide({.batch_size = 4}, {}); }),
               HasSubstr("depends on cores, and none are offered"));
   for (const std::optional<double> seconds : {std::optional<double>(), std::optional(0.0)}) {
-    EXPECT_THAT(test::error_of([&] {
+    EXPECT_THAT(error_of([&] {
                   policy->observe(
                       {.step = {.batch_size = 32, .cores = 4}, .after = {}, .seconds = seconds});
                 }),

@@ -13,12 +13,10 @@
 #include <rubato/steps/batch_policies.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::Each;
-using testing::ElementsAre;
 
 std::unique_ptr<BatchPolicy> noise_policy(const std::string& arguments) {
   return BatchPolicyChoice("noise-scale:" + arguments).make({.minibatch_size = 4});
@@ -101,7 +99,7 @@ TEST(NoiseScalePolicy, TakesNoMoreCoresThanItHasMinibatches) {
 
 TEST(NoiseScalePolicy, SaysWhatItWentBy) {
   const auto policy = noise_policy("max=64,smoothing=0,change=0,wait=1");
-  EXPECT_THAT(policy->decide({.batch_size = 32}, {}).inputs, testing::IsEmpty());
+  EXPECT_THAT(policy->decide({.batch_size = 32}, {}).inputs, IsEmpty());
   follow(*policy, {100.0});
   SourceProgress progress;
   progress.noise_scale = 100.0;
@@ -111,7 +109,7 @@ TEST(NoiseScalePolicy, SaysWhatItWentBy) {
   const auto within = noise_policy("max=4096,factor=3,smoothing=0,change=0,wait=1");
   follow(*within, {100.0});
   EXPECT_THAT(within->decide({.batch_size = 32}, progress).inputs.back().value,
-              testing::DoubleNear(300, 1e-9));
+              DoubleNear(300, 1e-9));
   const auto above = noise_policy("min=512,max=4096,smoothing=0,change=0,wait=1");
   follow(*above, {100.0});
   EXPECT_EQ(above->decide({.batch_size = 512}, progress).inputs.back().value, 512);
@@ -135,11 +133,11 @@ TEST(NoiseScalePolicy, GoesOnFromAState) {
   }
   const State damaged = state_of(*noise_policy("max=4096"));
   const auto other = noise_policy("min=1024,max=4096");
-  EXPECT_EQ(test::error_of([&] { load_state(*other, damaged); }), "no error") << "no step yet";
+  EXPECT_EQ(error_of([&] { load_state(*other, damaged); }), "no error") << "no step yet";
   State of_a_step;
   follow(*whole, {4.0});
   of_a_step = state_of(*whole);
-  EXPECT_EQ(test::error_of([&] { load_state(*other, of_a_step); }),
+  EXPECT_EQ(error_of([&] { load_state(*other, of_a_step); }),
             "the state is damaged: the policy of the noise scale");
 }
 
@@ -148,7 +146,7 @@ TEST(NoiseScalePolicy, TakesTheLastStepForOneWithinItsBounds) {
   const auto policy = noise_policy("min=16,max=64");
   policy->observe({.step = {.batch_size = 6}, .after = {}});
   const State state = state_of(*policy);
-  EXPECT_EQ(test::error_of([&] { load_state(*noise_policy("min=16,max=64"), state); }), "no error");
+  EXPECT_EQ(error_of([&] { load_state(*noise_policy("min=16,max=64"), state); }), "no error");
 }
 
 }  // namespace

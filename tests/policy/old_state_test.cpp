@@ -17,6 +17,7 @@
 #include <rubato/testing.hpp>
 
 #include "policy/adaptive.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -119,10 +120,7 @@ TEST_P(OldStates, AreLoadedAndSavedAsTheyWere) {
 // And what is saved now has the same entries, of the same types and shapes.
 TEST_P(OldStates, HaveTheEntriesOfNewOnes) {
   Trainer trainer = GetParam().trainer();
-  trainer.add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
-    if (step.plan.index.value() + 1 == GetParam().steps) training.pause();
-  });
-  trainer.fit();
+  test::train_until(trainer, GetParam().steps);
   const auto entries = [](const State& state) {
     std::vector<std::string> lines;
     for (const auto& [name, array] : state.arrays()) {

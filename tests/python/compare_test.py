@@ -34,7 +34,7 @@ class Averaging:
 
 
 class OwnRules(TestCase):
-    OPTIONS = {"model": "softmax", "samples": 6400, "seed": [1, 2]}
+    OPTIONS = {"model": "softmax", "samples": 6400, "seed": [1, 2], "tune": "never"}
 
     def test_have_statistics_beside_those_with_names(self):
         folder = self.folder() / "experiment"
@@ -97,9 +97,10 @@ class OwnRules(TestCase):
 class Compare(TestCase):
     def test_is_that_of_the_command_line(self):
         folder = self.folder()
-        ours = rubato.compare(model="softmax", rule=["linear", "root"], seed=range(1, 3), samples=2000, out=folder / "ours")
+        ours = rubato.compare(model="softmax", rule=["linear", "root"], seed=range(1, 3), samples=2000, tune="never",
+                              out=folder / "ours")
         code, _, errors = rubato_program("compare", "--quiet", "--model=softmax", "--rule=linear,root", "--seed=1,2",
-                                         "--samples=2000", f"--out={folder}/theirs")
+                                         "--samples=2000", "--tune=never", f"--out={folder}/theirs")
         self.assertEqual(code, 0, errors)
         theirs = (folder / "theirs" / "answer.md").read_text()
         self.assertEqual(ours.text.splitlines()[-3:], theirs.splitlines()[-3:])
@@ -114,18 +115,27 @@ class Compare(TestCase):
         self.addCleanup(setattr, tempfile, "tempdir", before)
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(here)
-        found = rubato.compare(model="softmax", rule="linear,root", seed=1, samples=320, trace=32)
+        found = rubato.compare(model="softmax", rule="linear,root", seed=1, samples=320, trace=32, tune="never")
         self.assertGreaterEqual(found.runs.rows, 2)
         self.assertIsNone(found.folder)
         self.assertEqual((list(here.iterdir()), list(temporary.iterdir())), ([], []))
 
     def test_values_with_commas(self):
-        found = rubato.compare(model="softmax", samples=320, trace=32, clock="virtual", seed=1, rule="linear",
+        found = rubato.compare(model="softmax", samples=320, trace=32, clock="virtual", seed=1, rule="linear", tune="never",
                                cluster=["substep=0.1,restart=60", "substep=0.2"])
         self.assertEqual(set(found.runs["cluster"]), {"substep=0.1,restart=60", "substep=0.2"})
-        found = rubato.compare(model="softmax", samples=320, trace=32, seed=1, weight_decay=0.1,
+        found = rubato.compare(model="softmax", samples=320, trace=32, seed=1, weight_decay=0.1, tune="never",
                                no_decay=["bias,norm", "weight"])
         self.assertEqual(set(found.runs["no-decay"]), {"bias,norm", "weight"})
+
+    def test_the_rate_is_found_and_varied(self):
+        found = rubato.compare(model="softmax", rule="linear", seed=1, samples=3200, tune="lr=0.05,0.1,only", tune_seeds=1,
+                               tune_for="each", rates=2).answer
+        self.assertIsNone(found["untuned"])
+        self.assertEqual([len(tuned["values"]) for tuned in found["tuning"]], [2, 2])
+        self.assertEqual([[point["factor"] for point in cell["points"]] for cell in found["rates"]], [[0.5, 1, 2]] * 2)
+        given = rubato.compare(model="softmax", rule="linear", seed=1, samples=3200, lr=0.1).answer
+        self.assertEqual(given["untuned"], "lr 0.1 as given: not tuned")
 
     def test_exceptions_let_the_runs_write_checkpoints(self):
         class Mine(Exception):
@@ -147,7 +157,7 @@ class Compare(TestCase):
         thread = threading.Thread(target=raise_when_it_trains)
         thread.start()
         with self.assertRaises(Mine):
-            rubato.compare(model="softmax", trace=32, epochs=100_000, rule=["linear", "root"], seed=1, out=folder)
+            rubato.compare(model="softmax", trace=32, epochs=100_000, rule=["linear", "root"], seed=1, lr=0.01, out=folder)
         thread.join()
         # Nobody writes any more, and there is something to go on from.
         self.assertTrue(list(folder.rglob("checkpoints/*.safetensors")))

@@ -241,7 +241,7 @@ class Models(TestCase):
         model = Scaled()
         folder = self.folder() / "run"
         result = rubato.train(model, blobs(), validation=blobs(), keep_best=True, out=folder, **OPTIONS)
-        for weights in (result.state_dict, result.best_state_dict):
+        for weights in (result.state_dict, result.other_weights["best"]):
             self.assertEqual(weights.keys(), model.state_dict().keys())
         model.load_state_dict(result.state_dict)
         inputs = torch.from_numpy(blobs()[0])

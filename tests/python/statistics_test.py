@@ -1,6 +1,7 @@
 """The statistics of rubato.compare() (docs/compare.md), recomputed from the runs by numpy and scipy."""
 
 import math
+import sys
 import tempfile
 import unittest
 
@@ -11,7 +12,8 @@ try:
     import numpy
     from scipy import stats
 except ImportError:
-    raise unittest.SkipTest("no numpy and scipy here") from None
+    print("skipped: no numpy and scipy here")
+    sys.exit(77)
 
 LOST = -math.inf
 TRACES = ("elastic", "saw", "spot:most=16,wait=0.02,life=0.05,seed=1")

@@ -187,7 +187,8 @@ class Process(TestCase):
             "plan": lambda: rubato.plan(trace=64),
             "simulate": lambda: rubato.simulate(model="mnist-cnn", trace="spot:most=8,seed=1", cluster="substep=1"),
             "trace": lambda: rubato.Trace.generate("spot:most=8,seed=1"),
-            "compare": lambda: rubato.compare(model="softmax", samples=320, trace=32, seed=1, rule=["linear", lambda b, s: 1.0]),
+            "compare": lambda: rubato.compare(model="softmax", samples=320, trace=32, seed=1, tune="never",
+                                              rule=["linear", lambda b, s: 1.0]),
             "error": lambda: self.assertRaises(rubato.Error, rubato.train, "mnist-cnn", samples=320, trace=31, epochs=0),
         }
         torch.manual_seed(7)
@@ -278,7 +279,8 @@ class Results(TestCase):
             self.assertEqual(result.minibatches[name].tolist(), [line[name] for line in minibatches], name)
         self.assertEqual(result.summary, json.loads((folder / "summary.json").read_text()))
         self.assertEqual(result.folder, str(folder))
-        self.assertIsNone(result.best_state_dict)
+        self.assertEqual(result.other_weights, {})
+        self.assertIsNone(result.best_epoch)
 
     def test_metrics_of_real_targets_and_of_tokens(self):
         inputs = torch.rand(64, 3)
@@ -332,7 +334,7 @@ class Results(TestCase):
                 self.assertTrue(torch.equal(result.state_dict[name], tensor), name)
                 self.assertTrue(torch.equal(result.module.state_dict()[name], tensor), name)
             self.assertEqual(result.best_epoch, 0)
-            self.assertTrue(torch.equal(result.best_state_dict[name], tensor))
+            self.assertTrue(torch.equal(result.other_weights["best"][name], tensor))
             images = torch.zeros(2, 1, 28, 28)
             self.assertEqual(result.module(images).shape, (2, 10))
             self.assertFalse(result.module.training)

@@ -84,7 +84,7 @@ class Averages(TestCase):
         options = {"optimizer": "sgd", "momentum": 0.9, "validation": (x[:64], y[:64])}
         without = train(copy.deepcopy(model), (x, y), **options)
         result = train(copy.deepcopy(model), (x, y), ema=half_life, **options)
-        self.assertIsNone(without.ema_state_dict)
+        self.assertEqual(without.other_weights, {})
         self.assertEqual(result.sha256, without.sha256)
         average = {name: value.detach().numpy().copy() for name, value in model.named_parameters()}
         sgd = torch.optim.SGD(model.parameters(), lr=1, momentum=0.9, weight_decay=DECAY)
@@ -95,11 +95,12 @@ class Averages(TestCase):
             for name, value in model.named_parameters():
                 average[name] = rho * average[name] + (1 - rho) * value.detach().numpy()
         for name, wanted in average.items():
-            self.assertTrue(numpy.allclose(result.ema_state_dict[name].numpy(), wanted, rtol=1e-9, atol=1e-12), name)
+            averaged = result.other_weights["ema"][name].numpy()
+            self.assertTrue(numpy.allclose(averaged, wanted, rtol=1e-9, atol=1e-12), name)
             self.assertFalse(numpy.allclose(result.state_dict[name].numpy(), wanted, rtol=1e-3), name)
 
         # The tests are those of the averages.
-        model.load_state_dict(result.ema_state_dict)
+        model.load_state_dict(result.other_weights["ema"])
         with torch.no_grad():
             loss = torch.nn.functional.cross_entropy(model(x[:64]), y[:64]).item()
         self.assertAlmostEqual(result.epochs["ema_test_loss"][-1], loss, delta=1e-9)
@@ -115,8 +116,9 @@ class Averages(TestCase):
         code, out, errors = rubato_program("eval", str(folder), f"--weights={folder / 'ema.safetensors'}")
         self.assertEqual(code, 0, errors)
         self.assertIn(f"{100 * result.epochs['ema_test_accuracy'][-1]:.2f} %", out)
-        for name, value in result.best_state_dict.items():
-            self.assertTrue(torch.equal(value, result.ema_state_dict[name]), name)
+        self.assertEqual(list(result.other_weights), ["best", "ema"])
+        for name, value in result.other_weights["best"].items():
+            self.assertTrue(torch.equal(value, result.other_weights["ema"][name]), name)
 
 
 if __name__ == "__main__":

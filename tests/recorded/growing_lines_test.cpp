@@ -9,13 +9,13 @@
 #include <rubato/base/error.hpp>
 
 #include "runs/report/metrics_file.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
 
 class GrowingLinesTest : public testing::Test {
  protected:

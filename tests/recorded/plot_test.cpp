@@ -12,14 +12,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 

@@ -8,14 +8,12 @@
 
 #include "recorded/lines.hpp"
 #include "runs/recorded/plot.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 TEST(CurveColumn, IsThatOfARecord) {

@@ -12,6 +12,7 @@
 #include <rubato/base/error.hpp>
 
 #include "recorded/lines.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -20,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::epoch_line;
 using test::step_line;
-using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 using Phase = RunView::Phase;

@@ -10,14 +10,13 @@
 #include <rubato/base/error.hpp>
 
 #include "recorded/lines.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 class WatchedRunsTest : public testing::Test {

@@ -2,11 +2,11 @@
 
 #include "hosts/rendezvous/connection.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::rendezvous_detail {
 namespace {
 
-using testing::HasSubstr;
 using testing::Pointee;
 
 TEST(KeyValues, KeepsWhatWasSetLast) {
@@ -37,35 +37,35 @@ TEST(KeyValues, Counts) {
   EXPECT_EQ(values.add("n", -10), -4);
   EXPECT_THAT(values.find("n"), Pointee(std::string("-4")));
   values.set("text", "x");
-  EXPECT_NE(test::error_of([&] { values.add("text", 1); }), "no error");
+  EXPECT_NE(error_of([&] { values.add("text", 1); }), "no error");
   values.set("n", "9223372036854775807");
-  EXPECT_THAT(test::error_of([&] { values.add("n", 1); }), HasSubstr("accepted: a sum"));
+  EXPECT_THAT(error_of([&] { values.add("n", 1); }), HasSubstr("accepted: a sum"));
   EXPECT_THAT(values.find("n"), Pointee(std::string("9223372036854775807")));
 }
 
 // To the last byte: an entry takes 128 bytes besides its key and its value.
 TEST(KeyValues, HasRoomForWhatJustFits) {
   KeyValues values(1000);
-  EXPECT_NE(test::error_of([&] { values.set("a", std::string(872, 'x')); }), "no error");
-  EXPECT_EQ(test::error_of([&] { values.set("a", std::string(871, 'x')); }), "no error");
+  EXPECT_NE(error_of([&] { values.set("a", std::string(872, 'x')); }), "no error");
+  EXPECT_EQ(error_of([&] { values.set("a", std::string(871, 'x')); }), "no error");
 }
 
 // What is replaced leaves room; what does not fit changes nothing.
 TEST(KeyValues, HasALimit) {
   KeyValues values(2000);
   for (int i = 0; i < 100; ++i) values.set("a", std::string(1500, 'x'));
-  EXPECT_THAT(test::error_of([&] { values.set("b", std::string(500, 'x')); }),
+  EXPECT_THAT(error_of([&] { values.set("b", std::string(500, 'x')); }),
               HasSubstr("the store is full"));
-  EXPECT_THAT(test::error_of([&] { values.compare_set("b", "", std::string(500, 'x')); }),
+  EXPECT_THAT(error_of([&] { values.compare_set("b", "", std::string(500, 'x')); }),
               HasSubstr("the store is full"));
   EXPECT_EQ(values.find("b"), nullptr);
-  EXPECT_THAT(test::error_of([&] { values.set("a", std::string(1900, 'x')); }),
+  EXPECT_THAT(error_of([&] { values.set("a", std::string(1900, 'x')); }),
               HasSubstr("the store is full"));
   EXPECT_THAT(values.find("a"), Pointee(std::string(1500, 'x')));
   values.set("a", "");
   values.set("b", std::string(500, 'x'));
   // Entries count, too, however small they are.
-  EXPECT_THAT(test::error_of([&] {
+  EXPECT_THAT(error_of([&] {
                 for (int i = 0; i < 100; ++i) values.set(std::to_string(i), "");
               }),
               HasSubstr("the store is full"));

@@ -11,6 +11,7 @@
 #include "rendezvous/support.hpp"
 #include "support/error_of.hpp"
 #include "support/free_port.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato::rendezvous_detail {
 namespace {
@@ -18,10 +19,9 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::HasSubstr;
 
 std::string error_of_connecting(const StoreClient::Options& options) {
-  return test::error_of([&] { const StoreClient client(options); });
+  return error_of([&] { const StoreClient client(options); });
 }
 
 TEST(Store, HasWhatItsClientsPut) {
@@ -72,9 +72,9 @@ TEST(Store, SaysWhatItRefuses) {
   StoreClient client(at(server));
   client.set("text", "x");
   EXPECT_THROW(client.add("text", 1), Refused);
-  EXPECT_THAT(test::error_of([&] { client.set("large", std::string(1000, 'x')); }),
+  EXPECT_THAT(error_of([&] { client.set("large", std::string(1000, 'x')); }),
               HasSubstr("the store is full"));
-  EXPECT_THAT(test::error_of([&] { client.set("larger", std::string(2'000'000, 'x')); }),
+  EXPECT_THAT(error_of([&] { client.set("larger", std::string(2'000'000, 'x')); }),
               HasSubstr("accepted: up to 1048576"));
   EXPECT_EQ(client.get("text"), "x");
 }
@@ -121,7 +121,7 @@ TEST(Store, MayGo) {
   std::this_thread::sleep_for(milliseconds(20));
   server.reset();
   waiting.join();
-  EXPECT_EQ(test::error_of([&] { client.set("a", "b"); }), "the connection is closed");
+  EXPECT_EQ(error_of([&] { client.set("a", "b"); }), "the connection is closed");
 }
 
 TEST(Store, ListensWhereItIsAsked) {
@@ -132,12 +132,12 @@ TEST(Store, ListensWhereItIsAsked) {
   options = at(server);
   options.host = "127.0.0.2";
   EXPECT_EQ(error_of_connecting(options), "no error");
-  EXPECT_EQ(test::error_of(
-                [&] { const StoreServer second({.address = "127.0.0.2", .port = server.port()}); }),
-            "cannot serve the rendezvous at 127.0.0.2:" + std::to_string(server.port()) +
-                ": Address already in use");
+  EXPECT_EQ(
+      error_of([&] { const StoreServer second({.address = "127.0.0.2", .port = server.port()}); }),
+      "cannot serve the rendezvous at 127.0.0.2:" + std::to_string(server.port()) +
+          ": Address already in use");
   // Of a network that there is nowhere.
-  EXPECT_EQ(test::error_of([] { const StoreServer elsewhere({.address = "192.0.2.1"}); }),
+  EXPECT_EQ(error_of([] { const StoreServer elsewhere({.address = "192.0.2.1"}); }),
             "cannot serve the rendezvous at 192.0.2.1:0: Cannot assign requested address");
   // By default everywhere, in both families where the machine has them.
   const StoreServer everywhere({});

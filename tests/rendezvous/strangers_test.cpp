@@ -222,7 +222,7 @@ TEST(Strangers, CannotRepeatAProof) {
 TEST(Strangers, CannotServe) {
   const Socket listener = listen_at("127.0.0.1", 0);
   std::thread client([&] {
-    EXPECT_EQ(test::error_of([&] {
+    EXPECT_EQ(error_of([&] {
                 const StoreClient deceived({.host = "127.0.0.1",
                                             .port = port_of(listener),
                                             .token = "open sesame",

@@ -16,6 +16,7 @@
 #include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
+#include "support/matchers.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
@@ -23,11 +24,7 @@ namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-using test::error_of;
 using test::no_training;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
 
 class Checkpoints : public testing::Test {
  protected:
@@ -111,9 +108,9 @@ TEST_F(Checkpoints, OneOfANewerVersionIsNotPassedOver) {
   bytes.resize(bytes.size() - 32);
   for (const std::uint8_t byte : Sha256::digest_of(bytes)) bytes += static_cast<char>(byte);
   std::ofstream(path_ / "step-2.safetensors", std::ios::binary) << bytes;
-  EXPECT_THAT(error_of([&] { static_cast<void>(newest()); }),
+  EXPECT_THAT(error_of([&] { return newest(); }),
               HasSubstr("is of version 2, which a newer rubato has written"));
-  EXPECT_THAT(rejected_, testing::IsEmpty());
+  EXPECT_THAT(rejected_, IsEmpty());
 }
 
 TEST_F(Checkpoints, NothingIsRemovedWhenOneCannotBeWritten) {
@@ -161,7 +158,7 @@ TEST_F(Checkpoints, AreWrittenOnceInEachIntervalOfTime) {
       return since.seconds() < 1;
     };
     if (!step(1)) return false;
-    EXPECT_THAT(names(), testing::IsEmpty());
+    EXPECT_THAT(names(), IsEmpty());
     std::this_thread::sleep_for(std::chrono::milliseconds(1010));
     since = {};
     step(2);

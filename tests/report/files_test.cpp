@@ -18,6 +18,7 @@
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
 #include "support/json_fields.hpp"
+#include "support/matchers.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
@@ -26,10 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using test::error_of;
 using test::no_training;
 using test::read_file;
-using testing::HasSubstr;
 
 class ReportFiles : public testing::Test {
  protected:
@@ -66,7 +65,7 @@ TEST_F(ReportFiles, ARunFolderIsMadeWithItsParents) {
 
 TEST_F(ReportFiles, ARunFolderIsNeverReused) {
   EXPECT_THAT(error_of([&] { RunFolder run(folder()); }),
-              testing::AllOf(HasSubstr(folder().string()), HasSubstr("exists")));
+              AllOf(HasSubstr(folder().string()), HasSubstr("exists")));
 }
 
 TEST_F(ReportFiles, AFolderThatHasGoneIsMadeAgain) {
@@ -77,15 +76,14 @@ TEST_F(ReportFiles, AFolderThatHasGoneIsMadeAgain) {
 }
 
 TEST_F(ReportFiles, ARunFolderHasOneProcessAtATime) {
-  EXPECT_THAT(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
+  EXPECT_THAT(error_of([&] { return RunFolder::existing(folder() / "run"); }),
               HasSubstr("no such folder"));
   {
     const RunFolder run(folder() / "run");
-    EXPECT_THAT(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
+    EXPECT_THAT(error_of([&] { return RunFolder::existing(folder() / "run"); }),
                 HasSubstr("another process works in this run folder"));
   }
-  EXPECT_EQ(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
-            "no error");
+  EXPECT_EQ(error_of([&] { return RunFolder::existing(folder() / "run"); }), "no error");
 }
 
 // The threads of a process that was killed hold it for a moment longer.
@@ -95,10 +93,9 @@ TEST_F(ReportFiles, ARunFolderIsWaitedFor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     before.reset();
   });
-  EXPECT_EQ(error_of([&] {
-              static_cast<void>(RunFolder::existing(folder() / "run", std::chrono::minutes(1)));
-            }),
-            "no error");
+  EXPECT_EQ(
+      error_of([&] { return RunFolder::existing(folder() / "run", std::chrono::minutes(1)); }),
+      "no error");
   ends.join();
 }
 
@@ -139,7 +136,7 @@ TEST_F(ReportFiles, ARunFolderThatIsMovedKeepsItsLock) {
     kept.emplace(std::move(run));
   }
   const auto another = [&] {
-    return error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); });
+    return error_of([&] { return RunFolder::existing(folder() / "run"); });
   };
   EXPECT_THAT(another(), HasSubstr("another process works in this run folder"));
   kept.reset();
@@ -242,7 +239,7 @@ TEST_F(ReportFiles, MetricsAreOnTheDiskBeforeTheirDigestIsKnown) {
   metrics.on_step(no_training, step_record());
   calls.clear();
   EXPECT_EQ(metrics.sha256(), Sha256::hex_of(read_file(folder() / "metrics.jsonl")));
-  EXPECT_THAT(calls.log(), testing::Contains("fsync metrics.jsonl"));
+  EXPECT_THAT(calls.log(), Contains("fsync metrics.jsonl"));
 }
 
 TEST(Summary, SaysHowLongTheClockRanForWhat) {

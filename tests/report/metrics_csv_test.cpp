@@ -12,14 +12,12 @@
 #include "runs/report/report_schemas.hpp"
 #include "support/error_of.hpp"
 #include "support/full_record.hpp"
+#include "support/matchers.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::Contains;
-using testing::HasSubstr;
 
 using Row = std::vector<std::string>;
 
@@ -80,7 +78,7 @@ TEST_F(MetricsCsv, HasTheColumnsOfTheSchemas) {
       // A line of one's own is of a step or of an epoch.
       const bool is_given = record.name != "own" || name != "epoch";
       EXPECT_EQ(field_of(found, name) != "", is_given) << record.name << " " << name;
-      EXPECT_THAT(field_of(found, name), testing::Not(HasSubstr("no column"))) << record.name;
+      EXPECT_THAT(field_of(found, name), Not(HasSubstr("no column"))) << record.name;
     }
   }
   EXPECT_EQ(kinds, static_cast<int>(metrics_kinds().size()));
@@ -124,7 +122,7 @@ TEST_F(MetricsCsv, SaysWhichLineIsDamaged) {
     std::ofstream(file_) << R"({"kind":"own","step":1,"metrics":{}})"
                          << "\n"
                          << line << "\n";
-    return test::error_of([&] { static_cast<void>(csv("own")); });
+    return error_of([&] { return csv("own"); });
   };
   EXPECT_EQ(error("garbage"), file_.string() +
                                   ":2: is not a line of metrics; accepted: what a run has "
@@ -138,11 +136,11 @@ TEST_F(MetricsCsv, SaysWhichLineIsDamaged) {
 
 TEST_F(MetricsCsv, NamesWhatThereIs) {
   EXPECT_THAT(
-      test::error_of([&] { static_cast<void>(csv("own")); }),
+      error_of([&] { return csv("own"); }),
       HasSubstr("metrics.jsonl: cannot be read: No such file or directory; accepted: the folder of "
                 "a run"));
   append("");
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(csv("stpe")); }),
+  EXPECT_THAT(error_of([&] { return csv("stpe"); }),
               HasSubstr("unknown kind of line 'stpe'; did you mean 'step'?"));
   EXPECT_EQ(rows("fault").size(), 1U) << "a header alone";
   EXPECT_THAT(metrics_kinds(), Contains("minibatch"));

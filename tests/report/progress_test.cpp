@@ -21,6 +21,7 @@
 #include <rubato/steps/plan.hpp>
 #include <rubato/testing.hpp>
 
+#include "support/matchers.hpp"
 #include "support/no_training.hpp"
 #include "support/pseudo_terminal.hpp"
 #include "support/screen.hpp"
@@ -29,10 +30,6 @@ namespace rubato {
 namespace {
 
 using test::no_training;
-using testing::AllOf;
-using testing::AnyOf;
-using testing::HasSubstr;
-using testing::Not;
 
 TEST(ShortNumber, HasThreeDigitsAtMost) {
   for (const auto& [number, text] : std::map<double, std::string>{{0, "0"},
@@ -198,8 +195,8 @@ TEST(Progress, KnowsWhatWasDoneBefore) {
 TEST(Progress, PrintsALineForEverySoManySteps) {
   const std::string text = printed(2);
   EXPECT_THAT(text, HasSubstr("epoch 1/2  step 2  batch 64  lr 0.1235  loss 0.2500  "));
-  EXPECT_THAT(text, testing::ContainsRegex("epoch 2/2  step 8  batch 64  lr 0\\.1235  loss "
-                                           "0\\.2500  [0-9.kMG]+ samples/s  0:00 left\n"));
+  EXPECT_THAT(text, ContainsRegex("epoch 2/2  step 8  batch 64  lr 0\\.1235  loss "
+                                  "0\\.2500  [0-9.kMG]+ samples/s  0:00 left\n"));
   EXPECT_THAT(text, Not(AnyOf(HasSubstr("step 1  "), HasSubstr("step 3  "), HasSubstr("\r"))));
 }
 
@@ -230,7 +227,7 @@ class Budgeted {
 };
 
 TEST(Progress, KnowsWhatIsLeftOfABudget) {
-  EXPECT_THAT(Budgeted(6).printed(), testing::ContainsRegex("step 12  [^\n]* 0:00 left\n"))
+  EXPECT_THAT(Budgeted(6).printed(), ContainsRegex("step 12  [^\n]* 0:00 left\n"))
       << "not that of all those epochs";
 }
 
@@ -252,7 +249,7 @@ TEST(Progress, DoesNotTakeWhatWasSpentBeforeAResumeForItsOwn) {
   before.trainer.add_observer<PauseAfterSixSteps>();
   before.trainer.fit();
   EXPECT_THAT(Budgeted(1, before.trainer.state()).printed(),
-              testing::ContainsRegex("step 7  [^\n]*  [1-9][0-9:]+ left\n"))
+              ContainsRegex("step 7  [^\n]*  [1-9][0-9:]+ left\n"))
       << "all those epochs, and not a moment";
 }
 
@@ -278,7 +275,7 @@ TEST(Progress, BreaksNoWordOnANarrowTerminal) {
 TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {
   const std::string text = printed(2, ProgressStyle::bar);
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2 "));
-  EXPECT_THAT(text, testing::ContainsRegex("batch 64 +lr 0.1235 +loss 0.2500"));
+  EXPECT_THAT(text, ContainsRegex("batch 64 +lr 0.1235 +loss 0.2500"));
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2  4 steps"));
   EXPECT_THAT(text, Not(HasSubstr("step 2  batch 64  lr")));
 }
@@ -291,11 +288,11 @@ TEST(Progress, DrawsAViewOnATerminalAndTakesItAwayAgain) {
   test::Screen screen(200);
   const std::size_t half = text.rfind("\x1b[?2026l");
   screen.send(text.substr(0, half));
-  EXPECT_THAT(screen.rows().front(), testing::StartsWith("epoch 1/2  4 steps"));
-  EXPECT_THAT(screen.rows(), testing::Contains(HasSubstr("50 %"))) << "and the run below it";
+  EXPECT_THAT(screen.rows().front(), StartsWith("epoch 1/2  4 steps"));
+  EXPECT_THAT(screen.rows(), Contains(HasSubstr("50 %"))) << "and the run below it";
   screen.send(text.substr(half));
-  EXPECT_THAT(screen.rows(), testing::ElementsAre(testing::StartsWith("epoch 1/2  4 steps"),
-                                                  testing::StartsWith("epoch 2/2  4 steps"), ""));
+  EXPECT_THAT(screen.rows(),
+              ElementsAre(StartsWith("epoch 1/2  4 steps"), StartsWith("epoch 2/2  4 steps"), ""));
 }
 
 TEST(Progress, DrawsAViewTenTimesASecondAtMost) {
@@ -353,7 +350,7 @@ TEST(Progress, DrawsAViewAnewBelowWhatHasComeMeanwhile) {
   ASSERT_EQ(after.size(), before.size() + 3);
   for (std::size_t i = 0; i + 1 < before.size(); ++i) EXPECT_EQ(after[i], before[i]);
   EXPECT_EQ(after[before.size()], "message");
-  EXPECT_THAT(after[before.size() + 1], testing::StartsWith("epoch 1/3  1 steps"));
+  EXPECT_THAT(after[before.size() + 1], StartsWith("epoch 1/3  1 steps"));
 }
 
 TEST(Progress, SaysHowLongAnEpochWaitedForOtherHosts) {
@@ -385,11 +382,11 @@ TEST(Progress, SaysOfEachEpochWhatItsStepsHadWhereItIsVerbose) {
     progress.on_step(training, step);
   }
   progress.on_epoch(training, epoch_of(0, 3));
-  EXPECT_THAT(written.text,
-              testing::EndsWith(
-                  "  batch 64  cores 2 to 8  lr 0.25  gain 1\n"
-                  "  steps 4.5 s of 4 threads: compute 50.0 %, data 8.3 %, reduce 16.7 %, update "
-                  "16.7 %, waiting 8.3 %  tests 0.125 s\n"));
+  EXPECT_THAT(
+      written.text,
+      EndsWith("  batch 64  cores 2 to 8  lr 0.25  gain 1\n"
+               "  steps 4.5 s of 4 threads: compute 50.0 %, data 8.3 %, reduce 16.7 %, update "
+               "16.7 %, waiting 8.3 %  tests 0.125 s\n"));
   written.text.clear();
   progress.on_step(training, step);
   progress.on_epoch(training, epoch_of(1, 1));

@@ -22,6 +22,7 @@
 #include "runs/report/report_schemas.hpp"
 #include "support/full_record.hpp"
 #include "support/json_schema.hpp"
+#include "support/matchers.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
@@ -29,7 +30,6 @@ namespace rubato {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
 
 const test::JsonSchema& json_schema() {
   static const test::JsonSchema schema(json::parse(record_json_schema()));

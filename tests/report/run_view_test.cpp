@@ -13,13 +13,10 @@
 #include <gmock/gmock.h>
 
 #include "base/core/terminal/terminal.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 // A run of five epochs in the middle of its third, whose cores come and go.
 RunView half_way() {
@@ -135,7 +132,7 @@ TEST(RunView, WritesLongLossesShort) {
   RunView run = half_way();
   run.loss = 1.25e30;
   EXPECT_THAT(view_lines(run, {.columns = 80, .colours = false})[2],
-              testing::StartsWith("loss     1.250e+30  ██████"));
+              StartsWith("loss     1.250e+30  ██████"));
 }
 
 // No line is longer, at any width, however large the numbers are.

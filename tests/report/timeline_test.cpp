@@ -15,13 +15,13 @@
 
 #include <rubato/testing.hpp>
 
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
 
 constexpr std::int64_t kTraining = 1;
 constexpr std::int64_t kThreads = 2;
@@ -280,7 +280,7 @@ TEST(TimelineJson, LetsNobodyWaitDuringTheUpdate) {
 
 TEST(TimelineJson, SaysWhoseThreadsTheseAre) {
   RecordedTimeline timeline{.spans = {{span_of(33, 0, 0, 10)}}};
-  EXPECT_THAT(timeline_json(timeline), testing::HasSubstr(R"("args":{"name":"threads"})"));
+  EXPECT_THAT(timeline_json(timeline), HasSubstr(R"("args":{"name":"threads"})"));
   timeline.host = 1;
   timeline.hosts = 3;
   const json file = json::parse(timeline_json(timeline));

@@ -20,13 +20,13 @@
 #include "run/runs.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 RunConfiguration adaptive_run(const std::string& batch, Clock clock) {
   return {.model = "quadratic:dim=5,samples=2048",
@@ -135,7 +135,7 @@ TEST(BatchPolicyOfRuns, DoublesTheBatchWhereTheScheduleDecays) {
 
 TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
   const auto error = [](const RunConfiguration& configuration) {
-    return test::error_of([&] {
+    return error_of([&] {
       require_valid(configuration);
       rubato::Run(configuration, dense_workload(configuration));
     });
@@ -162,8 +162,7 @@ TEST(BatchPolicyOfRuns, SaysThatATraceIsTooShort) {
   RunConfiguration configuration = adaptive_run("fixed", Clock::real);
   configuration.trace = temp.write("short.csv", rows).string();
   const auto error = [&] {
-    return test::error_of(
-        [&] { rubato::Run(configuration, dense_workload(configuration)).execute(); });
+    return error_of([&] { rubato::Run(configuration, dense_workload(configuration)).execute(); });
   };
   EXPECT_EQ(error(), "no error") << "3 epochs of 32 steps";
   configuration.batch = "noise-scale:max=32";

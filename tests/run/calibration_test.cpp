@@ -21,11 +21,10 @@
 
 #include "runs/run/workload/step_samples.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::DoubleNear;
 
 // Of four minibatches on two threads: each takes 1 + 8 + 1 s, and 3 s pass besides.
 StepTiming four_minibatches() {
@@ -211,7 +210,7 @@ TEST(Calibration, LeavesNothingBehind) {
 TEST(Calibration, RefusesWhatIsOutOfRange) {
   const SleepingWorkload workload;
   const auto error_with = [&](const CalibrationOptions& options) {
-    return test::error_of([&] { static_cast<void>(calibrate(workload, {}, options)); });
+    return error_of([&] { return calibrate(workload, {}, options); });
   };
   EXPECT_EQ(error_with({.threads = 0}), "calibration: 0 threads; accepted: 1 and more");
   EXPECT_EQ(error_with({.idle_threads = -1}), "calibration: -1 idle threads; accepted: 0 and more");
@@ -222,9 +221,8 @@ TEST(Calibration, RefusesWhatIsOutOfRange) {
   EXPECT_EQ(error_with({.seconds = 0}), "calibration: 0 seconds; accepted: a number above 0");
   EXPECT_EQ(error_with({.seconds = std::numeric_limits<double>::infinity()}),
             "calibration: inf seconds; accepted: a number above 0");
-  EXPECT_THAT(
-      test::error_of([&] { static_cast<void>(calibrate(workload, {.minibatch = 65}, kBrief)); }),
-      testing::HasSubstr("65"));
+  EXPECT_THAT(error_of([&] { return calibrate(workload, {.minibatch = 65}, kBrief); }),
+              HasSubstr("65"));
 }
 
 }  // namespace

@@ -13,12 +13,11 @@
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 Trainer trainer_of(const RunConfiguration& configuration) {
   const auto workload = dense_workload(configuration);
@@ -38,16 +37,14 @@ std::vector<std::string> shapes_of(const Trainer& trainer) {
 
 TEST(DenseWorkload, HasTheModelsOfItsNames) {
   EXPECT_THAT(shapes_of(trainer_of({.model = "softmax"})),
-              testing::ElementsAre("linear.weight 10 784", "linear.bias 10"));
-  EXPECT_THAT(
-      shapes_of(trainer_of({.model = "mlp"})),
-      testing::ElementsAre("linear1.weight 128 784", "linear1.bias 128", "linear2.weight 64 128",
-                           "linear2.bias 64", "linear3.weight 10 64", "linear3.bias 10"));
+              ElementsAre("linear.weight 10 784", "linear.bias 10"));
+  EXPECT_THAT(shapes_of(trainer_of({.model = "mlp"})),
+              ElementsAre("linear1.weight 128 784", "linear1.bias 128", "linear2.weight 64 128",
+                          "linear2.bias 64", "linear3.weight 10 64", "linear3.bias 10"));
   EXPECT_THAT(shapes_of(trainer_of({.model = "mlp:hidden=7,activation=tanh"})),
-              testing::ElementsAre("linear1.weight 7 784", "linear1.bias 7", "linear2.weight 10 7",
-                                   "linear2.bias 10"));
-  EXPECT_THAT(shapes_of(trainer_of({.model = "quadratic:dim=6"})),
-              testing::ElementsAre("parameters 6"));
+              ElementsAre("linear1.weight 7 784", "linear1.bias 7", "linear2.weight 10 7",
+                          "linear2.bias 10"));
+  EXPECT_THAT(shapes_of(trainer_of({.model = "quadratic:dim=6"})), ElementsAre("parameters 6"));
 }
 
 TEST(DenseWorkload, SaysWhatItTrains) {
@@ -59,7 +56,7 @@ TEST(DenseWorkload, SaysWhatItTrains) {
   EXPECT_EQ(digits->warning(), "");
   const auto quadratic = dense_workload({.model = "quadratic:dim=3"});
   EXPECT_EQ(quadratic->description(), "quadratic:dim=3: 3 parameters, 10000 samples");
-  EXPECT_EQ(test::error_of([] { return dense_workload({.model = "toy-net"}); }),
+  EXPECT_EQ(error_of([] { return dense_workload({.model = "toy-net"}); }),
             "Eigen does not compute the model toy-net; accepted: softmax, mlp, quadratic");
 }
 
@@ -77,10 +74,10 @@ TEST(DenseWorkload, ComputesAsItsArgumentsSay) {
 }
 
 TEST(Workload, RefusesPatternsThatNameNothing) {
-  EXPECT_THAT(test::error_of([] {
+  EXPECT_THAT(error_of([] {
                 return trainer_of({.model = "softmax", .weight_decay = 0.1, .no_decay = "conv*"});
               }),
-              testing::StartsWith("--no-decay: "));
+              StartsWith("--no-decay: "));
 }
 
 // What a simulation knows of a model without it.
@@ -103,9 +100,8 @@ class RecordedData : public testing::Test {
     write_file(folder_.path() / kDataRecordFile, data_record(run, load_data(run)));
   }
   [[nodiscard]] std::string error(const std::string& data, bool labels) const {
-    return test::error_of([&] {
-      static_cast<void>(
-          load_recorded_data(folder_.path(), {.data = data, .model = "transformer"}, labels));
+    return error_of([&] {
+      return load_recorded_data(folder_.path(), {.data = data, .model = "transformer"}, labels);
     });
   }
   // As many targets as inputs.

@@ -17,21 +17,17 @@
 
 #include "base/core/file.hpp"
 #include "run/runs.hpp"
+#include "run/runs_in_folders.hpp"
 #include "support/error_of.hpp"
-#include "support/temp_folder.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
 
-using testing::AllOf;
-using testing::DoubleNear;
-using testing::ElementsAre;
 using testing::Ge;
-using testing::HasSubstr;
 using testing::Le;
-using testing::Optional;
 
 constexpr double kUsualRate = 0.05;
 
@@ -46,21 +42,16 @@ RunConfiguration usual() {
           .digest = "every=1"};
 }
 
-class DoomTest : public testing::Test {
+class DoomTest : public test::RunsInFolders {
  protected:
-  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
-
-  void train(const std::string& name, const RunConfiguration& run) const {
-    test::outcome_of(run, RunLocation::create(folder(name)));
-  }
+  using RunsInFolders::train;
   // Trains the fork of a run after a step with another rate, for so many samples in all.
   RunEnd fork(const std::string& name, const std::string& of, std::int64_t step, double rate,
               std::optional<std::int64_t> samples = {}) const {
     RunConfiguration run = usual();
     run.learning_rate = rate;
     run.samples = samples;
-    run.from = fmt::format("{}@{}", folder(of).string(), step);
-    return test::outcome_of(run, location_of_fork(folder(name), run, parts_.replay)).end;
+    return RunsInFolders::fork(name, run, of, step).end;
   }
   // A run whose rate was another from step 40 to `end`.
   RunEnd accident(const std::string& name, double rate, std::int64_t end) const {
@@ -83,8 +74,7 @@ class DoomTest : public testing::Test {
     return request;
   }
 
-  const test::TempFolder temp_;
-  const DoomParts parts_{.replay = {.load = dense_workload, .tell = [](const std::string&) {}}};
+  const DoomParts parts_{.replay = replay_};
 };
 
 // What was lost after each step that was tried: "40: 0 of 5".
@@ -140,7 +130,7 @@ TEST_F(DoomTest, TrainsNothingForARunThatIsFine) {
   const DoomResult result = doom(request("run"), parts_);
   EXPECT_FALSE(result.facts.lost);
   EXPECT_EQ(result.inevitable, std::nullopt);
-  EXPECT_THAT(result.tried, testing::IsEmpty());
+  EXPECT_THAT(result.tried, IsEmpty());
 }
 
 // The run ends just above the bound, and other orders end on both sides of it.
@@ -154,7 +144,7 @@ TEST_F(DoomTest, FindsARunThatWasLostAtItsEndOnly) {
   EXPECT_TRUE(result.facts.lost);
   EXPECT_THAT(result.inevitable, Optional(160));
   EXPECT_EQ(result.tried.back().step, 159);
-  EXPECT_THAT(result.changes, testing::IsEmpty());
+  EXPECT_THAT(result.changes, IsEmpty());
 }
 
 TEST_F(DoomTest, DoesNotDependOnThreads) {
@@ -177,7 +167,7 @@ TEST_F(DoomTest, NamesTheSeedsOfItsForks) {
   const DoomResult result = doom(request("run"), parts_);
   const DoomedFork& first = result.tried.front().forks.front();
   RunConfiguration again = configuration_of_run(folder("run"), RunConfiguration());
-  again.from = fmt::format("{}@{}", folder("run").string(), result.tried.front().step);
+  again.from = point("run", result.tried.front().step);
   again.seed = first.seed;
   const RunOutcome outcome = test::outcome_of(again, location_of_fork({}, again, parts_.replay));
   EXPECT_EQ(first.loss, outcome.summary->result.final_test->loss);
@@ -237,6 +227,8 @@ TEST_F(DoomTest, TakesATestLossThatIsNotFiniteForDivergence) {
   const std::size_t number = text.rfind(key) + key.size();
   text.replace(number, text.find_first_of(",}", number) - number, "null");
   write_file(metrics, text);
+  // It says that the metrics have changed.
+  fs::remove(folder("run") / "summary.json");
   DoomRequest asked = request("run");
   asked.orders = 1;
   const DoomResult result = doom(asked, parts_);
@@ -251,15 +243,13 @@ TEST_F(DoomTest, ChangesOnlyWhatTheRunHas) {
   run.momentum = 0;
   run.rule = "root";
   train("run", run);
-  EXPECT_THAT(changes(doom(request("run"), parts_)),
-              ElementsAre(testing::StartsWith("half the rate, 2:")));
+  EXPECT_THAT(changes(doom(request("run"), parts_)), ElementsAre(StartsWith("half the rate, 2:")));
 }
 
 TEST_F(DoomTest, NeedsARunWithSteps) {
-  EXPECT_THAT(test::error_of([&] {
-                static_cast<void>(doom({.run = folder("none"), .configuration = usual()}, parts_));
-              }),
-              HasSubstr("metrics.jsonl"));
+  EXPECT_THAT(
+      error_of([&] { return doom({.run = folder("none"), .configuration = usual()}, parts_); }),
+      HasSubstr("metrics.jsonl"));
 }
 
 TEST(TrainingCourse, IsLostWithLessThanHalfOfWhatItHadLearned) {

@@ -20,16 +20,13 @@
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 OwnData::Samples points(std::int64_t count) {
   OwnData::Samples samples;
@@ -75,7 +72,7 @@ TEST(Extensions, ReachARun) {
   EXPECT_THAT(read_file(folder / "metrics.jsonl"), HasSubstr("\"gain\":2.0"));
   // The folder's configuration is read by whoever has the names.
   EXPECT_EQ(read_configuration(folder / "config.toml", {}, configuration), configuration);
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_configuration(folder / "config.toml")); }),
+  EXPECT_THAT(error_of([&] { return read_configuration(folder / "config.toml"); }),
               HasSubstr("unknown"));
 }
 
@@ -94,7 +91,7 @@ TEST(Extensions, GoOnToTheSameBits) {
   without.extensions = {};
   without.rule = "linear";
   without.data = "digits";
-  EXPECT_THAT(error_of([&] { static_cast<void>(RunLocation::resume(folder, without)); }),
+  EXPECT_THAT(error_of([&] { return RunLocation::resume(folder, without); }),
               HasSubstr("unknown data set 'points:count=512'"));
 }
 
@@ -160,7 +157,7 @@ TEST(Extensions, DataAreChecked) {
         "mine", [&](Spec&) { return OwnDataSource{[&data] { return data; }}; });
     configuration.data = {"mine", configuration.extensions};
     configuration.model = "softmax";
-    return error_of([&] { static_cast<void>(dense_workload(configuration)); });
+    return error_of([&] { return dense_workload(configuration); });
   };
   OwnData data{.shape = {2}, .classes = 2, .train = points(4)};
   EXPECT_EQ(said(data), "no error");

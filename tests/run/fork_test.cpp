@@ -22,30 +22,29 @@
 #include "base/core/portable_math.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "run/runs.hpp"
+#include "run/runs_in_folders.hpp"
+#include "support/changed_state.hpp"
 #include "support/error_of.hpp"
-#include "support/temp_folder.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
 
-using test::error_of;
 using test::outcome_of;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
 
-// 3 epochs of 8 steps, with the checkpoints of steps 5, 10, 15, 20 and 24.
-RunConfiguration forked() {
-  return {.model = "quadratic:dim=5,samples=512",
-          .trace = "64",
-          .cores = 3,
-          .learning_rate = 0.05,
-          .epochs = 3,
-          .threads = 2,
-          .checkpoint_every = "5steps",
-          .keep = 10};
+// 3 epochs of 8 steps, with the checkpoints of steps 5, 10, 15, 20 and 24, and other options.
+RunConfiguration forked(const std::string& options = {}) {
+  return test::with_options({.model = "quadratic:dim=5,samples=512",
+                             .trace = "64",
+                             .cores = 3,
+                             .learning_rate = 0.05,
+                             .epochs = 3,
+                             .threads = 2,
+                             .checkpoint_every = "5steps",
+                             .keep = 10},
+                            options);
 }
 
 // What a run has written about its training, without how long it took.
@@ -60,57 +59,41 @@ std::vector<nlohmann::json> metrics_in(const fs::path& folder) {
   return lines;
 }
 
-class ForkTest : public testing::Test {
+class ForkTest : public test::RunsInFolders {
  protected:
-  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
-
-  // Trains a run in a folder, and returns the SHA-256 of its weights.
+  // Both return the SHA-256 of the weights.
   std::string train(const std::string& name, const RunConfiguration& run) const {
-    return outcome_of(run, RunLocation::create(folder(name))).summary.value().weights_sha256;
+    return RunsInFolders::train(name, run).summary.value().weights_sha256;
   }
-  // Trains the fork of a run after a step.
-  std::string fork(const std::string& name, RunConfiguration run, const std::string& of,
+  std::string fork(const std::string& name, const RunConfiguration& run, const std::string& of,
                    std::int64_t step) const {
-    run.from = fmt::format("{}@{}", folder(of).string(), step);
-    return outcome_of(run, location_of_fork(folder(name), run, parts_))
-        .summary.value()
-        .weights_sha256;
+    return RunsInFolders::fork(name, run, of, step).summary.value().weights_sha256;
   }
   // How the fork of the run "run" is refused.
   [[nodiscard]] std::string refused(RunConfiguration run, std::int64_t step) const {
-    run.from = fmt::format("{}@{}", folder("run").string(), step);
-    return error_of([&] { static_cast<void>(location_of_fork(folder("fork"), run, parts_)); });
+    run.from = point("run", step);
+    return error_of([&] { return location_of_fork(folder("fork"), run, replay_); });
   }
-
-  const test::TempFolder temp_;
-  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
-};
-
-struct Case {
-  std::string name;
-  std::function<void(RunConfiguration&)> set;
-
-  friend std::ostream& operator<<(std::ostream& out, const Case& of) { return out << of.name; }
 };
 
 // Other batch sizes every few steps.
-void with_jumps(RunConfiguration& run) {
-  run.model = "quadratic:dim=5,samples=2048";
-  run.trace = "elastic";
-}
+const std::string kJumps = "model=quadratic:dim=5,samples=2048 trace=elastic ";
+
+struct Case {
+  std::string name;
+  std::string options;
+  friend std::ostream& operator<<(std::ostream& out, const Case& of) { return out << of.name; }
+};
 
 class UnchangedForks : public ForkTest, public testing::WithParamInterface<Case> {};
 
 TEST_P(UnchangedForks, AreTheRunItself) {
-  RunConfiguration run = forked();
-  run.digest = "every=1";
-  GetParam().set(run);
+  const RunConfiguration run = forked("digest=every=1 " + GetParam().options);
   const std::string weights = train("run", run);
   const auto metrics = metrics_in(folder("run"));
-  const RecordedSteps recorded = recorded_steps(folder("run"));
-  for (const fs::path& file : CheckpointFolder(folder("run") / "checkpoints", 1).files()) {
-    require_state_of_step(file, read_state(file), CheckpointFolder::steps_of(file).value(),
-                          recorded);
+  const RunHistory history = RunHistory::of(folder("run"), run);
+  for (const RunCheckpoint& one : history.checkpoints()) {
+    history.require_state_of(one, read_state(one.file));
   }
   const auto steps =
       std::ranges::count(metrics, "step", [](const auto& line) { return line["kind"]; });
@@ -125,88 +108,26 @@ TEST_P(UnchangedForks, AreTheRunItself) {
 
 INSTANTIATE_TEST_SUITE_P(
     OfRuns, UnchangedForks,
-    testing::Values(Case{"plain", [](RunConfiguration& run) { run.momentum = 0.9; }},
-                    Case{"adascale",
-                         [](RunConfiguration& run) {
-                           run.rule = "adascale";
-                           run.clip_norm = 1;
-                           run.log_noise = true;
-                         }},
-                    Case{"root_adam",
-                         [](RunConfiguration& run) {
-                           with_jumps(run);
-                           run.optimizer = "adamw";
-                           run.rule = "root-adam";
-                           run.on_batch_change = "rescale";
-                         }},
-                    Case{"memories_in_samples",
-                         [](RunConfiguration& run) {
-                           with_jumps(run);
-                           run.momentum = 0.9;
-                           run.weight_decay = 0.1;
-                           run.lookahead = 2;
-                           run.memory = "momentum=samples,lookahead=samples";
-                           run.decay_rule = DecayRule::timescale;
-                           run.on_batch_change = "reset";
-                         }},
-                    Case{"adascale_in_a_metric",
-                         [](RunConfiguration& run) {
-                           with_jumps(run);
-                           run.optimizer = "adamw";
-                           run.rule = "adascale:metric=optimizer";
-                           run.log_noise = true;
-                         }},
-                    Case{"adamw",
-                         [](RunConfiguration& run) {
-                           run.optimizer = "adamw";
-                           run.lookahead = 3;
-                           run.schedule = "cosine:total=3";
-                         }},
-                    Case{"minibatches",
-                         [](RunConfiguration& run) {
-                           run.optimizer = "adamw:second-moment=minibatch";
-                           run.clip_norm = 1;
-                         }},
-                    Case{"ema",
-                         [](RunConfiguration& run) {
-                           run.ema = 500;
-                           run.lookahead = 2;
-                         }},
-                    Case{"muon",
-                         [](RunConfiguration& run) {
-                           run.model = "softmax";
-                           run.optimizer = "muon";
-                           run.samples = 1200;
-                         }},
-                    Case{"plateau",
-                         [](RunConfiguration& run) {
-                           run.schedule = "plateau:patience=1";
-                           run.watch = "train-loss";
-                           run.patience = 2;
-                           run.keep_best = true;
-                         }},
-                    Case{"carry",
-                         [](RunConfiguration& run) {
-                           run.remainder = Remainder::carry;
-                           run.trace = "96";
-                           run.batch = "noise-scale:max=128";
-                         }},
-                    Case{"ramp",
-                         [](RunConfiguration& run) {
-                           run.rule = "root";
-                           run.batch = "ramp:from=32,to=96,samples=300";
-                         }},
-                    Case{"clock",
-                         [](RunConfiguration& run) {
-                           run.clock = Clock::modelled;
-                           run.trace = "spot:most=8,seed=3";
-                           run.on_trace_end = TraceEnd::cycle;
-                           run.cluster = "substep=20,restart=60";
-                           run.availability = "weak:max-batch=64";
-                         }},
-                    Case{"tensorboard", [](RunConfiguration& run) { run.tensorboard = true; }},
-                    Case{"without_checkpoints",
-                         [](RunConfiguration& run) { run.checkpoint_every = "never"; }}),
+    testing::Values(
+        Case{"plain", "momentum=0.9"}, Case{"adascale", "rule=adascale clip-norm=1 log-noise=true"},
+        Case{"root_adam", kJumps + "optimizer=adamw rule=root-adam on-batch-change=rescale"},
+        Case{"memories_in_samples",
+             kJumps + "momentum=0.9 weight-decay=0.1 lookahead=2 on-batch-change=reset "
+                      "memory=momentum=samples,lookahead=samples decay-rule=timescale"},
+        Case{"adascale_in_a_metric",
+             kJumps + "optimizer=adamw rule=adascale:metric=optimizer log-noise=true"},
+        Case{"adamw", "optimizer=adamw lookahead=3 schedule=cosine:total=3"},
+        Case{"minibatches", "optimizer=adamw:second-moment=minibatch clip-norm=1"},
+        Case{"ema", "ema=500 lookahead=2"},
+        Case{"muon", "model=softmax optimizer=muon samples=1200"},
+        Case{"plateau", "schedule=plateau:patience=1 watch=train-loss patience=2 keep-best=true"},
+        Case{"carry", "remainder=carry trace=96 batch=noise-scale:max=128"},
+        Case{"ramp", "rule=root batch=ramp:from=32,to=96,samples=300"},
+        Case{"clock",
+             "clock=virtual trace=spot:most=8,seed=3 on-trace-end=cycle "
+             "cluster=substep=20,restart=60 availability=weak:max-batch=64"},
+        Case{"tensorboard", "tensorboard=true"},
+        Case{"without_checkpoints", "checkpoint-every=never"}),
     [](const auto& one) { return one.param.name; });
 
 // Calls a function after a step.
@@ -225,8 +146,7 @@ class After final : public Observer {
 
 TEST_F(ForkTest, HasAnotherRateFromThatStepOn) {
   train("run", forked());
-  RunConfiguration changed = forked();
-  changed.learning_rate = 0.02;
+  const RunConfiguration changed = forked("lr=0.02");
   for (const std::int64_t step : {3, 8, 10}) {
     rubato::Run unbroken(forked(), dense_workload(forked()),
                          RunLocation::create(folder(fmt::format("unbroken-{}", step))));
@@ -241,9 +161,7 @@ TEST_F(ForkTest, HasAnotherRateFromThatStepOn) {
 
 TEST_F(ForkTest, HasAnotherRuleFromThatStepOn) {
   constexpr std::int64_t kStep = 7;
-  RunConfiguration run = forked();
-  run.reference_batch = 16;
-  run.rule = "constant";
+  RunConfiguration run = forked("ref-batch=16 rule=constant");
   train("run", run);
   std::int64_t steps = 0;
   RunConfiguration switched = run;
@@ -291,9 +209,9 @@ class SwitchedRule final : public Rule {
 
 struct JumpCase {
   std::string name;
-  // The run, and what the fork has besides.
-  std::function<void(RunConfiguration&)> set;
-  std::function<void(RunConfiguration&)> change;
+  // Of the run, and what the fork has besides.
+  std::string options;
+  std::string change;
   // The same changes as a rule makes them.
   SwitchedRule::Change of_rule{};
 
@@ -311,16 +229,10 @@ TEST_P(ForksAtAJump, AreARunWhoseRuleSwitchesThere) {
     text += fmt::format("{},{}\n", std::ranges::count(text, '\n') - 1, batch);
   }
   write_file(folder("jumps.csv"), text);
-  RunConfiguration run = forked();
-  run.epochs = 2;
-  run.trace = folder("jumps.csv").string();
-  run.on_trace_end = TraceEnd::cycle;
-  run.reference_batch = 64;
-  run.rule = "root";
-  GetParam().set(run);
+  const RunConfiguration run = forked("epochs=2 on-trace-end=cycle ref-batch=64 rule=root trace=" +
+                                      folder("jumps.csv").string() + " " + GetParam().options);
   const std::string weights_of_run = train("run", run);
-  RunConfiguration changed = run;
-  GetParam().change(changed);
+  const RunConfiguration changed = test::with_options(run, GetParam().change);
 
   RunConfiguration switched = run;
   switched.extensions.rules.add("switched", RuleRegistry::Maker([&](Spec& /*arguments*/) {
@@ -334,14 +246,9 @@ TEST_P(ForksAtAJump, AreARunWhoseRuleSwitchesThere) {
   EXPECT_NE(weights, weights_of_run);
 }
 
-void with_adamw(RunConfiguration& run) {
-  run.optimizer = "adamw:beta2=0.9";
-  run.weight_decay = 0.1;
-}
-void with_momentum(RunConfiguration& run) {
-  run.momentum = 0.9;
-  run.weight_decay = 0.1;
-}
+const char* const kAdamW = "optimizer=adamw:beta2=0.9 weight-decay=0.1";
+const char* const kMomentum = "momentum=0.9 weight-decay=0.1";
+
 bool has_changed(const RuleInput& input, std::int64_t before) {
   return input.batch_size != before;
 }
@@ -356,50 +263,45 @@ double ratio_of_rates(const RuleInput& input, std::int64_t before) {
 
 INSTANTIATE_TEST_SUITE_P(
     OfRuns, ForksAtAJump,
-    testing::Values(
-        JumpCase{"root_adam", with_adamw, [](RunConfiguration& run) { run.rule = "root-adam"; }},
-        JumpCase{"adascale_in_a_metric", with_adamw,
-                 [](RunConfiguration& run) { run.rule = "adascale:metric=optimizer"; }},
-        JumpCase{"memory_of_beta2", with_adamw,
-                 [](RunConfiguration& run) { run.memory = "beta2=samples"; },
-                 [](Rates& rates, const RuleInput& input, std::int64_t) {
-                   rates.optimizer.beta2 = exact::pow(*input.optimizer.beta2, input.scale());
-                 }},
-        JumpCase{"memory_of_momentum", with_momentum,
-                 [](RunConfiguration& run) { run.memory = "momentum=samples"; },
-                 [](Rates& rates, const RuleInput& input, std::int64_t) {
-                   const double momentum = *input.optimizer.momentum;
-                   rates.optimizer.momentum = exact::pow(momentum, input.scale());
-                   rates.update_rate *= (1 - *rates.optimizer.momentum) / (1 - momentum);
-                 }},
-        JumpCase{"timescale", with_adamw,
-                 [](RunConfiguration& run) { run.decay_rule = DecayRule::timescale; },
-                 [](Rates& rates, const RuleInput& input, std::int64_t) {
-                   rates.weight_decay_factor =
-                       input.scale() * (input.base_learning_rate / rates.learning_rate);
-                 }},
-        JumpCase{"rescale_momentum", with_momentum,
-                 [](RunConfiguration& run) { run.on_batch_change = "rescale"; },
-                 [](Rates& rates, const RuleInput& input, std::int64_t before) {
-                   if (has_changed(input, before)) {
-                     rates.optimizer.mean_factor = ratio_of_rates(input, before);
-                   }
-                 }},
-        JumpCase{"rescale_moments", with_adamw,
-                 [](RunConfiguration& run) { run.on_batch_change = "rescale"; },
-                 [](Rates& rates, const RuleInput& input, std::int64_t before) {
-                   if (!has_changed(input, before)) return;
-                   rates.optimizer.mean_factor = ratio_of_rates(input, before);
-                   rates.optimizer.variance_factor =
-                       static_cast<double>(before) / static_cast<double>(input.batch_size);
-                 }},
-        JumpCase{"reset_moments", with_adamw,
-                 [](RunConfiguration& run) { run.on_batch_change = "reset"; },
-                 [](Rates& rates, const RuleInput& input, std::int64_t before) {
-                   if (!has_changed(input, before)) return;
-                   rates.optimizer.mean_factor = 0;
-                   rates.optimizer.forget_squares = true;
-                 }}),
+    testing::Values(JumpCase{"root_adam", kAdamW, "rule=root-adam"},
+                    JumpCase{"adascale_in_a_metric", kAdamW, "rule=adascale:metric=optimizer"},
+                    JumpCase{"memory_of_beta2", kAdamW, "memory=beta2=samples",
+                             [](Rates& rates, const RuleInput& input, std::int64_t) {
+                               rates.optimizer.beta2 =
+                                   exact::pow(*input.optimizer.beta2, input.scale());
+                             }},
+                    JumpCase{"memory_of_momentum", kMomentum, "memory=momentum=samples",
+                             [](Rates& rates, const RuleInput& input, std::int64_t) {
+                               const double momentum = *input.optimizer.momentum;
+                               rates.optimizer.momentum = exact::pow(momentum, input.scale());
+                               rates.update_rate *=
+                                   (1 - *rates.optimizer.momentum) / (1 - momentum);
+                             }},
+                    JumpCase{"timescale", kAdamW, "decay-rule=timescale",
+                             [](Rates& rates, const RuleInput& input, std::int64_t) {
+                               rates.weight_decay_factor =
+                                   input.scale() * (input.base_learning_rate / rates.learning_rate);
+                             }},
+                    JumpCase{"rescale_momentum", kMomentum, "on-batch-change=rescale",
+                             [](Rates& rates, const RuleInput& input, std::int64_t before) {
+                               if (has_changed(input, before)) {
+                                 rates.optimizer.mean_factor = ratio_of_rates(input, before);
+                               }
+                             }},
+                    JumpCase{"rescale_moments", kAdamW, "on-batch-change=rescale",
+                             [](Rates& rates, const RuleInput& input, std::int64_t before) {
+                               if (!has_changed(input, before)) return;
+                               rates.optimizer.mean_factor = ratio_of_rates(input, before);
+                               rates.optimizer.variance_factor =
+                                   static_cast<double>(before) /
+                                   static_cast<double>(input.batch_size);
+                             }},
+                    JumpCase{"reset_moments", kAdamW, "on-batch-change=reset",
+                             [](Rates& rates, const RuleInput& input, std::int64_t before) {
+                               if (!has_changed(input, before)) return;
+                               rates.optimizer.mean_factor = 0;
+                               rates.optimizer.forget_squares = true;
+                             }}),
     [](const auto& one) { return one.param.name; });
 
 TEST_F(ForkTest, TakesTheRowsOfAnotherTraceThatFollow) {
@@ -444,9 +346,7 @@ class Switched final : public FlatOptimizer<float> {
 
 TEST_F(ForkTest, BeginsAnotherOptimizerAnew) {
   static constexpr int kStep = 6;
-  RunConfiguration run = forked();
-  run.checkpoint_every = "never";
-  run.momentum = 0.9;
+  RunConfiguration run = forked("checkpoint-every=never momentum=0.9");
   train("run", run);
   RunConfiguration switched = run;
   switched.momentum.reset();
@@ -469,8 +369,7 @@ TEST_F(ForkTest, BeginsAnotherOptimizerAnew) {
 // The mean squares go on as they are, and get those of minibatches from that step on.
 TEST_F(ForkTest, GoesOnWithAnotherSecondMoment) {
   static constexpr int kStep = 6;
-  RunConfiguration run = forked();
-  run.optimizer = "adam";
+  RunConfiguration run = forked("optimizer=adam");
   train("run", run);
   RunConfiguration switched = run;
   const OwnOptimizer own{.of_float = [](const OptimizerParts& parts) {
@@ -493,8 +392,7 @@ TEST_F(ForkTest, GoesOnWithAnotherSecondMoment) {
 
 TEST_F(ForkTest, MayBeForkedAndMovedAndResumed) {
   const std::string weights = train("run", forked());
-  RunConfiguration run = forked();
-  run.checkpoint_every = "never";
+  const RunConfiguration run = forked("checkpoint-every=never");
   EXPECT_EQ(fork("child", run, "run", 7), weights);
   // The only checkpoint is that of step 7; step 3 is one of the run itself.
   EXPECT_EQ(fork("later", run, "child", 12), weights);
@@ -512,22 +410,18 @@ TEST_F(ForkTest, MayBeForkedAndMovedAndResumed) {
 
 TEST_F(ForkTest, WritesNothingWithoutAFolder) {
   const std::string weights = train("run", forked());
-  RunConfiguration run = forked();
-  run.from = fmt::format("{}@{}", folder("run").string(), 13);
-  EXPECT_EQ(outcome_of(run, location_of_fork({}, run, parts_)).summary.value().weights_sha256,
+  const RunConfiguration run = forked("from=" + point("run", 13));
+  EXPECT_EQ(outcome_of(run, location_of_fork({}, run, replay_)).summary.value().weights_sha256,
             weights);
   EXPECT_EQ(std::distance(fs::directory_iterator(temp_.path()), fs::directory_iterator()), 1);
 }
 
 TEST_F(ForkTest, SaysWhatCannotFollow) {
   train("run", forked());
-  RunConfiguration other = forked();
-  other.model = "quadratic:dim=6,samples=512";
-  EXPECT_THAT(refused(other, 5), AllOf(HasSubstr("--model was quadratic:dim=5"),
-                                       HasSubstr("accepted: those of the run")));
-  other = forked();
-  other.minibatch = 16;
-  EXPECT_THAT(refused(other, 5), HasSubstr("--minibatch was 32, is 16"));
+  EXPECT_THAT(
+      refused(forked("model=quadratic:dim=6,samples=512"), 5),
+      AllOf(HasSubstr("--model was quadratic:dim=5"), HasSubstr("accepted: those of the run")));
+  EXPECT_THAT(refused(forked("minibatch=16"), 5), HasSubstr("--minibatch was 32, is 16"));
   EXPECT_THAT(refused(forked(), 25), HasSubstr("has 24 steps; accepted: 0 to 24"));
   EXPECT_FALSE(fs::exists(folder("fork")));
   fs::remove(folder("run") / "config.toml");
@@ -536,20 +430,10 @@ TEST_F(ForkTest, SaysWhatCannotFollow) {
 
 // The weights of the checkpoint are others, and so is its checksum.
 TEST_F(ForkTest, FindsAStateThatIsNotThatOfItsRun) {
-  RunConfiguration every_step = forked();
-  every_step.digest = "every=1";
+  const RunConfiguration every_step = forked("digest=every=1");
   train("run", every_step);
   const fs::path file = folder("run") / "checkpoints" / "step-10.safetensors";
-  State state;
-  const State found = read_state(file);
-  for (auto [name, array] : found.arrays()) {
-    if (name.starts_with("parameter.")) array.bytes.front() ^= 1;
-    if (name != "rubato.sha256") state.put_array(name, array);
-  }
-  for (const auto& [name, text] : found.texts()) {
-    if (!name.starts_with("rubato.")) state.put_text(name, text);
-  }
-  write_state(file, state);
+  test::flip_bits(file, "parameter.");
   EXPECT_EQ(refused(every_step, 9), "no error");
   for (const std::int64_t step : {10, 12}) {
     EXPECT_THAT(refused(every_step, step),
@@ -565,13 +449,31 @@ TEST_F(ForkTest, SaysThatItsOriginIsGone) {
   fs::rename(folder("run"), folder("moved"));
   RunConfiguration run = forked();
   const auto refused = [&](std::int64_t step) {
-    run.from = fmt::format("{}@{}", folder("child").string(), step);
-    return error_of([&] { static_cast<void>(location_of_fork({}, run, parts_)); });
+    run.from = point("child", step);
+    return error_of([&] { return location_of_fork({}, run, replay_); });
   };
   EXPECT_THAT(refused(11), AllOf(HasSubstr("run, the origin of "), HasSubstr("child, is gone"),
                                  HasSubstr("steps from 12 on can be forked")));
   EXPECT_EQ(refused(12), "no error");
   EXPECT_EQ(refused(14), "no error");
+}
+
+TEST_F(ForkTest, FindsAnotherRunInThePlaceOfItsOrigin) {
+  train("run", forked());
+  fork("child", forked(), "run", 12);
+  fs::rename(folder("run"), folder("moved"));
+  RunConfiguration other = forked();
+  other.learning_rate = 0.04;
+  train("run", other);
+  RunConfiguration run = forked();
+  const auto refused = [&](std::int64_t step) {
+    run.from = point("child", step);
+    return error_of([&] { return location_of_fork({}, run, replay_); });
+  };
+  // No step has a digest before the tenth, nor is one repeated for the fifth.
+  EXPECT_THAT(refused(5), HasSubstr("run is another run than the origin of "));
+  EXPECT_THAT(refused(3), HasSubstr("step 1 has the learning rate 0.0"));
+  EXPECT_EQ(refused(13), "no error");
 }
 
 TEST_F(ForkTest, LeavesNoFolderIfItsStateIsRefused) {
@@ -584,18 +486,16 @@ TEST_F(ForkTest, LeavesNoFolderIfItsStateIsRefused) {
 
 // The pattern is text of the user's, which may have blanks.
 TEST_F(ForkTest, BeginsAnewWhatIsRememberedOfOtherElements) {
-  RunConfiguration run = forked();
-  run.model = "mlp:hidden=16";
-  run.samples = 2000;
+  RunConfiguration run = forked("model=mlp:hidden=16 samples=2000");
   run.optimizer = "muon:adamw=linear[1 a]*";
   train("run", run);
   run.optimizer = "muon:adamw=linear[1 2]*";
   EXPECT_NE(fork("other", run, "run", 20), "");
   run.optimizer = "muon:adamw=linear[1 a]*,beta1=0.8";
-  run.from = fmt::format("{}@20", folder("run").string());
+  run.from = point("run", 20);
   // What it remembers of the same elements stays.
-  const State before = state_after({.run = folder("run"), .step = 20}, run, {}, parts_).state;
-  rubato::Run goes_on(run, dense_workload(run), location_of_fork({}, run, parts_));
+  const State before = state_after(RunHistory::of(folder("run"), run), 20, {}, replay_).state;
+  rubato::Run goes_on(run, dense_workload(run), location_of_fork({}, run, replay_));
   const State after = goes_on.trainer().state();
   for (const auto& [name, array] : before.arrays()) {
     if (!name.starts_with("optimizer.")) continue;
@@ -613,8 +513,8 @@ TEST_F(ForkTest, ReplacesTheFolderOfItsOwnThatWasNotMade) {
     for (const char* name : {"checkpoints", "summary.json", "weights.safetensors"}) {
       fs::remove_all(folder("fork") / name);
     }
-    request.run.from = fmt::format("{}@7", folder("run").string());
-    return error_of([&] { static_cast<void>(location_to_train(request, parts_)); });
+    request.run.from = point("run", 7);
+    return error_of([&] { return location_to_train(request, replay_); });
   };
   EXPECT_EQ(unmade(7), "no error");
   EXPECT_FALSE(fs::exists(folder("fork")));
@@ -624,8 +524,7 @@ TEST_F(ForkTest, ReplacesTheFolderOfItsOwnThatWasNotMade) {
 
 // Its last step was not taken.
 TEST_F(ForkTest, CountsNoStepInWhichARunDiverged) {
-  RunConfiguration run = forked();
-  run.learning_rate = 1e30;
+  const RunConfiguration run = forked("lr=1e30");
   rubato::Run diverging(run, dense_workload(run), RunLocation::create(folder("run")));
   ASSERT_EQ(diverging.execute().end, RunEnd::diverged);
   const RecordedSteps steps = recorded_steps(folder("run"));

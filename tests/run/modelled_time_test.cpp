@@ -17,6 +17,7 @@
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_steps.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -24,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::outcome_of;
-using testing::HasSubstr;
 
 // Devices come and go every few steps.
 RunConfiguration in_modelled_time() {
@@ -178,7 +178,7 @@ TEST_F(ModelledTime, GoesOnInItsZone) {
 
 TEST_F(ModelledTime, RefusesAMoveWithoutZones) {
   configuration_.cluster = "substep=10,egress=1";
-  EXPECT_THAT(test::error_of([&] { simulated(configuration_, 512); }),
+  EXPECT_THAT(error_of([&] { simulated(configuration_, 512); }),
               HasSubstr("has one zone, and training moves nowhere; accepted: with several zones"));
 }
 
@@ -188,7 +188,7 @@ TEST_F(ModelledTime, GoesOnOnTheSameClusterAlone) {
     RunConfiguration configuration = read_configuration(folder_ / "config.toml");
     configuration.epochs = 4;
     change(configuration);
-    return test::error_of(
+    return error_of(
         [&] { outcome_of(configuration, RunLocation::resume(folder_, configuration)); });
   };
   EXPECT_THAT(error([](RunConfiguration& run) { run.cluster = "substep=11"; }),
@@ -212,14 +212,14 @@ TEST_F(ModelledTime, EndsABudget) {
   EXPECT_EQ(outcome.summary->result.time, simulated(configuration_, 512).time);
 
   configuration_.clock = Clock::real;
-  EXPECT_THAT(test::error_of([&] { outcome_of(configuration_); }),
+  EXPECT_THAT(error_of([&] { outcome_of(configuration_); }),
               HasSubstr("a budget of hours 0.05 needs modelled time"));
 }
 
 TEST_F(ModelledTime, IsRefusedWhereDevicesGoBeforeItsEnd) {
   configuration_.on_trace_end = TraceEnd::error;
   configuration_.epochs = 200;
-  EXPECT_THAT(test::error_of([&] { outcome_of(configuration_, RunLocation::create(folder_)); }),
+  EXPECT_THAT(error_of([&] { outcome_of(configuration_, RunLocation::create(folder_)); }),
               HasSubstr("the availability ends at 3600 s, and there is more to train"));
   EXPECT_FALSE(fs::exists(folder_)) << "before there is a folder";
   configuration_.on_trace_end = TraceEnd::stop;

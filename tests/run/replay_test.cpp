@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run.hpp>
@@ -18,20 +19,17 @@
 
 #include "base/core/file.hpp"
 #include "run/runs.hpp"
+#include "run/runs_in_folders.hpp"
 #include "runs/run/run_history.hpp"
+#include "support/changed_state.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-
-using test::error_of;
-using test::outcome_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // 3 epochs of 8 steps without a checkpoint before the last.
 RunConfiguration of_24_steps() {
@@ -44,18 +42,8 @@ RunConfiguration of_24_steps() {
           .digest = "every=1"};
 }
 
-class ReplayTest : public testing::Test {
+class ReplayTest : public test::RunsInFolders {
  protected:
-  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
-
-  void train(const std::string& name, const RunConfiguration& run) const {
-    static_cast<void>(outcome_of(run, RunLocation::create(folder(name))));
-  }
-  void fork(const std::string& name, RunConfiguration run, const std::string& of,
-            std::int64_t step) const {
-    run.from = fmt::format("{}@{}", folder(of).string(), step);
-    static_cast<void>(outcome_of(run, location_of_fork(folder(name), run, parts_)));
-  }
   // "run", "a" with another rate after step 10, and "b" with a third one after step 15.
   void train_forks() const {
     RunConfiguration run = of_24_steps();
@@ -74,7 +62,19 @@ class ReplayTest : public testing::Test {
   }
   [[nodiscard]] ReplayResult repeat(const std::string& name, std::int64_t first,
                                     std::int64_t last) const {
-    return replay(request(name, first, last), parts_);
+    return replay(request(name, first, last), replay_);
+  }
+  // What a fork of the run "run" after a step is refused with.
+  [[nodiscard]] std::string refused(std::int64_t step) const {
+    RunConfiguration fork = configuration_of_run(folder("run"), {});
+    fork.from = point("run", step);
+    return error_of([&] { return location_of_fork(folder("fork"), fork, replay_); });
+  }
+  // Flips a bit in a checkpoint of the run "run" (test::flip_bits()), and returns its file.
+  [[nodiscard]] fs::path flip(std::int64_t step, const std::string& part) const {
+    fs::path file = folder("run") / "checkpoints" / fmt::format("step-{}.safetensors", step);
+    test::flip_bits(file, part);
+    return file;
   }
   // The rates of the steps in a folder, by the number of steps with that one.
   [[nodiscard]] static std::vector<std::pair<std::int64_t, double>> rates(const fs::path& run) {
@@ -87,11 +87,8 @@ class ReplayTest : public testing::Test {
   // A configuration on samples of a file.
   [[nodiscard]] RunConfiguration on_file() const {
     write_rows(0);
-    RunConfiguration run = of_24_steps();
-    run.model = "softmax";
-    run.data = "csv:" + folder("d.csv").string();
-    run.digest = "every=10";
-    return run;
+    return test::with_options(of_24_steps(),
+                              "model=softmax digest=every=10 data=csv:" + folder("d.csv").string());
   }
   // Writes the samples, of which so many at the beginning have changed.
   void write_rows(int changed) const {
@@ -104,9 +101,6 @@ class ReplayTest : public testing::Test {
     }
     write_file(folder("d.csv"), text);
   }
-
-  const test::TempFolder temp_;
-  const ReplayParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
 };
 
 TEST_F(ReplayTest, OfStepsBeforeAForkHasTheOptionsOfItsOrigin) {
@@ -122,11 +116,28 @@ TEST_F(ReplayTest, OfStepsBeforeAForkHasTheOptionsOfItsOrigin) {
   }
 }
 
+TEST_F(ReplayTest, OfStepsBeforeAForkHasTheRuleOfItsOrigin) {
+  RunConfiguration run =
+      test::with_options(of_24_steps(), "ref-batch=32 lr=0.02 rule=root digest=never");
+  train("run", run);
+  run.rule = "linear";
+  fork("a", run, "run", 10);
+  const ReplayResult result = repeat("a", 1, 12);
+  EXPECT_EQ(result.difference, "");
+  EXPECT_EQ(result.losses, 12);
+  const auto of_origin = recorded_steps(folder("run")).numbers;
+  const auto repeated = recorded_steps(result.folder).numbers;
+  for (std::int64_t step = 1; step <= 10; ++step) {
+    EXPECT_FALSE(repeated.at(step).difference_from(of_origin.at(step))) << step;
+  }
+  EXPECT_EQ(repeated.at(11).difference_from(of_origin.at(11)).value().name, "learning rate");
+}
+
 TEST_F(ReplayTest, OverForksHasTheOptionsOfEach) {
   train_forks();
   ReplayRequest asked = request("b", 9, 17);
   asked.weights_every = 1;
-  const ReplayResult result = replay(asked, parts_);
+  const ReplayResult result = replay(asked, replay_);
   EXPECT_EQ(result.difference, "");
   EXPECT_EQ(result.digests, 9);
   auto wanted = rates(folder("b"));
@@ -141,16 +152,15 @@ TEST_F(ReplayTest, OverForksHasTheOptionsOfEach) {
   RunConfiguration again = of_24_steps();
   again.learning_rate = 0.03;
   again.from = fmt::format("{}@12", result.folder.string());
-  EXPECT_EQ(error_of([&] { static_cast<void>(location_of_fork({}, again, parts_)); }), "no error");
+  EXPECT_EQ(error_of([&] { return location_of_fork({}, again, replay_); }), "no error");
 }
 
 TEST_F(ReplayTest, OverAForkGoesOnWhereItWasInterrupted) {
   train_forks();
   for (const std::int64_t at : {9, 10, 11, 16}) {
-    RunConfiguration run = configuration_of_run(folder("b"), {});
     ReplayRequest asked = request("b", 8, 17);
     asked.configuration.checkpoint_every = "1steps";
-    ReplayParts parts = parts_;
+    ReplayParts parts = replay_;
     parts.on_step = [&](std::int64_t steps) {
       if (steps == at) throw std::runtime_error("interrupted");
     };
@@ -186,30 +196,94 @@ TEST_F(ReplayTest, IsRefusedOnOtherDataBeforeTheFirstCheckpoint) {
   fs::remove_all(folder("run") / "replays");
   write_rows(1);
   constexpr const char* kOther = "the training data are not the data of the run";
-  EXPECT_THAT(error_of([&] { static_cast<void>(repeat("run", 1, 5)); }), HasSubstr(kOther));
-  RunConfiguration fork = configuration_of_run(folder("run"), {});
-  fork.from = folder("run").string() + "@5";
-  EXPECT_THAT(error_of([&] { static_cast<void>(location_of_fork(folder("fork"), fork, parts_)); }),
-              HasSubstr(kOther));
+  EXPECT_THAT(error_of([&] { return repeat("run", 1, 5); }), HasSubstr(kOther));
+  EXPECT_THAT(refused(0), HasSubstr(kOther));
+  EXPECT_THAT(refused(5), HasSubstr(kOther));
   EXPECT_FALSE(is_there(folder("fork")));
 }
 
 // A run without checkpoints and digests has its losses.
 TEST_F(ReplayTest, FindsOtherDataByTheLoss) {
-  RunConfiguration run = on_file();
-  run.checkpoint_every = "never";
-  run.digest = "never";
-  train("run", run);
+  train("run", test::with_options(on_file(), "checkpoint-every=never digest=never"));
   write_rows(300);
-  EXPECT_THAT(repeat("run", 1, 5).difference, HasSubstr("step 1 has the loss"));
-  RunConfiguration fork = configuration_of_run(folder("run"), {});
-  fork.from = folder("run").string() + "@5";
-  EXPECT_THAT(error_of([&] { static_cast<void>(location_of_fork(folder("fork"), fork, parts_)); }),
-              AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
+  EXPECT_THAT(repeat("run", 1, 5).difference,
+              AllOf(HasSubstr("step 1 has the loss"),
+                    HasSubstr("; the same kernels and versions have computed it, so its files")));
+  // Also if no step of it is needed.
+  for (const std::int64_t step : {0, 5}) {
+    EXPECT_THAT(refused(step),
+                AllOf(HasSubstr("step 1 has the loss"), HasSubstr("its data have changed")));
+  }
+}
+
+// The checkpoints tell of processes before the last one, and the summary of that.
+TEST_F(ReplayTest, NamesTheKernelsAndVersionsThatDiffer) {
+  const RunConfiguration run =
+      test::with_options(on_file(), "checkpoint-every=10steps keep=9 digest=never");
+  train("run", run);
+  fork("a", run, "run", 12);
+  const ComputedBy own = RunHistory::of(folder("run"), {}).computed_by(24);
+  EXPECT_TRUE(own.contains("kernels.eigen"));
+  EXPECT_TRUE(own.contains("versions.rubato"));
+  const fs::path file = folder("run") / "checkpoints" / "step-10.safetensors";
+  write_state(file, test::with_changes(
+                        read_state(file), [](const auto&, auto&) { return true; },
+                        [](const auto& name, auto& text) {
+                          if (name == "observer/kernels/in_use") text = "Eigen none, ATen NO AVX";
+                          return true;
+                        }));
+  const ComputedBy other{{"kernels.eigen", "none"}, {"kernels.aten", "NO AVX"}};
+  for (const std::string name : {"run", "a"}) {
+    const RunHistory history = RunHistory::of(folder(name), {});
+    EXPECT_EQ(history.computed_by(1), other);
+    EXPECT_EQ(history.computed_by(10), other);
+    EXPECT_EQ(history.computed_by(11), own);
+    EXPECT_EQ(history.computed_by(24), own);
+  }
+  const fs::path summary = folder("run") / "summary.json";
+  auto json = nlohmann::json::parse(read_file(summary));
+  json["versions"]["rubato"] = "0.0.0";
+  write_file(summary, json.dump());
+  fs::remove_all(folder("run") / "checkpoints");
+  write_rows(300);
+  EXPECT_THAT(repeat("run", 1, 5).difference,
+              AllOf(HasSubstr("step 1 has the loss"),
+                    HasSubstr("; what computes it differs (versions.rubato was 0.0.0 and is "),
+                    HasSubstr("), or its files or its data have changed")));
+  fs::remove_all(folder("run"));
+  EXPECT_EQ(RunHistory(folder("a"), configuration_of_run(folder("a"), {})).computed_by(1),
+            ComputedBy());
+}
+
+TEST_F(ReplayTest, IsRefusedIfTheMetricsHaveChanged) {
+  train("run", of_24_steps());
+  const fs::path metrics = folder("run") / "metrics.jsonl";
+  const std::string good = read_file(metrics);
+  write_file(metrics, good.substr(0, good.find("\"step\":15,") + 20));
+  const auto cut = AllOf(HasSubstr("metrics.jsonl is not the file that the run wrote"),
+                         HasSubstr("; it has 15 of 24 steps"));
+  EXPECT_THAT(error_of([&] { return repeat("run", 1, 5); }), cut);
+  EXPECT_THAT(refused(5), cut);
+  EXPECT_FALSE(is_there(folder("fork")));
+  // One that trains has an end like this.
+  fs::remove(folder("run") / "summary.json");
+  EXPECT_EQ(repeat("run", 1, 5).difference, "");
+}
+
+// No step has a digest.
+TEST_F(ReplayTest, FindsOtherWeightsAtTheEnd) {
+  train("run", test::with_options(of_24_steps(), "digest=never"));
+  EXPECT_EQ(refused(24), "no error");
+  const fs::path file = flip(24, "parameter.");
+  EXPECT_THAT(refused(24), HasSubstr("its weights after step 24 are not those of summary.json"));
+  fs::remove(file);
+  EXPECT_EQ(refused(24), "no error");
 }
 
 TEST_F(ReplayTest, FindsOtherBatchesAndRates) {
   train("run", of_24_steps());
+  // It says that the metrics have changed.
+  fs::remove(folder("run") / "summary.json");
   const fs::path metrics = folder("run") / "metrics.jsonl";
   const std::string good = read_file(metrics);
   const auto with = [&](const std::string& was, const std::string& is) {
@@ -225,21 +299,8 @@ TEST_F(ReplayTest, FindsOtherBatchesAndRates) {
 }
 
 TEST_F(ReplayTest, FindsAStateThatIsNotThatOfItsStep) {
-  RunConfiguration run = of_24_steps();
-  run.checkpoint_every = "10steps";
-  run.keep = 9;
-  train("run", run);
-  const fs::path file = folder("run") / "checkpoints" / "step-10.safetensors";
-  State state;
-  const State found = read_state(file);
-  for (auto [name, array] : found.arrays()) {
-    if (name == "optimizer.velocity") array.bytes.front() ^= 1;
-    if (name != "rubato.sha256") state.put_array(name, array);
-  }
-  for (const auto& [name, text] : found.texts()) {
-    if (!name.starts_with("rubato.")) state.put_text(name, text);
-  }
-  write_state(file, state);
+  train("run", test::with_options(of_24_steps(), "checkpoint-every=10steps keep=9"));
+  const fs::path file = flip(10, "optimizer.velocity");
   EXPECT_THAT(repeat("run", 12, 13).difference,
               AllOf(HasSubstr("step-10.safetensors: the state has the digest"),
                     HasSubstr("the run without this file")));
@@ -286,7 +347,7 @@ TEST(RunHistories, HaveTheStepsOfEachRun) {
   EXPECT_THAT(history("c"), ElementsAre("a 30", "c 50"));
   const RunHistory rest(temp.path() / "c", configuration_of_run(temp.path() / "c", {}));
   EXPECT_EQ(rest.of_step(31), 0U);
-  EXPECT_THAT(error_of([&] { static_cast<void>(rest.of_step(30)); }),
+  EXPECT_THAT(error_of([&] { return rest.of_step(30); }),
               AllOf(HasSubstr("run, the origin of "), HasSubstr("/a, is gone")));
   // A fork in the place of its origin is not its own origin.
   fs::rename(temp.path() / "a", temp.path() / "run");

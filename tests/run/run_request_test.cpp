@@ -16,7 +16,7 @@ namespace rubato {
 namespace {
 
 std::string error_with(const std::filesystem::path& folder) {
-  return test::error_of([&] { check_run_folder(folder); });
+  return error_of([&] { check_run_folder(folder); });
 }
 
 TEST(RunFolder, MayNotExistNorLieInAFile) {
@@ -103,9 +103,7 @@ TEST(RunRequest, IsForOneFolderOrNone) {
   const test::TempFolder folder;
   EXPECT_TRUE(location_of({}, {}).path().empty());
   EXPECT_EQ(location_of({.out = folder.path() / "a"}, {}).path(), folder.path() / "a");
-  EXPECT_EQ(test::error_of([&] {
-              static_cast<void>(location_of({.out = folder.path() / "a", .resume = "b"}, {}));
-            }),
+  EXPECT_EQ(error_of([&] { return location_of({.out = folder.path() / "a", .resume = "b"}, {}); }),
             "--out: a resumed run stays in its folder; accepted: --resume alone");
 }
 

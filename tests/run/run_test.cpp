@@ -25,6 +25,8 @@
 #include "runs/run/resumption.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
+#include "support/json_fields.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -83,9 +85,7 @@ TEST_F(RunTest, LeavesAFolderThatSaysAllOfIt) {
   EXPECT_EQ(outcome.summary->result.steps, 24);
 
   const auto summary = nlohmann::json::parse(read_file(folder_ / "summary.json"));
-  EXPECT_EQ(summary.at("engine"), "eigen");
-  EXPECT_EQ(summary.at("steps"), 24);
-  EXPECT_EQ(summary.at("final_test_accuracy"), nullptr);
+  test::expect_fields(summary, R"({"engine": "eigen", "steps": 24, "final_test_accuracy": null})");
   EXPECT_EQ(summary.at("weights_sha256"), weights_of(configuration_));
   EXPECT_TRUE(summary.at("versions").contains("eigen"));
   EXPECT_FALSE(summary.at("kernels").contains("openblas_by_itself")) << "there is none";
@@ -126,7 +126,7 @@ TEST_F(RunTest, WritesATimelineOfATrainingThatFails) {
     run.trainer().add_observer<test::Recorder>([](Training&, const StepRecord& step) {
       if (step.plan.index.value() == 7) throw Error("no power");
     });
-    EXPECT_EQ(test::error_of([&] { run.execute(); }), "no power");
+    EXPECT_EQ(error_of([&] { run.execute(); }), "no power");
   }
   EXPECT_EQ(names_in(folder_ / "timeline.json").count("step 8"), 1U);
   rubato::Run run(configuration_, dense_workload(configuration_),
@@ -140,9 +140,9 @@ TEST_F(RunTest, WritesATimelineOfATrainingThatFails) {
 TEST_F(RunTest, WritesNothingWhereItIsNowhere) {
   rubato::Run run(configuration_, dense_workload(configuration_));
   EXPECT_EQ(run.execute().end, RunEnd::completed);
-  EXPECT_EQ(test::error_of([&] { run.write_checkpoint(); }),
+  EXPECT_EQ(error_of([&] { run.write_checkpoint(); }),
             "the run has no folder; accepted: RunLocation::create() or resume()");
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(run.write_weights()); }),
+  EXPECT_EQ(error_of([&] { return run.write_weights(); }),
             "the run has no folder; accepted: RunLocation::create() or resume()");
 }
 
@@ -150,10 +150,10 @@ TEST_F(RunTest, IsMadeWithoutAFolderWhereSomethingIsWrong) {
   configuration_.monitor = "nothing*";
   const auto workload = dense_workload(configuration_);
   EXPECT_THAT(
-      test::error_of([&] { rubato::Run(configuration_, workload, RunLocation::create(folder_)); }),
-      testing::StartsWith("--monitor: "));
+      error_of([&] { rubato::Run(configuration_, workload, RunLocation::create(folder_)); }),
+      StartsWith("--monitor: "));
   EXPECT_FALSE(fs::exists(folder_));
-  EXPECT_EQ(test::error_of([&] { rubato::Run(configuration_, nullptr); }),
+  EXPECT_EQ(error_of([&] { rubato::Run(configuration_, nullptr); }),
             "a run needs a workload; accepted: any but null");
 }
 
@@ -342,7 +342,7 @@ TEST_F(RunTest, SetsAsideWhatIsNewerThoughItIsKilledInIt) {
 // Where hosts come and go, and could not go on in it.
 TEST_F(RunTest, IsNotResumedWhereItHasGoneOnInAnotherFolder) {
   const auto error = [&] {
-    return test::error_of([&] { static_cast<void>(RunLocation::resume(folder_, configuration_)); });
+    return error_of([&] { return RunLocation::resume(folder_, configuration_); });
   };
   Handover handover;
   {
@@ -368,15 +368,14 @@ TEST_F(RunTest, IsNotResumedWithOtherOptionsOrFromElsewhere) {
   outcome_of(configuration_, RunLocation::create(folder_));
   RunConfiguration other = configuration_;
   other.learning_rate = 0.5;
-  EXPECT_THAT(test::error_of([&] { return RunLocation::resume(folder_, other); }),
-              testing::HasSubstr("--lr was 0.01, is 0.5"));
-  EXPECT_THAT(test::error_of([&] {
+  EXPECT_THAT(error_of([&] { return RunLocation::resume(folder_, other); }),
+              HasSubstr("--lr was 0.01, is 0.5"));
+  EXPECT_THAT(error_of([&] {
                 return RunLocation::resume(folder_, configuration_, folder_ / "no.safetensors");
               }),
-              testing::StartsWith("no such checkpoint as "));
-  EXPECT_THAT(
-      test::error_of([&] { return RunLocation::resume(temp_.path() / "none", configuration_); }),
-      testing::HasSubstr("no such folder"));
+              StartsWith("no such checkpoint as "));
+  EXPECT_THAT(error_of([&] { return RunLocation::resume(temp_.path() / "none", configuration_); }),
+              HasSubstr("no such folder"));
 }
 
 TEST_F(RunTest, ThatDivergesIsAResult) {
@@ -384,7 +383,7 @@ TEST_F(RunTest, ThatDivergesIsAResult) {
   rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
   const RunOutcome outcome = run.execute();
   EXPECT_EQ(outcome.end, RunEnd::diverged);
-  EXPECT_THAT(outcome.reason, testing::HasSubstr("became infinite"));
+  EXPECT_THAT(outcome.reason, HasSubstr("became infinite"));
   const auto summary = nlohmann::json::parse(read_file(folder_ / "summary.json"));
   EXPECT_EQ(summary.at("stopped"), outcome.reason);
   EXPECT_TRUE(fs::exists(folder_ / "weights.safetensors"));

@@ -16,14 +16,13 @@
 
 #include "base/core/file.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // 3 epochs of 8 steps.
 RunConfiguration three_epochs() {
@@ -138,7 +137,7 @@ TEST_F(SessionTest, EndsWithAReasonForTheUser) {
   EXPECT_EQ(ended(run).reason, "");
   run.learning_rate = 1e30;
   EXPECT_EQ(ended(run).end, RunEnd::diverged);
-  EXPECT_THAT(ended(run).reason, testing::EndsWith("\ntry a lower --lr or another --rule"));
+  EXPECT_THAT(ended(run).reason, EndsWith("\ntry a lower --lr or another --rule"));
   run = {.model = "softmax", .trace = "64", .epochs = 1, .samples = 64, .threads = 2};
   run.target_accuracy = {.percent = 100};
   EXPECT_EQ(ended(run).end, RunEnd::target_missed);
@@ -169,7 +168,7 @@ TEST_F(SessionTest, TellsThatThereIsNoAccuracyToWatch) {
     return owner.told;
   };
   RunConfiguration run = three_epochs();
-  EXPECT_THAT(told(run), testing::IsEmpty());
+  EXPECT_THAT(told(run), IsEmpty());
   const std::string why =
       ": the outputs do not tell the classes apart, and have no accuracy to watch; accepted: "
       "--watch test-loss";
@@ -180,7 +179,7 @@ TEST_F(SessionTest, TellsThatThereIsNoAccuracyToWatch) {
   EXPECT_THAT(told(run), ElementsAre("--patience 3, --keep-best, --schedule plateau" + why));
   run = {.model = "softmax", .trace = "64", .epochs = 1, .samples = 64, .threads = 2};
   run.keep_best = true;
-  EXPECT_THAT(told(run), testing::IsEmpty());
+  EXPECT_THAT(told(run), IsEmpty());
 }
 
 TEST_F(SessionTest, ShowsHowItGoesOn) {
@@ -233,7 +232,7 @@ TEST_F(SessionTest, SaysThatItWaitsForAnotherProcess) {
   trained_weights(request);
   Owner owner;
   static_cast<void>(parts_of(request, owner));
-  EXPECT_THAT(owner.told, testing::IsEmpty());
+  EXPECT_THAT(owner.told, IsEmpty());
   std::optional<RunFolder> other = RunFolder::existing(*request.out);
   const auto tell = [&](const std::string& text) {
     owner.warn(text);

@@ -17,6 +17,7 @@
 #include "run/runs.hpp"
 #include "runs/run/run_description.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
 
@@ -28,7 +29,6 @@ using test::Curves;
 using test::curves_of;
 using test::read_folder;
 using test::ReadEvent;
-using testing::HasSubstr;
 
 // 3 epochs of 8 steps.
 RunConfiguration watched_run() {
@@ -72,7 +72,7 @@ TEST_F(TensorBoardOfARun, IsWrittenWhereItIsAskedFor) {
   for (const ReadEvent& event : events) {
     if (!event.histograms.empty()) steps.push_back(event.step);
   }
-  EXPECT_THAT(steps, testing::ElementsAre(0, 0, 10, 10, 20, 20)) << "of weights and gradients";
+  EXPECT_THAT(steps, ElementsAre(0, 0, 10, 10, 20, 20)) << "of weights and gradients";
   EXPECT_EQ(end_statuses(events), std::vector<std::int64_t>{1});
 
   configuration_.tensorboard = false;
@@ -84,8 +84,8 @@ TEST_F(TensorBoardOfARun, IsRefusedWhereNoParameterMatches) {
   configuration_.histograms = "conv*";
   const auto workload = dense_workload(configuration_);
   EXPECT_THAT(
-      test::error_of([&] { rubato::Run(configuration_, workload, RunLocation::create(folder_)); }),
-      testing::StartsWith("--histograms: no parameter matches 'conv*'"));
+      error_of([&] { rubato::Run(configuration_, workload, RunLocation::create(folder_)); }),
+      StartsWith("--histograms: no parameter matches 'conv*'"));
   EXPECT_FALSE(fs::exists(folder_));
 }
 
@@ -159,8 +159,7 @@ TEST_F(TensorBoardOfARun, CannotGoMissing) {
   rubato::Run run(configuration_, dense_workload(configuration_), RunLocation::create(folder_));
   ASSERT_EQ(test::event_files(folder_).size(), 1U);
   fs::remove(test::event_files(folder_).front());
-  EXPECT_THAT(test::error_of([&] { run.execute(); }),
-              HasSubstr("has gone while it was written to"));
+  EXPECT_THAT(error_of([&] { run.execute(); }), HasSubstr("has gone while it was written to"));
 }
 
 TEST(Hyperparameters, AreTheOptionsThatTheResultDependsOn) {

@@ -8,10 +8,10 @@
 #include <rubato/runs/calibration.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::DoubleEq;
 
 // Five threads: a substep takes 2 s on one and 3 s on each of five, an update 1 s and 5 s.
 MachineCalibration five_threads() {
@@ -44,6 +44,7 @@ TEST(ThisMachine, GivesCoresToWhoIsFree) {
   for (std::int64_t cores = 1; cores <= 9; ++cores) {
     for (std::int64_t minibatches = 1; minibatches <= 30; ++minibatches) {
       for (int threads = 1; threads <= 5; ++threads) {
+        const Calibration measured{.substep_seconds = 1, .threads = threads};
         std::vector<std::int64_t> left(static_cast<std::size_t>(threads), 0);
         std::int64_t next = 0;
         std::int64_t seconds = 0;
@@ -57,7 +58,9 @@ TEST(ThisMachine, GivesCoresToWhoIsFree) {
           for (std::int64_t& thread : left) thread = std::max<std::int64_t>(0, thread - 1);
           ++seconds;
         }
-        EXPECT_EQ(minibatches_of_busiest_thread(minibatches, cores, threads), seconds)
+        EXPECT_THAT(
+            step_seconds_here({.alone = measured, .together = measured}, minibatches, cores),
+            DoubleEq(static_cast<double>(seconds)))
             << minibatches << " minibatches, " << cores << " cores, " << threads << " threads";
       }
     }

@@ -7,12 +7,10 @@
 #include <rubato/loop/faults.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 TEST(FaultModel, KillsAsOftenAsItsRateSays) {
   const FaultModel model({.rate = 0.1, .seed = 5});

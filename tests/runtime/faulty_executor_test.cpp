@@ -10,13 +10,10 @@
 #include "base/core/seconds.hpp"
 #include "loop/runtime/step_executor.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr std::size_t kStepValues = 5;
 constexpr std::int64_t kStepMinibatches = 11;

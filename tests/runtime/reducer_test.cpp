@@ -19,12 +19,10 @@
 
 #include "numbers/collective/tree_sum.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
 
 constexpr std::array<std::int64_t, 8> kCores{1, 2, 3, 5, 8, 13, 24, 64};
 constexpr std::array<std::size_t, 5> kLengths{0, 1, 7, 64, 1'000'003};
@@ -203,7 +201,7 @@ TYPED_TEST(ReducerOf, SquaredNormsOfTheLeavesComeAlong) {
               ASSERT_TRUE(same_bits(sum.values, expected_sum));
               ASSERT_TRUE(same_bits(sum.squares, expected));
             } else {
-              ASSERT_THAT(sum.squares, testing::Pointwise(testing::DoubleNear(1e-6), expected));
+              ASSERT_THAT(sum.squares, Pointwise(DoubleNear(1e-6), expected));
             }
           }
         }
@@ -336,9 +334,8 @@ TEST(Reducer, KeepsTheOthersOrderAwayFromTheExactNames) {
 TEST(Reducer, IsKnownByItsName) {
   Workers workers(1);
   const auto error = [&](std::string_view name) {
-    return test::error_of([&] {
-      static_cast<void>(make_reducer<float>(name, {.values = 1, .max_leaves = 1}, workers));
-    });
+    return error_of(
+        [&] { return make_reducer<float>(name, {.values = 1, .max_leaves = 1}, workers); });
   };
   EXPECT_THAT(error("treee"), HasSubstr("did you mean 'tree'?"));
   EXPECT_THAT(error("mine"),
@@ -351,11 +348,10 @@ TEST(Reducer, IsKnownByItsName) {
 
 // Whether it is exact is asked of a known one only.
 TEST(Reducer, SaysThatAnUnknownOneIsUnknown) {
-  EXPECT_THAT(test::error_of([] { require_reproducible("mine"); }),
-              HasSubstr("unknown reducer 'mine'"));
-  EXPECT_THAT(test::error_of([] { require_reproducible("ring"); }),
+  EXPECT_THAT(error_of([] { require_reproducible("mine"); }), HasSubstr("unknown reducer 'mine'"));
+  EXPECT_THAT(error_of([] { require_reproducible("ring"); }),
               HasSubstr("ring does not give the same bits"));
-  EXPECT_EQ(test::error_of([] { require_reproducible("sharded"); }), "no error");
+  EXPECT_EQ(error_of([] { require_reproducible("sharded"); }), "no error");
 }
 
 // The cores' number is no multiple of the hosts'.

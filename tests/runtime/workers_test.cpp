@@ -205,7 +205,7 @@ TEST(Workers, MayBeMoreThanTheMachineHas) {
 
 TEST(Workers, NeedAThread) {
   for (const int threads : {0, -1}) {
-    EXPECT_EQ(test::error_of([&] { Workers workers(threads); }),
+    EXPECT_EQ(error_of([&] { Workers workers(threads); }),
               std::to_string(threads) + " threads: at least 1 is needed");
   }
 }

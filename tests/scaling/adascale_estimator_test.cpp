@@ -110,9 +110,8 @@ TEST(AdaScale, GradientsOfZeroSayNothing) {
 
 TEST(AdaScale, RefusesASmallestVarianceThatIsNone) {
   for (const double wrong : {-1e-9, std::nan("")}) {
-    EXPECT_THAT(
-        test::error_of([&] { static_cast<void>(AdaScaleEstimator({.smallest_variance = wrong})); }),
-        testing::HasSubstr("accepted are values of at least 0"));
+    EXPECT_THAT(error_of([&] { return AdaScaleEstimator({.smallest_variance = wrong}); }),
+                testing::HasSubstr("accepted are values of at least 0"));
   }
 }
 
@@ -204,14 +203,13 @@ TEST(AdaScale, SmoothingFollowsTheMinibatches) {
   EXPECT_DOUBLE_EQ(AdaScaleEstimator().smoothing(2000), 0);
   EXPECT_DOUBLE_EQ(AdaScaleEstimator({.smoothing = 0.5}).smoothing(4), 0.5);
   for (const double wrong : {-0.1, 1.0, std::nan("")}) {
-    EXPECT_NE(test::error_of([&] { static_cast<void>(AdaScaleEstimator({.smoothing = wrong})); }),
-              "no error");
+    EXPECT_NE(error_of([&] { return AdaScaleEstimator({.smoothing = wrong}); }), "no error");
   }
 }
 
 TEST(AdaScale, RefusesAStateOfAnotherSize) {
   AdaScaleEstimator estimator;
-  EXPECT_EQ(test::error_of([&] { load_numbers(estimator, std::vector<double>(3), "AdaScale"); }),
+  EXPECT_EQ(error_of([&] { load_numbers(estimator, std::vector<double>(3), "AdaScale"); }),
             "the state of AdaScale has 3 numbers; accepted: 12");
 }
 

@@ -8,13 +8,10 @@
 
 #include "scaling/resume.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<double> scales(LossScaler& scaler, const std::vector<bool>& finite) {
   std::vector<double> scales;

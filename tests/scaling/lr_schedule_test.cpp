@@ -12,14 +12,13 @@
 #include "numbers/scaling/lbsgd_rule.hpp"
 #include "numbers/scaling/lr_schedules.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using nlohmann::json;
-using test::error_of;
 using testing::ElementsAreArray;
-using testing::HasSubstr;
 
 std::vector<double> factors_of(std::string_view text, const std::vector<double>& positions) {
   const auto schedule = ScheduleChoice(text).make({});
@@ -69,7 +68,7 @@ TEST(LrSchedule, OfTheUsersOwn) {
 
 TEST(LrSchedule, RejectsWhatIsWrong) {
   const auto error = [](std::string_view text) {
-    return error_of([&] { static_cast<void>(ScheduleChoice(text).make({})); });
+    return error_of([&] { return ScheduleChoice(text).make({}); });
   };
   EXPECT_THAT(error("cosin:total=4"),
               HasSubstr("unknown schedule 'cosin'; did you mean 'cosine'?"));
@@ -148,7 +147,7 @@ TEST(LrSchedule, PlateauFollowsItsMetric) {
   EXPECT_FALSE(falls("plateau:patience=1,mode=max", {}));
   EXPECT_FALSE(falls("warmup:length=1,start=1+plateau:patience=1", Metric::test_accuracy));
   const auto error = [](const std::string& text, Metric watched) {
-    return error_of([&] { static_cast<void>(ScheduleChoice(text).make(watched)); });
+    return error_of([&] { return ScheduleChoice(text).make(watched); });
   };
   EXPECT_EQ(error("plateau:mode=min", Metric::test_accuracy),
             "plateau: mode: test-accuracy is watched, which is better when it is larger; accepted: "

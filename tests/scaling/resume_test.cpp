@@ -18,6 +18,7 @@
 #include <rubato/numbers/rule.hpp>
 
 #include "numbers/scaling/gradient_noise.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -112,7 +113,7 @@ TEST(Resume, RulesAfterEveryStep) {
 
 TEST(Resume, EveryRuleIsAmongThem) {
   for (const std::string_view name : rule_names()) {
-    EXPECT_THAT(all_rules(), testing::Contains(testing::StartsWith(std::string(name)))) << name;
+    EXPECT_THAT(all_rules(), Contains(StartsWith(std::string(name)))) << name;
   }
 }
 
@@ -150,7 +151,7 @@ TEST(Resume, SchedulesAfterEveryEpoch) {
 
 TEST(Resume, EveryScheduleIsAmongThem) {
   for (const std::string_view name : lr_schedule_names()) {
-    EXPECT_THAT(all_schedules(), testing::Contains(testing::StartsWith(std::string(name)))) << name;
+    EXPECT_THAT(all_schedules(), Contains(StartsWith(std::string(name)))) << name;
   }
 }
 

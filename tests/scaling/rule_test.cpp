@@ -13,16 +13,10 @@
 #include "numbers/scaling/lbsgd_rule.hpp"
 #include "numbers/scaling/rules.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::Contains;
-using testing::DoubleEq;
-using testing::HasSubstr;
-using testing::Not;
-using testing::Pointwise;
 
 constexpr RuleInput kInput{.batch_size = 320,
                            .minibatch_size = 32,
@@ -72,7 +66,7 @@ TEST(Rules, AllButLinearMomentumTakeTheMean) {
 
 TEST(Rules, RejectWhatTheyDoNotKnow) {
   const auto error = [](std::string_view spec) {
-    return error_of([&] { static_cast<void>(RuleChoice(spec).make()); });
+    return error_of([&] { return RuleChoice(spec).make(); });
   };
   EXPECT_THAT(error("linaer"), HasSubstr("unknown rule 'linaer'; did you mean 'linear'?"));
   EXPECT_EQ(error("linear:smoothing=0.5"),
@@ -89,7 +83,7 @@ TEST(Rules, RejectWhatTheyDoNotKnow) {
 
 TEST(Rules, RefuseArgumentsThatDoNothing) {
   const auto error = [](std::string_view spec) {
-    return error_of([&] { static_cast<void>(RuleChoice(spec).make()); });
+    return error_of([&] { return RuleChoice(spec).make(); });
   };
   EXPECT_EQ(error("lbsgd:warmup=lars"), "no error");
   EXPECT_EQ(

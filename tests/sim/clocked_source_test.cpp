@@ -10,11 +10,10 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 Availability devices(const std::vector<AvailabilityChange>& changes, double length = 1000,
                      TraceEnd end = TraceEnd::stop) {
@@ -251,7 +250,7 @@ TEST(ClockedSource, TakesAsLongAsWhatIsLeftOfTheSamples) {
 
 TEST(ClockedSource, GivesUpWhereNoStepCanEnd) {
   ClockedSource source = clocked(devices({{0, 2}, {0.5, 1}}, 0.75, TraceEnd::cycle), {}, 2);
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(source.next({})); }),
+  EXPECT_THAT(error_of([&] { return source.next({}); }),
               HasSubstr("no step has ended in 100000 attempts"));
 }
 
@@ -267,18 +266,18 @@ TEST(ClockedSource, EndsWithTheTimesThatAnAvailabilityKnows) {
   ClockOptions options;
   options.cluster.update_seconds = 2e9;
   ClockedSource source = clocked(devices({{0, 2}}, 1000, TraceEnd::hold), options);
-  EXPECT_EQ(test::error_of([&] { take(source, 3); }),
+  EXPECT_EQ(error_of([&] { take(source, 3); }),
             "cloud at 4e+09 s, step 3 of the run: the clock has reached 4e+09 s; accepted: up to "
             "3e+09 s");
   options.cluster.update_seconds = 0;
   options.cluster.restart_seconds = 1e10;
   ClockedSource restarting = clocked(devices({{0, 2}, {0.5, 1}}, 1000, TraceEnd::cycle), options);
-  EXPECT_THAT(test::error_of([&] { take(restarting, 1); }), HasSubstr("the clock has reached"));
+  EXPECT_THAT(error_of([&] { take(restarting, 1); }), HasSubstr("the clock has reached"));
 }
 
 TEST(ClockedSource, MayNotEndWhereThatIsAnError) {
   ClockedSource source = clocked(devices({{0, 2}}, 2.5, TraceEnd::error));
-  EXPECT_EQ(test::error_of([&] { take(source, 9); }),
+  EXPECT_EQ(error_of([&] { take(source, 9); }),
             "cloud at 2 s, step 3 of the run: the availability ends at 2.5 s, and there is more to "
             "train; accepted: a longer one, or --on-trace-end hold, cycle or stop");
 }
@@ -288,7 +287,7 @@ TEST(ClockedSource, IsRefusedWhatIsNoStep) {
     const ClockedSource source(devices({{0, 8}}),
                                [&](std::int64_t, const SourceProgress&) { return step; },
                                {.policy = "mine", .max_batch = 64});
-    return test::error_of([&] { static_cast<void>(source.next({})); });
+    return error_of([&] { return source.next({}); });
   };
   EXPECT_EQ(error({.batch_size = 32, .cores = 0}),
             "cloud at 0 s, step 1 of the run: the policy makes a step of 32 samples on 0 cores of "
@@ -299,7 +298,7 @@ TEST(ClockedSource, IsRefusedWhatIsNoStep) {
 
 TEST(ClockedSource, TakesOnlyWhatItHasGiven) {
   ClockedSource source = clocked(devices({{0, 1}}));
-  EXPECT_EQ(test::error_of([&] { source.taken({.batch_size = 4}, {}); }),
+  EXPECT_EQ(error_of([&] { source.taken({.batch_size = 4}, {}); }),
             "taken() was called without next(); accepted: after it");
 }
 
@@ -321,7 +320,7 @@ TEST(ClockedSource, GoesOnFromAState) {
   EXPECT_EQ(rest.times.back(), all.times.back());
   options.cluster.restart_seconds = 4;
   ClockedSource other = make();
-  EXPECT_THAT(test::error_of([&] { load_state(other, state, 5); }),
+  EXPECT_THAT(error_of([&] { load_state(other, state, 5); }),
               HasSubstr("another cluster or policy"));
 }
 
@@ -332,7 +331,7 @@ TEST(ClockedSource, IsBoundToTheAvailabilityOfTheStepsTaken) {
   ClockedSource later = clocked(devices({{0, 2}, {5, 1}}));
   load_state(later, state, 4);
   ClockedSource earlier = clocked(devices({{0, 2}, {3.5, 3}}));
-  EXPECT_THAT(test::error_of([&] { load_state(earlier, state, 4); }),
+  EXPECT_THAT(error_of([&] { load_state(earlier, state, 4); }),
               HasSubstr("cloud: the devices until 4 s are not those"));
 }
 
@@ -358,7 +357,7 @@ TEST(ClockedSource, IsBoundToTheDevicesOfTheVerySecondThatItHasComeTo) {
   EXPECT_EQ(take(cycling, 3).cores, (std::vector<std::int64_t>{2, 2, 2}));
   EXPECT_EQ(cycling.time().seconds, 4);
   const State state = state_of(cycling, 3);
-  EXPECT_THAT(test::error_of([&] {
+  EXPECT_THAT(error_of([&] {
                 ClockedSource holding = instant({{0, 2}, {0.5, 3}}, TraceEnd::hold);
                 load_state(holding, state, 3);
               }),
@@ -368,7 +367,7 @@ TEST(ClockedSource, IsBoundToTheDevicesOfTheVerySecondThatItHasComeTo) {
   EXPECT_EQ(take(waiting, 1).cores, (std::vector<std::int64_t>{3}));
   EXPECT_EQ(waiting.time().seconds, 2);
   const State waited = state_of(waiting, 1);
-  EXPECT_THAT(test::error_of([&] {
+  EXPECT_THAT(error_of([&] {
                 ClockedSource other = instant({{0, 0}, {2, 5}}, TraceEnd::stop);
                 load_state(other, waited, 1);
               }),
@@ -376,7 +375,7 @@ TEST(ClockedSource, IsBoundToTheDevicesOfTheVerySecondThatItHasComeTo) {
 }
 
 TEST(ClockedSource, IsRefusedWithoutAPolicy) {
-  EXPECT_THAT(test::error_of([] {
+  EXPECT_THAT(error_of([] {
                 ClockedSource source(devices({{0, 1}}), {}, {});
               }),
               HasSubstr("the clock has no policy"));
@@ -475,17 +474,17 @@ TEST(ClockedSource, IsBoundToItsPolicy) {
   load_state(same, state, 3);
   EXPECT_EQ(same.time(), first.time());
   ClockedSource without = clocked(devices({{0, 2}}));
-  EXPECT_THAT(test::error_of([&] { load_state(without, state, 3); }),
+  EXPECT_THAT(error_of([&] { load_state(without, state, 3); }),
               HasSubstr("another cluster or policy"));
   const State other = state_of(without, 0);
-  EXPECT_THAT(test::error_of([&] { load_state(same, other, 0); }),
+  EXPECT_THAT(error_of([&] { load_state(same, other, 0); }),
               HasSubstr("another policy, none; accepted: the same, not modest"));
 }
 
 TEST(ClockedSource, RefusesWhatItsPolicyCannotDecide) {
   const auto error = [](std::int64_t less, std::int64_t samples) {
     const ClockedSource source = by_modest(devices({{0, 2}}), {}, less, samples);
-    return test::error_of([&] { static_cast<void>(source.next({})); });
+    return error_of([&] { return source.next({}); });
   };
   EXPECT_EQ(error(1, 6),
             "cloud at 0 s, step 1 of the run: the policy modest decides on 6 samples; accepted: a "

@@ -13,10 +13,10 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/testing.hpp>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 // Two equal hosts of 8 minibatches have a subtree each, of 1,000 floats: a part is 500 of them, and
 // of a subtree's sum four numbers more.

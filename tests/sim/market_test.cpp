@@ -19,12 +19,11 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/sizes.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr std::int64_t kMinibatches = 24;
 constexpr std::int64_t kSteps = 64;
@@ -565,26 +564,38 @@ TEST(Market, KnowsHowLongDevicesHaveStayed) {
   EXPECT_EQ(market.mean_stay(150), 150) << "later losses do not count";
 }
 
+// A source of steps of a batch on all devices that are there.
+ClockedSource steps_on(Availability availability, const ClusterModel& cluster, std::int64_t batch,
+                       std::shared_ptr<const MarketPolicy> market = nullptr) {
+  return {std::move(availability),
+          [batch](std::int64_t devices, const SourceProgress&) {
+            return std::optional(TraceStep{.batch_size = batch, .cores = devices});
+          },
+          ClockOptions{.cluster = cluster,
+                       .minibatch_size = 1,
+                       .max_batch = batch,
+                       .market = std::move(market)}};
+}
+
+// Takes so many steps from that one on, and returns the time.
+ClockTime take_steps(ClockedSource& source, std::int64_t count, std::int64_t from = 0) {
+  for (std::int64_t i = from; i < from + count; ++i) {
+    const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
+    source.taken(*source.next(progress), progress);
+  }
+  return source.time();
+}
+
 // The example of docs/cluster.md.
 TEST(Market, IsPaidForWhileItJoins) {
   ClusterModel cluster{.substep_seconds = 1};
   cluster.market = {.provision_seconds = 1, .join_seconds = 2};
   cluster.price.constant = kHour;
-  ClockedSource source(
-      Availability({{0, 2}, {4, 3}}, 100, "cloud", TraceEnd::stop),
-      [](std::int64_t devices, const SourceProgress&) {
-        return std::optional(TraceStep{.batch_size = 6, .cores = devices});
-      },
-      ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 6});
-  std::vector<ClockTime> times;
-  for (std::int64_t i = 0; i < 2; ++i) {
-    const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
-    source.taken(*source.next(progress), progress);
-    times.push_back(source.time());
-  }
-  EXPECT_EQ(times[0],
+  ClockedSource source =
+      steps_on(Availability({{0, 2}, {4, 3}}, 100, "cloud", TraceEnd::stop), cluster, 6);
+  EXPECT_EQ(take_steps(source, 1),
             (ClockTime{.seconds = 6, .core_seconds = 11, .money = 11, .join_seconds = 3}));
-  EXPECT_EQ(times[1],
+  EXPECT_EQ(take_steps(source, 1, 1),
             (ClockTime{.seconds = 9, .core_seconds = 18, .money = 18, .join_seconds = 3}));
 }
 
@@ -604,15 +615,8 @@ TEST(Market, ShowsPoliciesTheTimeOfTheLastShortStep) {
     MarketView& seen_;
   };
   MarketView seen;
-  ClockedSource source(
-      Availability({{0, 2}}, 100, "cloud", TraceEnd::stop),
-      [](std::int64_t devices, const SourceProgress&) {
-        return std::optional(TraceStep{.batch_size = 6, .cores = devices});
-      },
-      ClockOptions{.cluster = {.substep_seconds = 1},
-                   .minibatch_size = 1,
-                   .max_batch = 6,
-                   .market = std::make_shared<Seeing>(seen)});
+  ClockedSource source = steps_on(Availability({{0, 2}}, 100, "cloud", TraceEnd::stop),
+                                  {.substep_seconds = 1}, 6, std::make_shared<Seeing>(seen));
   static_cast<void>(
       source.next({.step = StepIndex{0}, .epoch = {}, .samples = 6, .all_samples = 20}));
   ASSERT_FALSE(seen.places.empty());
@@ -681,7 +685,7 @@ TEST(Market, TakesAStateWithTheSameZonesAlone) {
   const State state = state_of(source, 5);
   const auto error = [&](std::vector<AvailabilityChange> of_b) {
     ClockedSource other = two_zones(std::move(of_b), /*egress=*/0);
-    return test::error_of([&] { load_state(other, state, 5); });
+    return error_of([&] { load_state(other, state, 5); });
   };
   // Prices may be others, and devices after the state.
   EXPECT_EQ(error({{0, 2}, {18, 1}}), "no error");
@@ -703,17 +707,8 @@ TEST(Market, FailsAsOftenAsItsMeanTimeBetweenFailuresSays) {
                          .checkpoint_seconds = 3,
                          .restart_seconds = 4};
     cluster.market = {.loses = Loses::checkpoint, .mtbf_seconds = 20, .mtbf_seed = seed};
-    ClockedSource source(
-        Availability({{0, 1}}, 100, "one", TraceEnd::hold),
-        [](std::int64_t, const SourceProgress&) {
-          return std::optional(TraceStep{.batch_size = 1});
-        },
-        ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 1});
-    for (std::int64_t i = 0; i < kRunSteps; ++i) {
-      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
-      source.taken(*source.next(progress), progress);
-    }
-    const ClockTime& time = source.time();
+    ClockedSource source = steps_on(Availability({{0, 1}}, 100, "one", TraceEnd::hold), cluster, 1);
+    const ClockTime time = take_steps(source, kRunSteps);
     EXPECT_NEAR(time.training_seconds(), 2 * kRunSteps, 1e-6);
     EXPECT_NEAR(time.checkpoint_seconds, 3 * kRunSteps / kInterval, 1e-6);
     EXPECT_NEAR(time.restart_seconds, 4.0 * static_cast<double>(time.restarts), 1e-6);
@@ -741,17 +736,8 @@ TEST(Market, IsWarnedWithoutALoss) {
   };
   while (!first_at_5()) ++market.false_notice_seed;
   const auto second_step = [&] {
-    ClockedSource source(
-        three,
-        [](std::int64_t devices, const SourceProgress&) {
-          return std::optional(TraceStep{.batch_size = 12, .cores = devices});
-        },
-        ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 12});
-    for (std::int64_t i = 0; i < 2; ++i) {
-      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
-      source.taken(*source.next(progress), progress);
-    }
-    return source.time();
+    ClockedSource source = steps_on(three, cluster, 12);
+    return take_steps(source, 2);
   };
   EXPECT_EQ(second_step(), (ClockTime{.seconds = 12,
                                       .core_seconds = 12 + 3 + 3 + 12,
@@ -774,16 +760,8 @@ TEST(Market, GoesOnWhenANoticeHasProvedFalse) {
   for (const double notice : {0.1, 0.3, 0.7, 1.1, 2.3}) {
     ClusterModel cluster{.substep_seconds = 3};
     cluster.market = {.notice_seconds = notice, .false_notice_seconds = 20};
-    ClockedSource source(
-        Availability({{0, 1}}, 100, "one", TraceEnd::hold),
-        [](std::int64_t, const SourceProgress&) {
-          return std::optional(TraceStep{.batch_size = 1});
-        },
-        ClockOptions{.cluster = cluster, .minibatch_size = 1, .max_batch = 1});
-    for (std::int64_t i = 0; i < 200; ++i) {
-      const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
-      source.taken(*source.next(progress), progress);
-    }
+    ClockedSource source = steps_on(Availability({{0, 1}}, 100, "one", TraceEnd::hold), cluster, 1);
+    take_steps(source, 200);
     EXPECT_GT(source.time().idle_seconds, 5 * notice);
     EXPECT_NEAR(source.time().training_seconds(), 600, 1e-6);
   }
@@ -797,7 +775,7 @@ TEST(Market, TakesAStateWithTheSameFalseNoticesAlone) {
   const State state = state_of(source, 0);
   ++of.cluster.market.false_notice_seed;
   ClockedSource other = source_of(of);
-  EXPECT_THAT(test::error_of([&] { load_state(other, state, 0); }),
+  EXPECT_THAT(error_of([&] { load_state(other, state, 0); }),
               HasSubstr("the state is of another cluster"));
 }
 
@@ -847,7 +825,7 @@ TEST(Market, DrawsTheTimesToJoinOfMachines) {
 
 TEST(Market, NeedsPricesForThePriceOfATrace) {
   const auto market = [](std::vector<PriceChange> prices) {
-    return test::error_of([&] {
+    return error_of([&] {
       const Market of(Availability({{0, 1}}, 10, "cloud", TraceEnd::stop, {}, prices), {},
                       {.of_trace = true});
     });

@@ -10,6 +10,8 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
@@ -129,7 +131,7 @@ TEST(Simulate, TellsItsSourceWhatTheLastStepHad) {
       source,
       {.dataset_size = 11, .minibatch_size = 4, .remainder = Remainder::carry, .epochs = 1});
   EXPECT_EQ(result.samples, 11);
-  EXPECT_THAT(source.heard, testing::ElementsAre(8, 3));
+  EXPECT_THAT(source.heard, ElementsAre(8, 3));
 }
 
 TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
@@ -142,10 +144,7 @@ TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
   const ClockTime end = *whole.fit().time;
   for (const std::int64_t step : {1, 4, 7}) {
     Trainer first = make([](TrainOptions&) {});
-    first.add_observer<test::Recorder>([step](Training& training, const StepRecord& record) {
-      if (record.plan.index.value() + 1 == step) training.pause();
-    });
-    first.fit();
+    test::train_until(first, step);
     Trainer second = make([](TrainOptions&) {});
     second.load_state(first.state());
     EXPECT_EQ(second.result().time, first.result().time);
@@ -236,7 +235,7 @@ TEST(Simulate, EndsWithItsBudgetAsTrainingDoes) {
       const auto source = source_of_training();
       const SimulationResult simulated = simulate(*source, plan_of(options), {}, budget);
       expect_same(simulated, result);
-      EXPECT_THAT(result.stopped, testing::HasSubstr("reached"));
+      EXPECT_THAT(result.stopped, HasSubstr("reached"));
       EXPECT_EQ(simulated.reached, result.stopped);
     }
   }
@@ -286,15 +285,14 @@ TEST(Simulate, CountsAllEpochsOfTheStepThatReachesTheBudgetAsTrainingDoes) {
 
 TEST(Simulate, RefusesABudgetOfWhatItDoesNotKnow) {
   const auto error = [](const Budget& budget) {
-    return test::error_of([&] {
+    return error_of([&] {
       TraceSource source(Trace::constant(4));
-      static_cast<void>(
-          simulate(source, {.dataset_size = 100, .minibatch_size = 4, .epochs = 2}, {}, budget));
+      return simulate(source, {.dataset_size = 100, .minibatch_size = 4, .epochs = 2}, {}, budget);
     });
   };
-  EXPECT_THAT(error({.iterations = 3}), testing::HasSubstr("only training knows them"));
-  EXPECT_THAT(error({.hours = 3}), testing::HasSubstr("a budget of hours 3 needs modelled time"));
-  EXPECT_THAT(error({.samples = 0}), testing::HasSubstr("0 samples"));
+  EXPECT_THAT(error({.iterations = 3}), HasSubstr("only training knows them"));
+  EXPECT_THAT(error({.hours = 3}), HasSubstr("a budget of hours 3 needs modelled time"));
+  EXPECT_THAT(error({.samples = 0}), HasSubstr("0 samples"));
 }
 
 TEST(Simulate, EndsWithItsSource) {
@@ -309,11 +307,10 @@ TEST(Simulate, EndsWithItsSource) {
 
 TEST(Simulate, RefusesWhatTrainingDoes) {
   TraceSource source(test::trace_of({4, 6}));
-  EXPECT_THAT(test::error_of([&] {
-                static_cast<void>(
-                    simulate(source, {.dataset_size = 100, .minibatch_size = 4, .epochs = 2}));
+  EXPECT_THAT(error_of([&] {
+                return simulate(source, {.dataset_size = 100, .minibatch_size = 4, .epochs = 2});
               }),
-              testing::HasSubstr("batch size 6"));
+              HasSubstr("batch size 6"));
 }
 
 }  // namespace

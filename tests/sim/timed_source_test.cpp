@@ -12,6 +12,7 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -82,16 +83,15 @@ TEST(TimedSource, GoesOnFromAState) {
 
   options.cluster.restart_seconds = 1;
   TimedSource other = timed(kThreeSteps, options);
-  EXPECT_THAT(test::error_of([&] { load_state(other, state, 1); }),
-              testing::HasSubstr("another cluster or policy"));
+  EXPECT_THAT(error_of([&] { load_state(other, state, 1); }),
+              HasSubstr("another cluster or policy"));
   options = with_checkpoints(2);
   options.cores = 3;
   TimedSource wider = timed(kThreeSteps, options);
-  EXPECT_THAT(test::error_of([&] { load_state(wider, state, 1); }),
-              testing::HasSubstr("another cluster or policy"));
+  EXPECT_THAT(error_of([&] { load_state(wider, state, 1); }),
+              HasSubstr("another cluster or policy"));
   TimedSource others = timed({{8, 1}}, timed_options());
-  EXPECT_THAT(test::error_of([&] { load_state(others, state, 1); }),
-              testing::HasSubstr("three.csv"))
+  EXPECT_THAT(error_of([&] { load_state(others, state, 1); }), HasSubstr("three.csv"))
       << "what its own source refuses";
 }
 
@@ -168,22 +168,21 @@ TEST(TimedSource, TakesWhatItsPolicyDecides) {
   const State same = state_of(again, 3);
   EXPECT_EQ(same, state);
   TimedSource without = make(nullptr);
-  EXPECT_THAT(test::error_of([&] { load_state(without, state, 3); }),
-              testing::HasSubstr("another cluster or policy"));
+  EXPECT_THAT(error_of([&] { load_state(without, state, 3); }),
+              HasSubstr("another cluster or policy"));
 }
 
 TEST(TimedSource, RefusesWhatIsNoClock) {
   const auto error = [](std::unique_ptr<StepSource> source, const TimedSource::Options& options) {
-    return test::error_of([&] { TimedSource{std::move(source), options}; });
+    return error_of([&] { TimedSource{std::move(source), options}; });
   };
   const auto trace = [] { return std::make_unique<TraceSource>(Trace::constant(8)); };
-  EXPECT_THAT(error(nullptr, {}), testing::HasSubstr("the clock has no steps"));
+  EXPECT_THAT(error(nullptr, {}), HasSubstr("the clock has no steps"));
   EXPECT_THAT(error(std::make_unique<TimedSource>(trace(), TimedSource::Options{}), {}),
-              testing::HasSubstr("has a clock already"));
-  EXPECT_THAT(error(trace(), {.minibatch_size = 0}), testing::HasSubstr("at least 1 of each"));
-  EXPECT_THAT(error(trace(), {.cores = 0}), testing::HasSubstr("at least 1 of each"));
-  EXPECT_THAT(error(trace(), {.cluster = {.substep_seconds = 0}}),
-              testing::HasSubstr("substep is 0"));
+              HasSubstr("has a clock already"));
+  EXPECT_THAT(error(trace(), {.minibatch_size = 0}), HasSubstr("at least 1 of each"));
+  EXPECT_THAT(error(trace(), {.cores = 0}), HasSubstr("at least 1 of each"));
+  EXPECT_THAT(error(trace(), {.cluster = {.substep_seconds = 0}}), HasSubstr("substep is 0"));
 }
 
 }  // namespace

@@ -18,15 +18,11 @@
 
 #include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 State example() {
   State state;
@@ -60,7 +56,7 @@ std::string digest_entry(int begin) {
 }
 
 std::string parse_error(const std::string& bytes) {
-  return error_of([&] { static_cast<void>(parse_state(bytes, "file")); });
+  return error_of([&] { return parse_state(bytes, "file"); });
 }
 
 TEST(State, GivesBackWhatWasPut) {
@@ -75,14 +71,13 @@ TEST(State, GivesBackWhatWasPut) {
 
 TEST(State, SaysWhatIsNotThere) {
   const State state = example();
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.value<double>("lr")); }),
-            "the state has no 'lr'");
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.text("lr")); }), "the state has no 'lr'");
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.value<double>("count")); }),
+  EXPECT_EQ(error_of([&] { return state.value<double>("lr"); }), "the state has no 'lr'");
+  EXPECT_EQ(error_of([&] { return state.text("lr"); }), "the state has no 'lr'");
+  EXPECT_EQ(error_of([&] { return state.value<double>("count"); }),
             "the state's 'count' is I64; accepted: F64");
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.value<double>("doubles")); }),
+  EXPECT_EQ(error_of([&] { return state.value<double>("doubles"); }),
             "the state's 'doubles' has 3 elements; accepted: 1");
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.count("count")); }),
+  EXPECT_EQ(error_of([&] { return state.count("count"); }),
             "the state's 'count' is -7; accepted: at least 0");
 }
 
@@ -116,13 +111,13 @@ TEST(State, HoldsStatesUnderNames) {
   EXPECT_EQ(parse_state(state_bytes(state), "file").part("a"), example());
   // As two of one name are.
   EXPECT_THAT(error_of([&] { state.put("a", example()); }), HasSubstr("the state has a 'a/"));
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a-b").part("b").text("lr")); }),
+  EXPECT_EQ(error_of([&] { return state.part("a-b").part("b").text("lr"); }),
             "the state has no 'a-b/b/lr'");
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a").value<double>("count")); }),
+  EXPECT_EQ(error_of([&] { return state.part("a").value<double>("count"); }),
             "the state's 'a/count' is I64; accepted: F64");
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a").value<double>("doubles")); }),
+  EXPECT_EQ(error_of([&] { return state.part("a").value<double>("doubles"); }),
             "the state's 'a/doubles' has 3 elements; accepted: 1");
-  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a").count("count")); }),
+  EXPECT_EQ(error_of([&] { return state.part("a").count("count"); }),
             "the state's 'a/count' is -7; accepted: at least 0");
 }
 
@@ -259,7 +254,7 @@ TEST(NamedArray, IsReadAsWhatItHolds) {
   double number = 3;
   const NamedArray array{.name = "w", .type = ElementType::f64, .shape = {}, .data = &number};
   EXPECT_EQ(array.values<double>()[0], 3);
-  EXPECT_EQ(error_of([&] { static_cast<void>(array.values<float>()); }),
+  EXPECT_EQ(error_of([&] { return array.values<float>(); }),
             "'w' holds F64, and F32 was asked for; accepted: F64");
 }
 
@@ -302,7 +297,7 @@ TEST(StateFile, IsStreamedArrayByArray) {
     pieces.push_back(next.data());
   });
   EXPECT_EQ(bytes, state_bytes(state));
-  EXPECT_THAT(pieces, testing::Contains(large)) << "it is given where it lies";
+  EXPECT_THAT(pieces, Contains(large)) << "it is given where it lies";
 }
 
 // Whatever the other extents of their shapes are.
@@ -472,7 +467,7 @@ TEST(Digest, IsReadFromItsText) {
   for (const char* const other :
        {"", "06b05ab6733a6185000000000000001", "06b05ab6733a6185000000000000001f0",
         "06B05AB6733A6185000000000000001F", "06b05ab6733a618500000000000000 g"}) {
-    EXPECT_EQ(error_of([&] { static_cast<void>(Digest::parse(other)); }),
+    EXPECT_EQ(error_of([&] { return Digest::parse(other); }),
               "'" + std::string(other) +
                   "' is not a digest; accepted: 32 digits and letters from a to f");
   }
@@ -504,12 +499,12 @@ TEST(Sha256, OfAFileIsThatOfItsBytes) {
     if (size > 0) bytes.back() = 'y';
     EXPECT_EQ(Sha256::hex_of_file(folder.write("file", bytes)), Sha256::hex_of(bytes)) << size;
   }
-  EXPECT_THAT(error_of([&] { static_cast<void>(Sha256::hex_of_file(folder.path() / "none")); }),
+  EXPECT_THAT(error_of([&] { return Sha256::hex_of_file(folder.path() / "none"); }),
               HasSubstr("none: No such file"));
 }
 
 TEST(Sha256, OfAFileNeedsAnEnd) {
-  EXPECT_THAT(error_of([] { static_cast<void>(Sha256::hex_of_file("/dev/zero")); }),
+  EXPECT_THAT(error_of([] { return Sha256::hex_of_file("/dev/zero"); }),
               HasSubstr("not a regular file"));
 }
 

@@ -6,11 +6,12 @@
 
 namespace rubato::test {
 
-/// The message of the rubato::Error that `action` throws; "no error" when it throws none.
+/// The message of the rubato::Error that `action` throws; "no error" when it throws none. What it
+/// returns is dropped.
 template <class Action>
 std::string error_of(const Action& action) {
   try {
-    action();
+    static_cast<void>(action());
   } catch (const Error& error) {
     return error.what();
   }
@@ -18,3 +19,9 @@ std::string error_of(const Action& action) {
 }
 
 }  // namespace rubato::test
+
+namespace rubato {
+
+using test::error_of;  // NOLINT(misc-unused-using-decls): tests use it
+
+}  // namespace rubato

@@ -13,6 +13,7 @@
 
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
 
@@ -22,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::read_events;
 using test::ReadEvent;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Pair;
 
 class EventFiles : public testing::Test {
@@ -197,7 +196,7 @@ TEST_F(EventFiles, AreGoodUpToWhereTheDiskWasFull) {
     // Part of the next event has room.
     const rlimit limit{.rlim_cur = static_cast<rlim_t>(whole) + 10, .rlim_max = before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    const std::string error = test::error_of([&] {
+    const std::string error = error_of([&] {
       file.write_scalars(2, std::vector<Scalar>{{"b", 2}});
       file.flush();
     });
@@ -214,20 +213,19 @@ TEST_F(EventFiles, AreGoodUpToWhereTheDiskWasFull) {
 }
 
 TEST_F(EventFiles, ThatCannotBeWrittenAreAnError) {
-  EXPECT_THAT(test::error_of([&] { const EventFile file("/nowhere/events.out.tfevents.0"); }),
+  EXPECT_THAT(error_of([&] { const EventFile file("/nowhere/events.out.tfevents.0"); }),
               HasSubstr("/nowhere/events.out.tfevents.0: cannot write: No such file"));
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
-  EXPECT_THAT(test::error_of([&] { const EventFile file("/dev/full"); }),
-              HasSubstr("No space left"));
+  EXPECT_THAT(error_of([&] { const EventFile file("/dev/full"); }), HasSubstr("No space left"));
 }
 
 TEST_F(EventFiles, ThatHaveGoneAreAnError) {
   EventFile file(path());
   fs::remove(path());
-  EXPECT_THAT(test::error_of([&] { file.sync(); }), HasSubstr("has gone while it was written to"));
+  EXPECT_THAT(error_of([&] { file.sync(); }), HasSubstr("has gone while it was written to"));
   test::TempFolder other;
   fs::copy_file(other.write("short", "x"), path());
-  EXPECT_THAT(test::error_of([&] { file.sync(); }),
+  EXPECT_THAT(error_of([&] { file.sync(); }),
               HasSubstr("is no longer the file that was written to"));
 }
 

@@ -13,6 +13,7 @@
 #include <rubato/runs/tensorboard.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -105,7 +106,7 @@ TEST(Histogram, HasTheMomentsAndNoEmptyBucketsInARow) {
   EXPECT_EQ(histogram.count, 4);
   EXPECT_EQ(histogram.sum, -1);
   EXPECT_EQ(histogram.sum_of_squares, 4.5);
-  EXPECT_THAT(histogram.counts, testing::ElementsAre(0, 1, 0, 1, 0, 2, 0));
+  EXPECT_THAT(histogram.counts, ElementsAre(0, 1, 0, 1, 0, 2, 0));
   ASSERT_EQ(histogram.limits.size(), 7U);
   EXPECT_TRUE(std::is_sorted(histogram.limits.begin(), histogram.limits.end()));
   EXPECT_LE(histogram.limits[0], -2);
@@ -126,17 +127,17 @@ TEST(Histogram, LeavesOutWhatIsNotFinite) {
   EXPECT_EQ(nothing.count, 0);
   EXPECT_EQ(nothing.min, 0);
   EXPECT_EQ(nothing.max, 0);
-  EXPECT_THAT(nothing.counts, testing::ElementsAre(0));
+  EXPECT_THAT(nothing.counts, ElementsAre(0));
 }
 
 TEST(Histogram, TakesWholeNumbersAndRefusesBytes) {
   EXPECT_EQ(histogram_of_values<std::int64_t>({3, -4}).sum, -1);
   std::uint8_t byte = 0;
-  EXPECT_EQ(test::error_of([&] {
-              static_cast<void>(histogram_of(
-                  {.name = "mask", .type = ElementType::u8, .shape = {1}, .data = &byte}));
-            }),
-            "'mask' is U8, which has no histogram; accepted: F64, F32, I64");
+  EXPECT_EQ(
+      error_of([&] {
+        return histogram_of({.name = "mask", .type = ElementType::u8, .shape = {1}, .data = &byte});
+      }),
+      "'mask' is U8, which has no histogram; accepted: F64, F32, I64");
 }
 
 }  // namespace

@@ -19,6 +19,8 @@
 
 #include "support/error_of.hpp"
 #include "support/full_record.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
 
@@ -28,14 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 using test::Curves;
 using test::curves_of;
-using test::error_of;
 using test::read_folder;
 using test::ReadEvent;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
 using testing::Key;
-using testing::Not;
 
 using Points = Curves::mapped_type;
 
@@ -92,8 +89,7 @@ class TensorBoards : public testing::Test {
 TEST_F(TensorBoards, HaveEveryRecordOfATraining) {
   Trainer trainer = small_trainer();
   const auto board = trainer.add_observer<TensorBoard>(folder());
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   board->sync();
 
   const Curves curves = curves_of(events());
@@ -257,10 +253,7 @@ TEST_F(TensorBoards, TellAReaderWhereTheyGoOn) {
   {
     Trainer trainer = small_trainer();
     trainer.add_observer<TensorBoard>(folder());
-    trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
-      if (step.plan.index.value() == 3) training.pause();
-    });
-    trainer.fit();
+    test::train_until(trainer, 4);
     state = trainer.state();
   }
   Trainer trainer = small_trainer();
@@ -279,10 +272,7 @@ TEST_F(TensorBoards, TellAReaderWhereTheyGoOn) {
 
 TEST_F(TensorBoards, BeginInTheMiddleWhereThereWereNoneBefore) {
   Trainer first = small_trainer();
-  first.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
-    if (step.plan.index.value() == 3) training.pause();
-  });
-  first.fit();
+  test::train_until(first, 4);
   Trainer second = small_trainer();
   const auto board = second.add_observer<TensorBoard>(
       folder(), TensorBoardOptions{.hyperparameters = {{"lr", 0.5}}}, /*keep=*/true);

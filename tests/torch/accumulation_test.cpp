@@ -32,14 +32,13 @@
 
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "train/hosted.hpp"
 
 namespace rubato {
 namespace {
 
 namespace nn = torch::nn;
-using test::error_of;
-using testing::HasSubstr;
 
 constexpr std::int64_t kRegressionMinibatch = 4;
 constexpr std::int64_t kRegressionSamples = 32;
@@ -492,7 +491,7 @@ TEST(Unreached, ParametersStayAsTheyAreAsInPyTorch) {
     options.learning_rate = 0.05;
     options.optimizer = own;
     const Accumulated expected = accumulate(make, batches, options);
-    EXPECT_THAT(expected.gate, testing::Contains(true));
+    EXPECT_THAT(expected.gate, Contains(true));
     const std::vector<bool> closed_again{true, false};
     EXPECT_NE(std::search(expected.gate.begin(), expected.gate.end(), closed_again.begin(),
                           closed_again.end()),
@@ -525,8 +524,8 @@ TEST(Unreached, ParametersAreTheSameInEveryWay) {
     change(mine);
     return gated_trainer(mine, batches);
   };
-  for (const WayOutcome& outcome : verify(make, options, std::ssize(batches))) {
-    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, options, std::ssize(batches))) {
+    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.execution.what;
   }
   TorchTrainer alone = gated_trainer(options, batches);
   const auto before = test::copies_of(alone.parameters());

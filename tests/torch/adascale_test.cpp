@@ -18,7 +18,6 @@ namespace {
 using test::dataset;
 using test::Net;
 using test::options_of;
-using test::trained;
 using test::trainer_on;
 
 // The same run by the stand-alone class in a loop of its own: the same minibatches, one after the
@@ -84,7 +83,7 @@ TEST(AdaScaleInTheTrainer, IsTheClassOnItsOwn) {
       options.reduce = reduce;
       const Loop loop = adascale_loop(batches, options);
       TorchTrainer trainer = trainer_on(test::trace_of(batches), options);
-      const auto& steps = trained(trainer)->steps;
+      const auto& steps = test::recorded(trainer)->steps;
       ASSERT_EQ(steps.size(), batches.size());
       for (std::size_t i = 0; i < batches.size(); ++i) {
         EXPECT_NEAR(steps[i].gain, loop.gains[i], 1e-9 * loop.gains[i]) << i;
@@ -105,7 +104,7 @@ TEST(AdaScaleInTheTrainer, StepsOfOneMinibatchKeepTheAverages) {
     options.epochs = 1;
     return options;
   }());
-  const auto& steps = trained(trainer)->steps;
+  const auto& steps = test::recorded(trainer)->steps;
   EXPECT_GT(steps[0].gain, 1);
   EXPECT_EQ(steps[1].gain, 1) << "scale 1";
   EXPECT_GT(steps[2].gain, 1);
@@ -116,7 +115,7 @@ TEST(Noise, IsMeasuredForEveryRuleWhenAsked) {
     TrainOptions options = options_of(rule);
     options.log_noise = log_noise;
     TorchTrainer trainer = trainer_on(test::trace_of({16, 4, 28}, TraceEnd::cycle), options);
-    return trained(trainer)->steps;
+    return test::recorded(trainer)->steps;
   };
   const auto adascale = steps_of("adascale", true);
   for (const StepRecord& step : adascale) EXPECT_EQ(step.measured_gain, step.gain);

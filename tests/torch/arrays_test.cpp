@@ -9,11 +9,10 @@
 #include <rubato/libtorch/dataset.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 TEST(Arrays, HoldEveryTypeAndShape) {
   for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong,
@@ -41,7 +40,7 @@ TEST(Arrays, HoldEveryTypeAndShape) {
                                    : type == at::kByte  ? at::kBool
                                                         : at::kChar;
       const at::Tensor of_other = at::zeros(shape, other);
-      EXPECT_THAT(test::error_of([&] {
+      EXPECT_THAT(error_of([&] {
                     read_array(read, "", array_of({"it", of_other}));
                   }),
                   HasSubstr("the state's 'it' is "));
@@ -53,7 +52,7 @@ TEST(Arrays, OfComplexNumbersAreOfTheirParts) {
   const at::Tensor values = at::complex(at::rand({2, 3}), at::rand({2, 3}));
   const NamedArray array = array_of({"it", values});
   EXPECT_EQ(array.type, ElementType::f32);
-  EXPECT_THAT(array.shape, testing::ElementsAre(2, 3, 2));
+  EXPECT_THAT(array.shape, ElementsAre(2, 3, 2));
   EXPECT_TRUE(at::equal(at::view_as_complex(tensor_of(array).tensor), values));
 }
 
@@ -72,7 +71,7 @@ TEST(Arrays, AreOfOneTypeAndOneShape) {
   const at::Tensor weight = at::arange(6, at::kFloat).reshape({2, 3});
   put_array(state, "model.", array_of({"weight", weight}));
   const auto error_into = [&](const at::Tensor& tensor) {
-    return test::error_of([&] { read_array(state, "model.", array_of({"weight", tensor})); });
+    return error_of([&] { read_array(state, "model.", array_of({"weight", tensor})); });
   };
   EXPECT_EQ(error_into(at::zeros({2, 3})), "no error");
   const at::Tensor transposed = at::zeros({3, 2});
@@ -86,8 +85,8 @@ TEST(Arrays, AreOfOneTypeAndOneShape) {
 }
 
 TEST(Arrays, AreDense) {
-  EXPECT_EQ(test::error_of([] {
-              static_cast<void>(array_of({"it", at::zeros({2, 3}).t()}));
+  EXPECT_EQ(error_of([] {
+              return array_of({"it", at::zeros({2, 3}).t()});
             }),
             "'it' is not dense; accepted: a contiguous tensor");
 }

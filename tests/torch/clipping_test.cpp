@@ -38,7 +38,7 @@ void expect_step(const std::string& rule, const OptimizerOptions& optimizer,
     TorchTrainer trainer = trainer_on(Trace::constant(48), options);
     const auto before = test::copies_of(trainer.parameters());
     const auto gradients = trainer.add_observer<test::Means>();
-    const StepRecord step = test::trained(trainer)->steps[0];
+    const StepRecord step = test::recorded(trainer)->steps[0];
     const std::vector<at::Tensor>& means = gradients->gradients.at(0);
     ASSERT_EQ(means.size(), before.size());
     double square = 0;

@@ -24,18 +24,14 @@
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::dataset;
-using test::error_of;
 using test::Net;
 using test::options_of;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 // The parts of a training, each of which may be made to fail.
 struct Parts {

@@ -21,13 +21,10 @@
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 bool is_half(const at::Tensor& tensor) {
   return at::equal(tensor, tensor.to(at::kHalf).to(at::kFloat));
@@ -105,8 +102,7 @@ TEST(Fp16, ComputesWithHalvesAndUpdatesFloats) {
     return made;
   };
   TorchTrainer trainer = half_trainer(half_options({.initial = 256}), nll_loss(), model);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   EXPECT_GT(forwards, 0);
   EXPECT_EQ(of_halves, forwards);
   for (const NamedTensor& named : trainer.parameters()) {
@@ -234,8 +230,7 @@ TEST(Fp16, LeavesALossThatOverflowedOutOfTheEpochsMean) {
   options.epochs = 1;
   options.threads = 1;
   TorchTrainer trainer = half_trainer(options, overflows_once);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_TRUE(recorder->steps[0].skipped);
   ASSERT_FALSE(std::isfinite(recorder->steps[0].loss));
   double sum = 0;

@@ -120,12 +120,12 @@ TEST(LocalBuffers, OfACoreThatDiedAreGone) {
 TEST(LocalBuffers, AreRefusedWhereTheResultIsToBeTheSameForAllCores) {
   TrainOptions exact = one_step(2);
   exact.exact = true;
-  EXPECT_EQ(test::error_of([&] { trained_locally(exact); }),
+  EXPECT_EQ(error_of([&] { trained_locally(exact); }),
             "local buffers make the result depend on the number of cores; accepted: with exact = "
             "false");
   TrainOptions dealt = one_step(2);
   dealt.dealing = Dealing::in_turns;
-  EXPECT_THAT(test::error_of([&] { trained_locally(dealt); }),
+  EXPECT_THAT(error_of([&] { trained_locally(dealt); }),
               testing::HasSubstr("accepted: Dealing::by_thread"));
 }
 

@@ -13,17 +13,16 @@
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::AllOptions;
 using test::dataset;
-using test::error_of;
 using test::Net;
 using test::options_of;
 using test::trainer_on;
-using testing::HasSubstr;
 
 TEST(LabelSmoothing, IsTorchsCrossEntropyForBothLosses) {
   at::manual_seed(1);
@@ -37,9 +36,8 @@ TEST(LabelSmoothing, IsTorchsCrossEntropyForBothLosses) {
     EXPECT_NEAR(nll_loss(smoothing)(at::log_softmax(logits, 1), targets).item<double>(), expected,
                 1e-12);
   }
-  EXPECT_THAT(error_of([] { static_cast<void>(nll_loss(1)); }), HasSubstr("label smoothing 1"));
-  EXPECT_THAT(error_of([] { static_cast<void>(cross_entropy_loss(-0.1)); }),
-              HasSubstr("label smoothing -0.1"));
+  EXPECT_THAT(error_of([] { return nll_loss(1); }), HasSubstr("label smoothing 1"));
+  EXPECT_THAT(error_of([] { return cross_entropy_loss(-0.1); }), HasSubstr("label smoothing -0.1"));
 }
 
 TEST(LabelSmoothing, MayBeOfTheTrainingAlone) {
@@ -85,17 +83,17 @@ TEST(ClassWeights, AreTorchsForBothLosses) {
     }
   }
   EXPECT_THAT(error_of([] {
-                static_cast<void>(cross_entropy_loss({.weights = {1, -1}}));
+                return cross_entropy_loss({.weights = {1, -1}});
               }),
               HasSubstr("class weights 1/-1: accepted are finite ones of at least 0"));
   EXPECT_EQ(error_of([&] {
-              static_cast<void>(nll_loss({.weights = {1, 2}})(logits, targets));
+              return nll_loss({.weights = {1, 2}})(logits, targets);
             }),
             "2 class weights, and outputs of 4 classes; accepted: one for each");
   // What is of no class is an error where nobody ignores it, and not another mean.
   targets[0][0] = -100;
   for (const Loss& loss : {cross_entropy_loss(), nll_loss(), nll_loss({.weights = {1, 1, 1, 1}})}) {
-    EXPECT_EQ(error_of([&] { static_cast<void>(loss(logits, targets)); }),
+    EXPECT_EQ(error_of([&] { return loss(logits, targets); }),
               "a target is -100, which is not a class; accepted: classes from 0, and the one that "
               "the loss "
               "ignores, as with --loss cross-entropy:ignore=-100");
@@ -144,7 +142,7 @@ TEST(ClassWeights, AreThoseOfTheWholeStepAtEveryMinibatchSize) {
         expected_loss = loss.item<double>();
         for (const at::Tensor& leaf : leaves) expected.push_back(leaf.detach() - 0.1 * leaf.grad());
       }
-      const auto recorder = test::trained(trainer);
+      const auto recorder = test::recorded(trainer);
       for (std::size_t i = 0; i < 2; ++i) {
         EXPECT_LT((trainer.parameters()[i].tensor - expected[i]).abs().max().item<double>(), 1e-14)
             << minibatch;
@@ -184,7 +182,7 @@ TEST(ClassWeights, CountInTestsToo) {
       good.sum().item<double>() / some.sum().item<double>());
   const TensorDataset nothing{.inputs = data.inputs.narrow(0, 40, 8),
                               .targets = data.targets.narrow(0, 40, 8)};
-  EXPECT_EQ(error_of([&] { static_cast<void>(trainer.evaluate(nothing)); }),
+  EXPECT_EQ(error_of([&] { return trainer.evaluate(nothing); }),
             "nothing in the 8 samples has weight in the loss; accepted: samples some of which have "
             "weight");
 }
@@ -204,7 +202,7 @@ TEST(ClassWeights, WorkInReducedPrecision) {
     options.torch.precision = precision;
     TorchTrainer trainer(factory, cross_entropy_loss({.ignore = -100}), data, Trace::constant(16),
                          options, options.torch);
-    const auto recorder = test::trained(trainer);
+    const auto recorder = test::recorded(trainer);
     for (const StepRecord& step : recorder->steps) {
       EXPECT_GT(step.weight.value(), 0);
       EXPECT_TRUE(step.applied);

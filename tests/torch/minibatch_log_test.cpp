@@ -19,7 +19,7 @@ using test::trainer_on;
 std::vector<StepRecord> logged(TrainOptions options) {
   options.log_minibatches = true;
   TorchTrainer trainer = trainer_on(test::trace_of({16, 20, 4, 8}), options);
-  return test::trained(trainer)->steps;
+  return test::recorded(trainer)->steps;
 }
 
 TrainOptions one_epoch() {
@@ -75,7 +75,7 @@ TEST(MinibatchLog, IsTheSameOnAllThreadsAndAfterFaults) {
 
 TEST(MinibatchLog, IsEmptyUnlessAskedFor) {
   TorchTrainer trainer = trainer_on(test::trace_of({16, 20, 4, 8}), one_epoch());
-  for (const StepRecord& step : test::trained(trainer)->steps) {
+  for (const StepRecord& step : test::recorded(trainer)->steps) {
     EXPECT_TRUE(step.minibatches.empty());
   }
 }

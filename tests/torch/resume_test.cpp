@@ -14,14 +14,13 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "support.hpp"
+#include "support/changed_state.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 TrainOptions small(TrainOptions options = {}) {
   options.minibatch_size = 8;
@@ -184,10 +183,7 @@ TorchTrainer trainer_on_rows(const std::vector<std::int64_t>& rows, TraceEnd end
 // Its state after `steps` steps.
 State state_after(std::int64_t steps, const std::vector<std::int64_t>& rows, TraceEnd end) {
   TorchTrainer trainer = trainer_on_rows(rows, end, 9);
-  trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
-    if (step.plan.index.value() + 1 == steps) training.pause();
-  });
-  trainer.fit();
+  test::train_until(trainer, steps);
   return trainer.state();
 }
 
@@ -317,7 +313,6 @@ TEST(Resume, IsBoundToTheContentsOfTheData) {
 TEST(Resume, TakesAFingerprintThatIsThere) {
   TensorDataset data = test::digits(100);
   data.fingerprint = "mine";
-  EXPECT_EQ(fingerprint_of(data), "mine");
   const auto trainer_with = [](const TensorDataset& train) {
     return TorchTrainer(builtin_model("softmax", {}), nll_loss(), train,
                         test::trace_of({16, 32}, TraceEnd::cycle), small());
@@ -328,18 +323,6 @@ TEST(Resume, TakesAFingerprintThatIsThere) {
   others.fingerprint = "theirs";
   TorchTrainer trainer = trainer_with(others);
   EXPECT_THAT(error_of([&] { trainer.load_state(state); }), HasSubstr("not the data of the run"));
-}
-
-// The state, but for what `put` puts in the place of an array; nothing, if it is empty.
-State with_array(const State& good, const std::string& name,
-                 const std::function<void(State& into, const std::string& name)>& put) {
-  State state;
-  for (const auto& [other, array] : good.arrays()) {
-    if (other != name) state.put_array(other, array);
-  }
-  if (put) put(state, name);
-  for (const auto& [other, text] : good.texts()) state.put_text(other, text);
-  return state;
 }
 
 // With the right checksum, but not what a trainer would write.
@@ -361,7 +344,7 @@ TEST(Resume, RefusesAStateThatIsNone) {
   EXPECT_EQ(error(good), "no error");
   // Without any one of its arrays.
   for (const auto& named : good.arrays()) {
-    const State state = with_array(good, named.first, {});
+    const State state = test::without_array(good, named.first);
     if (named.first.starts_with("epoch.") && named.first != "epoch.first_step") continue;
     // The states of older versions have none.
     if (named.first == "last_batch") continue;
@@ -369,15 +352,14 @@ TEST(Resume, RefusesAStateThatIsNone) {
   }
   // With counts and numbers that are none.
   for (const auto& [name, array] : good.arrays()) {
-    const State state = with_array(good, name, [&, &of = array](State& into, const auto& as) {
-      if (as == "lookahead.slow") {
-        into.put(as, std::vector<float>{1});
-      } else if (of.type == ElementType::i64) {
-        into.put(as, std::int64_t{-1});
-      } else {
-        into.put(as, std::numeric_limits<double>::quiet_NaN());
-      }
-    });
+    State state = test::without_array(good, name);
+    if (name == "lookahead.slow") {
+      state.put(name, std::vector<float>{1});
+    } else if (array.type == ElementType::i64) {
+      state.put(name, std::int64_t{-1});
+    } else {
+      state.put(name, std::numeric_limits<double>::quiet_NaN());
+    }
     const bool plain = name == "iterations" || name == "train_seconds" ||
                        name == "epoch.loss_sum" || name == "epoch.train_seconds" ||
                        name == "lookahead.updates";

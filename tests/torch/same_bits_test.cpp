@@ -69,23 +69,11 @@ TEST(SameBits, OfDropoutAndBatchNormalisation) {
   EXPECT_EQ(test::difference_in_bits(maker_of(options), kSteps), std::nullopt);
 }
 
-TEST(SameBits, OfAdaScaleLookaheadAndCosine) {
-  const TrainOptions options{.rule = "adascale",
-                             .schedule = "cosine:total=3",
-                             .optimizer = {.momentum = 0.9, .weight_decay = 0.01},
-                             .groups = {no_decay_for_vectors()},
-                             .lookahead = LookaheadOptions{.k = 3},
-                             .ema_half_life = 50,
-                             .clip_norm = 0.5,
-                             .log_noise = true};
-  EXPECT_EQ(test::difference_in_bits(maker_of(options), kSteps), std::nullopt);
-}
-
 TEST(SameBits, OfTheNetworkWithReplacedOperators) {
   const TrainOptions options{.optimizer = {.momentum = 0.5, .weight_decay = 1e-4}, .threads = 2};
   const MakeTrainer make = maker_of(options, builtin_model("mnist-cnn", {}));
-  for (const WayOutcome& outcome : verify(make, options, kSteps)) {
-    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, options, kSteps)) {
+    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.execution.what;
   }
 }
 
@@ -143,7 +131,7 @@ TEST(SameBits, WithAResumeAfterEveryStep) {
     Verification verification(maker_of(options), kSteps);
     static_cast<void>(verification.train({.what = "whole", .cores = 5, .threads = 3}));
     for (const std::int64_t steps : after) {
-      const Way resumed{.what = "a resume", .cores = 5, .threads = 3, .resume_after = steps};
+      const Execution resumed{.what = "a resume", .cores = 5, .threads = 3, .resume_after = steps};
       EXPECT_EQ(verification.train(resumed).difference, std::nullopt)
           << options.rule.text() << " " << optimizer_name(options.optimizer.method) << " after "
           << steps;

@@ -9,27 +9,23 @@
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::dataset;
-using test::error_of;
 using test::options_of;
 using test::rates_of;
-using test::trained;
 using test::trainer_on;
-using testing::DoubleEq;
-using testing::DoubleNear;
-using testing::HasSubstr;
-using testing::Pointwise;
 
 TEST(Schedules, AreMultipliedByTheRule) {
   TrainOptions options = options_of("linear");
   options.epochs = 3;
   options.schedule = "step:every=1,gamma=0.5";
   TorchTrainer trainer = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
-  EXPECT_THAT(rates_of(*trained(trainer)), Pointwise(DoubleEq(), {0.2, 1.0, 0.1, 0.5, 0.05, 0.25}));
+  EXPECT_THAT(rates_of(*test::recorded(trainer)),
+              Pointwise(DoubleEq(), {0.2, 1.0, 0.1, 0.5, 0.05, 0.25}));
 }
 
 TEST(Schedules, CountWhatTheyAreTold) {
@@ -39,7 +35,7 @@ TEST(Schedules, CountWhatTheyAreTold) {
     options.schedule = schedule;
     options.schedule_unit = unit;
     TorchTrainer trainer = trainer_on(test::trace_of({16, 32}, TraceEnd::cycle), options);
-    return rates_of(*trained(trainer));
+    return rates_of(*test::recorded(trainer));
   };
   const double small = 0.1 * 2;
   const double large = 0.1 * std::sqrt(8.0);
@@ -62,7 +58,7 @@ std::vector<double> rates_of_epochs(const std::string& schedule, ScheduleUnit un
   options.schedule = schedule;
   options.schedule_unit = unit;
   TorchTrainer trainer = trainer_on(Trace::constant(8), options);
-  return rates_of(*trained(trainer));
+  return rates_of(*test::recorded(trainer));
 }
 
 TEST(Schedules, InEpochsCountTheirFractions) {
@@ -83,7 +79,7 @@ TEST(Schedules, InEpochsBeginEachAtAWholeNumber) {
   options.epochs = 3;
   options.schedule = "warmup:length=3";
   TorchTrainer trainer = trainer_on(test::trace_of({40, 16, 16}, TraceEnd::cycle), options);
-  EXPECT_THAT(rates_of(*trained(trainer)),
+  EXPECT_THAT(rates_of(*test::recorded(trainer)),
               Pointwise(DoubleNear(1e-15), {0., .1 / 3, .1 / 3 * (1 + 16. / 48), .1 / 3 * 2}));
 }
 
@@ -101,7 +97,7 @@ TEST(Schedules, OnAPlateauHearTheWatchedMetric) {
   options.watch = Metric::test_loss;
   TorchTrainer trainer = trainer_on(Trace::constant(48), options);
   trainer.set_test(dataset());
-  EXPECT_THAT(rates_of(*trained(trainer)),
+  EXPECT_THAT(rates_of(*test::recorded(trainer)),
               Pointwise(DoubleEq(), {1e-30, 1e-30, 1e-30, 0.5e-30, 0.5e-30}));
 
   TorchTrainer without_test = trainer_on(Trace::constant(48), options);
@@ -118,7 +114,7 @@ TEST(Schedules, OnAPlateauFollowTheWatchedMetric) {
   options.watch = Metric::test_accuracy;
   TorchTrainer trainer = trainer_on(Trace::constant(4), options);
   trainer.set_test(dataset());
-  const auto recorder = trained(trainer);
+  const auto recorder = test::recorded(trainer);
   // It learns, and what rises is not taken for what gets worse.
   const auto rate_by = [&](const std::string& schedule) {
     const auto heard = ScheduleChoice(schedule).make({});

@@ -24,12 +24,11 @@
 
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 
 namespace {
-
-using testing::HasSubstr;
 
 constexpr std::int64_t kSamples = 96;
 
@@ -152,7 +151,7 @@ TEST(SeveralTensors, AreATupleOfTorchScript) {
   torch::jit::Module number("Number");
   number.register_parameter("weight", at::ones({1}).requires_grad_(), false);
   number.define("def forward(self, x):\n  return 3\n");
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(make_model(number).forward(at::ones({1}))); }),
+  EXPECT_THAT(error_of([&] { return make_model(number).forward(at::ones({1})); }),
               HasSubstr("returned Int; accepted: a tensor, or a tuple, list or dictionary of "
                         "tensors"));
 }
@@ -180,7 +179,7 @@ TEST(SeveralTensors, HaveTheSameBitsWhoeverComputesThem) {
 
 std::string error_in_training(const ModelFactory& model, Loss loss,
                               std::shared_ptr<const Dataset> data) {
-  return test::error_of([&] {
+  return error_of([&] {
     weights_of_trained(
         {model, std::move(loss), std::move(data), test::trace_of({24}), short_training()});
   });
@@ -193,11 +192,11 @@ TEST(SeveralTensors, ThatAModelOrALossDoesNotTakeAreSaid) {
   EXPECT_THAT(
       error_in_training(model_factory<Halves>(), mse_loss(), halves()),
       HasSubstr("2 outputs, where one tensor is taken; accepted: one, or a model or a loss"));
-  EXPECT_THAT(test::error_of([] {
-                static_cast<void>(make_dataset({features(), features().narrow(0, 0, 5)}, {}));
+  EXPECT_THAT(error_of([] {
+                return make_dataset({features(), features().narrow(0, 0, 5)}, {});
               }),
               HasSubstr("96 samples in one tensor of inputs and 5 in another"));
-  EXPECT_THAT(test::error_of([] { static_cast<void>(make_dataset(Tensors(), Tensors())); }),
+  EXPECT_THAT(error_of([] { return make_dataset(Tensors(), Tensors()); }),
               HasSubstr("there are no inputs"));
 }
 
@@ -275,10 +274,9 @@ TEST(Datasets, OfTheUsersOwnTrainAsTensorsDo) {
 TEST(Datasets, ThatFailSayWhere) {
   const auto failing = std::make_shared<Generated>();
   failing->fails_at_ = 90;
-  EXPECT_THAT(
-      error_in_training(model_factory<Whole>(), mse_loss(), failing),
-      testing::MatchesRegex("data of minibatch [1-3] of 3 at epoch 1, step [1-4] of the run: "
-                            "the disk is gone"));
+  EXPECT_THAT(error_in_training(model_factory<Whole>(), mse_loss(), failing),
+              MatchesRegex("data of minibatch [1-3] of 3 at epoch 1, step [1-4] of the run: "
+                           "the disk is gone"));
   // Found before training.
   const auto at_once = std::make_shared<Generated>();
   at_once->fails_at_ = 0;

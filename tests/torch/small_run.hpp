@@ -13,6 +13,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "support.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato::test {
 
@@ -54,13 +55,6 @@ inline TrainOptions options_of(RuleChoice rule = "linear") {
 inline TorchTrainer trainer_on(const Trace& trace, const AllOptions& options) {
   return TorchTrainer(model_factory<Net>(), cross_entropy_loss(), dataset(), trace, options,
                       options.torch);
-}
-
-/// The records of a whole training.
-inline std::shared_ptr<Recorder> trained(TorchTrainer& trainer) {
-  auto recorder = trainer.add_observer<Recorder>();
-  trainer.fit();
-  return recorder;
 }
 
 inline std::vector<double> rates_of(const Recorder& recorder) {

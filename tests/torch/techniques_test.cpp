@@ -22,18 +22,16 @@
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 using test::dataset;
-using test::error_of;
 using test::Net;
 using test::options_of;
 using test::own_rule;
 using test::trainer_on;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(Groups, OfVectorsDoNotDecay) {
   // No gradient at all: what changes is the decay alone.
@@ -269,12 +267,11 @@ TEST(TopK, CountsTargetsAmongTheLargest) {
 TEST(Bf16, IsRefusedWhereItsKernelsAreHeldBack) {
   test::AllOptions options;
   options.torch.precision = Precision::bf16;
-  const std::string error = test::error_of([&] {
+  const std::string error = error_of([&] {
     const TorchTrainer trainer(builtin_model("softmax", {}), nll_loss(), test::digits(64),
                                Trace::constant(32), options, options.torch);
   });
-  EXPECT_THAT(error, has_bf16_kernels() ? testing::HasSubstr("no error")
-                                        : testing::HasSubstr("ONEDNN_MAX_CPU_ISA"));
+  EXPECT_THAT(error, has_bf16_kernels() ? HasSubstr("no error") : HasSubstr("ONEDNN_MAX_CPU_ISA"));
 }
 
 }  // namespace

@@ -20,12 +20,11 @@
 
 #include "support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Forty samples in three classes for a linear model; an epoch is five minibatches of eight.
 constexpr ImageShape kTinyShape{.channels = 1, .height = 2, .width = 3, .classes = 3};
@@ -135,22 +134,18 @@ TEST(Trainer, RecordsWhatItDid) {
 }
 
 TEST(Trainer, RefusesATraceThatEndsTooEarly) {
-  EXPECT_THAT(test::error_of([] {
+  EXPECT_THAT(error_of([] {
                 tiny_trainer(test::trace_of({16, 8}, TraceEnd::error), tiny_options(2));
               }),
-              testing::AllOf(HasSubstr("test trace"), HasSubstr("ends after 0 epochs"),
-                             HasSubstr("2 are asked for")));
+              AllOf(HasSubstr("test trace"), HasSubstr("ends after 0 epochs"),
+                    HasSubstr("2 are asked for")));
 }
 
 // Of five minibatches, three.
 TEST(Trainer, TellsAPartOfAnEpochFromAWholeOne) {
   TorchTrainer trainer = tiny_trainer(test::trace_of({16, 8}, TraceEnd::stop), tiny_options(2));
   std::vector<std::optional<EpochPart>> parts;
-  const auto recorder =
-      trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
-        if (step.plan.index.value() == 0) training.pause();
-      });
-  trainer.fit();
+  const auto recorder = test::train_until(trainer, 1);
   ASSERT_TRUE(trainer.result().part.has_value());
   EXPECT_EQ(trainer.result().part->steps, 1);
   EXPECT_EQ(trainer.result().stopped, "");
@@ -245,10 +240,9 @@ TEST(Trainer, StopsAtAGradientThatIsNotFinite) {
     trainer.fit();
     FAIL() << "went on";
   } catch (const Diverged& error) {
-    EXPECT_THAT(
-        error.what(),
-        testing::AllOf(HasSubstr("the gradient became infinite or NaN at epoch 1, step 1 of"),
-                       HasSubstr("the step was not applied")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("the gradient became infinite or NaN at epoch 1, step 1 of"),
+                      HasSubstr("the step was not applied")));
     EXPECT_TRUE(std::isfinite(error.step().loss));
     EXPECT_FALSE(error.step().applied);
   }
@@ -269,8 +263,8 @@ TEST(Trainer, StopsAtATestLossThatIsNotFinite) {
   } catch (const Diverged& error) {
     EXPECT_THAT(error.what(), HasSubstr("the test loss became NaN at epoch 1, step "));
     EXPECT_EQ(error.step().plan.index, recorder->steps.back().plan.index);
-    EXPECT_THAT(error.advice(), testing::ContainsRegex("^the training loss is [0-9.]+: look for "
-                                                       "extreme values in the test data, or try"));
+    EXPECT_THAT(error.advice(), ContainsRegex("^the training loss is [0-9.]+: look for "
+                                              "extreme values in the test data, or try"));
   }
   EXPECT_EQ(recorder->epochs.size(), 1U) << "the observer hears of it, too";
   EXPECT_EQ(trainer.result().epochs, 1);
@@ -285,7 +279,7 @@ TEST(Trainer, TrainsWhereTheCallerHasGradientsOff) {
 
 TEST(Trainer, WantsOneDifferentiableNumberFromALoss) {
   const auto error_of_loss = [](Loss loss) {
-    return test::error_of([&] {
+    return error_of([&] {
       TorchTrainer trainer(builtin_model("softmax", kTinyShape), std::move(loss), tiny_images(),
                            Trace::constant(8), tiny_options(1));
       trainer.fit();
@@ -294,7 +288,7 @@ TEST(Trainer, WantsOneDifferentiableNumberFromALoss) {
   const char* what = "the loss of a minibatch must be one differentiable number";
   EXPECT_THAT(
       error_of_loss([](const at::Tensor& output, const at::Tensor&) { return output.sum(1); }),
-      testing::AllOf(HasSubstr(what), HasSubstr("it has 1 dimension and a gradient")));
+      AllOf(HasSubstr(what), HasSubstr("it has 1 dimension and a gradient")));
   EXPECT_THAT(error_of_loss([](const at::Tensor& output, const at::Tensor&) {
                 return output.detach().sum();
               }),
@@ -336,18 +330,18 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {[](auto& o) { o.lookahead = LookaheadOptions{.k = 0}; }, "Lookahead's k 0"}};
   for (const Case& c : cases) {
     TrainOptions options = tiny_options(1);
-    const std::string error = test::error_of([&] {
+    const std::string error = error_of([&] {
       c.change(options);
       tiny_trainer(Trace::constant(8), options);
     });
-    EXPECT_THAT(error, testing::StartsWith(c.message));
+    EXPECT_THAT(error, StartsWith(c.message));
   }
 }
 
 TEST(Trainer, RefusesDataThatDoesNotFit) {
   const auto error_of_data = [](const TensorDataset& data,
                                 const Trace& trace = Trace::constant(8)) {
-    return test::error_of([&] {
+    return error_of([&] {
       TorchTrainer(builtin_model("softmax", kTinyShape), nll_loss(), data, trace, tiny_options(1));
     });
   };
@@ -372,9 +366,9 @@ TEST(Trainer, RefusesDataThatDoesNotFit) {
               HasSubstr("batch size 48 is larger than an epoch"));
 
   TorchTrainer trainer = tiny_trainer(Trace::constant(8), tiny_options(1));
-  EXPECT_EQ(test::error_of([&] { trainer.set_test(TensorDataset()); }),
+  EXPECT_EQ(error_of([&] { trainer.set_test(TensorDataset()); }),
             "test data: inputs hold no sample");
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(trainer.evaluate(TensorDataset())); }),
+  EXPECT_EQ(error_of([&] { return trainer.evaluate(TensorDataset()); }),
             "data to evaluate on: inputs hold no sample");
 }
 

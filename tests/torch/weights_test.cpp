@@ -11,6 +11,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -40,8 +41,8 @@ TEST(PickledWeights, AreRefusedWithABitThatChanged) {
   std::memcpy(numbers.data(), &value, sizeof value);
   std::string bad = good;
   bad[bad.find(numbers) + 1] ^= 1;
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(read_weights(bad, "f")); }),
-              testing::HasSubstr("fails its checksum; accepted: a state_dict"));
+  EXPECT_THAT(error_of([&] { return read_weights(bad, "f"); }),
+              HasSubstr("fails its checksum; accepted: a state_dict"));
 }
 
 // As Python's torch.save() writes them: torch.load() of PyTorch 2.6 takes the tags of types, which
@@ -52,7 +53,7 @@ TEST(PickledWeights, AreTensorsOfAnyLayoutWithoutTagsOfTypes) {
                                             {"empty", at::zeros({0, 3})}};
   const std::vector<NamedTensor> buffers{{"flag", at::ones({}, at::kBool)}};
   const std::string bytes = pickled_weights(parameters, buffers);
-  EXPECT_THAT(bytes, testing::Not(testing::HasSubstr("restore_type_tag")));
+  EXPECT_THAT(bytes, Not(HasSubstr("restore_type_tag")));
   const auto loaded = torch::jit::pickle_load({bytes.begin(), bytes.end()}).toGenericDict();
   ASSERT_EQ(loaded.size(), 4U);
   for (const auto& tensors : {parameters, buffers}) {
@@ -67,9 +68,9 @@ TEST(PickledWeights, AreGivenToASinkWhereTheyLieAndPassItsErrorsOn) {
   std::vector<const void*> pieces;
   stream_pickled_weights(parameters, {},
                          [&](std::string_view bytes) { pieces.push_back(bytes.data()); });
-  EXPECT_THAT(pieces, testing::Contains(parameters[0].tensor.data_ptr())) << "not a copy of it";
+  EXPECT_THAT(pieces, Contains(parameters[0].tensor.data_ptr())) << "not a copy of it";
   // libtorch's writer would end the process.
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               stream_pickled_weights(parameters, {},
                                      [](std::string_view) { throw Error("a full disk"); });
             }),

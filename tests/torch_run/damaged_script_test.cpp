@@ -12,12 +12,11 @@
 #include "script_models.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/sizes.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::StartsWith;
 
 std::string small_script() {
   torch::jit::Module net("Small");
@@ -66,7 +65,7 @@ TEST(DamagedScript, IsRefusedByItsChecksum) {
   test::for_each_changed_byte(
       good,
       [&](const std::string& bytes) {
-        const std::string error = test::error_of([&] { static_cast<void>(output_of(bytes)); });
+        const std::string error = error_of([&] { return output_of(bytes); });
         if (error == "no error") return;
         EXPECT_THAT(error, StartsWith("net.pt: cannot be read as TorchScript: "));
         if (error.find("fails its checksum; accepted: what torch.jit.script()") !=

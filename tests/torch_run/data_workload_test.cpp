@@ -19,12 +19,11 @@
 #include "script_models.hpp"
 #include "support/error_of.hpp"
 #include "support/idx_images.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
 
 class DataWorkload : public testing::Test {
  protected:
@@ -45,7 +44,7 @@ class DataWorkload : public testing::Test {
     return "script:" + folder_.write(name, test::file_of(net)).string();
   }
   static std::string error_of(const RunConfiguration& configuration) {
-    return test::error_of([&] { static_cast<void>(torch_workload(configuration)); });
+    return test::error_of([&] { return torch_workload(configuration); });
   }
   static Evaluation evaluated(const RunConfiguration& configuration) {
     return evaluate(*torch_workload(configuration), configuration);
@@ -96,7 +95,7 @@ TEST_F(DataWorkload, GivesScriptsRealNumbersAndTheirTargets) {
   EXPECT_NEAR(by_default.mse.value(), squares, 1e-12);
   EXPECT_FALSE(by_default.accuracy.has_value());
   run.loss = "bce";
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(evaluated(run)); }),
+  EXPECT_THAT(test::error_of([&] { return evaluated(run); }),
               HasSubstr("bce takes targets from 0 to 1, and they are from -"));
   run.loss = "nll";
   EXPECT_THAT(error_of(run),
@@ -105,9 +104,7 @@ TEST_F(DataWorkload, GivesScriptsRealNumbersAndTheirTargets) {
   run.label_smoothing = 0.1;
   EXPECT_THAT(error_of(run), HasSubstr("are real numbers; accepted: with data of classes"));
   run.label_smoothing = 0;
-  EXPECT_EQ(test::error_of([&] {
-              static_cast<void>(predict(*torch_workload(run), run, Prediction::classes));
-            }),
+  EXPECT_EQ(test::error_of([&] { return predict(*torch_workload(run), run, Prediction::classes); }),
             "the outputs of the model are not scores of classes; accepted: the outputs themselves");
 }
 
@@ -138,14 +135,13 @@ TEST_F(DataWorkload, SaysWhichModelsTakeItsSamples) {
   EXPECT_THAT(error_of(run), HasSubstr("tokens from 0 to 999999"));
   run.data = saved({{"x", x}, {"y", x}});
   EXPECT_EQ(error_of(run), "no error");
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(evaluated(run)); }),
+  EXPECT_EQ(test::error_of([&] { return evaluated(run); }),
             fmt::format("there is no test set in {}; accepted: with --validation, or data that "
                         "have one",
                         run.data.text()));
-  EXPECT_THAT(test::error_of([&] {
-                static_cast<void>(predict(*torch_workload(run), run, Prediction::outputs));
-              }),
-              HasSubstr("there is no test set; accepted: "));
+  EXPECT_THAT(
+      test::error_of([&] { return predict(*torch_workload(run), run, Prediction::outputs); }),
+      HasSubstr("there is no test set; accepted: "));
   run.model = "softmax";
   EXPECT_THAT(error_of(run), HasSubstr("has 4 targets for each; accepted: transformer"));
   run.data = saved({{"x", at::randn({8, 3})}, {"y", at::randn({8, 1})}});

@@ -15,13 +15,11 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::HasSubstr;
 
 RunConfiguration own_configuration(const std::string& more = "") {
   return parse_configuration(
@@ -76,7 +74,7 @@ TEST(OwnWorkload, NeedsAllOfItsParts) {
     if (missing == std::string("model")) parts.model = {};
     if (missing == std::string("loss")) parts.loss = {};
     if (missing == std::string("training data")) parts.train = nullptr;
-    EXPECT_THAT(error_of([&] { static_cast<void>(workload_of(parts)); }),
+    EXPECT_THAT(error_of([&] { return workload_of(parts); }),
                 HasSubstr(std::string("a workload without ") +
                           (missing == std::string("training data") ? "" : "a ") + missing));
   }

@@ -18,6 +18,7 @@
 #include "loop/data/images/digits.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/sizes.hpp"
 #include "support/temp_folder.hpp"
 
@@ -54,8 +55,8 @@ void expect_same_bits(const torch::jit::Module& module, at::ScalarType type = at
     change(options);
     return trainer_of(module, data, options);
   };
-  for (const WayOutcome& outcome : verify(make, kOptions, 7)) {
-    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.way.what;
+  for (const ExecutionOutcome& outcome : verify(make, kOptions, 7)) {
+    EXPECT_EQ(outcome.difference, std::nullopt) << outcome.execution.what;
   }
 }
 
@@ -113,7 +114,7 @@ TEST(ScriptBytes, AreTheModuleWithItsTrainedValues) {
 
 // libtorch's writer would end the process.
 TEST(ScriptBytes, PassTheErrorsOfTheirSinkOn) {
-  EXPECT_EQ(test::error_of([] {
+  EXPECT_EQ(error_of([] {
               stream_script(test::every_part(), {}, {},
                             [](std::string_view) { throw Error("a full disk"); });
             }),
@@ -178,7 +179,6 @@ TEST(ScriptMode, IsNotedWhereItIsThatOfTheFile) {
   };
   const std::string norm = "torch.batch_norm(x, None, None, self.mean, self.variance, ";
   const char* const rest = ", 0.1, 1e-5, False)";
-  using testing::ElementsAre;
   EXPECT_THAT(notes_of("torch.dropout(x, 0.5, self.training)", "Dropout"), ElementsAre());
   EXPECT_THAT(notes_of(norm + "self.training" + rest, "BatchNorm2d"), ElementsAre());
   EXPECT_THAT(notes_of("x", "Linear"), ElementsAre());
@@ -207,7 +207,7 @@ TEST(ScriptMode, OfAPartThatEvaluatesStays) {
   const auto is_training = [&] { return std::pair(net.is_training(), part.is_training()); };
   part.train(false);
   EXPECT_THAT(mode_notes(net, inputs),
-              testing::ElementsAre("part stays in evaluation mode, as in the file"));
+              ElementsAre("part stays in evaluation mode, as in the file"));
   const Model model = make_model(net);
   model.set_training(true);
   EXPECT_EQ(is_training(), std::pair(true, false));
@@ -226,7 +226,7 @@ TEST(ScriptModel, RefusesWhatNoStateWouldHave) {
   counting.define(
       "def forward(self, x):\n  self.calls = self.calls + 1\n  return x * self.weight\n");
   EXPECT_EQ(
-      test::error_of([&] { static_cast<void>(make_model(counting)); }),
+      error_of([&] { return make_model(counting); }),
       "forward() of the TorchScript module sets 'calls', of type int, which no state would have; "
       "accepted: tensors alone (register_buffer())");
   torch::jit::Module views("Views");
@@ -234,7 +234,7 @@ TEST(ScriptModel, RefusesWhatNoStateWouldHave) {
   views.register_parameter("whole", whole, false);
   views.register_buffer("half", whole.detach().narrow(0, 0, 2));
   views.define("def forward(self, x):\n  return x * self.whole\n");
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(script_factory(views)); }),
+  EXPECT_EQ(error_of([&] { return script_factory(views); }),
             "'whole' and 'half' of the TorchScript module lie in one memory; accepted: tensors of "
             "their own (clone())");
   torch::jit::Module growing("Growing");
@@ -242,13 +242,13 @@ TEST(ScriptModel, RefusesWhatNoStateWouldHave) {
   growing.register_buffer("mean", at::zeros({1}));
   growing.define("def forward(self, x):\n  self.mean = x.mean(0)\n  return x * self.weight\n");
   const Model model = make_model(growing);
-  EXPECT_EQ(test::error_of([&] {
-              static_cast<void>(model.forward(at::ones({2, 3})));
+  EXPECT_EQ(error_of([&] {
+              return model.forward(at::ones({2, 3}));
             }),
             "forward() of the TorchScript module has made 'mean' of shape [3], which was [1]; "
             "accepted: buffers that keep their shape");
-  EXPECT_THAT(test::error_of([] { static_cast<void>(read_script("no model", "net.pt")); }),
-              testing::StartsWith("net.pt: cannot be read as TorchScript: "));
+  EXPECT_THAT(error_of([] { return read_script("no model", "net.pt"); }),
+              StartsWith("net.pt: cannot be read as TorchScript: "));
 }
 
 }  // namespace

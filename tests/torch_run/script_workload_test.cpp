@@ -18,6 +18,7 @@
 #include "libtorch/torch_run/libtorch_workload.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -57,7 +58,7 @@ TEST_F(ScriptWorkload, RefusesAModelThatIsNotTrained) {
     torch::jit::Module net = test::every_part();
     change(net);
     folder_.write("net.pt", test::file_of(net));
-    return test::error_of([&] { static_cast<void>(torch_workload(configuration_)); });
+    return test::error_of([&] { return torch_workload(configuration_); });
   };
   EXPECT_EQ(error_of([](torch::jit::Module& /*net*/) {}), "no error");
   EXPECT_EQ(error_of([](torch::jit::Module& net) { net.to(at::kHalf); }),
@@ -67,15 +68,13 @@ TEST_F(ScriptWorkload, RefusesAModelThatIsNotTrained) {
   EXPECT_THAT(error_of([](torch::jit::Module& net) {
                 net.register_buffer("half", at::ones({2}, at::kHalf));
               }),
-              testing::HasSubstr("buffer 'half' is Half, but the first parameter is Float"));
+              HasSubstr("buffer 'half' is Half, but the first parameter is Float"));
   // Debian 12's libtorch puts what it reads on the CPU; Debian 13's leaves it where it was.
-  EXPECT_THAT(
-      error_of([](torch::jit::Module& net) {
-        net.register_buffer("nowhere", at::ones({2}, at::TensorOptions(at::kMeta)));
-      }),
-      testing::AnyOf(
-          testing::HasSubstr("net.pt: cannot be read as TorchScript: 'nowhere' has no values"),
-          testing::HasSubstr("net.pt: buffer 'nowhere' is on meta; accepted: cpu")));
+  EXPECT_THAT(error_of([](torch::jit::Module& net) {
+                net.register_buffer("nowhere", at::ones({2}, at::TensorOptions(at::kMeta)));
+              }),
+              AnyOf(HasSubstr("net.pt: cannot be read as TorchScript: 'nowhere' has no values"),
+                    HasSubstr("net.pt: buffer 'nowhere' is on meta; accepted: cpu")));
 }
 
 TEST_F(ScriptWorkload, LeavesTheTrainedModelAndWhatItBeganWith) {
@@ -108,12 +107,12 @@ TEST_F(ScriptWorkload, IsResumedWithTheSameModelWhereverItLies) {
   other.attr("frozen").toTensor().add_(1);
   longer.model = "script:" + folder_.write("other.pt", test::file_of(other)).string();
   longer.epochs = 3;
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(resumed(longer)); }),
-              testing::StartsWith(
-                  "--model: the file is not the one that the run was trained with (SHA-256 "));
+  EXPECT_THAT(
+      test::error_of([&] { return resumed(longer); }),
+      StartsWith("--model: the file is not the one that the run was trained with (SHA-256 "));
   longer.model = "mnist-cnn";
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(resumed(longer)); }),
-              testing::HasSubstr("trained with other options: --model was script:"));
+  EXPECT_THAT(test::error_of([&] { return resumed(longer); }),
+              HasSubstr("trained with other options: --model was script:"));
 }
 
 // Their values are forgotten once a trainer has them.
@@ -160,8 +159,8 @@ TEST_F(ScriptWorkload, BeginsWithTheWeightsOfAnotherRun) {
   EXPECT_EQ(test::read_file(folder_.path() / "second" / "given-weights.pt"),
             test::read_file(folder_.path() / "first" / "weights.pt"));
   softmax.model = "mlp";
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(torch_workload(softmax)); }),
-              testing::HasSubstr("it lacks linear1.weight, "));
+  EXPECT_THAT(test::error_of([&] { return torch_workload(softmax); }),
+              HasSubstr("it lacks linear1.weight, "));
 }
 
 at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::Tensor& target) {
@@ -206,7 +205,7 @@ TEST(RunLoss, RefusesWhatItWouldTakeForSomethingElse) {
   const at::Tensor three = at::arange(6).sin().view({2, 3});
   const at::Tensor one = three.narrow(1, 0, 1);
   const auto error_of = [](const char* loss, const at::Tensor& output, const at::Tensor& target) {
-    return test::error_of([&] { static_cast<void>(loss_of(loss, output, target)); });
+    return test::error_of([&] { return loss_of(loss, output, target); });
   };
   for (const char* const loss : {"mse", "bce"}) {
     EXPECT_EQ(error_of(loss, one, at::ones({2})), "no error");
@@ -225,7 +224,7 @@ TEST(RunLoss, RefusesWhatItWouldTakeForSomethingElse) {
   const at::Tensor target = at::tensor({0, 1});
   EXPECT_EQ(test::error_of([&] { bce.check()({three}, {target}); }), "no error");
   EXPECT_THAT(test::error_of([&] { bce.check()({three.log_softmax(1)}, {target}); }),
-              testing::StartsWith("bce takes logits, and the outputs are log-probabilities"));
+              StartsWith("bce takes logits, and the outputs are log-probabilities"));
 }
 
 TEST(RunLoss, OfClassesLooksAtWhatTheOutputsAre) {
@@ -240,18 +239,18 @@ TEST(RunLoss, OfClassesLooksAtWhatTheOutputsAre) {
     EXPECT_EQ(error_of(nll.c_str(), logits.log_softmax(1), target), "no error");
     EXPECT_EQ(error_of(nll.c_str(), logits.log_softmax(1).to(at::kBFloat16), target), "no error");
     EXPECT_THAT(error_of(nll.c_str(), logits, target),
-                testing::MatchesRegex(
+                MatchesRegex(
                     "nll takes log-probabilities, as of log_softmax\\(\\), and the exponentials of "
                     "the outputs sum to .*; accepted: log-probabilities, or --loss cross-entropy"));
     EXPECT_THAT(error_of(nll.c_str(), logits.softmax(1), target),
-                testing::StartsWith("nll takes log-probabilities, and the outputs are "
-                                    "probabilities, as of softmax(); accepted: log_softmax()"));
+                StartsWith("nll takes log-probabilities, and the outputs are "
+                           "probabilities, as of softmax(); accepted: log_softmax()"));
     const std::string cross_entropy = "cross-entropy" + arguments;
     EXPECT_EQ(error_of(cross_entropy.c_str(), logits, target), "no error");
     EXPECT_EQ(error_of(cross_entropy.c_str(), logits.log_softmax(1), target), "no error");
     EXPECT_THAT(error_of(cross_entropy.c_str(), logits.softmax(1), target),
-                testing::StartsWith("cross-entropy takes logits or log-probabilities, and the "
-                                    "outputs are probabilities, as of softmax(); accepted: "));
+                StartsWith("cross-entropy takes logits or log-probabilities, and the "
+                           "outputs are probabilities, as of softmax(); accepted: "));
   }
   // The classes of tokens, in both orders.
   const at::Tensor tokens = at::zeros({2, 4}, at::kLong);
@@ -280,8 +279,7 @@ TEST(RunLoss, OfLogitsRefusesWhatASigmoidHasComputed) {
 }
 
 TEST(RunLoss, RefusesWeightsThatAreAllZero) {
-  EXPECT_EQ(test::error_of(
-                [] { static_cast<void>(run_loss("cross-entropy:class-weights=0/0/0", 0, "")); }),
+  EXPECT_EQ(test::error_of([] { return run_loss("cross-entropy:class-weights=0/0/0", 0, ""); }),
             "class weights 0/0/0: accepted are finite ones of at least 0, not all of them 0");
 }
 
@@ -301,12 +299,10 @@ TEST(RunLoss, OfTorchScript) {
   learning.register_parameter("factor", at::full({}, 3.0).requires_grad_(), false);
   learning.define("def forward(self, a, b):\n  return self.factor * (a - b).abs().mean()\n");
   const auto error_of = [](const torch::jit::Module& module) {
-    return test::error_of(
-        [&] { static_cast<void>(run_loss("script:l.pt", 0, test::file_of(module))); });
+    return test::error_of([&] { return run_loss("script:l.pt", 0, test::file_of(module)); });
   };
-  EXPECT_THAT(
-      error_of(learning),
-      testing::StartsWith("parameter 'factor' of the TorchScript loss would not be trained"));
+  EXPECT_THAT(error_of(learning),
+              StartsWith("parameter 'factor' of the TorchScript loss would not be trained"));
   torch::jit::Module keeping("Keeping");
   keeping.register_buffer("last", at::zeros({}));
   keeping.define("def forward(self, a, b):\n  self.last = (a - b).mean()\n  return self.last\n");

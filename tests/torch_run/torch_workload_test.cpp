@@ -64,7 +64,7 @@ TEST(TorchOptions, AreThoseOfTheConfiguration) {
 }
 
 TEST(TorchWorkload, SaysWhichModelsItComputes) {
-  EXPECT_EQ(test::error_of([] { return torch_workload({.model = "quadratic"}); }),
+  EXPECT_EQ(error_of([] { return torch_workload({.model = "quadratic"}); }),
             "libtorch does not compute the model quadratic; accepted: --engine eigen");
 }
 
@@ -107,11 +107,11 @@ TEST(TorchWorkload, TakesNoRandomNumbersForInitialWeights) {
 
 TEST(PortableKernels, AreOneSetForEachLibrary) {
   const EngineFacts::Facts wanted{{"OpenBLAS", "Haswell"}, {"ATen", "AVX2"}, {"oneDNN", "avx2"}};
-  EXPECT_EQ(test::error_of([&] { require_portable_kernels(wanted); }), "no error");
+  EXPECT_EQ(error_of([&] { require_portable_kernels(wanted); }), "no error");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     EngineFacts::Facts other = wanted;
     other[i].second = "another";
-    EXPECT_EQ(test::error_of([&] { require_portable_kernels(other); }),
+    EXPECT_EQ(error_of([&] { require_portable_kernels(other); }),
               "--kernels portable: these libraries compute with " + kernels_text(other) +
                   ", not with " + kernels_text(wanted) + "; accepted here: --kernels native");
   }

@@ -10,13 +10,10 @@
 #include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Batch sizes and how often each comes in a row.
 using RunLengths = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -46,7 +43,7 @@ Trace steps_of(const std::string& policy, std::int64_t minibatch = 32) {
 }
 
 std::string error_stepping(const std::string& policy, std::int64_t minibatch = 32) {
-  return error_of([&] { static_cast<void>(steps_of(policy, minibatch)); });
+  return error_of([&] { return steps_of(policy, minibatch); });
 }
 
 TEST(AvailabilitySteps, FollowTheDevices) {
@@ -179,15 +176,15 @@ TEST(AvailabilitySteps, RefuseWhatCannotBe) {
   EXPECT_THAT(error_stepping("weak:samples-per-device=1099511627776"),
               HasSubstr("a batch of up to 1099511627776"));
   const Availability long_one({{0, 1}}, kMaxAvailabilitySeconds, "long");
-  EXPECT_THAT(error_of([&] { static_cast<void>(to_steps(long_one, {.seconds_per_step = 1})); }),
+  EXPECT_THAT(error_of([&] { return to_steps(long_one, {.seconds_per_step = 1}); }),
               HasSubstr("long: it has room for 315576000 steps; accepted: up to 10000000"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(to_steps(long_one, {.steps_per_sample = 1})); }),
+  EXPECT_THAT(error_of([&] { return to_steps(long_one, {.steps_per_sample = 1}); }),
               HasSubstr("no samples at regular intervals; accepted: seconds-per-step"));
 }
 
 TEST(AvailabilitySteps, RefuseOptionsOutOfTheirRange) {
   const auto error = [](const AvailabilitySteps& options) {
-    return error_of([&] { static_cast<void>(to_steps(four_minutes(), options)); });
+    return error_of([&] { return to_steps(four_minutes(), options); });
   };
   EXPECT_THAT(error({.quantum = 0}), HasSubstr("quantum is 0"));
   EXPECT_THAT(error({.samples_per_device = 0}), HasSubstr("samples-per-device is 0"));
@@ -211,7 +208,7 @@ TEST(AvailabilitySteps, AreReadFromText) {
       (AvailabilitySteps{
           .policy = ScalingPolicy::strong, .batch = 256, .steps_per_sample = 5, .minibatch = 8}));
   const auto error = [](const std::string& text) {
-    return error_of([&] { static_cast<void>(*AvailabilityChoice(text).make(8)); });
+    return error_of([&] { return *AvailabilityChoice(text).make(8); });
   };
   EXPECT_EQ(error("strongg"),
             "unknown policy 'strongg'; did you mean 'strong'? accepted: weak, strong");

@@ -7,13 +7,10 @@
 #include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
-
-using test::error_of;
-using testing::DoubleEq;
-using testing::HasSubstr;
 
 // 8 devices for a minute, none for half of one, 4 until two minutes.
 Availability two_minutes(TraceEnd end = TraceEnd::error) {
@@ -177,18 +174,18 @@ TEST(Zones, AreOneOrSeveral) {
   EXPECT_EQ(one.length(), 120);
   EXPECT_EQ(Zones(Availability({{0, 1}}, 0.5, "short")).length(), 0.5);
   const auto error = [](std::vector<Zone> zones) {
-    return test::error_of([&] { static_cast<void>(Zones(std::move(zones), "a cloud").only()); });
+    return error_of([&] { return Zones(std::move(zones), "a cloud").only(); });
   };
   EXPECT_EQ(error({{"a", two_minutes()}}), "no error");
   EXPECT_THAT(error({{"a", two_minutes()}, {"b", two_minutes()}}),
-              testing::HasSubstr("a cloud: there are 2 zones; accepted: the devices of one"));
-  EXPECT_THAT(error({}), testing::HasSubstr("a cloud: there are no zones"));
+              HasSubstr("a cloud: there are 2 zones; accepted: the devices of one"));
+  EXPECT_THAT(error({}), HasSubstr("a cloud: there are no zones"));
   EXPECT_THAT(error({{"a", two_minutes()}, {"a", two_minutes()}}),
-              testing::HasSubstr("two zones are called a"));
-  EXPECT_THAT(error({{"a/b", two_minutes()}}), testing::HasSubstr("'a/b' is not the name"));
+              HasSubstr("two zones are called a"));
+  EXPECT_THAT(error({{"a/b", two_minutes()}}), HasSubstr("'a/b' is not the name"));
   const Availability held({{0, 1}}, 60, "held", TraceEnd::hold);
   EXPECT_THAT(error({{"a", two_minutes()}, {"b", held}}),
-              testing::HasSubstr("what follows the end of b differs from that of a"));
+              HasSubstr("what follows the end of b differs from that of a"));
 }
 
 // Two devices for a minute, as a file has it that begins at `start`.

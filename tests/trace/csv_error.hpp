@@ -11,7 +11,7 @@ namespace rubato::test {
 
 /// What is wrong with that text as the trace t.csv.
 inline std::string error_in(std::string_view text) {
-  return error_of([&] { static_cast<void>(Trace::parse_csv(text, "t.csv")); });
+  return error_of([&] { return Trace::parse_csv(text, "t.csv"); });
 }
 
 }  // namespace rubato::test

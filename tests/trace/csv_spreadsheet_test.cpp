@@ -10,18 +10,18 @@
 
 #include "base/core/text/csv.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "trace/csv_error.hpp"
 
 namespace rubato {
 namespace {
 
 using test::error_in;
-using testing::HasSubstr;
 
 // Batch sizes and cores, 0 where the trace does not say; or the error.
 std::string read(std::string_view text) {
   std::string rows;
-  const std::string error = test::error_of([&] {
+  const std::string error = error_of([&] {
     const Trace trace = Trace::parse_csv(text, "t.csv");
     for (const TraceStep& step : trace.steps()) {
       rows += std::to_string(step.batch_size) + "/" + std::to_string(step.cores.value_or(0)) + " ";
@@ -148,7 +148,7 @@ TEST(SplitCsv, MakesOneQuoteOfTwo) {
   detail::CsvFields fields;
   detail::split_csv(R"("r""d", """", "say ""hi""" ,"")", ',', fields);
   EXPECT_EQ(fields.flaw, "");
-  EXPECT_THAT(fields.fields, testing::ElementsAre("r\"d", "\"", "say \"hi\"", ""));
+  EXPECT_THAT(fields.fields, ElementsAre("r\"d", "\"", "say \"hi\"", ""));
   // What is moved keeps its texts.
   const detail::CsvFields moved = std::move(fields);
   EXPECT_EQ(moved.fields[2], "say \"hi\"");
@@ -157,7 +157,7 @@ TEST(SplitCsv, MakesOneQuoteOfTwo) {
 TEST(SplitCsv, LeavesOutNoBreakSpacesAroundAField) {
   detail::CsvFields fields;
   detail::split_csv("5\xC2\xA0,\xE2\x80\xAF 6 \xE2\x80\x87,a\xC2\xA0 b", ',', fields);
-  EXPECT_THAT(fields.fields, testing::ElementsAre("5", "6", "a\xC2\xA0 b"));
+  EXPECT_THAT(fields.fields, ElementsAre("5", "6", "a\xC2\xA0 b"));
 }
 
 // A record may go on in the next line; the memory of the fields is used again.
@@ -169,7 +169,7 @@ TEST(SplitCsv, SaysWhetherAQuoteIsOpen) {
   detail::split_csv("a,\"b\nc\",d", ',', fields);
   EXPECT_FALSE(fields.is_open);
   EXPECT_EQ(fields.flaw, "");
-  EXPECT_THAT(fields.fields, testing::ElementsAre("a", "b\nc", "d"));
+  EXPECT_THAT(fields.fields, ElementsAre("a", "b\nc", "d"));
   detail::split_csv("\"a\"b,c", ',', fields);
   EXPECT_FALSE(fields.is_open);
   EXPECT_EQ(fields.flaw, "something follows a closing quote");

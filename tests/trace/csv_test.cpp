@@ -7,6 +7,7 @@
 #include <rubato/steps/trace.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 #include "trace/csv_error.hpp"
 
@@ -14,8 +15,6 @@ namespace rubato {
 namespace {
 
 using test::error_in;
-using test::error_of;
-using testing::HasSubstr;
 
 TEST(Csv, ReadsBatchSizes) {
   const Trace trace = Trace::parse_csv("step,batchsize\n0,128\n1,64\n", "t.csv");
@@ -179,7 +178,7 @@ class CsvFile : public testing::Test {
     return folder_.write("trace.csv", text);
   }
   [[nodiscard]] static std::string error_reading(const std::filesystem::path& path) {
-    return error_of([&] { static_cast<void>(Trace::read_csv(path)); });
+    return error_of([&] { return Trace::read_csv(path); });
   }
 
   const test::TempFolder folder_;

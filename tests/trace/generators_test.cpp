@@ -16,18 +16,16 @@
 #include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/sizes.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
-using testing::DoubleNear;
-using testing::HasSubstr;
 using Changes = std::vector<AvailabilityChange>;
 
 std::string error_generating(const std::string& text) {
-  return error_of([&] { static_cast<void>(generate_availability(text)); });
+  return error_of([&] { return generate_availability(text); });
 }
 
 TEST(Generators, MakeWhatIsRegular) {

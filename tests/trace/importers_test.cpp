@@ -10,14 +10,12 @@
 #include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
-using testing::HasSubstr;
-using testing::StartsWith;
 using Changes = std::vector<AvailabilityChange>;
 
 Availability imported(std::string_view text, std::optional<AvailabilityFormat> format = {}) {
@@ -25,7 +23,7 @@ Availability imported(std::string_view text, std::optional<AvailabilityFormat> f
 }
 
 std::string error_importing(std::string_view text, std::optional<AvailabilityFormat> format = {}) {
-  return error_of([&] { static_cast<void>(imported(text, format)); });
+  return error_of([&] { return imported(text, format); });
 }
 
 constexpr std::string_view kSampleText = ",Time,GPUs\n0,1000.5,8\n1,1063.5,8\n2,1126.5,0\n";
@@ -42,11 +40,11 @@ TEST(Importers, ReadPrices) {
   of.write_csv(out);
   EXPECT_EQ(parse(out.str()).prices(), of.prices());
   EXPECT_EQ(parse(out.str()).changes(), of.changes());
-  EXPECT_THAT(test::error_of([&] { parse("seconds,count,price\n0,8,\n60,4,1\n120,,\n"); }),
+  EXPECT_THAT(error_of([&] { parse("seconds,count,price\n0,8,\n60,4,1\n120,,\n"); }),
               HasSubstr("priced.csv:3: a price, which the first row has not"));
-  EXPECT_THAT(test::error_of([&] { parse("seconds,count,price\n0,8,-1\n120,,\n"); }),
+  EXPECT_THAT(error_of([&] { parse("seconds,count,price\n0,8,-1\n120,,\n"); }),
               HasSubstr("priced.csv:2: the price '-1' of a device for an hour"));
-  EXPECT_THAT(test::error_of([&] { parse("seconds,count,price,Price\n0,8,1,2\n120,,,\n"); }),
+  EXPECT_THAT(error_of([&] { parse("seconds,count,price,Price\n0,8,1,2\n120,,,\n"); }),
               HasSubstr("priced.csv:1: 2 columns are prices; accepted: one column 'price'"));
 }
 
@@ -144,7 +142,7 @@ TEST(Importers, TakeTheColumnsThatAreAskedFor) {
   EXPECT_EQ(with({.zone = "all"}).changes(), (Changes{{0, 7}, {60, 10}}));
   EXPECT_EQ(with({.zone = "all"}).length(), 90);
   const auto error_with = [&](const DeviceColumns& columns) {
-    return error_of([&] { static_cast<void>(with(columns)); });
+    return error_of([&] { return with(columns); });
   };
   EXPECT_EQ(error_with({}),
             "a.csv:1: 3 columns may count devices: V100_us-a, V100_us-b, A100_eu-a; accepted: "
@@ -155,8 +153,7 @@ TEST(Importers, TakeTheColumnsThatAreAskedFor) {
   EXPECT_THAT(error_with({.zone = "asia"}), HasSubstr("no column has 'asia' in its name"));
   const DeviceColumns all{.zone = "all"};
   const auto error_of_all = [&](std::string_view text) {
-    return error_of(
-        [&] { static_cast<void>(parse_availability(text, "a", {}, TraceEnd::error, all)); });
+    return error_of([&] { return parse_availability(text, "a", {}, TraceEnd::error, all); });
   };
   EXPECT_THAT(error_of_all(kEventText), HasSubstr("a: a file of events has no columns"));
   EXPECT_THAT(error_of_all("time,a,b\n0,1,\n"), HasSubstr("a:2: the count '' is empty"));
@@ -247,10 +244,9 @@ TEST_F(AvailabilityFile, IsReadAndNamed) {
   EXPECT_EQ(read_availability(file).source(), file);
   EXPECT_EQ(read_availability(file, {}, TraceEnd::hold).at(1e6), 0);
   EXPECT_EQ(read_availability(file, AvailabilityFormat::samples).length(), 189);
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_availability(folder_.path())); }),
+  EXPECT_THAT(error_of([&] { return read_availability(folder_.path()); }),
               HasSubstr("it is a folder"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_availability("/nowhere")); }),
-              HasSubstr("no such file"));
+  EXPECT_THAT(error_of([&] { return read_availability("/nowhere"); }), HasSubstr("no such file"));
 }
 
 TEST_F(AvailabilityFile, IsToldFromATrace) {
@@ -263,21 +259,17 @@ TEST_F(AvailabilityFile, IsToldFromATrace) {
     EXPECT_EQ(kind(text), 1U) << text;
   }
   // What is neither could be either.
-  EXPECT_THAT(
-      error_of([&] { kind("0,32\n1,32\n"); }),
-      testing::AllOf(HasSubstr("t: it begins with '0,32', which is neither a trace nor an avail"),
-                     HasSubstr("'step,batchsize,cores', or the header 'seconds,count'")));
+  EXPECT_THAT(error_of([&] { kind("0,32\n1,32\n"); }),
+              AllOf(HasSubstr("t: it begins with '0,32', which is neither a trace nor an avail"),
+                    HasSubstr("'step,batchsize,cores', or the header 'seconds,count'")));
   const std::string trace = folder_.write("t", "step,batchsize\n0,32\n");
   EXPECT_THAT(
-      error_of([&] {
-        static_cast<void>(read_trace_or_availability(trace, TraceEnd::error, {.zone = "all"}));
-      }),
+      error_of([&] { return read_trace_or_availability(trace, TraceEnd::error, {.zone = "all"}); }),
       HasSubstr("t: a trace has no columns of devices"));
   for (const char* const empty : {"", "\n"}) {
-    EXPECT_THAT(
-        error_of([&] { kind(empty); }),
-        testing::AllOf(HasSubstr("t: the file is empty; accepted: the header 'step,batchsize'"),
-                       HasSubstr("'seconds,count'"), HasSubstr("0,add,node1")));
+    EXPECT_THAT(error_of([&] { kind(empty); }),
+                AllOf(HasSubstr("t: the file is empty; accepted: the header 'step,batchsize'"),
+                      HasSubstr("'seconds,count'"), HasSubstr("0,add,node1")));
   }
 }
 
@@ -348,7 +340,6 @@ TEST(ImportersReference, ReadTheColumnsOfZones) {
       counts.push_back(change.devices);
     return counts;
   };
-  using testing::ElementsAre;
   EXPECT_THAT(devices({.column = "A100-40_us-west1-b"}), ElementsAre(32, 80, 128));
   EXPECT_THAT(devices({.zone = "us-central1"}), ElementsAre(4 * 32, 4 * 80, 4 * 128));
   EXPECT_THAT(devices({.zone = "all"}), ElementsAre(5 * 32, 5 * 80, 5 * 128));
@@ -402,8 +393,7 @@ TEST(Importers, NameTheHeaderOfEvents) {
     EXPECT_EQ(error_importing(text), "a.csv:" + said) << header;
     const test::TempFolder folder;
     const std::string file = folder.write("e", text);
-    EXPECT_EQ(error_of([&] { static_cast<void>(read_trace_or_availability(file)); }),
-              file + ":" + said);
+    EXPECT_EQ(error_of([&] { return read_trace_or_availability(file); }), file + ":" + said);
   }
 }
 

@@ -19,7 +19,10 @@
 #include <rubato/testing.hpp>
 
 #include "loop/train/step/state_digest.hpp"
+#include "support/changed_state.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 #include "train/hosted.hpp"
 #include "train/plug_points.hpp"
@@ -27,11 +30,8 @@
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::Each;
-using testing::HasSubstr;
 using testing::Ne;
 
 using Digests = std::vector<std::optional<Digest>>;
@@ -68,8 +68,7 @@ struct Trained {
 };
 
 Trained trained(Trainer trainer) {
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   return {.steps = digests_of(*recorder), .chain = trainer.result().digest};
 }
 
@@ -212,14 +211,10 @@ TEST(StepDigest, IsComputedWhereItIsAskedFor) {
 // A state with other bytes in one of its arrays.
 State with_other_bytes(const State& state, const std::string& name,
                        const std::function<void(StateArray&)>& change) {
-  State changed;
-  for (const auto& [entry, array] : state.arrays()) {
-    StateArray copy = array;
-    if (entry == name) change(copy);
-    changed.put_array(entry, copy);
-  }
-  for (const auto& [entry, text] : state.texts()) changed.put_text(entry, text);
-  return changed;
+  return test::with_changes(state, [&](const std::string& entry, StateArray& array) {
+    if (entry == name) change(array);
+    return true;
+  });
 }
 
 // Flips bits of each of these entries in the state after the fourth step: the fifth has another
@@ -340,8 +335,7 @@ TEST(StepDigest, IsThatOfTheStateBeforeWhereAStepIsSkipped) {
     return loss;
   };
   Trainer trainer(std::make_unique<test::Around>(weighted), trace_of({8}), options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->steps.size(), 6U);
   EXPECT_TRUE(recorder->steps.front().skipped);
   EXPECT_TRUE(recorder->steps.front().digest.has_value());
@@ -352,13 +346,10 @@ TEST(StepDigest, IsThatOfTheStateBeforeWhereAStepIsSkipped) {
 TEST(ChainOfDigests, IsUnknownAfterAStateWithoutOne) {
   const TrainOptions options = digest_options();
   const State with = begun(options, 2).trainer.state();
-  State without;
-  for (const auto& [entry, array] : with.arrays()) {
-    if (!entry.starts_with("digest.")) without.put_array(entry, array);
-  }
-  for (const auto& [entry, text] : with.texts()) {
-    if (!entry.starts_with("digest.")) without.put_text(entry, text);
-  }
+  const auto is_older = [](const std::string& entry, const auto&) {
+    return !entry.starts_with("digest.");
+  };
+  const State without = test::with_changes(with, is_older, is_older);
   ASSERT_EQ(with.arrays().size(), without.arrays().size() + 1);
   Trainer second = tiny_trainer(options);
   const auto recorder = second.add_observer<test::Recorder>();
@@ -386,11 +377,12 @@ TEST(ChainOfDigests, GoesOnWithTheSameIntervalOnly) {
 TEST(ChainOfDigests, IsRefusedWhereItIsDamaged) {
   const TrainOptions options = digest_options();
   const State good = begun(options, 2).trainer.state();
-  State damaged;
-  for (const auto& [entry, array] : good.arrays()) damaged.put_array(entry, array);
-  for (const auto& [entry, text] : good.texts()) {
-    damaged.put_text(entry, entry == "digest.chain" ? "no digest" : text);
-  }
+  const State damaged = test::with_changes(
+      good, [](const auto&, const auto&) { return true; },
+      [](const std::string& entry, std::string& text) {
+        if (entry == "digest.chain") text = "no digest";
+        return true;
+      });
   Trainer other = tiny_trainer(options);
   EXPECT_THAT(error_of([&] { other.load_state(damaged); }),
               HasSubstr("the state's 'digest.chain': 'no digest' is not a digest"));

@@ -16,12 +16,12 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
 
@@ -212,8 +212,7 @@ void expect_goes_on(const Planted& planted, std::int64_t steps,
   SCOPED_TRACE(planted.place + " at step " + std::to_string(planted.step) + ", rule " +
                options.rule + ", reducer " + options.reduce);
   Trainer whole = fragile_trainer({}, options);
-  const auto all = whole.add_observer<test::Recorder>();
-  whole.fit();
+  const auto all = test::recorded(whole);
 
   Trainer failing = fragile_trainer(planted, options);
   failing.add_observer<FragileObserver>(planted);
@@ -341,7 +340,7 @@ TEST(Exceptions, InTheMiddleOfTheUpdateLeaveNoState) {
   Trainer trainer = fragile_trainer({.step = 5, .place = "move_averages"});
   EXPECT_THROW(trainer.fit(), Failure);
   EXPECT_FALSE(trainer.has_state());
-  EXPECT_EQ(error_of([&] { static_cast<void>(trainer.state()); }),
+  EXPECT_EQ(error_of([&] { return trainer.state(); }),
             "there is no state: the update at epoch 2, step 6 of the run was interrupted by "
             "'it fails'; accepted: an earlier state");
   EXPECT_EQ(trainer.result().steps, 5);

@@ -20,16 +20,15 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/plug_points.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TrainOptions extended_options() {
   return {.epochs = 2,
@@ -87,8 +86,8 @@ TEST(OwnReducer, ThatIsExactIsTheSameBits) {
       options.own_reducer = test::pairwise();
     };
     EXPECT_EQ(bits_that_differ(with), std::nullopt) << rule;
-    for (const WayOutcome& outcome : verify(maker_of(with), extended_options(), 6)) {
-      EXPECT_EQ(outcome.difference, std::nullopt) << outcome.way.what;
+    for (const ExecutionOutcome& outcome : verify(maker_of(with), extended_options(), 6)) {
+      EXPECT_EQ(outcome.difference, std::nullopt) << outcome.execution.what;
     }
   }
 }
@@ -342,8 +341,7 @@ TEST(GradientTransforms, ComeAfterClippingAndInOrder) {
                                              }),
                                  with_values("note again", note_norm(shrunk))};
   Trainer trainer(tiny_objective(), extended_trace(), options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(norms.size(), recorder->steps.size());
   ASSERT_EQ(shrunk.size(), norms.size());
   EXPECT_GT(recorder->steps[0].gradient_norm.value_or(0), 1) << "the record has the whole one";
@@ -699,8 +697,7 @@ TEST(Extending, ByARuleThatAnswersMoreThanARate) {
     options.optimizer = parse_optimizer(optimizer, {.weight_decay = 0.1});
     test::use_short_memory(options);
     Trainer trainer(tiny_objective(), Trace::constant(32), options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     const StepRecord& step = recorder->steps.front();
     EXPECT_DOUBLE_EQ(step.learning_rate, 2 * options.learning_rate);
     EXPECT_DOUBLE_EQ(step.weight_decay.value(), 0.2);
@@ -731,8 +728,7 @@ TEST(Extending, ByABatchPolicy) {
   options.epochs = 20;
   options.minibatch_size = 4;
   Trainer trainer(tiny_objective(), test::on_the_fastest_cores(), options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->steps.size(), 20U);
   EXPECT_EQ(recorder->steps[11].plan.cores, 12) << "each is tried once";
   // Three minibatches for each, 0.3 s, and six messages of 0.03 s.

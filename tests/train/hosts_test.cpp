@@ -41,8 +41,8 @@ TrainOptions hosted_options(const std::string& reduce = "tree") {
           .learning_rate = 0.02,
           .rule = "adascale",
           .optimizer = {.momentum = 0.9},
-          .ema_half_life = 50,
           .clip_norm = 0.5,
+          .ema_half_life = 50,
           .cores = 5,
           .reduce = reduce,
           .threads = 2};
@@ -316,10 +316,10 @@ TEST(Hosts, ThatAreLostEndTraining) {
   auto lost = make(std::move(hosts[1]));
   auto left = make(std::move(hosts[0]));
   std::thread other([&] {
-    EXPECT_EQ(test::error_of([&] { lost->fit(); }), "the disk is full");
+    EXPECT_EQ(error_of([&] { lost->fit(); }), "the disk is full");
     lost.reset();
   });
-  EXPECT_EQ(test::error_of([&] { left->fit(); }), "host 0 waits for host 1, which has gone");
+  EXPECT_EQ(error_of([&] { left->fit(); }), "host 0 waits for host 1, which has gone");
   other.join();
   EXPECT_TRUE(left->has_state());
   EXPECT_EQ(left->result().steps, 2);
@@ -335,9 +335,7 @@ TEST(Hosts, RefuseWhatTheyDoNotExchange) {
   const auto error = [](const std::function<void(TrainOptions&)>& change) {
     TrainOptions options = hosted_options();
     change(options);
-    return test::error_of([&] {
-      static_cast<void>(tiny_on(options)(test::emulated_hosts({1, 1})[0]));
-    });
+    return error_of([&] { return tiny_on(options)(test::emulated_hosts({1, 1})[0]); });
   };
   EXPECT_EQ(error([](TrainOptions& o) { o.faults.rate = 0.1; }),
             "cores that die on several hosts; accepted: on one host");
@@ -347,13 +345,13 @@ TEST(Hosts, RefuseWhatTheyDoNotExchange) {
     TrainOptions options = hosted_options();
     options.hosts = std::move(hosts);
     Trainer trainer(std::make_unique<OfOneHost>(), test::trace_of({32}), options);
-    return test::error_of([&] { trainer.fit(); });
+    return error_of([&] { trainer.fit(); });
   };
   EXPECT_EQ(error_of_fit(test::emulated_hosts({1, 1})[0]),
             "it counts its minibatches; accepted: on one host");
   EXPECT_EQ(error_of_fit(test::emulated_hosts({1})[0]), "no error");
-  EXPECT_EQ(test::error_of([] {
-              static_cast<void>(tiny_on(hosted_options())(test::emulated_hosts({1, -1})[0]));
+  EXPECT_EQ(error_of([] {
+              return tiny_on(hosted_options())(test::emulated_hosts({1, -1})[0]);
             }),
             "the weights of 2 hosts are [1, -1]; accepted: a number above 0 for each");
 }
@@ -453,7 +451,7 @@ TEST_F(UnsteadyHosts, HearOfAStepThatIsNotFinished) {
   options.hosts = hosts_;
   const auto trace = test::trace_of({2, 12, 32, 4, 46, 6, 26});
   auto trainer = std::make_unique<Trainer>(failing_once(3), trace, options);
-  EXPECT_THAT(test::error_of([&] { trainer->fit(); }), testing::HasSubstr("no more data"));
+  EXPECT_THAT(error_of([&] { trainer->fit(); }), testing::HasSubstr("no more data"));
   trainer.reset();
   EXPECT_EQ(hosts_->abandoned, 1);
   // What the hosts have lost themselves is not abandoned: there may be a new group.
@@ -477,7 +475,7 @@ TEST_F(UnsteadyHosts, DoByThemselvesWhatOthersHaveDone) {
 TEST_F(UnsteadyHosts, AreRefusedWhatSeveralAre) {
   TrainOptions options = hosted_options();
   options.log_minibatches = true;
-  EXPECT_EQ(test::error_of([&] { tiny_on(options)(hosts_); }),
+  EXPECT_EQ(error_of([&] { tiny_on(options)(hosts_); }),
             "a record of every minibatch on several hosts; accepted: on one host");
 }
 

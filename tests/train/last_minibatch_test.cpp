@@ -12,14 +12,12 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::Pointwise;
 
 // Of ten samples 0, 1, 4, 9, ...: half the squared distance to them in one dimension, and its
 // square in another.
@@ -58,8 +56,7 @@ Trained trained_at_once(std::int64_t minibatch, const std::function<void(TrainOp
                        .threads = 2};
   change(options);
   Trainer trainer(distances(), test::trace_of({12}), options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   const auto values = trainer.parameters().front().values<double>();
   return {.steps = recorder->steps, .parameters = {values.begin(), values.end()}};
 }
@@ -120,8 +117,7 @@ TEST(LastMinibatch, IsPartOfTheMean) {
                        .log_minibatches = true};
   Trainer trainer(distances(), test::trace_of({12}), options);
   const auto gradients = trainer.add_observer<Gradients>();
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   // The mean of 0, 1, 4, ..., 81 is 28.5.
   EXPECT_THAT(gradients->seen,
               ElementsAre(DoubleNear(1 - 2.85, 1e-12), DoubleNear(-2 - 2.85, 1e-12)));

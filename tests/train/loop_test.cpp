@@ -24,15 +24,15 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::HasSubstr;
 
 TrainOptions loop_options() {
   return {.epochs = 2,
@@ -58,8 +58,7 @@ TEST(Loop, Learns) {
   TrainOptions options = loop_options();
   options.epochs = 20;
   Trainer trainer = tiny_trainer(options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->epochs.size(), 20U);
   EXPECT_GT(recorder->epochs.front().test->loss, 0.1);
   EXPECT_LT(recorder->epochs.back().test->loss, 0.01);
@@ -142,7 +141,7 @@ TEST(Loop, MakesPairsOfStepsThatFollowEachOther) {
   options.rule = noting(pairs);
   Trainer trainer = tiny_trainer(options, trace_of({4, 4, 16, 4, 4, 4, 8, 4}));
   trainer.fit();
-  EXPECT_THAT(pairs, testing::ElementsAre(false, true, false, false, true, true, false, false));
+  EXPECT_THAT(pairs, ElementsAre(false, true, false, false, true, true, false, false));
 }
 
 // The last step has one sample of a minibatch of four: its gradient has another noise.
@@ -154,7 +153,7 @@ TEST(Loop, MakesNoPairWithAShortMinibatch) {
   options.rule = noting(pairs);
   Trainer trainer(test::tiny_objective(9), trace_of({4}), options);
   trainer.fit();
-  EXPECT_THAT(pairs, testing::ElementsAre(false, true, false));
+  EXPECT_THAT(pairs, ElementsAre(false, true, false));
 }
 
 // Each step's are its own: of what a core was busy with, its samples are a part.
@@ -169,8 +168,7 @@ TEST(Loop, HasTheSecondsOfEachStep) {
         return inner.evaluate(minibatch, leaf, progress);
       });
   Trainer trainer(std::move(slow), trace_of({8, 16, 4}), options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_GT(recorder->steps.size(), 6U);
   for (const StepRecord& step : recorder->steps) {
     EXPECT_GE(step.seconds.data, 2e-3 * static_cast<double>(step.plan.minibatches));
@@ -216,9 +214,9 @@ TEST(Loop, ShowsWhatAnEvaluatorKeeps) {
   };
   EXPECT_THAT(test::difference_in_bits(make, 4).value_or("none"),
               HasSubstr("differs first after step "));
-  const std::vector<WayOutcome> outcomes = verify(make, loop_options(), 4);
-  EXPECT_TRUE(std::any_of(outcomes.begin(), outcomes.end(), [](const WayOutcome& outcome) {
-    return outcome.way.what == "replicas in turns" && outcome.difference.has_value();
+  const std::vector<ExecutionOutcome> outcomes = verify(make, loop_options(), 4);
+  EXPECT_TRUE(std::any_of(outcomes.begin(), outcomes.end(), [](const ExecutionOutcome& outcome) {
+    return outcome.execution.what == "replicas in turns" && outcome.difference.has_value();
   }));
 }
 
@@ -244,9 +242,10 @@ TEST(Loop, SaysAfterWhichStepTrainingsDiffer) {
 TEST(Loop, IsVerifiedWithAResumeOnlyIfThereIsOne) {
   const auto resumes = [](std::int64_t steps) {
     std::int64_t count = 0;
-    for (const Way& way : ways_to_train(loop_options(), steps)) {
-      EXPECT_EQ(way.resume_after > 0, way.what.starts_with("a resume")) << way.what;
-      if (way.resume_after > 0) ++count;
+    for (const Execution& execution : executions_to_compare(loop_options(), steps)) {
+      EXPECT_EQ(execution.resume_after > 0, execution.what.starts_with("a resume"))
+          << execution.what;
+      if (execution.resume_after > 0) ++count;
     }
     return count;
   };
@@ -316,6 +315,8 @@ std::vector<double> parameters_in(const State& state) {
   return all;
 }
 
+const WatchedMetric kLossOfAverages("ema", Metric::test_loss);
+
 // Averages the weights by the formula, in steps of any batch.
 class Averaging final : public Observer {
  public:
@@ -329,13 +330,13 @@ class Averaging final : public Observer {
     }
   }
   void on_epoch(Training& training, const EpochRecord& epoch) override {
-    ASSERT_TRUE(epoch.ema_test.has_value());
-    EXPECT_NE(epoch.ema_test->loss, epoch.test->loss);
-    EXPECT_EQ(value_of(Metric::ema_test_loss, epoch), epoch.ema_test->loss);
-    training.with_averages([&] {
+    ASSERT_TRUE(epoch.other_tests.contains("ema"));
+    EXPECT_NE(epoch.other_tests.at("ema")->loss, epoch.test->loss);
+    EXPECT_EQ(value_of(kLossOfAverages, epoch), epoch.other_tests.at("ema")->loss);
+    training.with_weights("ema", [&] {
       expect_averages(training.parameters());
       const Evaluation again = training.objective().test(training.workers(), {}, "");
-      EXPECT_EQ(again.loss, epoch.ema_test->loss);
+      EXPECT_EQ(again.loss, epoch.other_tests.at("ema")->loss);
     });
     EXPECT_EQ(Parameters::copy_of(training), weights_);
     ++epochs;
@@ -364,37 +365,35 @@ TEST(Loop, TestsAndShowsTheAveragesOfTheWeightsBesideThem) {
   TrainOptions options = loop_options();
   Trainer without = tiny_trainer(options, trace_of({8, 16, 4, 8}));
   without.fit();
-  EXPECT_FALSE(without.result().final_ema_test.has_value());
+  EXPECT_TRUE(without.result().final_other_tests.empty());
   options.ema_half_life = kHalfLife;
   Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
   const auto averaging = trainer.add_observer<Averaging>(Parameters::copy_of(trainer), kHalfLife);
-  const auto best = trainer.add_observer<BestWeights>(Metric::ema_test_loss);
+  const auto best = trainer.add_observer<BestWeights>(kLossOfAverages);
   trainer.fit();
   EXPECT_EQ(averaging->epochs, options.epochs);
   EXPECT_EQ(parameters_in(trainer.state()), parameters_in(without.state()));
-  ASSERT_TRUE(trainer.result().final_ema_test.has_value());
+  ASSERT_TRUE(trainer.result().final_other_tests.contains("ema"));
   EXPECT_EQ(trainer.result().final_test->loss, without.result().final_test->loss);
-  trainer.with_averages([&] { averaging->expect_averages(trainer.parameters()); });
+  trainer.with_weights("ema", [&] { averaging->expect_averages(trainer.parameters()); });
   // The best weights by the test of averages are averages; here those of the last epoch.
-  ASSERT_EQ(best->value(), trainer.result().final_ema_test->loss);
+  ASSERT_EQ(best->value(), trainer.result().final_other_tests.at("ema")->loss);
   averaging->expect_averages(best->parameters());
 
   // A state has them, and continues a result.
   Trainer loaded = tiny_trainer(options, trace_of({8, 16, 4, 8}));
-  loaded.add_observer<BestWeights>(Metric::ema_test_loss);
+  loaded.add_observer<BestWeights>(kLossOfAverages);
   loaded.load_state(parse_state(state_bytes(trainer.state()), "the state"));
-  loaded.with_averages([&] { averaging->expect_averages(loaded.parameters()); });
-  EXPECT_EQ(loaded.result().final_ema_test->loss, trainer.result().final_ema_test->loss);
+  loaded.with_weights("ema", [&] { averaging->expect_averages(loaded.parameters()); });
+  EXPECT_EQ(loaded.result().final_other_tests.at("ema")->loss,
+            trainer.result().final_other_tests.at("ema")->loss);
 }
 
 // A resume needs the same half-life; a fork may have averages, which begin with the weights.
 TEST(Loop, BindsAStateToItsAverages) {
   const auto paused_in = [](TrainOptions options) {
     Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
-    trainer.add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
-      if (step.plan.index == StepIndex{2}) training.pause();
-    });
-    trainer.fit();
+    test::train_until(trainer, 3);
     return trainer.state();
   };
   const State without = paused_in(loop_options());
@@ -421,7 +420,7 @@ TEST(Loop, BindsAStateToItsAverages) {
   EXPECT_THAT(error_of([&] { tiny_trainer(options, trace_of({8})); }),
               HasSubstr("a half-life of 0 samples"));
   options = loop_options();
-  options.watch = Metric::ema_test_loss;
+  options.watch = kLossOfAverages;
   EXPECT_THAT(error_of([&] { tiny_trainer(options, trace_of({8})); }),
               HasSubstr("watch: ema-test-loss: no weights are averaged"));
 }
@@ -507,10 +506,8 @@ TEST(Loop, LarsFollowsARuleThatSumsGradients) {
   // Without momentum, a sum at the rate of one minibatch is the mean at the linear rule's.
   for (const std::optional<double> clip : {std::optional<double>(), std::optional(0.05)}) {
     const auto linear = weights_of("linear", clip);
-    EXPECT_THAT(weights_of("linear-momentum", clip),
-                testing::Pointwise(testing::DoubleNear(1e-12), linear));
-    EXPECT_THAT(weights_of("constant", clip),
-                testing::Not(testing::Pointwise(testing::DoubleNear(1e-5), linear)));
+    EXPECT_THAT(weights_of("linear-momentum", clip), Pointwise(DoubleNear(1e-12), linear));
+    EXPECT_THAT(weights_of("constant", clip), Not(Pointwise(DoubleNear(1e-5), linear)));
   }
 }
 
@@ -556,7 +553,7 @@ TEST(Loop, TakesAnOptimizerOfTheUsersOwn) {
   };
   Trainer trainer = tiny_trainer(options, trace_of({48}));
   trainer.fit();
-  EXPECT_THAT(ends, testing::ElementsAre(3, 4));
+  EXPECT_THAT(ends, ElementsAre(3, 4));
   for (const double weight : trainer.parameters()[0].values<double>()) {
     EXPECT_EQ(std::abs(weight), 0.25);
   }

@@ -13,13 +13,11 @@
 
 #include "loop/runtime/host_sum.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 // Of a million parameters, of 8 bytes each; it wants more memory than there is.
 class GreedyObjective final : public test::Around {
@@ -33,7 +31,7 @@ std::string error_with(TrainOptions options, const Trace& trace) {
   options.epochs = 1;
   options.minibatch_size = 2;
   options.reduce = "tree";
-  return test::error_of([&] {
+  return error_of([&] {
     const Trainer trainer(std::make_unique<GreedyObjective>(), trace, std::move(options));
   });
 }
@@ -59,8 +57,8 @@ TEST(MemoryOfATraining, HasWhatTheOptimizerRemembers) {
     const std::string error = error_with({.optimizer = optimizer, .threads = 1}, {16});
     return error.substr(0, error.find(" (8 minibatches"));
   };
-  EXPECT_THAT(buffers_with(adam), testing::EndsWith("gradient buffers of 8 MB"));
-  EXPECT_THAT(buffers_with(squaring), testing::EndsWith("gradient buffers of 16 MB"));
+  EXPECT_THAT(buffers_with(adam), EndsWith("gradient buffers of 8 MB"));
+  EXPECT_THAT(buffers_with(squaring), EndsWith("gradient buffers of 16 MB"));
   OwnOptimizer own{.remembered = 5};
   own.of_double = [](const auto&) { return std::unique_ptr<FlatOptimizer<double>>(); };
   EXPECT_THAT(error_with({.own_optimizer = own, .threads = 1}, {16}),

@@ -12,13 +12,12 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/plug_points.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // These values, epoch after epoch.
 OwnMetric given(std::string name, std::vector<std::optional<double>> values,
@@ -41,8 +40,7 @@ Trainer measured_trainer(const TrainOptions& options) {
 TEST(OwnMetric, IsInTheRecordOfEveryEpochThatHasIt) {
   Trainer trainer =
       measured_trainer(with_metrics({given("odd", {{}, 1, {}, 3, {}, 5}), test::weight_norm()}));
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->epochs.size(), 6U);
   for (std::size_t i = 0; i < 6; ++i) {
     std::vector<std::string> names;
@@ -67,8 +65,7 @@ TEST(OwnMetric, SeesTheTestOfItsEpoch) {
                        return std::optional(epoch.train_loss);
                      }}});
   Trainer trainer = measured_trainer(options);
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(seen.size(), recorder->epochs.size());
   for (std::size_t i = 0; i < seen.size(); ++i) {
     EXPECT_EQ(seen[i], recorder->epochs[i].test->loss);
@@ -96,8 +93,7 @@ TEST(OwnMetric, IsWhatAScheduleWatches) {
     options.schedule = "plateau:patience=1,factor=0.5";
     options.watch = metric;
     Trainer trainer = measured_trainer(options);
-    const auto recorder = trainer.add_observer<test::Recorder>();
-    trainer.fit();
+    const auto recorder = test::recorded(trainer);
     return recorder->steps.back().learning_rate / recorder->steps.front().learning_rate;
   };
   EXPECT_EQ(rates(MetricMode::max), 1);
@@ -112,7 +108,7 @@ TEST(OwnMetric, ThatThrowsLeavesTheStateOfTheLastStep) {
                         return std::optional(1.0);
                       }}};
   Trainer trainer = measured_trainer(options);
-  EXPECT_EQ(test::error_of([&] { trainer.fit(); }), "no numbers today");
+  EXPECT_EQ(error_of([&] { trainer.fit(); }), "no numbers today");
   ASSERT_TRUE(trainer.has_state());
   throws = false;
   Trainer second = measured_trainer(options);
@@ -126,7 +122,7 @@ TEST(OwnMetric, ThatThrowsLeavesTheStateOfTheLastStep) {
 
 TEST(OwnMetric, IsRefusedWhereItCannotBeMeant) {
   const auto error = [](const TrainOptions& options) {
-    return test::error_of([&] { static_cast<void>(measured_trainer(options)); });
+    return error_of([&] { return measured_trainer(options); });
   };
   const OwnMetric good = given("good", {1});
   EXPECT_EQ(error(with_metrics({good, good})),
@@ -143,9 +139,9 @@ TEST(OwnMetric, IsRefusedWhereItCannotBeMeant) {
   EXPECT_EQ(error(watching),
             "metric good is watched as if it were better when it is larger; accepted: min");
   Trainer trainer = measured_trainer(with_metrics({}));
-  EXPECT_THAT(test::error_of([&] { trainer.add_observer<BestWeights>(good); }),
+  EXPECT_THAT(error_of([&] { trainer.add_observer<BestWeights>(good); }),
               HasSubstr("metric good is watched, which the trainer does not have"));
-  EXPECT_THAT(test::error_of([&] { trainer.add_observer<EarlyStopping>(good, PatienceOptions{}); }),
+  EXPECT_THAT(error_of([&] { trainer.add_observer<EarlyStopping>(good, PatienceOptions{}); }),
               HasSubstr("metric good is watched, which the trainer does not have"));
 }
 

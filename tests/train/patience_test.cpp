@@ -30,9 +30,8 @@ TEST(Patience, ExactlyDeltaIsNoImprovement) {
 }
 
 TEST(Patience, IsCheckedAtItsBorders) {
-  EXPECT_EQ(test::error_of([] { static_cast<void>(Patience({.patience = 0})); }),
-            "patience 0: at least 1 is needed");
-  EXPECT_EQ(test::error_of([] { static_cast<void>(Patience({.delta = -1})); }),
+  EXPECT_EQ(error_of([] { return Patience({.patience = 0}); }), "patience 0: at least 1 is needed");
+  EXPECT_EQ(error_of([] { return Patience({.delta = -1}); }),
             "delta -1 of a metric: accepted are values of at least 0");
 }
 

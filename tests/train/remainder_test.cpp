@@ -16,17 +16,17 @@
 #include <rubato/steps/random.hpp>
 #include <rubato/testing.hpp>
 
+#include "support/changed_state.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 #include "train/around.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::Each;
-using testing::HasSubstr;
 
 // Of each minibatch that was trained, its samples: once, however often it was done again.
 class Seen {
@@ -170,8 +170,7 @@ TEST(Carry, LosesNothingThroughAResumeAfterEveryStepAndEpoch) {
     SCOPED_TRACE(of.what);
     const TrainOptions options = carry_options(3);
     Trainer whole = carry_trainer(of, options);
-    const auto all = whole.add_observer<test::Recorder>();
-    whole.fit();
+    const auto all = test::recorded(whole);
     const auto seen = std::make_shared<Seen>();
     const auto rest = std::make_shared<test::Recorder>();
     State state = carry_trainer(of, options).state();
@@ -303,12 +302,8 @@ TEST(Carry, RefusesAStateThatIsDamaged) {
   trainer.fit();
   const State good = trainer.state();
   for (const std::int64_t carried : {std::int64_t{-1}, std::int64_t{1} << 60}) {
-    State damaged;
-    for (const auto& [name, array] : good.arrays()) {
-      if (name != "carried.samples") damaged.put_array(name, array);
-    }
+    State damaged = test::without_array(good, "carried.samples");
     damaged.put("carried.samples", carried);
-    for (const auto& [name, text] : good.texts()) damaged.put_text(name, text);
     Trainer other = carry_trainer(carry_cases()[1], carry_options(1));
     EXPECT_NE(error_of([&] { other.load_state(damaged); }), "no error") << carried;
   }

@@ -19,14 +19,12 @@
 
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::trace_of;
-using testing::DoubleNear;
-using testing::Pointwise;
 
 constexpr std::size_t kParameters = 3;
 
@@ -165,7 +163,7 @@ TEST(SquaresOfMinibatches, AreRefusedWhereTheyWouldNotBeThoseOfTheGradientApplie
   EXPECT_THAT(refusal_of([](TrainOptions& options) {
                 options.adjustments.on_batch_change.squares = Treatment::rescale;
               }),
-              testing::HasSubstr("which do not depend on the batch"));
+              HasSubstr("which do not depend on the batch"));
 }
 
 // A square may overflow where its gradient does not.
@@ -187,8 +185,7 @@ TEST(SquaresOfMinibatches, HaveToBeFinite) {
     return error == "no error" ? std::to_string(trainer.result().steps) : error;
   };
   EXPECT_EQ(steps_of(SecondMoment::mean), "2");
-  EXPECT_THAT(steps_of(SecondMoment::minibatch),
-              testing::HasSubstr("the gradient became infinite or NaN"));
+  EXPECT_THAT(steps_of(SecondMoment::minibatch), HasSubstr("the gradient became infinite or NaN"));
 }
 
 // A dense network sums the gradients of several minibatches in one pass, which has no squares.

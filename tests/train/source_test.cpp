@@ -17,15 +17,14 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
+#include "support/recorded.hpp"
 
 namespace rubato {
 namespace {
 
-using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 TrainOptions source_options() {
   return {.epochs = 3,
@@ -61,12 +60,10 @@ TEST(Source, OfTheRowsOfATraceIsTheTrace) {
   for (const TraceEnd end : {TraceEnd::cycle, TraceEnd::stop}) {
     const Trace trace = trace_of({8, 16, 4, 20, 12, 8, 8}, end);
     Trainer by_trace(tiny_objective(), trace, source_options());
-    const auto expected = by_trace.add_observer<test::Recorder>();
-    by_trace.fit();
+    const auto expected = test::recorded(by_trace);
     Trainer by_function =
         trainer_of([&](const SourceProgress& so_far) { return trace.at(so_far.step); });
-    const auto recorder = by_function.add_observer<test::Recorder>();
-    by_function.fit();
+    const auto recorder = test::recorded(by_function);
     EXPECT_EQ(test::difference_of(by_trace, by_function), std::nullopt);
     EXPECT_EQ(batches_of(*recorder), batches_of(*expected));
     EXPECT_EQ(by_function.result().epochs, by_trace.result().epochs);
@@ -83,8 +80,7 @@ TEST(Source, OfTheRowsOfATraceIsTheTrace) {
 TEST(Source, SaysWhatIsKnownOfAnEpoch) {
   const Trace trace = trace_of({20, 20, 16});
   Trainer by_trace(tiny_objective(), trace, source_options());
-  const auto known = by_trace.add_observer<test::Recorder>();
-  by_trace.fit();
+  const auto known = test::recorded(by_trace);
   ASSERT_EQ(known->begun.size(), 3U);
   EXPECT_EQ(known->begun[1].index, EpochIndex{1});
   EXPECT_EQ(known->begun[1].first_step, StepIndex{2});
@@ -92,8 +88,7 @@ TEST(Source, SaysWhatIsKnownOfAnEpoch) {
   EXPECT_EQ(known->begun[1].steps, 2);
   Trainer by_function =
       trainer_of([&](const SourceProgress& so_far) { return trace.at(so_far.step); });
-  const auto unknown = by_function.add_observer<test::Recorder>();
-  by_function.fit();
+  const auto unknown = test::recorded(by_function);
   ASSERT_EQ(unknown->begun.size(), 3U);
   EXPECT_EQ(unknown->begun[1].first_step, StepIndex{2});
   EXPECT_EQ(unknown->begun[1].samples, 48) << "as many as there can be";
@@ -108,8 +103,7 @@ TEST(Source, HearsWhatTrainingHasComeTo) {
         return TraceStep{.batch_size = 20, .cores = std::nullopt};
       },
       {.max_batch = 20, .needs_noise_scale = true});
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   ASSERT_EQ(recorder->steps.size(), 6U);
   ASSERT_EQ(heard.size(), 7U) << "a step that fits into no epoch any more";
   EXPECT_EQ(heard[0].gain, std::nullopt);
@@ -131,8 +125,7 @@ TEST(Source, HasTheSameBitsWhoeverComputesAndThroughResumes) {
     return trainer_of(by_noise, {.max_batch = 16, .needs_noise_scale = true}, options);
   };
   Trainer trainer = make([](TrainOptions&) {});
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   std::vector<std::int64_t> batches = batches_of(*recorder);
   std::sort(batches.begin(), batches.end());
   EXPECT_NE(batches.front(), batches.back()) << "the policy follows something";
@@ -170,8 +163,7 @@ TEST(Source, GoesOnFromWhatItHasSaved) {
     return Trainer(tiny_objective(), std::make_unique<Stairs>(), options);
   };
   Trainer trainer = make([](TrainOptions&) {});
-  const auto recorder = trainer.add_observer<test::Recorder>();
-  trainer.fit();
+  const auto recorder = test::recorded(trainer);
   const std::vector<std::int64_t> batches = batches_of(*recorder);
   ASSERT_GE(batches.size(), 9U);
   EXPECT_THAT(std::vector(batches.begin(), batches.begin() + 5), ElementsAre(4, 8, 12, 16, 4));
@@ -292,10 +284,7 @@ TEST(Source, ThatEndsInAnEpochLeavesAStateToGoOnFromInIt) {
 TEST(Source, KnowsAfterALoadHowMuchOfItsEpochIsLeft) {
   const Policy policy = [](const SourceProgress&) { return TraceStep{.batch_size = 8}; };
   Trainer first = trainer_of(policy);
-  first.add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
-    if (step.plan.index.value() == 1) training.pause();
-  });
-  first.fit();
+  test::train_until(first, 2);
   ASSERT_TRUE(first.result().part);
   EXPECT_EQ(first.result().part->of_steps, 6);
   Trainer second = trainer_of(policy);

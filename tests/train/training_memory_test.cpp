@@ -2,6 +2,7 @@
 
 #include "loop/train/step/step_choices.hpp"
 #include "support/error_of.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
@@ -81,13 +82,12 @@ TEST(TrainingMemory, CountsWhatOnlySomeTrainingsKeep) {
   EXPECT_EQ(memory.bytes(), memory_of(kSizes).bytes() + 16000 + 12096);
   sizes.host = HostLoad{.most_leaves = 16, .cores = 8, .bytes = 30e3};
   EXPECT_THAT(
-      test::error_of(
-          [&] { require_training_memory(sizes, {.bytes = 40e3, .what = "physical memory"}); }),
-      testing::HasSubstr("8 kB for the optimizer, 4 kB for the optimizer's metric, 8 kB for the "
-                         "gradients of two steps, "
-                         "12.1 kB for a copy of the state during tests, "
-                         "4 kB for the objective's own copies, 30 kB for messages between "
-                         "hosts and 6.59 kB for 2 threads"));
+      error_of([&] { require_training_memory(sizes, {.bytes = 40e3, .what = "physical memory"}); }),
+      HasSubstr("8 kB for the optimizer, 4 kB for the optimizer's metric, 8 kB for the "
+                "gradients of two steps, "
+                "12.1 kB for a copy of the state during tests, "
+                "4 kB for the objective's own copies, 30 kB for messages between "
+                "hosts and 6.59 kB for 2 threads"));
 }
 
 TEST(TrainingMemory, HasSquaresInTheBuffersOnly) {
@@ -103,9 +103,9 @@ TEST(TrainingMemory, HasSquaresInTheBuffersOnly) {
 
 TEST(TrainingMemory, ThatCannotFitIsRefusedWithTheNumbers) {
   const MemoryLimit limit{.bytes = 40e3, .what = "physical memory"};
-  EXPECT_EQ(test::error_of([&] { require_training_memory(kSizes, {.bytes = 50e3, .what = ""}); }),
+  EXPECT_EQ(error_of([&] { require_training_memory(kSizes, {.bytes = 50e3, .what = ""}); }),
             "no error");
-  EXPECT_EQ(test::error_of([&] { require_training_memory(kSizes, limit); }),
+  EXPECT_EQ(error_of([&] { require_training_memory(kSizes, limit); }),
             "training needs 8 gradient buffers of 4.1 kB (64 minibatches in a step, reducer tree), "
             "8 kB for the optimizer and 6.59 kB for 2 threads with minibatches of 32, together "
             "47.4 kB, and physical memory is 40 kB; smaller minibatches or steps, fewer threads or "
@@ -118,11 +118,11 @@ TEST(TrainingMemory, CountsAddressesForOpenBlasWhereTheyAreLimited) {
   EXPECT_EQ(memory_of(sizes).blas_addresses, 2 * 160e6);
   EXPECT_EQ(memory_of(sizes).bytes(), memory_of(kSizes).bytes());
   MemoryLimit limit{.bytes = 300e6, .what = "what ulimit -v leaves"};
-  EXPECT_EQ(test::error_of([&] { require_training_memory(sizes, limit); }), "no error");
+  EXPECT_EQ(error_of([&] { require_training_memory(sizes, limit); }), "no error");
   limit.of_addresses = true;
-  EXPECT_THAT(test::error_of([&] { require_training_memory(sizes, limit); }),
-              testing::AllOf(testing::HasSubstr("320 MB of addresses for OpenBLAS"),
-                             testing::HasSubstr("what ulimit -v leaves is 300 MB")));
+  EXPECT_THAT(error_of([&] { require_training_memory(sizes, limit); }),
+              AllOf(HasSubstr("320 MB of addresses for OpenBLAS"),
+                    HasSubstr("what ulimit -v leaves is 300 MB")));
 }
 
 }  // namespace

@@ -11,12 +11,11 @@
 #include <gmock/gmock.h>
 
 #include "base/core/file.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr std::int64_t kSamples = 1'000;
 
@@ -62,7 +61,7 @@ TEST_F(RunEventsTest, AreTheChangesOfRows) {
   EXPECT_EQ(found.events()[1].kind, RunEvent::Kind::batch);
   EXPECT_EQ(found.events()[2].kind, RunEvent::Kind::given);
   // Rows that the run has not reached are none.
-  EXPECT_THAT(events(kRows, 3).events(), testing::SizeIs(1));
+  EXPECT_THAT(events(kRows, 3).events(), SizeIs(1));
 }
 
 TEST_F(RunEventsTest, LeaveEachNumberAsItWasUntilItsNextEvent) {

@@ -22,21 +22,15 @@
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/file.hpp"
-#include "run/runs.hpp"
+#include "run/runs_in_folders.hpp"
 #include "runs/run/fork.hpp"
 #include "support/error_of.hpp"
-#include "support/temp_folder.hpp"
+#include "support/matchers.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-
-using test::error_of;
-using test::outcome_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
 
 // So many steps of a batch and cores.
 struct Rows {
@@ -45,10 +39,8 @@ struct Rows {
   int cores;
 };
 
-class WhatIfTest : public testing::Test {
+class WhatIfTest : public test::RunsInFolders {
  protected:
-  [[nodiscard]] fs::path folder(const std::string& name) const { return temp_.path() / name; }
-
   // A configuration of 4 epochs of 512 samples under a trace of these rows, of which the last
   // holds.
   [[nodiscard]] RunConfiguration under(const std::string& name,
@@ -68,9 +60,14 @@ class WhatIfTest : public testing::Test {
             .threads = 2,
             .checkpoint_every = "10steps"};
   }
-  // Trains the run, and returns its outcome as text.
+  // Train the run and a fork, and return their outcome as text.
   std::string train(const std::string& name, const RunConfiguration& run) const {
-    static_cast<void>(outcome_of(run, RunLocation::create(folder(name))));
+    RunsInFolders::train(name, run);
+    return text_of(recorded_training(folder(name), run.minibatch).outcome);
+  }
+  std::string fork(const std::string& name, const RunConfiguration& run, const std::string& of,
+                   std::int64_t step) const {
+    RunsInFolders::fork(name, run, of, step);
     return text_of(recorded_training(folder(name), run.minibatch).outcome);
   }
   [[nodiscard]] WhatIfRequest request(const std::string& name) const {
@@ -83,10 +80,11 @@ class WhatIfTest : public testing::Test {
     asked.without = without;
     return what_if(asked, parts_);
   }
-  static std::string text_of(const TrainingOutcome& outcome) { return to_json(outcome).dump(1); }
+  static std::string text_of(const TrainingOutcome& outcome) {
+    return outcome_form().write(outcome).dump(1);
+  }
 
-  const test::TempFolder temp_;
-  const WhatIfParts parts_{.load = dense_workload, .tell = [](const std::string&) {}};
+  const WhatIfParts parts_{.load = dense_workload, .report = [](const std::string&) {}};
 };
 
 TEST_F(WhatIfTest, HasTheNumbersOfTheRunWithoutAPreemption) {
@@ -180,13 +178,11 @@ class WhatIfInTime : public WhatIfTest {
     std::string text = "seconds,count\n";
     for (const auto& [seconds, count] : devices) text += fmt::format("{},{}\n", seconds, count);
     text += "99999,\n";
-    RunConfiguration run = under(name, {{1, 32, 1}});
+    const RunConfiguration run = under(name, {{1, 32, 1}});
     write_file(folder(name + ".csv"), text);
-    run.clock = Clock::modelled;
-    run.cluster = "substep=10,restart=30";
-    run.price = "2";
-    run.availability = "weak:max-batch=128";
-    return run;
+    return test::with_options(run,
+                              "clock=virtual cluster=substep=10,restart=30 price=2 "
+                              "availability=weak:max-batch=128");
   }
 };
 
@@ -250,7 +246,7 @@ TEST_F(WhatIfTest, ContinuesAfterAnInterruption) {
   const RunConfiguration run = under("run", {{6, 64, 4}, {6, 32, 2}, {6, 128, 8}});
   train("run", run);
   train("again", run);
-  const std::string whole = to_json(whatif("again")).dump();
+  const std::string whole = whatif_form().write(whatif("again")).dump();
   WhatIfParts parts = parts_;
   parts.on_step = [](const WhatIfProgress& at) {
     if (at.fork == 3) throw std::runtime_error("interrupted");
@@ -262,9 +258,9 @@ TEST_F(WhatIfTest, ContinuesAfterAnInterruption) {
   const WhatIfResult result = what_if(request("run"), parts);
   EXPECT_EQ(result.plan.trained, 2);
   EXPECT_EQ(result.plan.forks, 1);
-  EXPECT_THAT(steps, testing::Contains(1));
-  EXPECT_THAT(steps, testing::Not(testing::Contains(2)));
-  EXPECT_EQ(to_json(result).dump(), whole);
+  EXPECT_THAT(steps, Contains(1));
+  EXPECT_THAT(steps, Not(Contains(2)));
+  EXPECT_EQ(whatif_form().write(result).dump(), whole);
 }
 
 TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
@@ -272,11 +268,12 @@ TEST_F(WhatIfTest, TrainsAForkAgainWhoseFileIsDamaged) {
   const WhatIfResult result = whatif("run");
   std::string told;
   WhatIfParts parts = parts_;
-  parts.tell = [&](const std::string& text) { told += text; };
+  parts.report = [&](const std::string& text) { told += text; };
   for (const auto& file : fs::directory_iterator(folder("run") / "whatif")) {
     write_file(file.path(), "{}");
   }
-  EXPECT_EQ(to_json(what_if(request("run"), parts)).dump(), to_json(result).dump());
+  EXPECT_EQ(whatif_form().write(what_if(request("run"), parts)).dump(),
+            whatif_form().write(result).dump());
   EXPECT_THAT(told, HasSubstr("is damaged, and its fork is trained again"));
 }
 
@@ -288,24 +285,13 @@ TEST_F(WhatIfTest, HasOtherOptionsFromTheFirstEventOn) {
   const WhatIfResult result = what_if(asked, parts_);
   ASSERT_THAT(result.counterfactuals, SizeIs(2));
   EXPECT_EQ(result.counterfactuals[1].name, "with rule root");
-  RunConfiguration fork = asked.configuration;
-  asked.change(fork);
-  fork.from = fmt::format("{}@9", folder("run").string());
-  const ReplayParts parts{.load = dense_workload, .tell = [](const std::string&) {}};
-  static_cast<void>(outcome_of(fork, location_of_fork(folder("fork"), fork, parts)));
-  EXPECT_EQ(text_of(result.counterfactuals[1].outcome),
-            text_of(recorded_training(folder("fork"), fork.minibatch).outcome));
+  RunConfiguration changed = asked.configuration;
+  asked.change(changed);
+  EXPECT_EQ(text_of(result.counterfactuals[1].outcome), fork("fork", changed, "run", 9));
 }
 
 class WhatIfOfForks : public WhatIfTest {
  protected:
-  // Trains a fork, and returns its outcome as text.
-  std::string fork(const std::string& name, RunConfiguration run, const std::string& of,
-                   std::int64_t step) const {
-    run.from = fmt::format("{}@{}", folder(of).string(), step);
-    static_cast<void>(outcome_of(run, location_of_fork(folder(name), run, replay_)));
-    return text_of(recorded_training(folder(name), run.minibatch).outcome);
-  }
   // The run that has rows until step 24, "a" that is forked from it after step 14 with another rate
   // and rule, and "b" from "a" after step 20 with another seed.
   void train_forks(const std::vector<Rows>& rows) const {
@@ -333,8 +319,6 @@ class WhatIfOfForks : public WhatIfTest {
          std::max<std::int64_t>(from, 14));
     return fork(name + "-b", reordered(run), name + "-a", 20);
   }
-
-  const ReplayParts replay_{.load = dense_workload, .tell = [](const std::string&) {}};
 };
 
 TEST_F(WhatIfOfForks, HasTheOptionsOfEachStep) {
@@ -416,16 +400,14 @@ TEST_F(WhatIfTest, CountsAnEpochThatEndsAtItsForkOnce) {
 
 // The same command in the same folder, on other samples of the same name.
 TEST_F(WhatIfTest, TakesNoOutcomesOfAnotherRunInItsFolder) {
+  const std::string on_file = "model=softmax data=csv:" + folder("d.csv").string();
   const auto train_on = [&](int shift) {
     std::string text = "a,b,y\n";
     for (int i = 0; i < 512; ++i) {
       text += fmt::format("{}.5,{}.5,{}\n", i % 31, (i + shift) % 47, i % 2);
     }
     write_file(folder("d.csv"), text);
-    RunConfiguration run = under("t", {{9, 64, 4}, {90, 32, 2}});
-    run.model = "softmax";
-    run.data = "csv:" + folder("d.csv").string();
-    train("run", run);
+    train("run", test::with_options(under("t", {{9, 64, 4}, {90, 32, 2}}), on_file));
     return text_of(whatif("run").counterfactuals.at(0).outcome);
   };
   const std::string first = train_on(0);
@@ -435,10 +417,7 @@ TEST_F(WhatIfTest, TakesNoOutcomesOfAnotherRunInItsFolder) {
   fs::remove_all(folder("run"));
   EXPECT_NE(first, second);
   // Its outcomes are there when the other run is asked about.
-  RunConfiguration run = under("t", {{9, 64, 4}, {90, 32, 2}});
-  run.model = "softmax";
-  run.data = "csv:" + folder("d.csv").string();
-  train("run", run);
+  train("run", test::with_options(under("t", {{9, 64, 4}, {90, 32, 2}}), on_file));
   fs::rename(folder("whatif"), folder("run") / "whatif");
   EXPECT_EQ(text_of(whatif("run").counterfactuals.at(0).outcome), second);
 }
@@ -446,13 +425,13 @@ TEST_F(WhatIfTest, TakesNoOutcomesOfAnotherRunInItsFolder) {
 TEST_F(WhatIfInTime, WritesHours) {
   train("run", on("run", {{0, 4}, {57, 2}}));
   const WhatIfResult result = whatif("run");
-  const auto effect = to_json(result)["counterfactuals"][0]["effects"][0];
+  const auto effect = whatif_form().write(result)["counterfactuals"][0]["effects"][0];
   // It lost 7 seconds of a step, and restarted in 30.
   EXPECT_NEAR(effect["lost_hours"].get<double>(), 37.0 / 3600, 1e-9);
   EXPECT_NEAR(effect["hours"].get<double>(),
               (result.run.time->seconds - result.counterfactuals[0].outcome.time->seconds) / 3600,
               1e-12);
-  EXPECT_NEAR(to_json(result)["events"][0]["hours"].get<double>(), 57.0 / 3600, 1e-12);
+  EXPECT_NEAR(whatif_form().write(result)["events"][0]["hours"].get<double>(), 57.0 / 3600, 1e-12);
 }
 
 TEST_F(WhatIfTest, RepeatsForksWithOtherOrdersOfTheSamples) {
@@ -463,13 +442,9 @@ TEST_F(WhatIfTest, RepeatsForksWithOtherOrdersOfTheSamples) {
   ASSERT_THAT(result.counterfactuals[0].others, SizeIs(2));
   EXPECT_EQ(result.plan.forks, 5);
   for (const auto& other : result.counterfactuals[0].others) {
-    RunConfiguration fork = asked.configuration;
-    fork.seed = other.seed;
-    fork.from = fmt::format("{}@9", folder("run").string());
-    const std::string name = fmt::format("fork-{}", other.seed);
-    const ReplayParts parts{.load = dense_workload, .tell = [](const std::string&) {}};
-    static_cast<void>(outcome_of(fork, location_of_fork(folder(name), fork, parts)));
-    EXPECT_EQ(text_of(other.run), text_of(recorded_training(folder(name), 32).outcome));
+    RunConfiguration reordered = asked.configuration;
+    reordered.seed = other.seed;
+    EXPECT_EQ(text_of(other.run), fork(fmt::format("fork-{}", other.seed), reordered, "run", 9));
     EXPECT_NE(text_of(other.outcome), text_of(result.counterfactuals[0].outcome));
   }
 }
@@ -499,7 +474,7 @@ TEST_F(WhatIfTest, LeavesOutChosenEventsAloneAndTogether) {
 
 TEST_F(WhatIfTest, SaysWhatItCannotDo) {
   const auto refused = [&](const WhatIfRequest& asked) {
-    return error_of([&] { static_cast<void>(what_if(asked, parts_)); });
+    return error_of([&] { return what_if(asked, parts_); });
   };
   train("run", under("run", {{9, 32, 2}, {20, 64, 2}}));
   train("flat", under("flat", {{9, 32, 2}}));
@@ -533,11 +508,8 @@ TEST_F(WhatIfTest, CountsSamplesUntilATarget) {
 }
 
 TEST_F(WhatIfTest, FindsTheEventAfterWhichARunDiverged) {
-  RunConfiguration run = under("run", {{9, 32, 4}, {9, 64, 4}, {9, 512, 4}});
-  run.reference_batch = 32;
-  run.learning_rate = 0.3;
-  run.epochs = 400;
-  train("run", run);
+  train("run", test::with_options(under("run", {{9, 32, 4}, {9, 64, 4}, {9, 512, 4}}),
+                                  "ref-batch=32 lr=0.3 epochs=400"));
   const WhatIfResult result = whatif("run");
   EXPECT_EQ(result.run.end, RunEnd::diverged);
   ASSERT_THAT(result.counterfactuals, SizeIs(3));

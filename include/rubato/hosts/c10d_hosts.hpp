@@ -81,7 +81,7 @@ struct ElasticOptions {
   /// Asked while the host waits for others: true makes regroup() throw HostLost. May be empty.
   std::function<bool()> interrupted{};
   /// Receives lines for people about what the host is waiting for. May be empty.
-  std::function<void(const std::string& line)> tell{};
+  std::function<void(const std::string& line)> report{};
 };
 
 /// A host among those that come and go, on libtorch's c10d (c10d_hosts()). It is not connected

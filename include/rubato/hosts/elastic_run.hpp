@@ -68,7 +68,7 @@ struct ElasticRunOptions {
   std::function<bool()> wants_to_stop{};
   std::function<bool()> wants_to_leave{};
   /// Receives lines for people. May be empty.
-  std::function<void(const std::string& line)> tell{};
+  std::function<void(const std::string& line)> report{};
 };
 
 /// The result of train_on_elastic_hosts() on one host.

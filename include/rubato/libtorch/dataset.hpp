@@ -77,10 +77,6 @@ struct TensorDataset {
 /// different first dimensions, or not on the CPU. `name` names the set ("training data").
 void require_valid(const TensorDataset& dataset, std::string_view name);
 
-/// The fingerprint of the data set. An empty one is first set to the SHA-256 of type, shape and
-/// bytes of both tensors, which takes a second or less for 500 MB.
-const std::string& fingerprint_of(TensorDataset& dataset);
-
 /// The samples of a TensorDataset as a Dataset. Throws Error as require_valid() does.
 [[nodiscard]] std::shared_ptr<const Dataset> make_dataset(TensorDataset dataset);
 /// Samples in memory, each of which is a row of all these tensors. Throws Error in the same cases,

@@ -18,10 +18,10 @@
 #include <rubato/base/state.hpp>
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/model.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/trainer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/numbers/loss_scaler.hpp>
 
 namespace rubato {

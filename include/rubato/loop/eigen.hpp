@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rubato/loop/images.hpp>
@@ -12,6 +13,25 @@
 #include <rubato/loop/objective.hpp>
 
 namespace rubato {
+
+/// Numbers in memory that belongs to somebody else.
+///
+/// T is float or double.
+template <class T>
+class BorrowedRows {
+ public:
+  /// `owner` keeps the memory, whose numbers must not change; null if it outlives all copies of the
+  /// data set.
+  explicit BorrowedRows(std::span<const T> values, std::shared_ptr<const void> owner)
+      : values_(values), owner_(std::move(owner)) {}
+
+  [[nodiscard]] std::span<const T> values() const { return values_; }
+  [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
+
+ private:
+  std::span<const T> values_;
+  std::shared_ptr<const void> owner_;
+};
 
 /// Samples as rows of numbers, and for each of them a class or some real numbers.
 ///
@@ -27,9 +47,14 @@ class DenseDataset {
   [[nodiscard]] static DenseDataset classified(std::vector<T> inputs,
                                                std::vector<std::int64_t> classes,
                                                std::int64_t class_count);
+  [[nodiscard]] static DenseDataset classified(BorrowedRows<T> inputs,
+                                               std::vector<std::int64_t> classes,
+                                               std::int64_t class_count);
   /// Holds the rows and `outputs` numbers for each of them, also row by row. Throws Error if the
   /// lengths do not fit together or if there is no sample.
   [[nodiscard]] static DenseDataset with_targets(std::vector<T> inputs, std::vector<T> targets,
+                                                 std::int64_t outputs = 1);
+  [[nodiscard]] static DenseDataset with_targets(BorrowedRows<T> inputs, std::vector<T> targets,
                                                  std::int64_t outputs = 1);
 
   [[nodiscard]] std::int64_t samples() const;

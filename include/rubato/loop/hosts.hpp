@@ -97,7 +97,7 @@ class Hosts {
   [[nodiscard]] virtual std::int64_t steps_done() const { return 0; }
   /// Publishes the number of steps that this host has done, for those who watch the run from
   /// outside. Called after every step; it does not block.
-  virtual void tell_steps(std::int64_t /*done*/) {}
+  virtual void report_steps(std::int64_t /*done*/) {}
 
  private:
   // An exchange under way in implementations that only have exchange().

@@ -88,9 +88,6 @@ struct PerceptronOptions {
   friend bool operator==(const PerceptronOptions&, const PerceptronOptions&) = default;
 };
 
-/// Parses "mlp" or "mlp:hidden=256/128/64,activation=tanh". Throws Error.
-[[nodiscard]] PerceptronOptions parse_perceptron(std::string_view text);
-
 /// Counts the weights and biases of fully connected layers from `inputs` through those widths to
 /// `outputs`.
 [[nodiscard]] std::int64_t dense_parameters(std::int64_t inputs,
@@ -120,18 +117,12 @@ struct QuadraticOptions {
 /// Throws Error for options out of range.
 void require_valid(const QuadraticOptions& options);
 
-/// Parses "quadratic" or "quadratic:dim=1000,condition=100,noise=0.5,samples=5000". Throws Error.
-[[nodiscard]] QuadraticOptions parse_quadratic(std::string_view text);
-
 /// A residual network for small images (He et al. 2016, section 4.2).
 struct ResidualOptions {
   /// The channels of the first of its three groups of blocks, at least 1: the second has twice as
   /// many, the third four times.
   std::int64_t width = 16;
 };
-
-/// Parses "resnet20" or "resnet20:width=32". Throws Error.
-[[nodiscard]] ResidualOptions parse_residual(std::string_view text);
 
 /// A transformer encoder (Vaswani et al. 2017), with the normalisation before each part.
 struct TransformerOptions {
@@ -147,9 +138,5 @@ struct TransformerOptions {
   /// from 0 to below 1.
   double dropout = 0;
 };
-
-/// Parses "transformer" or "transformer:layers=4,heads=8,dim=128,hidden=512,dropout=0.1". Throws
-/// Error.
-[[nodiscard]] TransformerOptions parse_transformer(std::string_view text);
 
 }  // namespace rubato

@@ -46,9 +46,11 @@ class Training {
   [[nodiscard]] virtual const std::vector<NamedArray>& buffers() const = 0;
   [[nodiscard]] virtual Objective& objective() const = 0;
   [[nodiscard]] virtual Workers& workers() const = 0;
-  /// Calls `use` while parameters() are the averaged weights (TrainOptions::ema_half_life), if
-  /// there are any. May be called in Observer::on_evaluate() and on_epoch().
-  virtual void with_averages(const std::function<void()>& use) { use(); }
+  /// The same as the Trainer's. May be called in Observer::on_evaluate() and on_epoch().
+  virtual void with_weights(std::string_view name, const std::function<void()>& use) {
+    static_cast<void>(name);
+    use();
+  }
   /// May be called only in Observer::between_steps() and on_cut_short(); elsewhere it throws Error.
   [[nodiscard]] virtual State state() const = 0;
 

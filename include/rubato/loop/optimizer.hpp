@@ -215,9 +215,7 @@ struct OptimizerOptions {
                                                const OptimizerOptions& defaults);
 /// All optimizers, with the arguments' own defaults.
 [[nodiscard]] std::vector<Strategy> optimizers();
-/// Their names.
-inline constexpr std::array<std::string_view, 7> kOptimizerNames{
-    "sgd", "lars", "adam", "adamw", "rmsprop", "adagrad", "muon"};
+[[nodiscard]] std::vector<std::string_view> optimizer_names();
 /// The name of the method.
 [[nodiscard]] std::string_view optimizer_name(const OptimizerMethod& method);
 
@@ -228,30 +226,13 @@ template <class Options>
   return options == nullptr ? Options() : *options;
 }
 
-/// Returns whether it is SGD or LARS. Their momentum has two forms, and their steps grow with the
-/// gradient, as rules that sum gradients assume.
-[[nodiscard]] inline bool is_sgd_or_lars(const OptimizerMethod& method) {
-  return std::holds_alternative<SgdOptions>(method) || std::holds_alternative<LarsOptions>(method);
-}
-/// Returns whether the method has a momentum that can be chosen.
-[[nodiscard]] inline bool has_momentum(const OptimizerMethod& method) {
-  return is_sgd_or_lars(method) || std::holds_alternative<RmspropOptions>(method);
-}
-
-/// Returns whether the method needs the squares of minibatches' gradients (Update::square_sum).
-[[nodiscard]] inline bool needs_minibatch_squares(const OptimizerMethod& method) {
-  return method_options<AdamOptions>(method).second_moment == SecondMoment::minibatch;
-}
-
 /// Throws Error for an option that is out of range, or that cannot be combined with the others.
 void require_valid(const OptimizerOptions& options);
 
 /// The moment at which the slow weights of Lookahead are set to the fast ones.
 enum class LookaheadStart {
-  /// They are set before the first update, as in the paper.
-  before_first_update,
-  /// They are set after the first update, as in some implementations.
-  after_first_update,
+  before_first_update,  ///< as in the paper
+  after_first_update,   ///< as in some implementations
 };
 
 inline constexpr std::array<Choice<LookaheadStart>, 2> kLookaheadStarts{

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -116,6 +118,10 @@ struct StepRecord {
 /// The value of one of the user's own metrics (TrainOptions::metrics).
 using MetricValue = NamedNumber;
 
+/// The tests of weights that training has beside the model's, by their names: "ema" for the moving
+/// averages (TrainOptions::ema_half_life). Without a test, a name may be missing or empty.
+using TestsByWeights = std::map<std::string, std::optional<Evaluation>, std::less<>>;
+
 /// An epoch that has been trained.
 struct EpochRecord {
   EpochIndex epoch;
@@ -130,8 +136,8 @@ struct EpochRecord {
   double train_loss = 0;
   /// The evaluation on the test set, if there is one.
   std::optional<Evaluation> test;
-  /// The same of the averaged weights (TrainOptions::ema_half_life), with the model's own buffers.
-  std::optional<Evaluation> ema_test{};
+  /// The same of weights beside the model's, with the model's own buffers.
+  TestsByWeights other_tests{};
   /// The user's own metrics that have a value, in their order.
   std::vector<MetricValue> metrics{};
   /// The reading of the source's clock after the epoch's last step, as in TrainResult::time.
@@ -156,8 +162,8 @@ struct TrainResult {
   double train_seconds = 0;
   /// The evaluation after the last epoch, whole or not, if there is a test set.
   std::optional<Evaluation> final_test;
-  /// The same of the averaged weights.
-  std::optional<Evaluation> final_ema_test{};
+  /// The same of weights beside the model's.
+  TestsByWeights final_other_tests{};
   /// The best over all epochs.
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.

@@ -147,7 +147,7 @@ class Reducer {
   using OnMeeting = std::function<void(const Meeting& meeting)>;
   /// Calls `on_meeting`, from the next step on, for each meeting of two cores. A reducer whose
   /// cores do not meet never calls it.
-  virtual void hear_meetings(OnMeeting on_meeting) { static_cast<void>(on_meeting); }
+  virtual void observe_meetings(OnMeeting on_meeting) { static_cast<void>(on_meeting); }
 
   /// Takes back all buffers, including those of an abandoned step.
   void end_step() { pool_.reclaim_all(); }

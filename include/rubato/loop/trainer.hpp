@@ -19,11 +19,11 @@
 #include <rubato/loop/faults.hpp>
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/hosts.hpp>
+#include <rubato/loop/intervals.hpp>
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/records.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/numbers/adjustments.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
@@ -95,7 +95,7 @@ struct Span {
 using OnSpan = std::function<void(const Span& span)>;
 
 /// Called by several threads at once, whenever the sums of two cores become one, by reducers whose
-/// cores meet (Reducer::hear_meetings()).
+/// cores meet (Reducer::observe_meetings()).
 using OnMeeting = std::function<void(StepIndex step, const Meeting& meeting)>;
 
 /// Makes a user's own reducer, for parameters of either type, as a value: a class derived from
@@ -170,19 +170,11 @@ struct TrainOptions {
   OwnOptimizer own_optimizer{};
   std::vector<ParameterGroup> groups{};
   std::optional<LookaheadOptions> lookahead{};
-  /// The half-life, in samples, of an exponential moving average of the weights, which is tested
-  /// beside them; above 0. After each update with a batch of B samples
-  ///
-  ///     average = rho average + (1 - rho) weights,    rho = 2^(-B / half-life)
-  ///
-  /// (Busbridge et al. 2023, "How to scale your EMA": rho^S). It begins with the weights before the
-  /// first update. With Lookahead, it is the average of the fast weights.
-  std::optional<double> ema_half_life{};
-  /// The mean gradient is shortened to this norm if it is longer; above 0.
-  std::optional<double> clip_norm{};
-  /// Every element of the mean gradient is bounded to [-clip_value, clip_value]; above 0. Not
-  /// together with clip_norm.
-  std::optional<double> clip_value{};
+  // Options that training has as users of the table of options have them: clip_norm, clip_value,
+  // ema_half_life.
+#define RUBATO_STEP_OPTION(type, member, fallback, ...) type member = fallback;
+#include <rubato/loop/step_options.def>
+#undef RUBATO_OPTION
   /// Applied to the mean gradient after clipping, in order (docs/extending.md).
   std::vector<OwnGradientTransform> gradient_transforms{};
   /// The order of the samples of an epoch: in_order(), weighted(), or a user's own. If empty, each
@@ -367,9 +359,11 @@ class Trainer {
   /// of a minibatch, the remainder, parameter groups, the kind of clock.
   void fork(const State& state);
 
-  /// Calls `use` while parameters() are the averaged weights (TrainOptions::ema_half_life), as long
-  /// as there are any. Not during fit(), in which observers call Training::with_averages().
-  void with_averages(const std::function<void()>& use) const;
+  /// Calls `use` while parameters() are the weights of that name that training has beside the
+  /// model's: "ema" for the moving averages (TrainOptions::ema_half_life). Before the first update,
+  /// they are the model's. Not during fit(), in which observers call Training::with_weights().
+  /// Throws Error for the name of weights that this training does not have.
+  void with_weights(std::string_view name, const std::function<void()>& use) const;
 
   /// The result so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;

@@ -11,8 +11,8 @@
 
 namespace rubato {
 
-/// A way to train that must not change a bit of the result.
-struct Way {
+/// How a training is executed, which must not change a bit of the result.
+struct Execution {
   /// A description for people.
   std::string what;
   std::int64_t cores = 1;
@@ -30,18 +30,19 @@ struct Way {
   Dealing dealing = Dealing::by_thread;
 };
 
-/// Ways to train `steps` steps: first on one thread and one core, for comparison, then with other
+/// Executions of `steps` steps: first on one thread and one core, for comparison, then with other
 /// threads, cores, reducers and assignments, with cores that die, and, for at least two steps, with
 /// resumes.
-[[nodiscard]] std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps);
+[[nodiscard]] std::vector<Execution> executions_to_compare(const TrainOptions& asked,
+                                                           std::int64_t steps);
 
-/// The result of training in one way.
-struct WayOutcome {
-  Way way;
+/// The result of one execution.
+struct ExecutionOutcome {
+  Execution execution;
   /// SHA-256 of everything that training reported and changed, step by step.
   std::string hash;
   std::int64_t steps = 0;
-  /// The first difference to the first way, as a message ("differs first after step 3 in
+  /// The first difference to the first execution, as a message ("differs first after step 3 in
   /// conv1.weight"); empty if there is none.
   std::optional<std::string> difference{};
 };
@@ -55,16 +56,16 @@ struct WayOutcome {
 ///     }
 using MakeTrainer = std::function<Trainer(const std::function<void(TrainOptions&)>& change)>;
 
-/// Trains the same in one way after the other and compares, after each step, all parameters, all
-/// buffers, everything that is reported, and the digest (StepRecord::digest), which has what the
-/// optimizer remembers, too.
+/// Trains the same in one execution after the other and compares, after each step, all parameters,
+/// all buffers, everything that is reported, and the digest (StepRecord::digest), which has what
+/// the optimizer remembers, too.
 class Verification {
  public:
   /// Trains the first `steps` steps, at least 1. Throws Error for fewer, and for an empty `make`.
   Verification(MakeTrainer make, std::int64_t steps);
 
   /// Throws whatever training throws, and Error if there is no step to train.
-  [[nodiscard]] WayOutcome train(const Way& way);
+  [[nodiscard]] ExecutionOutcome train(const Execution& execution);
 
  private:
   // The digest of something at a step.
@@ -78,7 +79,7 @@ class Verification {
   using Marks = std::vector<std::vector<Mark>>;
   class Witness;
 
-  [[nodiscard]] Marks marks_of(const Way& way) const;
+  [[nodiscard]] Marks marks_of(const Execution& execution) const;
   [[nodiscard]] static std::string difference_of(const Marks& expected, const Marks& found);
 
   MakeTrainer make_;
@@ -86,10 +87,11 @@ class Verification {
   std::optional<Marks> expected_;
 };
 
-/// Trains in all ways_to_train() and compares them: the counterpart of `rubato verify` for a user's
-/// own objective. `asked` are the options that `make` begins with. The results are the same bits if
-/// no outcome has a difference.
-[[nodiscard]] std::vector<WayOutcome> verify(const MakeTrainer& make, const TrainOptions& asked,
-                                             std::int64_t steps = 24);
+/// Trains in all executions_to_compare() and compares them: the counterpart of `rubato verify` for
+/// a user's own objective. `asked` are the options that `make` begins with. The results are the
+/// same bits if no outcome has a difference.
+[[nodiscard]] std::vector<ExecutionOutcome> verify(const MakeTrainer& make,
+                                                   const TrainOptions& asked,
+                                                   std::int64_t steps = 24);
 
 }  // namespace rubato

@@ -22,12 +22,11 @@ inline constexpr std::array<Choice<MetricMode>, 2> kMetricModes{
     {{MetricMode::min, "min"}, {MetricMode::max, "max"}}};
 
 /// The built-in metrics that can be watched from epoch to epoch.
-enum class Metric { train_loss, test_loss, test_accuracy, ema_test_loss };
+enum class Metric { train_loss, test_loss, test_accuracy };
 
-inline constexpr std::array<Choice<Metric>, 4> kMetrics{{{Metric::train_loss, "train-loss"},
+inline constexpr std::array<Choice<Metric>, 3> kMetrics{{{Metric::train_loss, "train-loss"},
                                                          {Metric::test_loss, "test-loss"},
-                                                         {Metric::test_accuracy, "test-accuracy"},
-                                                         {Metric::ema_test_loss, "ema-test-loss"}}};
+                                                         {Metric::test_accuracy, "test-accuracy"}}};
 
 /// Losses are better when they are smaller, accuracies when they are larger.
 [[nodiscard]] constexpr MetricMode mode_of(Metric metric) {
@@ -40,17 +39,26 @@ class WatchedMetric {
   WatchedMetric(Metric metric)
       : name_(choice_name(kMetrics, metric)), mode_(mode_of(metric)), metric_(metric) {}
   WatchedMetric(std::string name, MetricMode mode) : name_(std::move(name)), mode_(mode) {}
+  /// A metric of the test of weights beside the model's, which have that name: "ema-test-loss".
+  WatchedMetric(std::string weights, Metric metric)
+      : name_((weights + "-").append(choice_name(kMetrics, metric))),
+        mode_(mode_of(metric)),
+        metric_(metric),
+        weights_(std::move(weights)) {}
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] MetricMode mode() const { return mode_; }
   /// Empty for a user's own metric.
   [[nodiscard]] std::optional<Metric> metric() const { return metric_; }
+  /// The name of the weights that are tested; empty for the model's.
+  [[nodiscard]] const std::string& weights() const { return weights_; }
   friend bool operator==(const WatchedMetric&, const WatchedMetric&) = default;
 
  private:
   std::string name_;
   MetricMode mode_;
   std::optional<Metric> metric_;
+  std::string weights_;
 };
 
 /// The progress of training so far.

@@ -92,11 +92,6 @@ struct MachineCalibration {
 /// of substep and update are interpolated linearly between one thread and all of them.
 [[nodiscard]] ClusterModel this_machine(const MachineCalibration& calibration, int busy);
 
-/// The most minibatches that a thread computes in a step of `minibatches` on `cores` emulated
-/// cores: a thread that is free takes the next core with all of its minibatches. All at least 1.
-[[nodiscard]] std::int64_t minibatches_of_busiest_thread(std::int64_t minibatches,
-                                                         std::int64_t cores, int threads);
-
 /// Seconds of a step of `minibatches` on `cores` emulated cores of this machine. If some threads
 /// have no core, or many cores were not measured, this is StepTimes::step_seconds() of
 /// this_machine(), each of whose cores has as many minibatches as the busiest thread. Otherwise it

@@ -197,7 +197,7 @@ class Run {
  private:
   // Adds the observers whose state is part of a checkpoint, in the order in which it is loaded.
   void add_keepers();
-  void go_on();
+  void load_state();
   RunOutcome train();
   void write_best() const;
   [[nodiscard]] RunSummary summary_of(const std::string& stopped) const;

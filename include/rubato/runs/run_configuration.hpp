@@ -14,8 +14,10 @@
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
+#include <rubato/loop/intervals.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/optimizer.hpp>
-#include <rubato/loop/training_options.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/numbers/adjustments.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
@@ -34,6 +36,7 @@ struct OwnDataSource;         // loop/images.hpp
 struct OwnGradientTransform;  // loop/gradient_transform.hpp
 struct OwnMetric;             // loop/observer.hpp
 struct OwnReducer;            // loop/trainer.hpp
+struct TrainOptions;          // loop/trainer.hpp
 
 /// The names that options accept besides the built-in ones, and the user's own parts that they
 /// stand for. A RunConfiguration has one, by which its texts are read, so that its parts are
@@ -196,7 +199,7 @@ RUBATO_PARSED(TimelineSteps)
 RUBATO_PARSED(TraceChoice)
 RUBATO_PARSED(std::shared_ptr<const MarketPolicy>)
 RUBATO_PARSED(std::optional<CheckpointInterval>)
-RUBATO_PARSED(std::optional<Metric>)
+RUBATO_PARSED(std::optional<WatchedMetric>)
 RUBATO_PARSED(std::vector<AugmentationOptions>)
 RUBATO_PARSED(std::vector<Fault>)
 RUBATO_PARSED(std::vector<OwnGradientTransform>)
@@ -204,8 +207,8 @@ RUBATO_PARSED(std::vector<Plugin>)
 RUBATO_PARSED(std::vector<Straggler>)
 #undef RUBATO_PARSED
 
-/// Hardware threads that this process may use, given its affinity and its control groups; at least
-/// 1.
+/// Hardware threads that this process may use, given its affinity and its control groups when it
+/// first asked; at least 1.
 [[nodiscard]] std::int64_t hardware_threads();
 
 /// The library that computes a model.
@@ -273,7 +276,7 @@ struct RunConfiguration {
 void load_plugins(RunConfiguration& configuration);
 
 /// The optimizer of a configuration, with all its options; if it is the user's own, they say only
-/// that it has no momentum. Throws Error as parse_optimizer() does.
+/// that it has no momentum. Throws Refused for --nesterov with one that does not have it.
 [[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
 
 /// The limits of a configuration's training besides its epochs.
@@ -281,6 +284,9 @@ void load_plugins(RunConfiguration& configuration);
 
 /// The metrics that it measures on the test set, by --metric and --top-k.
 [[nodiscard]] TestMetrics test_metrics_of(const RunConfiguration& configuration);
+
+/// The options of Trainer that correspond to those of a configuration.
+[[nodiscard]] TrainOptions train_options(const RunConfiguration& configuration);
 
 /// Throws Error for a value out of its range, and for values that contradict each other, this
 /// machine or the file system; the message names the option as the command line spells it. Reads

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <rubato/base/state.hpp>
+#include <rubato/loop/intervals.hpp>
 #include <rubato/loop/observer.hpp>
-#include <rubato/loop/training_options.hpp>
 
 namespace rubato {
 
@@ -33,7 +33,7 @@ namespace rubato {
 ///     summary.json   the results
 ///     best.pt        the model of the best epoch, if it was to be kept
 ///     weights.pt     the trained weights, for Python's torch.load
-///     ema.pt         their moving averages, if there are any
+///     NAME.pt        the weights beside them, if there are any (Trainer::with_weights())
 ///     model.pt       the trained model, for Python's torch.jit.load, if it came as TorchScript
 class RunFolder {
  public:
@@ -45,10 +45,9 @@ class RunFolder {
   static constexpr std::string_view kCheckpoints = "checkpoints";
   static constexpr std::string_view kSummary = "summary.json";
   static constexpr std::string_view kModel = "model.pt";
-  /// The files that a run writes when it ends, and those of its best epoch.
-  static constexpr std::array<std::string_view, 6> kResults{
-      kSummary, kModel, "weights.pt", "weights.safetensors", "ema.pt", "ema.safetensors"};
   static constexpr std::array<std::string_view, 2> kBest{"best.pt", "best.safetensors"};
+  /// The files that a run writes when it ends, the summary first.
+  [[nodiscard]] static std::vector<std::string> results();
 
   /// Creates the folder and its parents. Throws Error when it exists or cannot be created.
   explicit RunFolder(std::filesystem::path path);

@@ -72,7 +72,7 @@ struct Scalar {
 /// Events are buffered, and handed to the operating system once a second or whenever 64 KiB of them
 /// have accumulated. Only whole records are written, so a reader never sees part of one.
 ///
-/// Every operation except path() and bytes() throws OutputError when the file cannot be written.
+/// Every operation except bytes() throws OutputError when the file cannot be written.
 /// The events that were in the file before stay readable, and the file may be written to again.
 class EventFile {
  public:
@@ -105,7 +105,6 @@ class EventFile {
   /// removed or replaced.
   void sync();
 
-  [[nodiscard]] const std::filesystem::path& path() const;
   /// The length of the file including the events that are still buffered.
   [[nodiscard]] std::int64_t bytes() const;
 

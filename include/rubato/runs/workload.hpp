@@ -64,6 +64,12 @@ class Workload {
   /// All files that it depends on, except data and traces.
   [[nodiscard]] virtual std::span<const WorkloadFile> files() const { return {}; }
 
+  /// Throws Error if the data are not what other options of a run need, as loading does for the run
+  /// that it is for.
+  virtual void require_suits(const RunConfiguration& /*run*/) const {}
+  /// Computes now what the first run would have to compute, such as fingerprints of the data.
+  virtual void complete() const {}
+
   /// The facts about the data that a run keeps, as JSON, so that its model can be used on other
   /// data; empty if there is nothing to keep.
   [[nodiscard]] virtual std::string data_record() const { return {}; }
@@ -103,9 +109,6 @@ class Workload {
 /// Loads the model and the data that a configuration names. Throws Error for files that are
 /// missing, damaged or too large.
 using LoadWorkload = std::function<std::shared_ptr<const Workload>(const RunConfiguration&)>;
-
-/// The options of Trainer that correspond to those of a configuration.
-[[nodiscard]] TrainOptions train_options(const RunConfiguration& configuration);
 
 /// A trainer of a workload with `options` instead of train_options(configuration). Throws Error
 /// also if a pattern of the configuration matches no parameter of the model.

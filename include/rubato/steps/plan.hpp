@@ -72,8 +72,6 @@ class Planner {
   [[nodiscard]] std::int64_t minibatches_per_epoch() const {
     return walk_.planner().minibatches_per_epoch();
   }
-  /// Minibatches in the largest step of the trace, at least 1.
-  [[nodiscard]] std::int64_t largest_step() const { return walk_.max_minibatches(); }
 
  private:
   // The source is shared by all copies because it never changes.

@@ -122,6 +122,14 @@ void require_readable_folder(const path& folder) {
               std::generic_category().message(errno));
 }
 
+void require_visible(std::string_view place, const path& path) {
+  std::error_code error;
+  static_cast<void>(std::filesystem::status(path, error));
+  if (error != std::errc::permission_denied) return;
+  throw_error("{}cannot look for {}: {}; accepted: a path whose folders you may enter", place,
+              path.string(), error.message());
+}
+
 bool is_there(const path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);

@@ -37,6 +37,10 @@ void write_file(const std::filesystem::path& path, const ByteSource& content);
 /// Throws Error if the folder exists and this user may not read it.
 void require_readable_folder(const std::filesystem::path& folder);
 
+/// Throws Error if this user may not enter a folder of the path, so that nobody can say whether
+/// there is such a file. `place` is put in front of the message ("--trace: ").
+void require_visible(std::string_view place, const std::filesystem::path& path);
+
 /// True if a file or folder exists and this user may see it.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 

@@ -7,15 +7,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/core/of_part.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text_table.hpp"
 #include "runs/lab/measure.hpp"
 
 namespace rubato::app {
 
 namespace {
-
-constexpr double kGiga = 1e9;
 
 // "12.3 us", "4.56 ms", "1.20 s": three digits.
 std::string duration(double seconds) {
@@ -31,14 +31,63 @@ std::string duration(double seconds) {
   return {};
 }
 
-std::string moved_gigabytes(const BenchRow& row) {
-  if (row.bytes_moved == 0) return "-";
-  return fmt::format("{:.2f}", row.moved_bandwidth() / kGiga);
+std::string gigabytes(double bytes) {
+  constexpr double kGiga = 1e9;
+  return fmt::format("{:.2f}", bytes / kGiga);
 }
 
-std::string share_of_triad(const BenchRow& row) {
-  if (row.bytes_moved == 0) return "-";
-  return fmt::format("{:.0f} %", 100 * row.moved_bandwidth() / row.triad);
+OutputFields<BenchRow> bench_fields() {
+  using lab::MeasureOptions, lab::Measurement, lab::ReduceTask;
+  return {
+      {"strategy", "the strategy, as --reduce takes it", &BenchRow::strategy,
+       OutputColumn{"strategy", Column::left}},
+      {"reproducible", "whether its sum has the same bits for every number of threads and cores",
+       &BenchRow::reproducible},
+      {"cores", "emulated cores", of_part(&BenchRow::task, &ReduceTask::cores)},
+      {"size", "values of a gradient, 4 bytes each", of_part(&BenchRow::task, &ReduceTask::size)},
+      {"fused", "whether the update is part of it", of_part(&BenchRow::task, &ReduceTask::fused)},
+      {"threads", "threads that work on it", &BenchRow::threads},
+      {"arrival", "when the cores arrive", of_part(&BenchRow::options, &MeasureOptions::arrival),
+       form_of_choice(lab::kArrivals)},
+      {"cache", "what is in the caches at the beginning",
+       of_part(&BenchRow::options, &MeasureOptions::cache), form_of_choice(lab::kCaches)},
+      {"runs", "runs that were measured", of_part(&BenchRow::seconds, &Measurement::runs)},
+      {"median_seconds", "median of the runs", of_part(&BenchRow::seconds, &Measurement::median),
+       OutputColumn{"median", Column::right, duration}},
+      {"min_seconds", "the fastest run", of_part(&BenchRow::seconds, &Measurement::min)},
+      {"max_seconds", "the slowest run", of_part(&BenchRow::seconds, &Measurement::max)},
+      {"min - max", Column::right,
+       [](const BenchRow& row) {
+         return fmt::format("{} - {}", duration(row.seconds.min), duration(row.seconds.max));
+       }},
+      {"buffer_bytes_per_second", "bytes of one gradient by the median",
+       &BenchRow::algorithm_bandwidth, OutputColumn{"buffer GB/s", Column::right, gigabytes}},
+      {"bytes_moved", "what a run reads and writes; 0 where nobody knows", &BenchRow::bytes_moved},
+      {"moved_bytes_per_second", "the same by the median", &BenchRow::moved_bandwidth},
+      {"moved GB/s", Column::right,
+       [](const BenchRow& row) {
+         return row.bytes_moved == 0 ? "-" : gigabytes(row.moved_bandwidth());
+       }},
+      {"triad_bytes_per_second", "what STREAM's triad moves on this machine", &BenchRow::triad},
+      {"of triad", Column::right,
+       [](const BenchRow& row) {
+         if (row.bytes_moved == 0) return std::string("-");
+         return fmt::format("{:.0f} %", 100 * row.moved_bandwidth() / row.triad);
+       }},
+      {"reproducible", Column::left,
+       [](const BenchRow& row) { return row.reproducible ? "yes" : "no"; }}};
+}
+
+// All that --json prints.
+struct BenchReport {
+  ByName<std::string> environment{};
+  std::vector<BenchRow> rows{};
+};
+JsonForm<BenchReport> report_form() {
+  return form_of_object<BenchReport>(
+      {{"environment", "what the machine and the program are, by name", &BenchReport::environment},
+       {"measurements", "strategies in one configuration each, in the order of measurement",
+        &BenchReport::rows, form_of_object(bench_fields())}});
 }
 
 }  // namespace
@@ -51,54 +100,25 @@ std::string bench_header(LineWidth width) {
 
 std::string bench_table(std::span<const BenchRow> rows, LineWidth width) {
   if (rows.empty()) return {};
-  std::vector<const BenchRow*> sorted;
-  for (const BenchRow& row : rows) sorted.push_back(&row);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const BenchRow* a, const BenchRow* b) {
-    return a->seconds.median < b->seconds.median;
-  });
-  TextTable table({Column::left, Column::right, Column::right, Column::right, Column::right,
-                   Column::right, Column::left});
-  table.add(
-      {"strategy", "median", "min - max", "buffer GB/s", "moved GB/s", "of triad", "reproducible"});
-  for (const BenchRow* row : sorted) {
-    table.add({row->strategy, duration(row->seconds.median),
-               fmt::format("{} - {}", duration(row->seconds.min), duration(row->seconds.max)),
-               fmt::format("{:.2f}", row->algorithm_bandwidth() / kGiga), moved_gigabytes(*row),
-               share_of_triad(*row), row->reproducible ? "yes" : "no"});
-  }
+  std::vector<BenchRow> sorted(rows.begin(), rows.end());
+  std::ranges::stable_sort(sorted, {}, [](const BenchRow& row) { return row.seconds.median; });
   const BenchRow& first = rows.front();
   return fmt::format(
              "\n{} cores x {} floats{}, {} threads, {} arrival, {} cache; STREAM triad {:.1f} "
              "GB/s\n\n",
              first.task.cores, first.task.size, first.task.fused ? ", with the update" : "",
              first.threads, choice_name(lab::kArrivals, first.options.arrival),
-             choice_name(lab::kCaches, first.options.cache), first.triad / kGiga) +
-         table.text(width);
+             choice_name(lab::kCaches, first.options.cache), first.triad / 1e9) +
+         table_of<BenchRow>(bench_fields(), sorted).text(width);
 }
 
 std::string bench_json(std::span<const BenchRow> rows) {
-  nlohmann::ordered_json json;
-  for (const auto& [name, value] : lab::environment()) json["environment"][name] = value;
-  json["measurements"] = nlohmann::ordered_json::array();
-  for (const BenchRow& row : rows) {
-    json["measurements"].push_back({{"strategy", row.strategy},
-                                    {"reproducible", row.reproducible},
-                                    {"cores", row.task.cores},
-                                    {"size", row.task.size},
-                                    {"fused", row.task.fused},
-                                    {"threads", row.threads},
-                                    {"arrival", choice_name(lab::kArrivals, row.options.arrival)},
-                                    {"cache", choice_name(lab::kCaches, row.options.cache)},
-                                    {"runs", row.seconds.runs},
-                                    {"median_seconds", row.seconds.median},
-                                    {"min_seconds", row.seconds.min},
-                                    {"max_seconds", row.seconds.max},
-                                    {"buffer_bytes_per_second", row.algorithm_bandwidth()},
-                                    {"bytes_moved", row.bytes_moved},
-                                    {"moved_bytes_per_second", row.moved_bandwidth()},
-                                    {"triad_bytes_per_second", row.triad}});
-  }
-  return json_text(json, 2) + "\n";
+  const BenchReport report{lab::environment(), {rows.begin(), rows.end()}};
+  return json_text(report_form().write(report), 2) + "\n";
+}
+
+nlohmann::ordered_json bench_schema() {
+  return report_form().schema;
 }
 
 }  // namespace rubato::app

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "base/core/text/text.hpp"
 #include "runs/lab/measure.hpp"
 
@@ -35,5 +37,7 @@ struct BenchRow {
 /// A table of the rows of one task on one number of threads, fastest first.
 [[nodiscard]] std::string bench_table(std::span<const BenchRow> rows, LineWidth width = {});
 [[nodiscard]] std::string bench_json(std::span<const BenchRow> rows);
+/// The JSON Schema of bench_json().
+[[nodiscard]] nlohmann::ordered_json bench_schema();
 
 }  // namespace rubato::app

@@ -89,6 +89,7 @@ int run_rubato(std::span<const std::string> arguments) {
     print_out("rubato " RUBATO_VERSION "\n");
     return 0;
   }
+  if (name == "serve-runs") return serve_front(rest);
   if (name == "help") return run_group(kRubato, std::array{rest.front(), std::string("--help")});
   if (name.starts_with('-')) {
     throw_error(

@@ -77,6 +77,9 @@ extern const CommandGroup kTrace;
 /// Error for a mistake of the user, and if there is no rubato-train.
 [[nodiscard]] int train_front(std::span<const std::string> arguments);
 
+/// `rubato serve-runs`, which no help mentions (serve_runs()), in the same way.
+[[nodiscard]] int serve_front(std::span<const std::string> arguments);
+
 /// `rubato verify` and `rubato calibrate`, in the same way.
 [[nodiscard]] int verify_front(std::span<const std::string> arguments);
 [[nodiscard]] int calibrate_front(std::span<const std::string> arguments);

@@ -20,8 +20,8 @@
 #include "clients/app/train/train_arguments.hpp"
 #include "clients/app/train/train_programs.hpp"
 #include "libtorch/torch_run/torch_workload.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/plugin.hpp"
-#include "runs/config/values/model_choice.hpp"
 
 namespace {
 
@@ -78,6 +78,7 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
   return run_reporting_errors("rubato " + name, [&] {
     const auto options = parse_train_arguments(std::span(arguments).subspan(1), program->command);
     rubato::use_right_kernels(argv, options.run.kernels);
+    if (name == "serve-runs") load_without_threads();
     const auto execute = [&] {
       return run_program(options, [&] {
         if (options.hosts.elastic()) {

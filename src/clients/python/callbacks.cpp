@@ -38,8 +38,8 @@ Listener::Listener(CallingThread& calling, const Callbacks& callbacks, Run& run)
     : calling_(calling),
       callbacks_(callbacks),
       run_(run),
-      hears_steps_(!callbacks.on_step.is_none()),
-      hears_epochs_(!callbacks.on_epoch.is_none()) {}
+      wants_steps_(!callbacks.on_step.is_none()),
+      wants_epochs_(!callbacks.on_epoch.is_none()) {}
 
 void Listener::on_fault(Training& training, const StepPlan& step,
                         std::span<const FaultRecord> faults, std::int64_t cores_left) {
@@ -55,13 +55,13 @@ void Listener::on_step(Training& training, const StepRecord& step) {
   for (const MinibatchRecord& minibatch : step.minibatches) {
     records_.minibatches.add(row_of(minibatch_schema(), {step.plan.index, minibatch}));
   }
-  if (hears_steps_) tell(training, callbacks_.on_step, "step", step.plan.index.value(), row);
+  if (wants_steps_) call(training, callbacks_.on_step, "step", step.plan.index.value(), row);
   records_.steps.add(row);
 }
 
 void Listener::on_epoch(Training& training, const EpochRecord& epoch) {
   Row row = row_of(epoch_schema(), epoch);
-  if (hears_epochs_) tell(training, callbacks_.on_epoch, "epoch", epoch.epoch.value(), row);
+  if (wants_epochs_) call(training, callbacks_.on_epoch, "epoch", epoch.epoch.value(), row);
   records_.epochs.add(row);
 }
 
@@ -87,7 +87,7 @@ Listener::Answer Listener::answer_of(const py::object& answered) {
   return answer;
 }
 
-void Listener::tell(Training& training, const py::object& callback, std::string_view of,
+void Listener::call(Training& training, const py::object& callback, std::string_view of,
                     std::int64_t index, Row& row) {
   Answer answer;
   static_cast<void>(calling_.run([&] { answer = answer_of(callback(dict_of(row))); }));

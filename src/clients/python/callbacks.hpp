@@ -76,15 +76,15 @@ class Listener final : public Observer {
   static Answer answer_of(const pybind11::object& answered);
   // Passes `row` to a callback, and does what the answer asks for; metrics in the answer belong to
   // the "step" or "epoch" that `of` names, and are added to `row`.
-  void tell(Training& training, const pybind11::object& callback, std::string_view of,
+  void call(Training& training, const pybind11::object& callback, std::string_view of,
             std::int64_t index, Row& row);
 
   CallingThread& calling_;
   const Callbacks& callbacks_;
   Run& run_;
   // These flags are read while the GIL is held.
-  bool hears_steps_;
-  bool hears_epochs_;
+  bool wants_steps_;
+  bool wants_epochs_;
   // Why a callback wants training to end; empty if none does.
   std::string reason_;
   Records records_;

@@ -1,4 +1,4 @@
-"""Prints the type stubs of the package: rubato.pyi.in with the options of the table. Needs the built package."""
+"""Writes the type stubs of the built package to the file that is named: rubato.pyi.in with the options of the table."""
 
 import inspect
 import sys
@@ -31,4 +31,8 @@ def stubs():
 
 
 if __name__ == "__main__":
-    print(stubs(), end="")
+    target = Path(sys.argv[1])
+    part = target.with_suffix(".part")
+    part.write_text(stubs(), encoding="utf-8")
+    # Not through a link, as older build folders have one to the sources.
+    part.replace(target)

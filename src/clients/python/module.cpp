@@ -76,7 +76,7 @@ constexpr std::array<Choice<Affects>, 3> kAffects{
     {{Affects::bits, "bits"}, {Affects::speed, "speed"}, {Affects::output, "output"}}};
 
 py::dict dict_of_option(const RunOption& option) {
-  const auto text = option.text(RunConfiguration());
+  const auto text = default_text(option);
   // A default that depends on the machine is described in words.
   const bool said = !option.shown_default.empty();
   return py::dict(

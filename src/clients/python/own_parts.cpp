@@ -28,7 +28,7 @@
 #include "libtorch/torch/sample_tensors.hpp"
 #include "libtorch/torch_run/libtorch_workload.hpp"
 #include "loop/data/data_files.hpp"
-#include "runs/config/values/model_choice.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/run/workload/run_data.hpp"
 
 namespace rubato::python {

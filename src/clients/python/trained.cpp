@@ -30,6 +30,7 @@
 #include "loop/data/data_files.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "module.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -35,6 +36,7 @@
 #include "conversions.hpp"
 #include "hosts/elastic/host_driver.hpp"
 #include "libtorch/torch/guards.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "module.hpp"
 #include "own_parts.hpp"
 #include "request.hpp"
@@ -59,13 +61,11 @@ struct Outcome {
   std::string model_name{};
   std::shared_ptr<TrainedOn> trained_on = std::make_shared<TrainedOn>();
   std::shared_ptr<Listener> listener{};
-  std::vector<NamedTensor> weights{};
+  // By name: "" for those of the model, and those beside them.
+  std::map<std::string, std::vector<NamedTensor>> weights{};
   // TorchScript with the weights, if the model is TorchScript.
   std::optional<std::string> model{};
-  std::optional<std::vector<NamedTensor>> best{};
-  // The averaged weights, with --ema.
-  std::optional<std::vector<NamedTensor>> averages{};
-  std::int64_t best_epoch = 0;
+  std::optional<std::int64_t> best_epoch{};
   // There are weights.
   bool is_whole = false;
 };
@@ -122,17 +122,18 @@ std::vector<NamedTensor> weights_of(std::span<const NamedArray> parameters,
 
 void put_weights(Run& run, Outcome& outcome) {
   const Trainer& trainer = run.trainer();
-  outcome.weights = weights_of(trainer.parameters(), trainer.buffers());
+  const auto weights_now = [&] { return weights_of(trainer.parameters(), trainer.buffers()); };
+  outcome.weights[""] = weights_now();
   if (const auto model = run.workload().model_file(trainer.parameters(), trainer.buffers())) {
     std::string& bytes = outcome.model.emplace();
     model([&bytes](std::string_view next) { bytes += next; });
   }
-  if (trainer.options().ema_half_life) {
-    trainer.with_averages(
-        [&] { outcome.averages = weights_of(trainer.parameters(), trainer.buffers()); });
+  for (const OtherWeightsInfo& other : other_weights(&trainer.options())) {
+    std::vector<NamedTensor>& weights = outcome.weights[std::string(other.name)];
+    trainer.with_weights(other.name, [&] { weights = weights_now(); });
   }
   if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
-    outcome.best = weights_of(best->parameters(), best->buffers());
+    outcome.weights["best"] = weights_of(best->parameters(), best->buffers());
     outcome.best_epoch = best->epoch().value();
   }
   outcome.is_whole = true;
@@ -157,7 +158,7 @@ RunLocation location_in(const Call& call, PythonOwner& owner) {
   return location_to_train(
       call.request,
       {.load = [&](const RunConfiguration& run) { return load_workload(run, call.parts); },
-       .tell = [&](const std::string& text) { owner.warn(text); },
+       .report = [&](const std::string& text) { owner.warn(text); },
        .on_begin = {},
        .on_step =
            [&](std::int64_t /*steps*/) {
@@ -342,9 +343,8 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   const Records& records = outcome.listener->records();
   const SessionOutcome& session = outcome.session;
   const py::object model = outcome.model ? py::object(py::bytes(*outcome.model)) : py::none();
-  const auto dict_or_none = [](const std::optional<std::vector<NamedTensor>>& weights) {
-    return weights ? py::object(dict_of(*weights)) : py::none();
-  };
+  py::dict weights;
+  for (const auto& [name, tensors] : outcome.weights) weights[py::str(name)] = dict_of(tensors);
   return py::dict(
       "end"_a = choice_name(kRunEnds, session.end), "reason"_a = session.reason,
       "failure"_a = failure, "warnings"_a = outcome.warnings,
@@ -355,9 +355,8 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
       "steps"_a = records.steps.columns(), "epochs"_a = records.epochs.columns(),
       "minibatches"_a = records.minibatches.columns(), "faults"_a = records.faults.columns(),
       "monitored"_a = records.monitored.columns(), "is_whole"_a = outcome.is_whole,
-      "weights"_a = dict_of(outcome.weights), "model"_a = model,
-      "averages"_a = dict_or_none(outcome.averages), "best"_a = dict_or_none(outcome.best),
-      "best_epoch"_a = outcome.best_epoch, "trained_on"_a = outcome.trained_on);
+      "weights"_a = weights, "model"_a = model, "best_epoch"_a = outcome.best_epoch,
+      "trained_on"_a = outcome.trained_on);
 }
 
 }  // namespace

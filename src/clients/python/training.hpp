@@ -38,10 +38,9 @@ namespace rubato::python {
 ///     has_real_targets whether targets are real numbers, not class indices
 ///     steps, epochs, minibatches, faults, monitored   {column: array}
 ///     is_whole         whether there are weights: False if it failed while it was ending
-///     weights, best    {name: tensor}; best is None if it is not kept
-///     averages         {name: tensor} with --ema; else None
+///     weights          {name: tensor} by name: "" for the model's, and those beside them
 ///     model            bytes of TorchScript, if the model is TorchScript; else None
-///     best_epoch       counted from 0
+///     best_epoch       counted from 0; None without weights "best"
 ///     trained_on       a TrainedOn (module.hpp)
 ///
 /// The second signal whose handler raises, such as that of Ctrl-C, ends the call at once; the

@@ -59,15 +59,15 @@ class C10dHosts final : public RequestingHosts<Hosts> {
   [[nodiscard]] std::vector<double> weights() const override { return roster_.weights; }
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
-    hear(group_.exchange(out, in, to_tell_));
+    note_flags(group_.exchange(out, in, flags_to_send_));
   }
   void post_receives(std::span<const std::span<std::byte>> in) override {
     group_.post_receives(in);
   }
   void post_sends(std::span<const std::span<const std::byte>> out) override {
-    group_.post_sends(out, to_tell_);
+    group_.post_sends(out, flags_to_send_);
   }
-  void wait() override { hear(group_.wait()); }
+  void wait() override { note_flags(group_.wait()); }
   void abandon() noexcept override { group_.abandon(kAbandoned); }
 
  private:

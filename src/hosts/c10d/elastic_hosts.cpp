@@ -67,17 +67,17 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
   [[nodiscard]] std::int64_t generation() const override { return place().generation; }
   [[nodiscard]] bool regroup_due() const override { return regroup_due_; }
   [[nodiscard]] std::int64_t steps_done() const override { return steps_done_; }
-  void tell_steps(std::int64_t done) override {
-    if (heartbeat_) heartbeat_->tell_steps(done);
+  void report_steps(std::int64_t done) override {
+    if (heartbeat_) heartbeat_->report_steps(done);
   }
   [[nodiscard]] std::span<const HostStanding> standings() const override { return standings_; }
-  void ask_to_leave() override { to_tell_ |= kLeaveFlag; }
+  void ask_to_leave() override { flags_to_send_ |= kLeaveFlag; }
   [[nodiscard]] bool is_leaving() const override { return is_leaving_; }
 
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
     require_group();
-    in_group([&] { hear_all(group_->exchange(out, in, flags())); });
+    in_group([&] { note_all_flags(group_->exchange(out, in, flags())); });
   }
   void post_receives(std::span<const std::span<std::byte>> in) override {
     require_group();
@@ -89,7 +89,7 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
     in_group([&] { group_->post_sends(out, flags()); });
   }
   void wait() override {
-    in_group([&] { hear_all(group_->wait()); });
+    in_group([&] { note_all_flags(group_->wait()); });
   }
   void abandon() noexcept override {
     if (group_) group_->abandon(kAbandoned);
@@ -104,7 +104,7 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
     // again.
     is_leaving_ = false;
     // A host that heard of the pause in the middle of a step tells the others again.
-    if (pause_asked_) to_tell_ |= kPauseFlag;
+    if (pause_asked_) flags_to_send_ |= kPauseFlag;
     HostStanding own = standing;
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -120,7 +120,7 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
         if (reason_.find(why) == std::string::npos) {
           reason_ += (reason_.empty() ? "" : "; ") + why;
         }
-        forming_->tell(fmt::format("group {} is not connected: {}", generation(), why));
+        forming_->report(fmt::format("group {} is not connected: {}", generation(), why));
       }
     }
     throw HostLost(fmt::format("the hosts could not be connected: {}", why));
@@ -217,17 +217,17 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
   }
   [[nodiscard]] std::uint64_t flags() const {
     const bool due = heartbeat_->calls_for_regroup() || !place().passed.empty();
-    return to_tell_ | (due ? kRegroupFlag : 0);
+    return flags_to_send_ | (due ? kRegroupFlag : 0);
   }
-  void hear_all(const GroupFlags& told) {
-    hear(told);
-    regroup_due_ = regroup_due_ || (told.flags & kRegroupFlag) != 0;
-    if (told.leaving == 0) return;
+  void note_all_flags(const GroupFlags& received) {
+    note_flags(received);
+    regroup_due_ = regroup_due_ || (received.flags & kRegroupFlag) != 0;
+    if (received.leaving == 0) return;
     // All hosts count alike, so they decide alike.
-    if (peers_.size() - told.leaving >= static_cast<std::size_t>(options_.least)) {
+    if (peers_.size() - received.leaving >= static_cast<std::size_t>(options_.least)) {
       regroup_due_ = true;
       reason_ = "asked to leave";
-      is_leaving_ = told.leaves;
+      is_leaving_ = received.leaves;
     } else {
       pause_asked_ = true;
     }

@@ -24,8 +24,8 @@ constexpr std::chrono::seconds kReportInterval{10};
 
 std::variant<std::vector<Greeting>, EndOfHosts> Forming::form(Here& own) {
   const Clock::time_point end = Clock::now() + kPatience * options_.meeting.timeout;
-  bool has_told = false;
-  last_told_ = Clock::now();
+  bool has_reported = false;
+  last_report_ = Clock::now();
   while (true) {
     try {
       store_.reconnect(std::min(options_.meeting.timeout, kConnection));
@@ -33,7 +33,7 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form(Here& own) {
     } catch (const StoreLost& lost) {
       store_.disconnect();
       if (Clock::now() >= end || is_interrupted()) throw HostLost(lost.what());
-      if (!std::exchange(has_told, true)) tell(fmt::format("{}; trying again", lost.what()));
+      if (!std::exchange(has_reported, true)) report(fmt::format("{}; trying again", lost.what()));
       std::this_thread::sleep_for(kHeartbeatInterval);
     }
   }
@@ -47,18 +47,18 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& o
                                      .timeout = options_.meeting.timeout,
                                      .waits_for_opening = options_.waits_for_opening};
   heartbeat_.set(store_.record());
-  heartbeat_.tell_steps(own.standing.steps);
+  heartbeat_.report_steps(own.standing.steps);
   store_.say_here(own);
   for (;; std::this_thread::sleep_for(kLook)) {
     if (is_interrupted()) throw HostLost("interrupted while it waited for other hosts");
     const Snapshot snapshot = store_.look(own);
     const Decision decision = decide(snapshot, membership);
     for (const auto& [host, why] : decision.refusals) {
-      if (store_.refuse(host, why)) tell(fmt::format("a host is refused: {}", why));
+      if (store_.refuse(host, why)) report(fmt::format("a host is refused: {}", why));
     }
     switch (decision.action) {
       case Action::wait:
-        tell_of_waiting(decision);
+        report_waiting(decision);
         break;
       case Action::take_place: {
         std::vector<Greeting> greetings = store_.take_place();
@@ -68,7 +68,7 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& o
       case Action::come_anew:
         // The others are ahead, so the state of this host is of no use.
         own = {};
-        heartbeat_.tell_steps(own.standing.steps);
+        heartbeat_.report_steps(own.standing.steps);
         store_.arrive();
         heartbeat_.set(store_.record());
         break;
@@ -78,12 +78,12 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& o
       case Action::open_again:
         store_.open_again();
         heartbeat_.set(store_.record());
-        tell("the run of that name is over; opening it again");
+        report("the run of that name is over; opening it again");
         break;
       case Action::end:
         if (snapshot.place == 0 && snapshot.brings) {
-          tell(fmt::format("the run of that name has done {} steps, the checkpoint here has {}",
-                           snapshot.steps, *snapshot.brings));
+          report(fmt::format("the run of that name has done {} steps, the checkpoint here has {}",
+                             snapshot.steps, *snapshot.brings));
         }
         return *snapshot.end;
       case Action::give_up_refused:
@@ -97,18 +97,18 @@ std::variant<std::vector<Greeting>, EndOfHosts> Forming::form_with_store(Here& o
   }
 }
 
-void Forming::tell(const std::string& line) {
-  last_told_ = Clock::now();
-  if (options_.tell) options_.tell(line);
+void Forming::report(const std::string& line) {
+  last_report_ = Clock::now();
+  if (options_.report) options_.report(line);
 }
 
-void Forming::tell_of_waiting(const Decision& decision) {
-  if (Clock::now() - last_told_ < kReportInterval) return;
+void Forming::report_waiting(const Decision& decision) {
+  if (Clock::now() - last_report_ < kReportInterval) return;
   const std::string whom =
       decision.there < decision.wanted
           ? fmt::format(": {} of {} hosts are there", decision.there, decision.wanted)
           : " for the other hosts";
-  tell(fmt::format("waiting at {}:{}{}", options_.meeting.address, options_.meeting.port, whom));
+  report(fmt::format("waiting at {}:{}{}", options_.meeting.address, options_.meeting.port, whom));
 }
 
 }  // namespace rubato::hosts_detail

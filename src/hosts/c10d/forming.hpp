@@ -29,20 +29,20 @@ class Forming {
   /// HostLost if the others have gone or continue without this host, and Error if they refuse it.
   [[nodiscard]] std::variant<std::vector<Greeting>, EndOfHosts> form(Here& own);
 
-  /// Reports a line for people (ElasticOptions::tell).
-  void tell(const std::string& line);
+  /// Reports a line for people (ElasticOptions::report).
+  void report(const std::string& line);
 
  private:
   [[nodiscard]] std::variant<std::vector<Greeting>, EndOfHosts> form_with_store(Here& own);
   [[nodiscard]] bool is_interrupted() const {
     return options_.interrupted && options_.interrupted();
   }
-  void tell_of_waiting(const Decision& decision);
+  void report_waiting(const Decision& decision);
 
   const ElasticOptions& options_;
   RunStore& store_;
   Heartbeat& heartbeat_;
-  Clock::time_point last_told_{};
+  Clock::time_point last_report_{};
 };
 
 }  // namespace rubato::hosts_detail

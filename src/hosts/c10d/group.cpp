@@ -114,10 +114,10 @@ void Group::post_sends(std::span<const std::span<const std::byte>> out, std::uin
 GroupFlags Group::wait() {
   return attempt([&] {
     RUBATO_CHECK(sent_ > 0, "post_sends() comes before wait()");
-    const GroupFlags told = finish(rounds_.front());
+    const GroupFlags all_flags = finish(rounds_.front());
     rounds_.pop_front();
     --sent_;
-    return told;
+    return all_flags;
   });
 }
 
@@ -158,22 +158,22 @@ void Group::send_all(Round& round, std::span<const std::span<const std::byte>> o
 
 GroupFlags Group::finish(const Round& round) const {
   const Clock::time_point deadline = Clock::now() + timeout_;
-  GroupFlags told;
-  const auto hear = [&told](std::uint64_t flags) {
-    told.flags |= flags;
-    told.leaving += (flags & kLeaveFlag) != 0 ? 1U : 0U;
+  GroupFlags all_flags;
+  const auto add = [&all_flags](std::uint64_t flags) {
+    all_flags.flags |= flags;
+    all_flags.leaving += (flags & kLeaveFlag) != 0 ? 1U : 0U;
   };
-  hear(round.flags);
-  told.leaves = told.leaving > 0;
+  add(round.flags);
+  all_flags.leaves = all_flags.leaving > 0;
   for (const Pending& header : round.headers) {
     wait(header, deadline);
     check(round, header.host);
-    hear(round.received[header.host].flags);
+    add(round.received[header.host].flags);
   }
   for (const auto* const pending : {&round.messages, &round.sends}) {
     for (const Pending& work : *pending) wait(work, deadline);
   }
-  return told;
+  return all_flags;
 }
 
 Group::Pending Group::send(std::size_t host, std::span<const std::byte> bytes, int tag) {

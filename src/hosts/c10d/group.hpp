@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kRegroupFlag = 2;
 inline constexpr std::uint64_t kLeaveFlag = 4;
 inline constexpr std::uint64_t kSaveFlag = 8;
 
-/// Result of an exchange: the flags that the hosts have told each other.
+/// Result of an exchange: the flags that the hosts have sent each other.
 struct GroupFlags {
   /// The flags of all hosts, combined by or, and the number of hosts that leave (kLeaveFlag): the
   /// same on all hosts.
@@ -37,21 +37,21 @@ struct GroupFlags {
 template <class Interface>
 class RequestingHosts : public Interface {
  public:
-  void ask_to_pause() final { to_tell_ |= kPauseFlag; }
+  void ask_to_pause() final { flags_to_send_ |= kPauseFlag; }
   [[nodiscard]] bool pause_asked() const final { return pause_asked_; }
-  void ask_to_save() final { to_tell_ |= kSaveFlag; }
+  void ask_to_save() final { flags_to_send_ |= kSaveFlag; }
   [[nodiscard]] bool take_save_request() final { return std::exchange(save_asked_, false); }
 
  protected:
-  void hear(const GroupFlags& told) {
-    pause_asked_ = pause_asked_ || (told.flags & kPauseFlag) != 0;
-    if ((told.flags & kSaveFlag) == 0) return;
+  void note_flags(const GroupFlags& received) {
+    pause_asked_ = pause_asked_ || (received.flags & kPauseFlag) != 0;
+    if ((received.flags & kSaveFlag) == 0) return;
     save_asked_ = true;
-    to_tell_ &= ~kSaveFlag;
+    flags_to_send_ &= ~kSaveFlag;
   }
 
   // Flags of this host that the others do not know yet.
-  std::atomic<std::uint64_t> to_tell_ = 0;
+  std::atomic<std::uint64_t> flags_to_send_ = 0;
   bool pause_asked_ = false;
 
  private:

@@ -140,9 +140,9 @@ void Links::probe_all(Store& store, std::span<const Peer> peers, std::size_t ran
   store.set(key_of(rank), own);
   if (!own.empty()) throw HostLost(own);
   for (std::size_t other = 0; other < peers.size(); ++other) {
-    const auto told = store.wait(key_of(other), start + patience);
-    if (!told) throw HostLost(fmt::format("{} does not come", peers[other].name));
-    if (!told->empty()) throw HostLost(*told);
+    const auto reason = store.wait(key_of(other), start + patience);
+    if (!reason) throw HostLost(fmt::format("{} does not come", peers[other].name));
+    if (!reason->empty()) throw HostLost(*reason);
   }
 }
 

@@ -158,7 +158,7 @@ Socket PeerConnector::awaited(std::size_t host) {
     if (poll(polled.data(), polled.size(), timeout) < 0 && errno != EINTR) {
       throw Error(std::generic_category().message(errno));
     }
-    callers_.remove_if([this](Caller& caller) { return !hear(caller); });
+    callers_.remove_if([this](Caller& caller) { return !read_from(caller); });
     let_in();
   }
 }
@@ -178,7 +178,7 @@ void PeerConnector::let_in() {
   }
 }
 
-bool PeerConnector::hear(Caller& caller) {
+bool PeerConnector::read_from(Caller& caller) {
   try {
     caller.socket.receive(caller.said, kHello - caller.said.size());
     if (caller.said.size() < kHello) return Clock::now() < caller.deadline;

@@ -71,7 +71,7 @@ class PeerConnector {
   [[nodiscard]] Socket awaited(std::size_t host);
   void let_in();
   // Returns false if the caller can be dropped.
-  [[nodiscard]] bool hear(Caller& caller);
+  [[nodiscard]] bool read_from(Caller& caller);
 
   Options options_;
   Clock::time_point deadline_;

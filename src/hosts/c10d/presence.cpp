@@ -161,27 +161,27 @@ void Heartbeat::run() {
   }
   if (!store) return;
   try {
-    tell_progress(*store, record_);
+    report_progress(*store, record_);
   } catch (const std::exception&) {
-    // The progress that was told last remains.
+    // The progress that was reported last remains.
   }
 }
 
 void Heartbeat::beat(Store& store, const HostRecord& record) {
   store.set(record.keys.life(record.own), fmt::to_string(++beats_));
-  tell_progress(store, record);
+  report_progress(store, record);
   if (!record.members.contains(record.own)) return;
   if (store.find(kRunKey) != record.keys.run()) static_cast<void>(call_for_regroup(record));
-  if (std::exchange(spoken_for_, record.own) != record.own) last_told_ = 0;
+  if (std::exchange(spoken_for_, record.own) != record.own) last_reported_ = 0;
   if (const auto host = arrival(store, record); host && call_for_regroup(record)) {
-    last_told_ = *host;
+    last_reported_ = *host;
   }
 }
 
-void Heartbeat::tell_progress(Store& store, const HostRecord& record) {
+void Heartbeat::report_progress(Store& store, const HostRecord& record) {
   const std::int64_t now = seconds_since_1970();
-  if (std::exchange(tells_of_, record.own) != record.own) came_ = now;
-  HostProgress progress{.came = came_, .told = now};
+  if (std::exchange(reports_for_, record.own) != record.own) came_ = now;
+  HostProgress progress{.came = came_, .reported = now};
   // Relaxed: a number that is shown, and nothing else is read because of it.
   const std::int64_t steps = steps_.load(std::memory_order_relaxed);
   if (steps != kNoSteps) progress.steps = steps;
@@ -194,7 +194,7 @@ std::optional<HostNumber> Heartbeat::arrival(Store& store, const HostRecord& rec
   const auto arrivals = store.find(keys.arrivals());
   if (!arrivals) return std::nullopt;
   const HostNumber last = parse_whole(*arrivals, 0, kMostNumbers);
-  for (HostNumber host = std::max(members.first_open, last_told_ + 1); host <= last; ++host) {
+  for (HostNumber host = std::max(members.first_open, last_reported_ + 1); host <= last; ++host) {
     if (members.contains(host) || members.out.contains(host)) continue;
     // The host may not have introduced itself yet.
     if (!store.find(keys.proof(host)) || store.find(keys.refusal(host))) continue;

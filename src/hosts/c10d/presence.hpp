@@ -99,7 +99,7 @@ class Heartbeat {
   void set(const HostRecord& record);
   /// Sets the number of steps that this host has done; empty if it has no state. It is told with
   /// the next sign of life and by the destructor. Does not block: it is called in every step.
-  void tell_steps(std::optional<std::int64_t> steps) noexcept {
+  void report_steps(std::optional<std::int64_t> steps) noexcept {
     // Relaxed: the number alone is told, and says nothing of other memory.
     steps_.store(steps.value_or(kNoSteps), std::memory_order_relaxed);
   }
@@ -113,7 +113,7 @@ class Heartbeat {
   void run();
   [[nodiscard]] HostRecord record() const;
   void beat(Store& store, const HostRecord& record);
-  void tell_progress(Store& store, const HostRecord& record);
+  void report_progress(Store& store, const HostRecord& record);
   // The first newcomer that has not been reported yet.
   [[nodiscard]] std::optional<HostNumber> arrival(Store& store, const HostRecord& record) const;
   [[nodiscard]] bool is_current(const HostRecord& record) const;
@@ -133,10 +133,10 @@ class Heartbeat {
   // The members below are used by the thread alone.
   std::string store_name_;
   // The last newcomer that was reported: each is reported once.
-  HostNumber last_told_ = 0;
+  HostNumber last_reported_ = 0;
   HostNumber spoken_for_ = 0;
-  // The host whose progress is told, and since when, in seconds since 1970.
-  HostNumber tells_of_ = 0;
+  // The host whose progress is reported, and since when, in seconds since 1970.
+  HostNumber reports_for_ = 0;
   std::int64_t came_ = 0;
   std::int64_t beats_ = 0;
   // The thread is the last member because it uses all of the above.

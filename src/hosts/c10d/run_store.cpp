@@ -158,7 +158,7 @@ Snapshot RunStore::look(const Here& own) {
                 .refusal = store_->find(record_.keys.refusal(record_.own)).value_or(""),
                 .cut_off = cut_off_,
                 .waited = std::chrono::floor<milliseconds>(Clock::now() - since_)};
-    if (end_) snapshot.steps = steps_told();
+    if (end_) snapshot.steps = reported_steps();
     snapshot.arrivals =
         parse_whole(store_->find(record_.keys.arrivals()).value_or("0"), 0, kMostNumbers);
     const auto see_host = [&](HostNumber host) -> const SeenHost& { return see(host, snapshot); };
@@ -198,7 +198,7 @@ const SeenHost& RunStore::see(HostNumber host, Snapshot& snapshot) {
   return seen;
 }
 
-std::int64_t RunStore::steps_told() {
+std::int64_t RunStore::reported_steps() {
   std::int64_t steps = 0;
   for (const Member& member : newest_.hosts) {
     const auto progress =

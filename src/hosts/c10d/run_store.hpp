@@ -78,7 +78,7 @@ class RunStore {
   void require_own_run();
   const SeenHost& see(HostNumber host, Snapshot& snapshot);
   // The most steps that a host of the newest generation has told.
-  [[nodiscard]] std::int64_t steps_told();
+  [[nodiscard]] std::int64_t reported_steps();
   [[nodiscard]] std::string proof_of_arrival(HostNumber host, const std::string& greeting) const;
   [[nodiscard]] std::string objection_to_host(HostNumber host, const std::string& text,
                                               const std::string& proof) const;

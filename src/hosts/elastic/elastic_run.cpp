@@ -36,7 +36,7 @@ class Caller final : public HostClient, public SessionOwner {
     return options_.wants_to_leave && options_.wants_to_leave();
   }
   void warn(const std::string& line) override {
-    if (options_.tell) options_.tell(line);
+    if (options_.report) options_.report(line);
   }
   [[nodiscard]] std::string to_go_on(const Run& run) const override {
     return fmt::format("to continue: ElasticRunOptions::continues with {}",

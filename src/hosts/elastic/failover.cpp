@@ -212,7 +212,7 @@ RunLocation location_in(const std::vector<fs::path>& folders, const Failover& fa
 
 }  // namespace
 
-RunLocation fail_over(const Failover& failover, ElasticHosts& hosts, const Tell& tell) {
+RunLocation fail_over(const Failover& failover, ElasticHosts& hosts, const Report& report) {
   const fs::path& wanted = failover.wanted;
   const std::optional<RunWriter> before = hosts.writer();
   std::error_code ignored;
@@ -237,11 +237,11 @@ RunLocation fail_over(const Failover& failover, ElasticHosts& hosts, const Tell&
   const std::string now = absolute_of(folder).string();
   const bool has_moved = before && (!before->is_here || before->folder != now);
   if (has_moved || !why.empty()) {
-    tell(fmt::format("{}the run continues in {} after {} steps{}", why, folder.string(),
-                     failover.steps,
-                     has_moved ? fmt::format(", previously in {}{}", before->folder,
-                                             before->is_here ? "" : " on another machine")
-                               : ""));
+    report(fmt::format("{}the run continues in {} after {} steps{}", why, folder.string(),
+                       failover.steps,
+                       has_moved ? fmt::format(", previously in {}{}", before->folder,
+                                               before->is_here ? "" : " on another machine")
+                                 : ""));
   }
   if (has_moved && before->is_here) mark_moved(before->folder, folder, failover.steps);
   return location;

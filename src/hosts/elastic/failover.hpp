@@ -50,12 +50,12 @@ struct Failover {
 
 /// Chooses the folder in which the run continues: the one in which it was written, or else the
 /// wanted one, or, if that belongs to another run or is still in use, a new one beside it. If it is
-/// not the previous folder, `tell` receives a message and a note is left there
+/// not the previous folder, `report` receives a message and a note is left there
 /// (RunLocation::resume()). A folder that could not be written any more (RunWriter::failure) is
 /// used only if it is the wanted one and has room again. Throws Error if no folder is available,
 /// and OutputError if nothing can be written.
 [[nodiscard]] RunLocation fail_over(const Failover& failover, ElasticHosts& hosts,
-                                    const Tell& tell);
+                                    const Report& report);
 
 /// Returns whether the run in a folder has done more than `steps` steps.
 [[nodiscard]] bool has_more(const std::filesystem::path& folder, std::int64_t steps);

@@ -79,7 +79,7 @@ HostDriver::HostDriver(const RunRequest& request, const Workload& workload, cons
   options.brings = steps_to_go_on_from(request);
   options.waits_for_opening = request.continues;
   options.interrupted = [&client] { return client.wants_to_end(); };
-  options.tell = [&client](const std::string& line) { client.warn(line); };
+  options.report = [&client](const std::string& line) { client.warn(line); };
   hosts_ = join(std::move(options));
 }
 
@@ -314,7 +314,7 @@ void HostDriver::report_groups() {
     const std::string line = fmt::format("after {} steps, {}", group.steps, group.story);
     std::ofstream(session_->run().location().path() / RunFolder::kHosts, std::ios::app)
         << fmt::format("{} {}\n", group.time, line);
-    if (hosts_->generation() > 1) client_.tell_of_group(line);
+    if (hosts_->generation() > 1) client_.report_group(line);
   }
 }
 

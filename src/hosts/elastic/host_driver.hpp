@@ -103,7 +103,7 @@ class HostClient {
   /// Tells the user something they should know.
   virtual void warn(const std::string& text) = 0;
   /// Tells the user of the host that writes the run how a new group was formed.
-  virtual void tell_of_group(const std::string& line) { warn(line); }
+  virtual void report_group(const std::string& line) { warn(line); }
 };
 
 /// One host's part in an elastic run: performs what actions_after() says.
@@ -116,7 +116,7 @@ class HostDriver {
  public:
   /// Joins the hosts of the run, whose steps are `steps`. The request names the folder that this
   /// host wants for the run. In `options`, `equal`, `brings`, `waits_for_opening`, `interrupted`
-  /// and `tell` are set by the driver. The request and the client must outlive it. Throws Error.
+  /// and `report` are set by the driver. The request and the client must outlive it. Throws Error.
   HostDriver(const RunRequest& request, const Workload& workload, const RunSteps& steps,
              const JoinElasticHosts& join, ElasticOptions options, HostClient& client);
 

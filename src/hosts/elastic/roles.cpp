@@ -15,10 +15,6 @@ StateTransfer transfer_among(std::span<const HostStanding> standings) {
   return transfer;
 }
 
-bool is_last(HostAction action) {
-  return action >= HostAction::meet;
-}
-
 HostPart part_after(HostAction action, HostPart part) {
   switch (action) {
     case HostAction::forget:

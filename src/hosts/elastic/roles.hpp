@@ -176,13 +176,10 @@ enum class HostAction {
   fail,
 };
 
-/// True for the actions that lead to another event, and for a host's last ones: the last action of
-/// each list.
-[[nodiscard]] bool is_last(HostAction action);
-
-/// The actions of a host with this part after an event, of which is_last() the last one. A pure
-/// function, as decide() is: the driver performs the actions (host_driver.hpp), and the model check
-/// goes through what may happen to several hosts between them.
+/// The actions of a host with this part after an event; the last one leads to another event, or is
+/// the host's last. A pure function, as decide() is: the driver performs the actions
+/// (host_driver.hpp), and the model check goes through what may happen to several hosts between
+/// them.
 [[nodiscard]] std::vector<HostAction> actions_after(const HostEvent& event, const HostPart& part);
 
 /// The part of a host that has performed the action.

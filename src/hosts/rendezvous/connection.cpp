@@ -1,9 +1,9 @@
 // A connection writes out_ until that is empty, then reads one message, and then queues its answer
 // or holds it back until a key is there. Nothing is read while an answer is queued or held back, so
 // a connection keeps at most one message and one answer. carry_out() returns the key that it has
-// changed, for which the server calls hear() on all connections. An Error while the message of a
-// proven client is carried out is answered by `refused`; after every other exception the server
-// closes the connection.
+// changed, for which the server calls answer_waiting() on all connections. An Error while the
+// message of a proven client is carried out is answered by `refused`; after every other exception
+// the server closes the connection.
 
 #include "connection.hpp"
 
@@ -122,7 +122,7 @@ void Connection::expire() {
   answer({.kind = Kind::missing});
 }
 
-void Connection::hear(const std::string& key, const KeyValues& values) {
+void Connection::answer_waiting(const std::string& key, const KeyValues& values) {
   if (!awaited_ || *awaited_ != key) return;
   const std::string* const value = values.find(key);
   if (value == nullptr) return;

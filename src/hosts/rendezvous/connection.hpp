@@ -69,7 +69,7 @@ class Connection {
   /// should have acted.
   void expire();
   /// Answers if the client waits for this key.
-  void hear(const std::string& key, const KeyValues& values);
+  void answer_waiting(const std::string& key, const KeyValues& values);
 
  private:
   void prove(const Message& message);

@@ -99,7 +99,7 @@ void StoreServer::serve(Connections::iterator connection, bool is_ready, Clock::
       // The refusal is counted before the client is told of it.
       if (connection->is_refused() && !was_refused) ++refused_;
       if (!changed.empty()) {
-        for (Connection& other : connections_) other.hear(changed, values_);
+        for (Connection& other : connections_) other.answer_waiting(changed, values_);
       }
     } else if (connection->deadline() && now >= *connection->deadline()) {
       connection->expire();

@@ -97,7 +97,7 @@ std::int64_t seconds_since_1970() {
 std::string text_of(const HostProgress& progress) {
   return fmt::format("{} {} {}",
                      progress.steps ? fmt::to_string(*progress.steps) : std::string(kNoSteps),
-                     progress.came, progress.told);
+                     progress.came, progress.reported);
 }
 
 std::optional<HostProgress> parse_progress(std::string_view text) {
@@ -105,10 +105,11 @@ std::optional<HostProgress> parse_progress(std::string_view text) {
   std::istringstream words{std::string(text)};
   std::string steps;
   std::string came;
-  std::string told;
-  words >> steps >> came >> told;
+  std::string reported;
+  words >> steps >> came >> reported;
   try {
-    HostProgress progress{.came = parse_whole(came, 0, kMost), .told = parse_whole(told, 0, kMost)};
+    HostProgress progress{.came = parse_whole(came, 0, kMost),
+                          .reported = parse_whole(reported, 0, kMost)};
     if (steps != kNoSteps) progress.steps = parse_whole(steps, 0, kMost);
     return progress;
   } catch (const Error&) {

@@ -24,15 +24,15 @@ enum class ProcessState {
 /// State of the process with that name, as seen from here.
 [[nodiscard]] ProcessState state_of_process(std::string_view name);
 
-/// Progress of a host, which it tells with each sign of life. It is shown to whoever looks at the
+/// Progress of a host, which it reports with each sign of life. It is shown to whoever looks at the
 /// run, and decides which hosts may open a stopped run again: those that bring a checkpoint of as
-/// many steps (RunStore::steps_told()).
+/// many steps (RunStore::reported_steps()).
 struct HostProgress {
   /// Steps that it has done; empty if it has no state.
   std::optional<std::int64_t> steps{};
-  /// Seconds since 1970 by its own clock: when it came under its number, and when it told this.
+  /// Seconds since 1970 by its own clock: when it came under its number, and when it reported this.
   std::int64_t came = 0;
-  std::int64_t told = 0;
+  std::int64_t reported = 0;
 
   friend bool operator==(const HostProgress&, const HostProgress&) = default;
 };

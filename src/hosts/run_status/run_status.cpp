@@ -63,7 +63,7 @@ HostStatus host_status(HostNumber number, const HostReading& reading, std::int64
     host.steps = progress->steps;
     host.here_for = std::max<std::int64_t>(now - progress->came, 0);
     if (host.state == HostState::silent) {
-      host.silent_for = std::max<std::int64_t>(now - progress->told, 0);
+      host.silent_for = std::max<std::int64_t>(now - progress->reported, 0);
     }
   }
   return host;
@@ -284,7 +284,7 @@ class Reader {
   static bool was_silent(const HostReading& host) {
     const auto progress = parse_progress(host.progress);
     return progress &&
-           std::chrono::seconds(seconds_since_1970() - progress->told) > kHeartbeatTimeout;
+           std::chrono::seconds(seconds_since_1970() - progress->reported) > kHeartbeatTimeout;
   }
 
   std::string run_;

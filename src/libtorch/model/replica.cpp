@@ -51,10 +51,10 @@ Replica::Replica(Model model, const SharedState& shared)
 
 void Replica::begin(std::span<const at::Tensor> gradients) {
   load_buffers();
-  go_on(gradients);
+  continue_with(gradients);
 }
 
-void Replica::go_on(std::span<const at::Tensor> gradients) {
+void Replica::continue_with(std::span<const at::Tensor> gradients) {
   for (std::size_t i = 0; i < tensors_.trained.size(); ++i) {
     tensors_.trained[i].tensor.mutable_grad() = gradients[i];
   }

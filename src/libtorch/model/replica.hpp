@@ -31,7 +31,7 @@ class Replica {
   /// which are views by the parameter layout.
   void begin(std::span<const at::Tensor> gradients);
   /// Begins a substep with the buffers as the last one left them.
-  void go_on(std::span<const at::Tensor> gradients);
+  void continue_with(std::span<const at::Tensor> gradients);
   /// Called after backward: throws Error if a gradient is no longer where begin() put it.
   void check_gradients(std::span<const at::Tensor> gradients) const;
   /// Called before an evaluation: sets the buffers to the shared ones.

@@ -1,8 +1,14 @@
-#include "max_pool_kernels.hpp"
+// A vector has one value from each of eight neighbouring windows of a row. forward() walks through
+// the elements of the window and keeps, in each lane, the largest value and its place; NaN always
+// replaces what is there, so that the last one stays, as in libtorch. Lanes whose column lies
+// outside of the image are masked and never read. Adjoining windows of two by two, which most
+// networks have, are computed from whole vectors of two rows, with masks at the end of a row only.
+// backward() writes every element of the input gradient once, because there each input is in
+// exactly one window. This file is compiled for AVX2: it uses nothing from the standard library,
+// and everything but the two functions has internal linkage, since an inline function that the
+// linker took from here would run on every CPU.
 
-// This file is compiled for AVX2. It uses nothing from the standard library, and everything else in
-// it has internal linkage: an inline function that the linker took from this file would run on
-// every CPU.
+#include "max_pool_kernels.hpp"
 
 #ifdef __x86_64__
 

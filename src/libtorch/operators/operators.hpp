@@ -1,6 +1,6 @@
 #pragma once
 
-#include <rubato/loop/training_options.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 
 namespace rubato {
 

@@ -201,13 +201,6 @@ void require_valid(const TensorDataset& dataset, std::string_view name) {
   require_valid(Tensors{dataset.inputs}, Tensors{dataset.targets}, name);
 }
 
-const std::string& fingerprint_of(TensorDataset& dataset) {
-  if (dataset.fingerprint.empty()) {
-    dataset.fingerprint = InMemory::hash_of({dataset.inputs}, {dataset.targets});
-  }
-  return dataset.fingerprint;
-}
-
 std::shared_ptr<const Dataset> make_dataset(TensorDataset dataset) {
   require_valid(dataset, "the data");
   return std::make_shared<InMemory>(Tensors{std::move(dataset.inputs)},

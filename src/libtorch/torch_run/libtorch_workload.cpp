@@ -29,7 +29,7 @@
 #include "libtorch/torch/guards.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
-#include "runs/config/values/model_choice.hpp"
+#include "runs/config/values/loss_choice.hpp"
 
 namespace rubato {
 
@@ -122,6 +122,13 @@ class LibtorchWorkload final : public Workload {
   }
   std::span<const WorkloadFile> files() const override { return parts_.files; }
 
+  void require_suits(const RunConfiguration& run) const override {
+    if (parts_.known) require_data(run, *parts_.known);
+  }
+  void complete() const override {
+    static_cast<void>(parts_.train->fingerprint());
+    if (parts_.test) static_cast<void>(parts_.test->fingerprint());
+  }
   std::string data_record() const override { return parts_.data_record; }
   std::vector<std::string> class_names() const override { return parts_.class_names; }
   std::vector<std::string> sample_names() const override { return parts_.sample_names; }

@@ -20,6 +20,7 @@
 #include <rubato/runs/workload.hpp>
 
 #include "loop/data/sample_set.hpp"
+#include "runs/config/allowed.hpp"
 
 namespace rubato {
 
@@ -97,6 +98,8 @@ struct LibtorchParts {
   std::shared_ptr<ScriptModel> script{};
   /// Names of the model's buffers that are not in files of weights.
   std::vector<std::string> transient{};
+  /// The facts about the data that the options of a run must suit; empty if they are not known.
+  std::optional<KnownData> known{};
   /// Number of classes of the targets; 0 if they are not classes, or were not counted.
   std::int64_t classes = 0;
   /// Result of Workload::bytes_per_target().

@@ -37,6 +37,7 @@
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
 #include "runs/config/allowed.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/run/workload/run_data.hpp"
 
@@ -142,6 +143,7 @@ class PartsLoader {
     const DataSets data =
         own_.data ? prepared(configuration_, std::move(*own_.data)) : load_data(configuration_);
     parts_.description = describe(configuration_, data);
+    parts_.known = known_data(data);
     parts_.data_record = data_record(configuration_, data);
     parts_.class_names = class_names(data);
     if (data.test) parts_.sample_names = data.test->sample_names();

@@ -1,22 +1,28 @@
 // MappedFile maps a regular file privately and read-only, and closes its descriptor as soon as that
-// is done, because the mapping keeps the file open. GzipFile is a thin layer over zlib's gzread(),
-// which unpacks gzip and passes other content through; it turns zlib's errors, some of which are
-// only recorded and not returned, into messages that say what would be accepted. refuse_binary()
-// recognises other formats by their first bytes, so that a reader of text fails with the name of
-// the format instead of an error about its contents.
+// is done, because the mapping keeps the file open. GzipFile unpacks by ISA-L, in half of zlib's
+// time, what is plainly one gzip stream. Everything else is read by zlib's gzread(), from the
+// beginning: it passes other content through, goes on to further streams, and knows the reason why
+// a stream is damaged. Its errors, some of which are only recorded and not returned, become
+// messages that say what would be accepted. refuse_binary() recognises other formats by their first
+// bytes, so that a reader of text fails with the name of the format instead of an error about its
+// contents.
 
 #include "input_file.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <isa-l/igzip_lib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,6 +116,66 @@ void refuse_binary(std::string_view beginning, const std::filesystem::path& path
 
 namespace rubato::detail {
 
+// Unpacks the stream of a gzip file.
+class GzipFile::Unpacker {
+ public:
+  // Null unless this is a regular file that begins as a gzip stream.
+  static std::unique_ptr<Unpacker> open(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) return nullptr;
+    auto unpacker = std::make_unique<Unpacker>(path);
+    if (unpacker->file_.number() < 0 || !unpacker->refill()) return nullptr;
+    // ISA-L does not mind flags that zlib refuses.
+    constexpr std::uint8_t kOddFlags = 0xE2;
+    const std::vector<std::uint8_t>& piece = unpacker->piece_;
+    const bool is_plain = unpacker->state_.avail_in > 3 && piece[0] == 0x1F && piece[1] == 0x8B &&
+                          piece[2] == Z_DEFLATED && (piece[3] & kOddFlags) == 0;
+    return is_plain ? std::move(unpacker) : nullptr;
+  }
+
+  explicit Unpacker(const std::filesystem::path& path) : file_(path) {
+    isal_inflate_init(&state_);
+    state_.crc_flag = ISAL_GZIP;
+  }
+
+  // Fills `bytes`, or returns a smaller number at the end of the file. Empty for everything else
+  // than an undamaged stream with nothing behind it.
+  std::optional<std::size_t> read(std::span<std::uint8_t> bytes) {
+    constexpr std::size_t kMost = std::size_t{1} << 30U;
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const bool ended = state_.avail_in == 0 && !refill();
+      if (state_.block_state == ISAL_BLOCK_FINISH) {
+        if (!ended || state_.read_in_length > 0) return std::nullopt;
+        break;
+      }
+      const std::size_t room = std::min(bytes.size() - done, kMost);
+      state_.next_out = bytes.data() + done;
+      state_.avail_out = static_cast<std::uint32_t>(room);
+      if (isal_inflate(&state_) != ISAL_DECOMP_OK) return std::nullopt;
+      done += room - state_.avail_out;
+      const bool stuck = state_.avail_out == room && state_.block_state != ISAL_BLOCK_FINISH;
+      if (ended && stuck) return std::nullopt;
+    }
+    return done;
+  }
+
+ private:
+  // Reads on; false at the end of the file, and if it cannot be read.
+  bool refill() {
+    const auto got = ::read(file_.number(), piece_.data(), piece_.size());
+    if (got <= 0) return false;
+    state_.next_in = piece_.data();
+    state_.avail_in = static_cast<std::uint32_t>(got);
+    return true;
+  }
+
+  Descriptor file_;
+  // Larger pieces gain nothing.
+  std::vector<std::uint8_t> piece_ = std::vector<std::uint8_t>(std::size_t{1} << 18U);
+  inflate_state state_{};
+};
+
 namespace {
 
 std::string system_message(int error_number) {
@@ -140,9 +206,25 @@ GzipFile::GzipFile(const std::filesystem::path& path, std::string accepted)
   }
   // Larger buffers than a quarter MiB gain nothing; zlib's default of 8 KiB is slower.
   static_cast<void>(gzbuffer(file_.get(), 1U << 18U));
+  unpacker_ = Unpacker::open(path);
 }
 
+GzipFile::~GzipFile() = default;
+
 std::size_t GzipFile::read(std::span<std::uint8_t> bytes) {
+  if (unpacker_) {
+    if (const auto done = unpacker_->read(bytes)) {
+      given_ += *done;
+      return *done;
+    }
+    unpacker_.reset();
+    // The bytes are skipped when the next ones are read.
+    if (gzseek(file_.get(), static_cast<z_off_t>(given_), SEEK_SET) < 0) fail();
+  }
+  return read_by_zlib(bytes);
+}
+
+std::size_t GzipFile::read_by_zlib(std::span<std::uint8_t> bytes) {
   // gzread takes and returns an int; no caller asks for that much at once.
   constexpr std::size_t kMost = std::size_t{1} << 30U;
   std::size_t done = 0;

@@ -54,6 +54,9 @@ class GzipFile {
   /// Throws Error if the file cannot be opened or is a folder; the message names the wanted content
   /// as `accepted` ("an IDX image file").
   GzipFile(const std::filesystem::path& path, std::string accepted);
+  ~GzipFile();
+  GzipFile(const GzipFile&) = delete;
+  GzipFile& operator=(const GzipFile&) = delete;
 
   /// Fills `bytes` and returns their number: fewer than asked for only at the end of the file.
   /// Throws Error on a read error and on a gzip stream that is cut off or fails its checksum; the
@@ -61,6 +64,8 @@ class GzipFile {
   [[nodiscard]] std::size_t read(std::span<std::uint8_t> bytes);
 
  private:
+  class Unpacker;
+  [[nodiscard]] std::size_t read_by_zlib(std::span<std::uint8_t> bytes);
   [[noreturn]] void fail() const;
 
   struct Close {
@@ -69,6 +74,9 @@ class GzipFile {
   std::filesystem::path path_;
   std::string accepted_;
   std::unique_ptr<gzFile_s, Close> file_;
+  // Null once zlib reads the file.
+  std::unique_ptr<Unpacker> unpacker_;
+  std::uint64_t given_ = 0;
 };
 
 }  // namespace rubato::detail

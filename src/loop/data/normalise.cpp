@@ -74,32 +74,36 @@ std::size_t channels_of(const SampleRows& rows) {
   return rows.shape().size() == 3 ? static_cast<std::size_t>(rows.shape().front()) : 1;
 }
 
-// The mean and deviation of the pixels of all samples, for each channel.
+// The mean and deviation of the pixels of all samples, for each channel. The sums are whole
+// numbers, and so exact in any order.
 std::vector<PixelStatistics> channel_statistics(const SampleSet& samples) {
   const std::size_t channels = channels_of(samples.inputs);
   const std::size_t of_channel = samples.inputs.row_bytes() / std::max<std::size_t>(channels, 1);
-  // Values are counted, because all statistics of the counts are exact in any order.
-  std::vector<std::uint64_t> counts(channels * kPixelValues);
+  // The squares of so many pixels fit into 32 bits, of which a vector holds more than of 64.
+  constexpr std::size_t kPiece = std::size_t{1} << 16U;
+  std::vector<std::uint64_t> sums(channels);
+  std::vector<std::uint64_t> squares(channels);
   for (std::int64_t i = 0; i < samples.size(); ++i) {
     const std::string_view row = samples.input(i);
     for (std::size_t c = 0; c < channels; ++c) {
-      for (const char pixel : row.substr(c * of_channel, of_channel)) {
-        ++counts[c * kPixelValues + static_cast<unsigned char>(pixel)];
+      for (std::size_t begin = 0; begin < of_channel; begin += kPiece) {
+        std::uint32_t sum = 0;
+        std::uint32_t square = 0;
+        const std::size_t size = std::min(kPiece, of_channel - begin);
+        for (const char pixel : row.substr(c * of_channel + begin, size)) {
+          const std::uint32_t value = static_cast<unsigned char>(pixel);
+          sum += value;
+          square += value * value;
+        }
+        sums[c] += sum;
+        squares[c] += square;
       }
     }
   }
+  const std::uint64_t pixels = static_cast<std::uint64_t>(samples.size()) * of_channel;
   std::vector<PixelStatistics> statistics;
   for (std::size_t c = 0; c < channels; ++c) {
-    std::uint64_t pixels = 0;
-    std::uint64_t sum = 0;
-    std::uint64_t squares = 0;
-    for (std::size_t value = 0; value < kPixelValues; ++value) {
-      const std::uint64_t count = counts[c * kPixelValues + value];
-      pixels += count;
-      sum += count * value;
-      squares += count * value * value;
-    }
-    statistics.push_back(pixel_statistics(pixels, sum, squares));
+    statistics.push_back(pixel_statistics(pixels, sums[c], squares[c]));
   }
   return statistics;
 }

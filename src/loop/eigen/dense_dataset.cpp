@@ -21,10 +21,12 @@ namespace rubato {
 
 template <class T>
 struct DenseDataset<T>::Content {
+  explicit Content(BorrowedRows<T> rows) : inputs(std::move(rows)) {}
+
   std::int64_t samples = 0;
   std::int64_t features = 0;
   std::int64_t outputs = 0;
-  std::vector<T> inputs;
+  BorrowedRows<T> inputs;
   // One of these is empty.
   std::vector<std::int64_t> classes;
   std::vector<T> targets;
@@ -76,12 +78,35 @@ template <class T>
 DenseDataset<T>::DenseDataset(std::shared_ptr<const Content> content)
     : content_(std::move(content)) {}
 
+namespace {
+
+template <class T>
+BorrowedRows<T> rows_of(std::vector<T> values) {
+  const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  return BorrowedRows<T>(*owner, owner);
+}
+
+}  // namespace
+
 template <class T>
 DenseDataset<T> DenseDataset<T>::classified(std::vector<T> inputs,
                                             std::vector<std::int64_t> classes,
                                             std::int64_t class_count) {
+  return classified(rows_of(std::move(inputs)), std::move(classes), class_count);
+}
+
+template <class T>
+DenseDataset<T> DenseDataset<T>::with_targets(std::vector<T> inputs, std::vector<T> targets,
+                                              std::int64_t outputs) {
+  return with_targets(rows_of(std::move(inputs)), std::move(targets), outputs);
+}
+
+template <class T>
+DenseDataset<T> DenseDataset<T>::classified(BorrowedRows<T> inputs,
+                                            std::vector<std::int64_t> classes,
+                                            std::int64_t class_count) {
   if (class_count < 1) throw_error("data: {} classes; accepted: at least 1", class_count);
-  const std::int64_t features = length_of_rows(length_of(inputs), length_of(classes));
+  const std::int64_t features = length_of_rows(length_of(inputs.values()), length_of(classes));
   const auto wrong = std::find_if(classes.begin(), classes.end(), [&](std::int64_t value) {
     return value < 0 || value >= class_count;
   });
@@ -89,17 +114,16 @@ DenseDataset<T> DenseDataset<T>::classified(std::vector<T> inputs,
     throw_error("data: sample {} is of class {}; accepted: 0 to {}", wrong - classes.begin() + 1,
                 *wrong, class_count - 1);
   }
-  auto content = std::make_shared<Content>();
+  auto content = std::make_shared<Content>(std::move(inputs));
   content->samples = length_of(classes);
   content->features = features;
   content->outputs = class_count;
-  content->inputs = std::move(inputs);
   content->classes = std::move(classes);
   return DenseDataset(std::move(content));
 }
 
 template <class T>
-DenseDataset<T> DenseDataset<T>::with_targets(std::vector<T> inputs, std::vector<T> targets,
+DenseDataset<T> DenseDataset<T>::with_targets(BorrowedRows<T> inputs, std::vector<T> targets,
                                               std::int64_t outputs) {
   if (outputs < 1 || length_of(targets) % outputs != 0) {
     throw_error(
@@ -108,12 +132,11 @@ DenseDataset<T> DenseDataset<T>::with_targets(std::vector<T> inputs, std::vector
         targets.size(), outputs);
   }
   const std::int64_t samples = length_of(targets) / outputs;
-  const std::int64_t features = length_of_rows(length_of(inputs), samples);
-  auto content = std::make_shared<Content>();
+  const std::int64_t features = length_of_rows(length_of(inputs.values()), samples);
+  auto content = std::make_shared<Content>(std::move(inputs));
   content->samples = samples;
   content->features = features;
   content->outputs = outputs;
-  content->inputs = std::move(inputs);
   content->targets = std::move(targets);
   return DenseDataset(std::move(content));
 }
@@ -136,7 +159,7 @@ bool DenseDataset<T>::is_classified() const {
 }
 template <class T>
 std::span<const T> DenseDataset<T>::inputs() const {
-  return content_->inputs;
+  return content_->inputs.values();
 }
 template <class T>
 std::span<const std::int64_t> DenseDataset<T>::classes() const {

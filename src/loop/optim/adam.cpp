@@ -9,17 +9,22 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <rubato/base/spec.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/optimizer.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
-#include "make_optimizer.hpp"
+#include "optimizer_row.hpp"
 #include "ranges.hpp"
 
 namespace rubato {
@@ -291,20 +296,58 @@ class Adam final : public FlatOptimizer<T> {
   std::vector<T> largest_;
 };
 
-}  // namespace
-
-template <class T>
-std::unique_ptr<FlatOptimizer<T>> make_adam(const OptimizerOptions& options,
-                                            const ParameterLayout& layout,
-                                            std::vector<GroupOptions> groups) {
-  return std::make_unique<Adam<T>>(options, layout, std::move(groups));
+// Adam or AdamW, which is Adam with another weight decay and remembers the same.
+template <bool Decoupled>
+OptimizerRow row_of_adam(std::string_view name, std::string_view help) {
+  return row_of_method<AdamOptions, Adam>(
+      {.name = name,
+       .help = help,
+       .memory_name = "adam",
+       .is =
+           [](const OptimizerMethod& method) {
+             const auto* const adam = std::get_if<AdamOptions>(&method);
+             return adam != nullptr && adam->decoupled == Decoupled;
+           },
+       .numbers = [](OptimizerMethod& method) -> std::vector<MethodNumber> {
+         auto& adam = std::get<AdamOptions>(method);
+         return {{"beta1", "beta1", &adam.beta1, kBelowOne},
+                 {"beta2", "beta2", &adam.beta2, kBelowOne},
+                 {"eps", "epsilon", &adam.epsilon, kNotNegative}};
+       },
+       .read =
+           [](Spec& spec, OptimizerMethod& method) {
+             auto& adam = std::get<AdamOptions>(method);
+             adam.amsgrad = spec.flag("amsgrad", adam.amsgrad);
+             adam.second_moment = spec.choice("second-moment", adam.second_moment, kSecondMoments);
+             adam.decoupled = Decoupled;
+           },
+       .facts = [](const OptimizerMethod& method) -> MethodFacts {
+         const auto& adam = std::get<AdamOptions>(method);
+         const bool squares = adam.second_moment == SecondMoment::minibatch;
+         const std::string_view moment = choice_name(kSecondMoments, adam.second_moment);
+         return {.usual_rate = 0.001,
+                 .squares = squares,
+                 .remembered = adam.amsgrad ? 3 : 2,
+                 .memory = adam.amsgrad ? "amsgrad" : "",
+                 .bound = {{"betas", fmt::format("{} {}", adam.beta1, adam.beta2)},
+                           {"amsgrad", fmt::to_string(adam.amsgrad)},
+                           {"epsilon", fmt::to_string(adam.epsilon)},
+                           {"second_moment", std::string(squares ? moment : "")}}};
+       }});
 }
 
-template std::unique_ptr<FlatOptimizer<float>> make_adam<float>(const OptimizerOptions&,
-                                                                const ParameterLayout&,
-                                                                std::vector<GroupOptions>);
-template std::unique_ptr<FlatOptimizer<double>> make_adam<double>(const OptimizerOptions&,
-                                                                  const ParameterLayout&,
-                                                                  std::vector<GroupOptions>);
+}  // namespace
+
+OptimizerRow adam_row() {
+  return row_of_adam<false>(
+      "adam",
+      "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018, second "
+      "moments of minibatches by Wang and Aitchison 2024");
+}
+
+OptimizerRow adamw_row() {
+  return row_of_adam<true>("adamw",
+                           "adam with decoupled weight decay (Loshchilov and Hutter 2019)");
+}
 
 }  // namespace rubato

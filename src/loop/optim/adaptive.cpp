@@ -6,39 +6,41 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <rubato/base/spec.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/optimizer.hpp>
 
 #include "base/machine/instruction_set.hpp"
-#include "make_optimizer.hpp"
+#include "optimizer_row.hpp"
 #include "ranges.hpp"
 
 namespace rubato {
 
 namespace {
 
-constexpr std::size_t kMostKept = 3;
+constexpr std::size_t kMostAccumulators = 3;
 
 // An array with a value for each parameter that an optimizer remembers from step to step.
-struct Kept {
+struct Accumulator {
   std::string_view name;
-  bool is_kept = true;
+  bool is_used = true;
   double initial = 0;
 };
 
-// A piece of the parameters, with the same piece of all kept arrays, in the order of kept(); null
-// for arrays that are not kept.
+// A piece of the parameters, with the same piece of all accumulators, in the order of
+// accumulators(); null for arrays that are not used.
 template <class T>
 struct Piece {
   T* parameters = nullptr;
-  std::array<T*, kMostKept> kept{};
+  std::array<T*, kMostAccumulators> accumulators{};
   const T* gradient_sum = nullptr;
   std::size_t size = 0;
 };
@@ -46,15 +48,15 @@ struct Piece {
 template <class T>
 struct Rmsprop {
   using Options = RmspropOptions;
-  // It is the last of the kept arrays.
+  // It is the last of accumulators().
   static constexpr bool kHasVelocity = true;
   // It does not count its steps.
   static constexpr std::string_view kSteps{};
 
-  static std::array<Kept, 3> kept(const Options& options, bool any_momentum) {
+  static std::array<Accumulator, 3> accumulators(const Options& options, bool any_momentum) {
     return {{{.name = "optimizer.rmsprop.square"},
-             {.name = "optimizer.rmsprop.mean", .is_kept = options.centered},
-             {.name = "optimizer.rmsprop.velocity", .is_kept = any_momentum}}};
+             {.name = "optimizer.rmsprop.mean", .is_used = options.centered},
+             {.name = "optimizer.rmsprop.velocity", .is_used = any_momentum}}};
   }
 
   struct Coefficients {
@@ -109,7 +111,7 @@ struct Rmsprop {
 
   template <bool Centered>
   [[gnu::always_inline]] static void update_if(const Piece<T>& at, const Coefficients& c) {
-    const auto [square, mean, velocity] = at.kept;
+    const auto [square, mean, velocity] = at.accumulators;
     if (c.momentum == T{0}) {
       loop<Centered, false>(at.parameters, square, mean, velocity, at.gradient_sum, at.size, c);
     } else {
@@ -118,7 +120,7 @@ struct Rmsprop {
   }
 
   [[gnu::always_inline]] static void update(const Piece<T>& at, const Coefficients& c) {
-    const bool centered = at.kept[1] != nullptr;
+    const bool centered = at.accumulators[1] != nullptr;
     if (centered) {
       update_if<true>(at, c);
     } else {
@@ -133,7 +135,7 @@ struct Adagrad {
   static constexpr bool kHasVelocity = false;
   static constexpr std::string_view kSteps = "optimizer.adagrad.steps";
 
-  static std::array<Kept, 1> kept(const Options& options, bool /*any_momentum*/) {
+  static std::array<Accumulator, 1> accumulators(const Options& options, bool /*any_momentum*/) {
     return {{{.name = "optimizer.adagrad.square_sum", .initial = options.initial_accumulator}}};
   }
 
@@ -166,7 +168,7 @@ struct Adagrad {
   }
 
   [[gnu::always_inline]] static void update(const Piece<T>& at, const Coefficients& c) {
-    loop(at.parameters, at.kept[0], at.gradient_sum, at.size, c);
+    loop(at.parameters, at.accumulators[0], at.gradient_sum, at.size, c);
   }
 };
 
@@ -180,14 +182,14 @@ class Adaptive final : public FlatOptimizer<T> {
            std::vector<GroupOptions> groups)
       : options_(std::get<typename Kernel::Options>(options.method)),
         ranges_(layout, std::move(groups), options.weight_decay, options.momentum) {
-    for (const Kept& kept : Kernel::kept(options_, ranges_.any_momentum())) {
-      kept_.emplace_back(kept.is_kept ? ranges_.size() : 0, static_cast<T>(kept.initial));
+    for (const Accumulator& one : Kernel::accumulators(options_, ranges_.any_momentum())) {
+      accumulators_.emplace_back(one.is_used ? ranges_.size() : 0, static_cast<T>(one.initial));
     }
   }
 
   void step(const Update<T>& update, Workers& workers) override {
     const auto& factor = update.rates.optimizer.mean_factor;
-    if (factor) multiply(std::span<T>(kept_.back()), static_cast<T>(*factor), workers);
+    if (factor) multiply(std::span<T>(accumulators_.back()), static_cast<T>(*factor), workers);
     const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
       return Kernel::coefficients(options_, steps_.of(layer.index), layer,
                                   {.factor = update.gradient_factor,
@@ -201,8 +203,8 @@ class Adaptive final : public FlatOptimizer<T> {
           Piece<T> at{.parameters = update.parameters.data() + begin,
                       .gradient_sum = update.gradient_sum.data() + begin,
                       .size = end - begin};
-          for (std::size_t i = 0; i < kept_.size(); ++i) {
-            if (!kept_[i].empty()) at.kept.at(i) = kept_[i].data() + begin;
+          for (std::size_t i = 0; i < accumulators_.size(); ++i) {
+            if (!accumulators_[i].empty()) at.accumulators.at(i) = accumulators_[i].data() + begin;
           }
           with_vectors([&]() __attribute__((always_inline)) { Kernel::update(at, coefficients); });
         });
@@ -210,9 +212,9 @@ class Adaptive final : public FlatOptimizer<T> {
 
   void visit_state(StateVisitor& state) override {
     if (!Kernel::kSteps.empty()) steps_.visit_state(state, Kernel::kSteps, ranges_.layers());
-    auto values = kept_.begin();
-    for (const Kept& kept : Kernel::kept(options_, ranges_.any_momentum())) {
-      state.values(kept.name, std::span<T>(*values++));
+    auto values = accumulators_.begin();
+    for (const Accumulator& one : Kernel::accumulators(options_, ranges_.any_momentum())) {
+      state.values(one.name, std::span<T>(*values++));
     }
   }
 
@@ -225,50 +227,62 @@ class Adaptive final : public FlatOptimizer<T> {
   typename Kernel::Options options_;
   LayerRanges<Coefficients> ranges_;
   LayerSteps steps_;
-  // Arrays that are not kept are empty.
-  std::vector<std::vector<T>> kept_;
+  // Arrays that are not used are empty.
+  std::vector<std::vector<T>> accumulators_;
 };
 
-// Calls use.operator()<Method>() for the adaptive method that is asked for.
-template <class Use>
-auto with_kernel(const OptimizerMethod& method, const Use& use) {
-  if (std::holds_alternative<RmspropOptions>(method)) return use.template operator()<Rmsprop>();
-  return use.template operator()<Adagrad>();
-}
+template <class T>
+using AdaptiveRmsprop = Adaptive<T, Rmsprop>;
+template <class T>
+using AdaptiveAdagrad = Adaptive<T, Adagrad>;
 
 }  // namespace
 
-template <class T>
-std::unique_ptr<FlatOptimizer<T>> make_adaptive(const OptimizerOptions& options,
-                                                const ParameterLayout& layout,
-                                                std::vector<GroupOptions> groups) {
-  if (std::holds_alternative<AdamOptions>(options.method)) {
-    return make_adam<T>(options, layout, std::move(groups));
-  }
-  return with_kernel(options.method, [&]<template <class> class Method>() {
-    return std::unique_ptr<FlatOptimizer<T>>(
-        std::make_unique<Adaptive<T, Method>>(options, layout, std::move(groups)));
-  });
+OptimizerRow rmsprop_row() {
+  return row_of_method<RmspropOptions, AdaptiveRmsprop>(
+      {.name = "rmsprop",
+       .help = "with --momentum (Tieleman and Hinton 2012)",
+       .numbers = [](OptimizerMethod& method) -> std::vector<MethodNumber> {
+         auto& rmsprop = std::get<RmspropOptions>(method);
+         return {{"alpha", "alpha", &rmsprop.alpha, kBelowOne},
+                 {"eps", "epsilon", &rmsprop.epsilon, kNotNegative}};
+       },
+       .read =
+           [](Spec& spec, OptimizerMethod& method) {
+             bool& centered = std::get<RmspropOptions>(method).centered;
+             centered = spec.flag("centered", centered);
+           },
+       .facts = [](const OptimizerMethod& method) -> MethodFacts {
+         const auto& rmsprop = std::get<RmspropOptions>(method);
+         return {.usual_rate = 0.001,
+                 .usual_momentum = 0,
+                 .remembered = rmsprop.centered ? 2 : 1,
+                 .memory = rmsprop.centered ? "centered" : "",
+                 .bound = {{"alpha", fmt::to_string(rmsprop.alpha)},
+                           {"centered", fmt::to_string(rmsprop.centered)},
+                           {"epsilon", fmt::to_string(rmsprop.epsilon)}}};
+       }});
 }
 
-int adaptive_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
-  if (const auto* const adam = std::get_if<AdamOptions>(&options.method)) {
-    return adam->amsgrad ? 3 : 2;
-  }
-  // The number is the same for float and double.
-  return with_kernel(options.method, [&]<template <class> class Method>() {
-    using Kernel = Method<float>;
-    const auto kept = Kernel::kept(std::get<typename Kernel::Options>(options.method),
-                                   any_momentum(options.momentum, groups));
-    return static_cast<int>(std::ranges::count(kept, true, &Kept::is_kept));
-  });
+OptimizerRow adagrad_row() {
+  return row_of_method<AdagradOptions, AdaptiveAdagrad>(
+      {.name = "adagrad",
+       .help = "with sums of squares (Duchi et al. 2011)",
+       .numbers = [](OptimizerMethod& method) -> std::vector<MethodNumber> {
+         auto& adagrad = std::get<AdagradOptions>(method);
+         return {{"eps", "epsilon", &adagrad.epsilon, kNotNegative},
+                 {"lr-decay", "learning-rate decay", &adagrad.lr_decay, kNotNegative},
+                 {"initial", "initial accumulator", &adagrad.initial_accumulator, kNotNegative}};
+       },
+       .facts = [](const OptimizerMethod& method) -> MethodFacts {
+         const auto& adagrad = std::get<AdagradOptions>(method);
+         return {.usual_rate = 0.01,
+                 .begins_with_zeros = adagrad.initial_accumulator == 0,
+                 .remembered = 1,
+                 .bound = {{"lr_decay", fmt::to_string(adagrad.lr_decay)},
+                           {"initial", fmt::to_string(adagrad.initial_accumulator)},
+                           {"epsilon", fmt::to_string(adagrad.epsilon)}}};
+       }});
 }
-
-template std::unique_ptr<FlatOptimizer<float>> make_adaptive<float>(const OptimizerOptions&,
-                                                                    const ParameterLayout&,
-                                                                    std::vector<GroupOptions>);
-template std::unique_ptr<FlatOptimizer<double>> make_adaptive<double>(const OptimizerOptions&,
-                                                                      const ParameterLayout&,
-                                                                      std::vector<GroupOptions>);
 
 }  // namespace rubato

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <variant>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rubato/loop/optimizer.hpp>
@@ -79,40 +82,48 @@ template <class T>
                                                                const ParameterLayout& layout,
                                                                std::vector<GroupOptions> groups);
 
-/// The number of values that the optimizer remembers for each parameter: 1 for a momentum, 2 for
-/// Adam. It is a bound for Muon, which remembers 1 of a matrix.
+/// The facts of a method with its options, known before an optimizer is made.
+struct MethodFacts {
+  /// The learning rate that it is usually tried with first: a search for the best begins there.
+  double usual_rate = 0.1;
+  /// The momentum of runs that choose none; empty if OptimizerOptions::momentum does not apply.
+  std::optional<double> usual_momentum{};
+  /// The form of momentum, if the method has two and one of them was chosen.
+  std::optional<MomentumForm> momentum_form{};
+  /// FlatOptimizer::follows_sums(), and FlatOptimizer::needs_minibatch_squares().
+  bool follows_sums = false;
+  bool squares = false;
+  /// True if each layer has a rate of its own (GroupOptions::layer_wise).
+  bool layer_wise = false;
+  /// True if it remembers only zeros before its first update.
+  bool begins_with_zeros = true;
+  /// The pattern of the parameters that are not updated as matrices, one of which must exist; empty
+  /// for none.
+  std::string elements{};
+  /// The most values for each parameter that it remembers, besides a velocity, and that an update
+  /// needs besides those.
+  int remembered = 0;
+  int scratch = 0;
+  /// The options that decide what is remembered, in a word; for memory_kind().
+  std::string memory{};
+  /// The values to which states are bound, by name; empty ones are left out.
+  std::vector<std::pair<std::string_view, std::string>> bound{};
+};
+[[nodiscard]] MethodFacts facts_of(const OptimizerMethod& method);
+
+/// Sets Nesterov's momentum among the options of a method. Throws Refused if it has no such option.
+void set_nesterov(OptimizerMethod& method);
+
+/// The number of values that the optimizer remembers for each parameter, at most: 1 for a momentum,
+/// 2 for Adam.
 [[nodiscard]] int remembered_values(const OptimizerOptions& options,
                                     const std::vector<GroupOptions>& groups);
-
-/// The same for Adam, RMSprop and Adagrad, whose options have been checked.
-template <class T>
-[[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_adaptive(const OptimizerOptions& options,
-                                                              const ParameterLayout& layout,
-                                                              std::vector<GroupOptions> groups);
-[[nodiscard]] int adaptive_values(const OptimizerOptions& options,
-                                  const std::vector<GroupOptions>& groups);
 
 /// Describes the memory of an optimizer: equal for optimizers that can continue from each other's.
 [[nodiscard]] std::string memory_kind(const OptimizerOptions& options);
 
-/// The most values that the optimizer needs for each parameter during an update besides those.
-[[nodiscard]] inline int working_values(const OptimizerOptions& options) {
-  return std::holds_alternative<MuonOptions>(options.method) ? 4 : 0;
-}
-
-/// Adam and AdamW.
-template <class T>
-[[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_adam(const OptimizerOptions& options,
-                                                          const ParameterLayout& layout,
-                                                          std::vector<GroupOptions> groups);
-
-/// Muon, which updates the matrices of the layout, with AdamW for all other tensors.
-template <class T>
-[[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_muon(const OptimizerOptions& options,
-                                                          const ParameterLayout& layout,
-                                                          std::vector<GroupOptions> groups);
 /// The shape of a tensor of at least two dimensions as a matrix; without rows for any other, and
-/// for one that the method's options exclude (MuonOptions::adamw).
+/// for one that the method's options exclude (MethodFacts::elements).
 [[nodiscard]] MatrixShape matrix_shape(const OptimizerMethod& method, const NamedArray& array);
 
 }  // namespace rubato

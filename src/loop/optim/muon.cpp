@@ -1,5 +1,10 @@
-// Muon: the updates of matrices are orthogonalised by Newton-Schulz iterations; AdamW updates the
-// rest, which is copied together for it.
+// Muon (Jordan et al. 2024) updates matrices by the nearest orthogonal matrix to the mean gradient,
+// which a few Newton-Schulz iterations approximate; AdamW updates all other tensors, which are
+// copied together for it. Every matrix is oriented so that it has at most as many rows as columns,
+// since an iteration multiplies squares of its rows. All matrices are divided into tiles, and these
+// among the threads, so that a step has as many barriers as the largest matrix needs alone. Every
+// element of a product is summed by one thread in ascending order, and norms by chunks of fixed
+// size: the bits depend neither on threads nor on tiles.
 
 #include <algorithm>
 #include <array>
@@ -9,18 +14,21 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <fnmatch.h>
+#include <fmt/format.h>
 
+#include <rubato/base/spec.hpp>
 #include <rubato/base/state.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/numbers/sums.hpp>
 
+#include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
-#include "make_optimizer.hpp"
+#include "optimizer_row.hpp"
 #include "ranges.hpp"
 
 namespace rubato {
@@ -173,12 +181,12 @@ class Muon final : public FlatOptimizer<T> {
     norms_.resize(chunks_.size());
     rest_parameters_.resize(rest_layout_.size());
     rest_gradient_.resize(rest_layout_.size());
-    adam_ = make_adam<T>({.method = AdamOptions{.beta1 = options_.beta1,
-                                                .beta2 = options_.beta2,
-                                                .epsilon = options_.epsilon,
-                                                .decoupled = true},
-                          .weight_decay = options.weight_decay},
-                         rest_layout_, groups_);
+    adam_ = make_optimizer<T>({.method = AdamOptions{.beta1 = options_.beta1,
+                                                     .beta2 = options_.beta2,
+                                                     .epsilon = options_.epsilon,
+                                                     .decoupled = true},
+                               .weight_decay = options.weight_decay},
+                              rest_layout_, groups_);
   }
 
   void step(const Update<T>& update, Workers& workers) override {
@@ -488,31 +496,57 @@ class Muon final : public FlatOptimizer<T> {
   std::unique_ptr<FlatOptimizer<T>> adam_;
 };
 
+constexpr std::int64_t kMostSteps = 100;
+
 }  // namespace
 
-MatrixShape matrix_shape(const OptimizerMethod& method, const NamedArray& array) {
-  if (array.shape.size() < 2) return {};
-  const auto* const muon = std::get_if<MuonOptions>(&method);
-  if (muon != nullptr && fnmatch(muon->adamw.c_str(), array.name.c_str(), 0) == 0) return {};
-  MatrixShape shape{.rows = static_cast<std::size_t>(array.shape.front()), .columns = 1};
-  for (const std::int64_t size : std::span(array.shape).subspan(1)) {
-    shape.columns *= static_cast<std::size_t>(size);
-  }
-  return shape;
+OptimizerRow muon_row() {
+  return row_of_method<MuonOptions, Muon>(
+      {.name = "muon",
+       .help =
+           "orthogonal updates of matrices (Jordan et al. 2024), adamw for all else and for the "
+           "parameters that match adamw; scale by Liu et al. 2025 or by Jordan",
+       .numbers = [](OptimizerMethod& method) -> std::vector<MethodNumber> {
+         auto& muon = std::get<MuonOptions>(method);
+         return {{"momentum", "momentum", &muon.momentum, kBelowOne},
+                 {"beta1", "beta1", &muon.beta1, kBelowOne},
+                 {"beta2", "beta2", &muon.beta2, kBelowOne},
+                 {"eps", "epsilon", &muon.epsilon, kNotNegative}};
+       },
+       .read =
+           [](Spec& spec, OptimizerMethod& method) {
+             auto& muon = std::get<MuonOptions>(method);
+             muon.nesterov = spec.flag("nesterov", muon.nesterov);
+             muon.steps = spec.whole("steps", muon.steps, 1, kMostSteps);
+             muon.scale = spec.choice("scale", muon.scale, kMuonScales);
+             const auto pattern =
+                 spec.text("adamw", Unset{"none"}, "names of parameters such as '*embed*'");
+             if (pattern) muon.adamw = *pattern;
+           },
+       .check =
+           [](const OptimizerOptions& options) {
+             const std::int64_t steps = std::get<MuonOptions>(options.method).steps;
+             if (steps >= 1 && steps <= kMostSteps) return;
+             throw_error("{} Newton-Schulz steps: accepted are 1 to {}", steps, kMostSteps);
+           },
+       .facts = [](const OptimizerMethod& method) -> MethodFacts {
+         const auto& muon = std::get<MuonOptions>(method);
+         return {.usual_rate = muon.scale == MuonScale::adamw ? 0.001 : 0.02,
+                 .elements = muon.adamw,
+                 // AdamW's two; a matrix has one.
+                 .remembered = 2,
+                 .scratch = 4,
+                 // The pattern decides which tensors are matrices.
+                 .memory = "adamw=" + muon.adamw,
+                 .bound = {{"muon_momentum", fmt::to_string(muon.momentum)},
+                           {"muon_nesterov", fmt::to_string(muon.nesterov)},
+                           {"steps", fmt::to_string(muon.steps)},
+                           {"scale", std::string(choice_name(kMuonScales, muon.scale))},
+                           {"beta1", fmt::to_string(muon.beta1)},
+                           {"beta2", fmt::to_string(muon.beta2)},
+                           {"muon_epsilon", fmt::to_string(muon.epsilon)},
+                           {"elements", muon.adamw.empty() ? "of-vectors" : muon.adamw}}};
+       }});
 }
-
-template <class T>
-std::unique_ptr<FlatOptimizer<T>> make_muon(const OptimizerOptions& options,
-                                            const ParameterLayout& layout,
-                                            std::vector<GroupOptions> groups) {
-  return std::make_unique<Muon<T>>(options, layout, std::move(groups));
-}
-
-template std::unique_ptr<FlatOptimizer<float>> make_muon<float>(const OptimizerOptions&,
-                                                                const ParameterLayout&,
-                                                                std::vector<GroupOptions>);
-template std::unique_ptr<FlatOptimizer<double>> make_muon<double>(const OptimizerOptions&,
-                                                                  const ParameterLayout&,
-                                                                  std::vector<GroupOptions>);
 
 }  // namespace rubato

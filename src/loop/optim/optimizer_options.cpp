@@ -1,17 +1,22 @@
-// Each method lists its numbers once, with names and ranges, in an overload of visit_numbers(),
-// through which read_method() parses them and require_valid() checks them; programs set options
-// without a text, so parsing alone would not suffice. kOptimizers has one row for each name that
-// users can give. AdamW has a row of its own, but it is Adam with a flag and not an alternative of
-// OptimizerMethod. Options that only some methods have are read where a requires-expression finds
-// the member.
+// The list of the optimizers, and everything that asks the row of one. Programs set options without
+// a text, so parsing alone would not suffice: require_valid() checks the same numbers that
+// read_method() parses. AdamW has a row of its own, but it is Adam with a flag and not an
+// alternative of OptimizerMethod.
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
-#include <type_traits>
-#include <variant>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <rubato/base/error.hpp>
@@ -20,6 +25,8 @@
 
 #include "base/core/throw_error.hpp"
 #include "make_optimizer.hpp"
+#include "optimizer_row.hpp"
+#include "ranges.hpp"
 
 namespace rubato {
 
@@ -33,99 +40,31 @@ void require(double value, std::string_view what, const RealRange& range) {
   throw_error("{} {}: accepted are values {}", what, value, accepted);
 }
 
-// The numbers of each method: visit(key of the argument, name in messages, value, range).
-
-template <class Visit>
-void visit_numbers(SgdOptions& /*options*/, const Visit& /*visit*/) {}
-template <class Visit>
-void visit_numbers(LarsOptions& options, const Visit& visit) {
-  visit("trust", "trust coefficient", options.trust, kPositive);
-}
-template <class Visit>
-void visit_numbers(AdamOptions& options, const Visit& visit) {
-  visit("beta1", "beta1", options.beta1, kBelowOne);
-  visit("beta2", "beta2", options.beta2, kBelowOne);
-  visit("eps", "epsilon", options.epsilon, kNotNegative);
-}
-template <class Visit>
-void visit_numbers(RmspropOptions& options, const Visit& visit) {
-  visit("alpha", "alpha", options.alpha, kBelowOne);
-  visit("eps", "epsilon", options.epsilon, kNotNegative);
-}
-template <class Visit>
-void visit_numbers(AdagradOptions& options, const Visit& visit) {
-  visit("eps", "epsilon", options.epsilon, kNotNegative);
-  visit("lr-decay", "learning-rate decay", options.lr_decay, kNotNegative);
-  visit("initial", "initial accumulator", options.initial_accumulator, kNotNegative);
+// In the order in which they are listed.
+const auto& rows() {
+  static const std::array all{sgd_row(),     lars_row(),    adam_row(), adamw_row(),
+                              rmsprop_row(), adagrad_row(), muon_row()};
+  return all;
 }
 
-template <class Visit>
-void visit_numbers(MuonOptions& options, const Visit& visit) {
-  visit("momentum", "momentum", options.momentum, kBelowOne);
-  visit("beta1", "beta1", options.beta1, kBelowOne);
-  visit("beta2", "beta2", options.beta2, kBelowOne);
-  visit("eps", "epsilon", options.epsilon, kNotNegative);
+const OptimizerRow& row_of(const OptimizerMethod& method) {
+  return *std::ranges::find_if(rows(), [&](const OptimizerRow& row) { return row.is(method); });
 }
 
-constexpr std::int64_t kMostMuonSteps = 100;
+std::vector<MethodNumber> numbers_of(const OptimizerRow& row, OptimizerMethod& method) {
+  return row.numbers == nullptr ? std::vector<MethodNumber>() : row.numbers(method);
+}
 
 // Reads the arguments of a method; without one, an option has the value of `defaults` if that is
 // the same method.
-template <class Options, bool Decoupled = false>
-OptimizerMethod read_method(Spec& spec, const OptimizerMethod& defaults) {
-  auto options = method_options<Options>(defaults);
-  visit_numbers(options, [&spec](auto key, auto /*name*/, double& value, const RealRange& range) {
-    value = spec.real(key, value, range);
-  });
-  if constexpr (requires { options.momentum_form; }) {
-    constexpr bool kLars = std::is_same_v<Options, LarsOptions>;
-    const Unset unset{kLars ? "the rule's or mxnet" : "the rule's or pytorch"};
-    if (const auto form = spec.choice("form", unset, kMomentumForms)) options.momentum_form = form;
+OptimizerMethod read_method(const OptimizerRow& row, Spec& spec, const OptimizerMethod& defaults) {
+  OptimizerMethod method = row.options_of(defaults);
+  for (const MethodNumber& number : numbers_of(row, method)) {
+    *number.value = spec.real(number.key, *number.value, number.range);
   }
-  if constexpr (requires { options.amsgrad; }) {
-    options.amsgrad = spec.flag("amsgrad", options.amsgrad);
-    options.second_moment = spec.choice("second-moment", options.second_moment, kSecondMoments);
-    options.decoupled = Decoupled;
-  }
-  if constexpr (requires { options.centered; }) {
-    options.centered = spec.flag("centered", options.centered);
-  }
-  if constexpr (std::is_same_v<Options, MuonOptions>) {
-    options.nesterov = spec.flag("nesterov", options.nesterov);
-    options.steps = spec.whole("steps", options.steps, 1, kMostMuonSteps);
-    options.scale = spec.choice("scale", options.scale, kMuonScales);
-    const auto pattern = spec.text("adamw", Unset{"none"}, "names of parameters such as '*embed*'");
-    if (pattern) options.adamw = *pattern;
-  }
-  return options;
+  if (row.read != nullptr) row.read(spec, method);
+  return method;
 }
-
-struct OptimizerRow {
-  std::string_view name;
-  std::string_view help;
-  OptimizerMethod (*read)(Spec& spec, const OptimizerMethod& defaults);
-};
-
-constexpr std::array<OptimizerRow, kOptimizerNames.size()> kOptimizers{
-    {{kOptimizerNames[0],
-      "with --momentum and --nesterov; form says where the rate enters momentum",
-      read_method<SgdOptions>},
-     {kOptimizerNames[1],
-      "a rate for each layer, with --momentum (You et al. 2017); form as for sgd",
-      read_method<LarsOptions>},
-     {kOptimizerNames[2],
-      "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018, second "
-      "moments of minibatches by Wang and Aitchison 2024",
-      read_method<AdamOptions>},
-     {kOptimizerNames[3], "adam with decoupled weight decay (Loshchilov and Hutter 2019)",
-      read_method<AdamOptions, true>},
-     {kOptimizerNames[4], "with --momentum (Tieleman and Hinton 2012)",
-      read_method<RmspropOptions>},
-     {kOptimizerNames[5], "with sums of squares (Duchi et al. 2011)", read_method<AdagradOptions>},
-     {kOptimizerNames[6],
-      "orthogonal updates of matrices (Jordan et al. 2024), adamw for all else and for the "
-      "parameters that match adamw; scale by Liu et al. 2025 or by Jordan",
-      read_method<MuonOptions>}}};
 
 void require_factors(double momentum, double weight_decay) {
   require(momentum, "momentum", kBelowOne);
@@ -137,38 +76,49 @@ void require_factors(double momentum, double weight_decay) {
 OptimizerOptions parse_optimizer(std::string_view text, const OptimizerOptions& defaults) {
   Spec spec(text);
   OptimizerOptions options = defaults;
-  options.method = find_row("optimizer", spec.name(), kOptimizers).read(spec, defaults.method);
+  const OptimizerRow& row = find_row("optimizer", spec.name(), rows());
+  options.method = read_method(row, spec, defaults.method);
   spec.finish();
   return options;
 }
 
 std::vector<Strategy> optimizers() {
-  return strategies_of(kOptimizers, [](const OptimizerRow& row, Spec& spec) {
-    static_cast<void>(row.read(spec, {}));
+  return strategies_of(rows(), [](const OptimizerRow& row, Spec& spec) {
+    static_cast<void>(read_method(row, spec, {}));
   });
 }
 
+std::vector<std::string_view> optimizer_names() {
+  return row_names(rows());
+}
+
 std::string_view optimizer_name(const OptimizerMethod& method) {
-  // The names are in the order of the methods, with AdamW after Adam.
-  constexpr std::size_t kAdam = 2;
-  const std::size_t i = method.index();
-  const bool later = i > kAdam || method_options<AdamOptions>(method).decoupled;
-  return kOptimizerNames.at(later ? i + 1 : i);
+  return row_of(method).name;
+}
+
+MethodFacts facts_of(const OptimizerMethod& method) {
+  return row_of(method).facts(method);
+}
+
+void set_nesterov(OptimizerMethod& method) {
+  const OptimizerRow& row = row_of(method);
+  if (row.set_nesterov != nullptr) return row.set_nesterov(method);
+  std::vector<std::string_view> names;
+  for (const OptimizerRow& other : rows()) {
+    if (other.set_nesterov != nullptr) names.push_back(other.name);
+  }
+  throw Refused("nesterov", fmt::format("{} does not have it", row.name),
+                fmt::format("with optimizer {}", fmt::join(names, ", ")));
 }
 
 void require_valid(const OptimizerOptions& options) {
   require_factors(options.momentum, options.weight_decay);
-  if (method_options<SgdOptions>(options.method).nesterov && options.momentum == 0) {
-    throw Refused("nesterov", "there is no momentum", "a momentum above 0");
+  const OptimizerRow& row = row_of(options.method);
+  OptimizerMethod method = options.method;
+  for (const MethodNumber& number : numbers_of(row, method)) {
+    require(*number.value, number.name, number.range);
   }
-  const auto check = [](auto /*key*/, auto name, double value, const RealRange& range) {
-    require(value, name, range);
-  };
-  std::visit([&](auto method) { visit_numbers(method, check); }, options.method);
-  const std::int64_t steps = method_options<MuonOptions>(options.method).steps;
-  if (steps < 1 || steps > kMostMuonSteps) {
-    throw_error("{} Newton-Schulz steps: accepted are 1 to {}", steps, kMostMuonSteps);
-  }
+  if (row.check != nullptr) row.check(options);
 }
 
 void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
@@ -181,6 +131,44 @@ void require_valid(const OptimizerOptions& options, const std::vector<GroupOptio
                   group.learning_rate_factor);
     }
   }
+}
+
+template <class T>
+std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
+                                                 const ParameterLayout& layout,
+                                                 std::vector<GroupOptions> groups) {
+  require_valid(options, groups);
+  const auto make = std::get<OptimizerMaker<T>>(row_of(options.method).make);
+  return make(options, layout, std::move(groups));
+}
+
+template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(const OptimizerOptions&,
+                                                                     const ParameterLayout&,
+                                                                     std::vector<GroupOptions>);
+template std::unique_ptr<FlatOptimizer<double>> make_optimizer<double>(const OptimizerOptions&,
+                                                                       const ParameterLayout&,
+                                                                       std::vector<GroupOptions>);
+
+int remembered_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
+  const MethodFacts facts = facts_of(options.method);
+  const bool velocity = facts.usual_momentum && any_momentum(options.momentum, groups);
+  return facts.remembered + (velocity ? 1 : 0);
+}
+
+std::string memory_kind(const OptimizerOptions& options) {
+  return fmt::format("{}{} {}", row_of(options.method).memory_name,
+                     options.momentum == 0 ? "" : " momentum", facts_of(options.method).memory);
+}
+
+MatrixShape matrix_shape(const OptimizerMethod& method, const NamedArray& array) {
+  if (array.shape.size() < 2) return {};
+  const std::string pattern = facts_of(method).elements;
+  if (!pattern.empty() && fnmatch(pattern.c_str(), array.name.c_str(), 0) == 0) return {};
+  MatrixShape shape{.rows = static_cast<std::size_t>(array.shape.front()), .columns = 1};
+  for (const std::int64_t size : std::span(array.shape).subspan(1)) {
+    shape.columns *= static_cast<std::size_t>(size);
+  }
+  return shape;
 }
 
 namespace {

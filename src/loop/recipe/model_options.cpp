@@ -3,8 +3,7 @@
 // kModels is the only list of models; the code that computes them looks its rows up by name. The
 // numbers of parameters are formulas that repeat the layers of the networks in
 // libtorch/model/networks.cpp, so that the size of a gradient is known without libtorch;
-// tests/model/builtin_models_test.cpp compares them with the networks. Functions such as
-// parse_perceptron() go through parse_model(), so there is one reader of each model's arguments.
+// tests/model/builtin_models_test.cpp compares them with the networks.
 
 #include <algorithm>
 #include <array>
@@ -285,15 +284,6 @@ constexpr std::array<ModelEntry, 8> kModels{
           "any model, as torch.jit.script() or torch.jit.trace() in Python exported it; libtorch",
       .in_libtorch = true}}};
 
-// Parses the arguments of the model `name`.
-template <class Options>
-Options parse_as(std::string_view name, std::string_view text) {
-  if (const Spec spec(text); spec.name() != name) {
-    throw_error("'{}' is not {}; accepted: {}, with its arguments", spec.name(), name, name);
-  }
-  return std::get<Options>(parse_model(text).options);
-}
-
 }  // namespace
 
 bool ModelEntry::takes(const DataShape& data) const {
@@ -312,22 +302,6 @@ ParsedModel parse_model(std::string_view text) {
   if (model.entry.read != nullptr) model.options = model.entry.read(spec);
   spec.finish();
   return model;
-}
-
-PerceptronOptions parse_perceptron(std::string_view text) {
-  return parse_as<PerceptronOptions>("mlp", text);
-}
-
-ResidualOptions parse_residual(std::string_view text) {
-  return parse_as<ResidualOptions>("resnet20", text);
-}
-
-TransformerOptions parse_transformer(std::string_view text) {
-  return parse_as<TransformerOptions>("transformer", text);
-}
-
-QuadraticOptions parse_quadratic(std::string_view text) {
-  return parse_as<QuadraticOptions>("quadratic", text);
 }
 
 }  // namespace rubato

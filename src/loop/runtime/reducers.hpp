@@ -46,7 +46,7 @@ class TreeReducer final : public BlockReducer<T> {
       return buffers.id_of(this->merge(buffers[left], buffers[right]));
     };
     const auto meet = [&](SumId left, SumId right) {
-      tell_meeting(CoreRank{core}, left, right);
+      report_meeting(CoreRank{core}, left, right);
       const SumId sum = merge(left, right);
       note(sum, CoreRank{core});
       return sum;
@@ -75,7 +75,7 @@ class TreeReducer final : public BlockReducer<T> {
     return root_;
   }
 
-  void hear_meetings(typename Reducer<T>::OnMeeting on_meeting) override {
+  void observe_meetings(typename Reducer<T>::OnMeeting on_meeting) override {
     on_meeting_ = std::move(on_meeting);
     notes_.resize(on_meeting_ ? this->pool().max_buffers() : 0);
   }
@@ -93,7 +93,7 @@ class TreeReducer final : public BlockReducer<T> {
     notes_[static_cast<std::size_t>(sum)] = {.core = core, .at = std::chrono::steady_clock::now()};
   }
   // One of the two sums is the core's own; both may be if the share is not a run.
-  void tell_meeting(CoreRank core, SumId left, SumId right) {
+  void report_meeting(CoreRank core, SumId left, SumId right) {
     if (!on_meeting_) return;
     const Note& of_left = notes_[static_cast<std::size_t>(left)];
     const Note& of_right = notes_[static_cast<std::size_t>(right)];

@@ -1,9 +1,9 @@
 // TinyObjective is linear regression with a gradient in closed form, and has one example of each
 // thing that could reveal who computed what: noise that depends on the key of the minibatch, and a
 // buffer that averages move and the next step reads. Its rows are hashes of a counter, so tests
-// need neither files nor a random generator. all_ways_to_train() takes every combination of
-// threads, cores, reproducible reducers and assignments, where verify() has a short list
-// (ways_to_train()).
+// need neither files nor a random generator. all_executions() takes every combination of threads,
+// cores, reproducible reducers and assignments, where verify() has a short list
+// (executions_to_compare()).
 
 #include <algorithm>
 #include <array>
@@ -212,50 +212,52 @@ std::optional<std::string> difference_of(const Trainer& one, const Trainer& othe
   return parameters ? parameters : difference_of_arrays(one.buffers(), other.buffers());
 }
 
-std::vector<Way> all_ways_to_train(std::int64_t steps) {
-  std::vector<Way> ways{{.what = "one thread, one core"}};
+std::vector<Execution> all_executions(std::int64_t steps) {
+  std::vector<Execution> executions{{.what = "one thread, one core"}};
   for (const int threads : {1, 2, 4}) {
     for (const std::int64_t cores : {1, 3, 8, 64}) {
       for (const std::string_view reduce : reducer_names()) {
         if (!is_reproducible(reduce)) continue;
         for (const Assignment assignment : {Assignment::contiguous, Assignment::strided}) {
-          ways.push_back({.what = "otherwise shared out",
-                          .cores = cores,
-                          .threads = threads,
-                          .reduce = std::string(reduce),
-                          .assignment = assignment});
+          executions.push_back({.what = "otherwise shared out",
+                                .cores = cores,
+                                .threads = threads,
+                                .reduce = std::string(reduce),
+                                .assignment = assignment});
         }
       }
     }
   }
   for (const int threads : {1, 4}) {
-    ways.push_back({.what = "the reducer asked for", .cores = 5, .threads = threads, .reduce = ""});
+    executions.push_back(
+        {.what = "the reducer asked for", .cores = 5, .threads = threads, .reduce = ""});
   }
   for (const double rate : {0.1, 0.5}) {
-    ways.push_back({.what = "cores that die", .cores = 5, .threads = 2, .fault_rate = rate});
+    executions.push_back({.what = "cores that die", .cores = 5, .threads = 2, .fault_rate = rate});
   }
   for (const int evaluators : {2, 3, 5}) {
-    ways.push_back({.what = "evaluators in turns",
-                    .cores = 3,
-                    .threads = evaluators,
-                    .assignment = Assignment::strided,
-                    .dealing = Dealing::in_turns});
+    executions.push_back({.what = "evaluators in turns",
+                          .cores = 3,
+                          .threads = evaluators,
+                          .assignment = Assignment::strided,
+                          .dealing = Dealing::in_turns});
   }
   for (std::int64_t step = 1; step < steps; ++step) {
-    ways.push_back({.what = "a resume", .cores = 3, .threads = 2, .resume_after = step});
+    executions.push_back({.what = "a resume", .cores = 3, .threads = 2, .resume_after = step});
   }
-  return ways;
+  return executions;
 }
 
 std::optional<std::string> difference_in_bits(const MakeTrainer& make, std::int64_t steps) {
   Verification verification(make, steps);
-  for (const Way& way : all_ways_to_train(steps)) {
-    const WayOutcome outcome = verification.train(way);
+  for (const Execution& execution : all_executions(steps)) {
+    const ExecutionOutcome outcome = verification.train(execution);
     if (!outcome.difference) continue;
-    return fmt::format("{} ({} threads, {} cores, reducer {}, {}{}): {}", way.what, way.threads,
-                       way.cores, way.reduce, choice_name(kAssignments, way.assignment),
-                       way.resume_after > 0 ? fmt::format(", after step {}", way.resume_after) : "",
-                       *outcome.difference);
+    return fmt::format(
+        "{} ({} threads, {} cores, reducer {}, {}{}): {}", execution.what, execution.threads,
+        execution.cores, execution.reduce, choice_name(kAssignments, execution.assignment),
+        execution.resume_after > 0 ? fmt::format(", after step {}", execution.resume_after) : "",
+        *outcome.difference);
   }
   return std::nullopt;
 }

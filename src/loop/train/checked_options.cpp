@@ -23,6 +23,7 @@
 #include <rubato/loop/reducer.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "loop/train/step/step_part.hpp"
 
 namespace rubato {
 
@@ -247,12 +248,6 @@ TrainOptions checked_options(TrainOptions options) {
     throw_error("learning rate {}: accepted are values above 0", options.learning_rate);
   }
   require_valid(options.budget);
-  if (options.clip_norm && !(*options.clip_norm > 0)) {
-    throw_error("clipping to norm {}: accepted are values above 0", *options.clip_norm);
-  }
-  if (options.clip_value && !(*options.clip_value > 0)) {
-    throw_error("clipping to value {}: accepted are values above 0", *options.clip_value);
-  }
   for (const ParameterGroup& group : options.groups) {
     if (group.takes) continue;
     throw_error(
@@ -261,9 +256,8 @@ TrainOptions checked_options(TrainOptions options) {
         group.name);
   }
   choose_momentum_form(options);
-  if (options.ema_half_life && !(*options.ema_half_life > 0)) {
-    throw_error("averaged weights with a half-life of {} samples: accepted are values above 0",
-                *options.ema_half_life);
+  for (const StepPart& part : step_parts()) {
+    if (part.check != nullptr) part.check(options);
   }
   if (options.top_k < 0) {
     throw_error("top {} accuracy: at least 1 is needed (0 is none)", options.top_k);
@@ -271,9 +265,6 @@ TrainOptions checked_options(TrainOptions options) {
   if (options.digest_every < 0) {
     throw_error("{} steps between two digests: at least 1 is needed (0 is never)",
                 options.digest_every);
-  }
-  if (options.adjustments.memories.lookahead && !options.lookahead) {
-    throw Error("Lookahead counts samples, and there is no Lookahead; accepted: with one");
   }
   for (const ParameterGroup& group : options.groups) {
     if (!options.adjustments.memories.momentum || !group.options.momentum) continue;

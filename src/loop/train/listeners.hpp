@@ -43,7 +43,7 @@ class Listeners {
 
   /// Calls all observers, even if some throw; `first` keeps the first exception.
   template <class Call>
-  void tell(FirstException& first, const Call& call) const {
+  void notify(FirstException& first, const Call& call) const {
     for (const Listener& listener : listeners_) {
       first.keep_of([&] { call(*listener.observer); });
     }

@@ -1,8 +1,8 @@
 // This file has the observers that come with the library, and the look-up and checks of watched
 // metrics that they share with the trainer. The observers use nothing but the interface that a
 // user's own observer has. EarlyStopping and BestWeights both follow a metric through Patience;
-// BestWeights only asks it whether the last value was the best, and copies the averaged weights if
-// it watches their test loss. The statistics of a Monitor are sums in double on the calling thread,
+// BestWeights only asks it whether the last value was the best, and copies the weights whose
+// test it watches. The statistics of a Monitor are sums in double on the calling thread,
 // in the order of the elements, so they do not depend on the number of threads.
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 #include "base/core/throw_error.hpp"
 #include "checked_options.hpp"
-#include "conflicts.hpp"
+#include "loop/train/step/step_part.hpp"
 
 namespace rubato {
 
@@ -31,16 +31,17 @@ std::optional<double> value_of(const WatchedMetric& metric, const EpochRecord& e
     return found == epoch.metrics.end() ? std::nullopt : std::optional(found->value);
   }
   if (*metric.metric() == Metric::train_loss) return epoch.train_loss;
-  if (*metric.metric() == Metric::ema_test_loss) {
-    return epoch.ema_test ? std::optional(epoch.ema_test->loss) : std::nullopt;
-  }
-  if (!epoch.test) return std::nullopt;
-  return *metric.metric() == Metric::test_loss ? epoch.test->loss : epoch.test->accuracy;
+  const auto other = epoch.other_tests.find(metric.weights());
+  const bool is_other = other != epoch.other_tests.end();
+  const std::optional<Evaluation>& test = is_other ? other->second : epoch.test;
+  if (!test || (!is_other && !metric.weights().empty())) return std::nullopt;
+  return *metric.metric() == Metric::test_loss ? test->loss : test->accuracy;
 }
 
 void require_metrics(std::span<const OwnMetric> metrics) {
   std::set<std::string_view> names;
-  for (const auto& builtin : kMetrics) names.insert(builtin.name);
+  const std::vector<WatchedMetric> built_in = built_in_metrics();
+  for (const WatchedMetric& metric : built_in) names.insert(metric.name());
   for (const OwnMetric& metric : metrics) {
     require_name(metric.name, "metric");
     if (!metric.value) {
@@ -51,8 +52,24 @@ void require_metrics(std::span<const OwnMetric> metrics) {
   }
 }
 
+namespace {
+
+// Throws Refused for a metric of weights beside the model's that this training does not have.
+void require_weights(const WatchedMetric& metric, const TrainOptions& options) {
+  if (metric.weights().empty()) return;
+  std::string_view why = "there are no weights of that name";
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    if (weights.name != metric.weights()) continue;
+    if (weights.exist(options)) return;
+    why = weights.missing;
+  }
+  throw Refused("watch", fmt::format("{}: {}", metric.name(), why), "with " + metric.weights());
+}
+
+}  // namespace
+
 void require_known(const WatchedMetric& metric, const TrainOptions& options) {
-  require_averages(metric, options.ema_half_life.has_value());
+  require_weights(metric, options);
   if (metric.metric()) return;
   const auto found = std::ranges::find(options.metrics, metric.name(), &OwnMetric::name);
   if (found == options.metrics.end()) {
@@ -145,7 +162,7 @@ void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
   epoch_ = epoch.epoch;
   const auto copy = [&] { parameters_ = ArrayCopies(training.parameters()); };
   // The weights that have the best value are kept.
-  metric_.metric() == Metric::ema_test_loss ? training.with_averages(copy) : copy();
+  metric_.weights().empty() ? copy() : training.with_weights(metric_.weights(), copy);
   buffers_ = ArrayCopies(training.buffers());
   if (on_better_) on_better_(*this);
 }

@@ -1,5 +1,6 @@
 // Each schema is a list of rows, one for each column of the record; a row names a number, says what
-// it is, and has a pointer to the member or functions that read and write it. Records that share a
+// it is, and has a pointer to the member or functions that read and write it. Parts of a step
+// declare their columns of its record themselves (StepPart::columns). Records that share a
 // part, an evaluation or the time of a clock, take over its rows, if need be with a prefix
 // (add_part(), add_test()), so a new number of a part appears in all of them. A row without a
 // function that writes is computed from others. The help texts are published, in docs/records.md
@@ -12,7 +13,11 @@
 #include <numeric>
 #include <optional>
 
+#include <fmt/format.h>
+
+#include "base/core/check.hpp"
 #include "base/core/seconds.hpp"
+#include "loop/train/step/step_part.hpp"
 
 namespace rubato {
 
@@ -57,22 +62,9 @@ std::vector<std::int64_t> substeps_of(const StepRecord& step) {
   return substeps;
 }
 
-// A number of the optimizer that rules may answer.
-RecordColumn<StepRecord> answer_column(std::string name,
-                                       std::optional<double> OptimizerAnswer::*member,
-                                       std::string help, std::string title,
-                                       std::string label = {}) {
-  const std::string tag = "train/" + name;
-  return {{.name = std::move(name),
-           .help = std::move(help),
-           .tag = tag,
-           .figure = {kRateSection, std::move(title), std::move(label)}},
-          of_part(&StepRecord::optimizer, member)};
-}
-
 // The number of samples is left out: it is that of the test set, the same each time.
-void add_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
-  add_part(columns, evaluation_schema().columns, member, [&](ColumnInfo& info) {
+void add_test(auto& columns, auto place, const std::string& prefix, const auto& change) {
+  add_part(columns, evaluation_schema().columns, place, [&](ColumnInfo& info) {
     info.name = prefix + info.name;
     change(info);
   });
@@ -80,20 +72,33 @@ void add_test(auto& columns, auto member, const std::string& prefix, const auto&
                 [&](const auto& column) { return column.info().name == prefix + "samples"; });
 }
 
-// The test of averaged weights, which only trainings with --ema have.
-void add_ema_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
-  add_test(columns, member, prefix, [&](ColumnInfo& info) {
-    std::string of_weights = info.name;
-    of_weights.erase(of_weights.find("ema_"), 4);
-    info.help = "`" + of_weights + "` of the averaged weights, with `--ema`";
-    if (!info.tag.empty()) info.tag.insert(info.tag.find('/') + 1, "ema_");
-    info.progress.label.insert(0, "EMA ");
-    std::string& label = info.figure.label;
-    label += label.empty() ? "averaged weights" : " of averaged weights";
-    change(info);
-  });
+// The tests of weights beside the model's, which only trainings with the option of their name have.
+void add_other_tests(auto& columns, auto member, const std::string& prefix, const auto& change) {
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    const std::string name = fmt::format("{}_", weights.name);
+    const auto place = [ member, of = std::string(weights.name) ](auto& record) -> auto& {
+      if constexpr (!std::is_const_v<std::remove_reference_t<decltype(record)>>) {
+        return (record.*member)[of];
+      } else {
+        static const std::optional<Evaluation> none;
+        const auto found = (record.*member).find(of);
+        return found == (record.*member).end() ? none : found->second;
+      }
+    };
+    add_test(columns, place, prefix + name + "test_", [&](ColumnInfo& info) {
+      std::string of_model = info.name;
+      of_model.erase(prefix.size(), name.size());
+      info.help = fmt::format("`{}` of the {}, with `--{}`", of_model, weights.words, weights.name);
+      if (!info.tag.empty()) info.tag.insert(info.tag.find('/') + 1, name);
+      info.progress.label = fmt::format("{} {}", weights.label, info.progress.label);
+      std::string& label = info.figure.label;
+      label += fmt::format("{}{}", label.empty() ? "" : " of ", weights.words);
+      change(info);
+    });
+  }
 }
 
+// The columns of steps that belong to no part, and among them those of the parts.
 std::vector<RecordColumn<StepRecord>> step_columns() {
   std::vector<RecordColumn<StepRecord>> columns{
       {{.name = "step", .help = "index of the step, from 0 over the whole run"},
@@ -116,46 +121,6 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .help = "batch size relative to the reference batch size",
         .tag = "step/scale"},
        &StepRecord::scale},
-      {{.name = "lr",
-        .help = "learning rate, with the factor of `--memory momentum=samples`",
-        .tag = "train/lr",
-        .progress = {.label = "lr", .worth = 3, .width = 8, .significant = true},
-        .figure = {kRateSection, "Learning rate"}},
-       &StepRecord::learning_rate},
-      {{.name = "gain",
-        .help = "how many steps of the reference batch size the step counts for",
-        .tag = "train/gain",
-        .figure = {kRateSection, "Gain", "of the rule"}},
-       &StepRecord::gain},
-      answer_column("momentum", &OptimizerAnswer::momentum, "momentum, if the rule answers it",
-                    "Momentum and betas", "momentum"),
-      answer_column("beta1", &OptimizerAnswer::beta1, "beta1, if the rule answers it",
-                    "Momentum and betas", "beta1"),
-      answer_column("beta2", &OptimizerAnswer::beta2, "beta2, if the rule answers it",
-                    "Momentum and betas", "beta2"),
-      answer_column("epsilon", &OptimizerAnswer::epsilon, "epsilon, if the rule answers it",
-                    "Epsilon"),
-      answer_column("mean_factor", &OptimizerAnswer::mean_factor,
-                    "factor of momentum or Adam's mean before the step; 0 forgets it",
-                    "Change of the optimizer's memory", "factor of the mean"),
-      answer_column("variance_factor", &OptimizerAnswer::variance_factor,
-                    "factor of the variance in Adam's mean squares before the step",
-                    "Change of the optimizer's memory", "factor of the variance"),
-      {{.name = "forgets_squares",
-        .help = "true where Adam's mean squares begin anew with the step",
-        .tag = "train/forgets_squares"},
-       [](const StepRecord& step) {
-         return step.optimizer.forget_squares ? std::optional(true) : std::nullopt;
-       },
-       [](StepRecord& step, const Cell& cell) {
-         step.optimizer.forget_squares = std::get<bool>(cell);
-         return true;
-       }},
-      {{.name = "weight_decay",
-        .help = "weight decay, if it is not that of the options",
-        .tag = "train/weight_decay",
-        .figure = {kRateSection, "Weight decay"}},
-       &StepRecord::weight_decay},
       {{.name = "iterations",
         .help = "scale-invariant iterations: the sum of the gains so far",
         .tag = "train/iterations"},
@@ -174,11 +139,6 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .help = "false where the loss or the gradient is not finite; the parameters are as before",
         .usual = true},
        &StepRecord::applied},
-      {{.name = "gradient_norm",
-        .help = "norm of the mean gradient before it was clipped, where something asks for it",
-        .tag = "train/gradient_norm",
-        .figure = {kRateSection, "Gradient norm"}},
-       &StepRecord::gradient_norm},
       {{.name = "noise_scale",
         .unit = kSamples,
         .help = "gradient noise scale, with `--log-noise` or where a rule or policy needs it",
@@ -189,28 +149,15 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .help = "gain that AdaScale would give the step, with `--log-noise`",
         .tag = "train/measured_gain",
         .figure = {kRateSection, "Gain", "as in AdaScale"}},
-       &StepRecord::measured_gain},
-      {{.name = "loss_scale",
-        .help = "factor of the loss, with `--precision fp16`",
-        .tag = "train/loss_scale",
-        .figure = {kRateSection, "Loss scale"}},
-       &StepRecord::loss_scale},
-      {{.name = "skipped",
-        .help = "whether the step is left out, because the gradient overflowed with "
-                "`--precision fp16` or all weights are 0",
-        .tag = "step/skipped",
-        .usual = false},
-       [](const StepRecord& step) {
-         return step.loss_scale || step.weight ? std::optional(step.skipped) : std::nullopt;
-       },
-       [](StepRecord& step, const Cell& cell) {
-         step.skipped = std::get<bool>(cell);
-         return true;
-       }},
-      {{.name = "digest",
-        .help =
-            "digest of parameters, buffers and optimizer state after the step, with `--digest`"},
-       &StepRecord::digest}};
+       &StepRecord::measured_gain}};
+  for (const StepPart& part : step_parts()) {
+    if (part.columns == nullptr) continue;
+    const std::vector<RecordColumn<StepRecord>> own = part.columns();
+    const auto before = std::ranges::find_if(
+        columns, [&](const auto& column) { return column.info().name == part.columns_after; });
+    RUBATO_CHECK(before != columns.end(), "columns of a part come after one that there is");
+    columns.insert(before + 1, own.begin(), own.end());
+  }
   add_part(columns, clock_schema().columns, &StepRecord::time,
            [](ColumnInfo& info) { info.tag = "clock/" + info.name; });
   columns.push_back({{.name = "decision_*",
@@ -264,7 +211,7 @@ std::vector<RecordColumn<EpochRecord>> epoch_columns() {
         .usual = true},
        &EpochRecord::whole}};
   add_test(columns, &EpochRecord::test, "test_", [](const ColumnInfo&) {});
-  add_ema_test(columns, &EpochRecord::ema_test, "ema_test_", [](const ColumnInfo&) {});
+  add_other_tests(columns, &EpochRecord::other_tests, "", [](const ColumnInfo&) {});
   columns.push_back({{.name = "*",
                       .help = "metrics of the program's own, under their names",
                       .key = "metrics",
@@ -295,8 +242,8 @@ std::vector<RecordColumn<TrainResult>> result_columns() {
     info.tag.clear();
     info.null_if_none = true;
   });
-  add_ema_test(columns, &TrainResult::final_ema_test, "final_ema_test_",
-               [](ColumnInfo& info) { info.tag.clear(); });
+  add_other_tests(columns, &TrainResult::final_other_tests, "final_",
+                  [](ColumnInfo& info) { info.tag.clear(); });
   columns.insert(columns.end(),
                  {{{.name = "best_test_accuracy",
                     .unit = kShareUnit,

@@ -20,6 +20,8 @@
 #include <rubato/loop/records.hpp>
 #include <rubato/steps/step_source.hpp>
 
+#include "base/core/of_part.hpp"
+
 namespace rubato {
 
 /// Texts by name; an empty text means unknown.
@@ -239,13 +241,15 @@ struct RecordSchema {
   std::vector<RecordColumn<Record>> columns{};
 };
 
-/// Adds the columns of a part to those of the record that contains it as a member, perhaps as a
-/// std::optional: they have no value while it is empty. `change` adapts each column's info to the
-/// record. Columns that are not shown are left out.
-template <class Record, class Part, class Member, class Change>
+/// Adds the columns of a part to those of the record that contains it. `place` is a pointer to the
+/// member, or a function of the record that returns a reference to the part, perhaps in a
+/// std::optional: the columns have no value while that is empty. `change` adapts each column's info
+/// to the record. Columns that are not shown are left out.
+template <class Record, class Part, class Place, class Change>
 void add_part(std::vector<RecordColumn<Record>>& columns,
-              const std::vector<RecordColumn<Part>>& parts, Member Record::*member,
+              const std::vector<RecordColumn<Part>>& parts, const Place& place,
               const Change& change) {
+  using Member = std::remove_cvref_t<std::invoke_result_t<Place, const Record&>>;
   constexpr bool kMayLack = column_detail::IsOptional<Member>::value;
   for (const RecordColumn<Part>& part : parts) {
     if (!part.info().shown) continue;
@@ -254,34 +258,27 @@ void add_part(std::vector<RecordColumn<Record>>& columns,
     (info.object.empty() ? info.optional : info.object_optional) |= kMayLack;
     typename RecordColumn<Record>::Write write;
     if (part.is_writable()) {
-      write = [part, member](Record& record, const Cell& cell) {
+      write = [part, place](Record& record, const Cell& cell) {
+        auto& at = std::invoke(place, record);
         if constexpr (kMayLack) {
-          if (!(record.*member)) (record.*member).emplace();
-          return part.write(*(record.*member), cell);
+          return part.write(at ? *at : at.emplace(), cell);
         } else {
-          return part.write(record.*member, cell);
+          return part.write(at, cell);
         }
       };
     }
     columns.emplace_back(
         std::move(info),
-        [part, member](const Record& record) {
+        [part, place](const Record& record) {
+          const auto& at = std::invoke(place, record);
           if constexpr (kMayLack) {
-            return record.*member ? part.read(*(record.*member)) : Cell();
+            return at ? part.read(*at) : Cell();
           } else {
-            return part.read(record.*member);
+            return part.read(at);
           }
         },
         std::move(write));
   }
-}
-
-/// The accessor of a member of a member, for a RecordColumn.
-template <class Record, class Part, class Value>
-[[nodiscard]] auto of_part(Part Record::*part, Value Part::*member) {
-  return [ part, member ](auto& record) -> auto& {
-    return record.*part.*member;
-  };
 }
 
 /// Returns the name or tag of one number in a column of several.
@@ -313,8 +310,8 @@ struct FaultOfStep {
 [[nodiscard]] const RecordSchema<FaultOfStep>& fault_schema();
 [[nodiscard]] const RecordSchema<OfStep<TensorStatistics>>& monitor_schema();
 /// The result of a model on a data set; its columns except the number of samples also belong to
-/// epochs, with the prefixes "test_" and "ema_test_", and to results, with "final_test_" and
-/// "final_ema_test_".
+/// epochs, with the prefix "test_", and to results, with "final_test_"; tests of weights beside the
+/// model's have their name before "test_".
 [[nodiscard]] const RecordSchema<Evaluation>& evaluation_schema();
 /// The clock of modelled time: an object `clock` in JSON.
 [[nodiscard]] const RecordSchema<ClockTime>& clock_schema();

@@ -1,8 +1,12 @@
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "base/core/check.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "record_schemas.hpp"
 
 namespace rubato {
@@ -63,7 +67,13 @@ void visit_result(StateVisitor& state, TrainResult& result) {
     if (column.info().kept) visit_column(state, "", column, result);
   }
   visit_test(state, "final_test.", result.final_test);
-  visit_test(state, "final_ema_test.", result.final_ema_test);
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    TestsByWeights& tests = result.final_other_tests;
+    const auto found = tests.find(weights.name);
+    std::optional<Evaluation> test = found == tests.end() ? std::nullopt : found->second;
+    visit_test(state, fmt::format("final_{}_test.", weights.name), test);
+    if (test) tests.insert_or_assign(std::string(weights.name), test);
+  }
 }
 
 void visit_part(StateVisitor& state, std::optional<EpochPart>& part) {

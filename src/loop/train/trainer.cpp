@@ -6,7 +6,7 @@
 // show() exchanges them, and visit_state() first brings the former back. Another thread may read
 // the state only in the stretches of QuietStretches, while minibatches or tests are computed.
 // Saving, loading and forking are one function, visit_state(), so that they cannot disagree;
-// go_on() then places the loop where the state ends.
+// place_after_load() then places the loop where the state ends.
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +28,7 @@
 #include "checked_options.hpp"
 #include "checked_parts.hpp"
 #include "listeners.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "loop/train/step/step_taker.hpp"
 #include "record_schemas.hpp"
 #include "running_epoch.hpp"
@@ -117,7 +118,7 @@ class Trainer::Implementation final : public Training {
       throw;
     }
     quiet_.end_fit();
-    show(ShownWeights::model);
+    show(kModelWeights);
     stage_.end_fit();
     return result_;
   }
@@ -141,8 +142,11 @@ class Trainer::Implementation final : public Training {
   }
   void pause() override { pausing_ = true; }
   void set_learning_rate(double rate) override { steps_.set_learning_rate(rate); }
-  void with_averages(const std::function<void()>& use) override {
-    const Showing averages(*this, ShownWeights::averages);
+  void with_weights(std::string_view name, const std::function<void()>& use) override {
+    const std::vector<OtherWeightsInfo> all = other_weights(&options_);
+    const auto found = std::ranges::find(all, name, &OtherWeightsInfo::name);
+    if (found == all.end()) throw_error("this training has no weights called '{}'", name);
+    const Showing weights(*this, found->name);
     use();
   }
   bool has_state() const { return stage_.has_state(); }
@@ -161,7 +165,7 @@ class Trainer::Implementation final : public Training {
   // Called when fit() throws.
   void end_by(std::string_view what) {
     quiet_.end_fit();
-    show(ShownWeights::model);
+    show(kModelWeights);
     stage_.broken_by("fit()", fmt::format("the update at {} was interrupted by '{}'",
                                           place_of(walk_.epoch(), walk_.step()), what));
   }
@@ -176,7 +180,7 @@ class Trainer::Implementation final : public Training {
 
   // Gives the objective those weights, or the ones that steps change if `shown` is empty. It has
   // the model's while an epoch is evaluated and reported, and outside of fit().
-  void show(std::optional<ShownWeights> shown) {
+  void show(std::optional<std::string_view> shown) {
     if (shown_ == shown) return;
     if (shown_) steps_.exchange_shown(*shown_);
     if (shown) steps_.exchange_shown(*shown);
@@ -186,7 +190,8 @@ class Trainer::Implementation final : public Training {
   // During its lifetime, the objective has those weights.
   class Showing {
    public:
-    Showing(Implementation& of, std::optional<ShownWeights> shown) : of_(of), before_(of.shown_) {
+    Showing(Implementation& of, std::optional<std::string_view> shown)
+        : of_(of), before_(of.shown_) {
       of.show(shown);
     }
     ~Showing() { of_.show(before_); }
@@ -195,11 +200,11 @@ class Trainer::Implementation final : public Training {
 
    private:
     Implementation& of_;
-    std::optional<ShownWeights> before_;
+    std::optional<std::string_view> before_;
   };
 
   void visit_digests(StateVisitor& state);
-  void go_on(bool in_epoch, const std::optional<EpochPart>& part, bool forks);
+  void place_after_load(bool in_epoch, const std::optional<EpochPart>& part, bool forks);
 
   // Finds mistakes before anything is trained.
   void try_out() {
@@ -240,8 +245,8 @@ class Trainer::Implementation final : public Training {
   // Trains the remaining steps of the epoch, until an observer asks to stop or pause.
   void train_epoch() {
     FirstException of_observers;
-    listeners_.tell(of_observers,
-                    [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start()); });
+    listeners_.notify(of_observers,
+                      [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start()); });
     of_observers.rethrow();
     Stopwatch stopwatch;
     while (!stopped() && !pausing_ && walk_.next() != nullptr) {
@@ -264,14 +269,14 @@ class Trainer::Implementation final : public Training {
       if (step.applied || step.skipped) {
         if (std::string reason = walk_.reached_with(step.gain); !reason.empty()) stop(reason);
       }
-      listeners_.tell(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
+      listeners_.notify(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
       if (!step.applied && !step.skipped) {
         result_.stopped.clear();
         of_observers.rethrow();
         throw divergence_of(step, *objective_, options_.rule.text());
       }
       count(step);
-      if (options_.hosts != nullptr) options_.hosts->tell_steps(result_.steps);
+      if (options_.hosts != nullptr) options_.hosts->report_steps(result_.steps);
       const double seconds = stopwatch.lap();
       epoch_->add_seconds(seconds);
       result_.train_seconds += seconds;
@@ -283,7 +288,7 @@ class Trainer::Implementation final : public Training {
     }
     if (stopped() || pausing_ || !walk_.has_ended()) return;
     stage_.between_steps([&] {
-      listeners_.tell(of_observers, [&](Observer& observer) { observer.on_cut_short(*this); });
+      listeners_.notify(of_observers, [&](Observer& observer) { observer.on_cut_short(*this); });
     });
     of_observers.rethrow();
   }
@@ -306,12 +311,12 @@ class Trainer::Implementation final : public Training {
     const std::int64_t before = walk_.epoch_samples();
     walk_.take(step.gain, steps_.noise_scale());
     epoch_->add_loss(walk_.epoch_samples() - before, last_loss_, last_weight_);
-    tell_result();
+    report_result();
     result_.time = walk_.time();
   }
 
   // Copies the progress of the walk to the result.
-  void tell_result() {
+  void report_result() {
     result_.epochs = walk_.epoch().value();
     result_.steps = walk_.step().value();
     result_.samples = walk_.samples();
@@ -328,14 +333,13 @@ class Trainer::Implementation final : public Training {
                        .test = {},
                        .train_seconds = epoch_->train_seconds()};
     if (objective_->has_test()) {
-      const auto shows_others = [&](ShownWeights what) { return steps_.shows_others(what); };
-      if (shows_others(ShownWeights::model) || shows_others(ShownWeights::averages)) {
-        unshown_ = state_of(*this);
+      if (steps_.shows_others()) unshown_ = state_of(*this);
+      record.test = test(kModelWeights);
+      for (const OtherWeightsInfo& weights : other_weights(&options_)) {
+        record.other_tests.emplace(weights.name, test(weights.name));
       }
-      record.test = test(ShownWeights::model);
-      if (options_.ema_half_life) record.ema_test = test(ShownWeights::averages);
     }
-    show(ShownWeights::model);
+    show(kModelWeights);
     unshown_.reset();
     steps_.enter("metric");
     for (const OwnMetric& metric : options_.metrics) {
@@ -347,21 +351,21 @@ class Trainer::Implementation final : public Training {
     record.test_seconds = stopwatch.seconds();
     const std::optional<EpochPart> part = walk_.part(epoch_->whole_steps());
     record.whole = !part;
-    if (const auto metric = value_of(options_.watch, record)) tell_schedule(*metric);
+    if (const auto metric = value_of(options_.watch, record)) report_to_schedule(*metric);
 
     // The epoch has ended from here on, whatever observers throw.
     result_.part = part;
     epoch_.reset();
     walk_.end_epoch(record.whole);
-    tell_result();
+    report_result();
     FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
-      result_.final_ema_test = record.ema_test;
-      listeners_.tell(of_observers,
-                      [&](Observer& observer) { observer.on_evaluate(*this, record); });
+      result_.final_other_tests = record.other_tests;
+      listeners_.notify(of_observers,
+                        [&](Observer& observer) { observer.on_evaluate(*this, record); });
     }
-    listeners_.tell(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
+    listeners_.notify(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
     show({});
     of_observers.rethrow();
     if (record.test && !std::isfinite(record.test->loss)) {
@@ -371,18 +375,18 @@ class Trainer::Implementation final : public Training {
   }
 
   // Tests those weights after the epoch.
-  [[nodiscard]] Evaluation test(ShownWeights what) {
-    show(what);
+  [[nodiscard]] Evaluation test(std::string_view weights) {
+    show(weights);
     const Stopwatch stopwatch;
     const QuietStretch quiet(quiet_);
     Evaluation result = objective_->test(
         workers_, evaluation_options(options_),
         fmt::format(" of the test data after epoch {}", walk_.epoch().value() + 1));
-    tell_test(stopwatch.begun());
+    report_test(stopwatch.begun());
     return result;
   }
 
-  void tell_test(Span::Moment begin) const {
+  void report_test(Span::Moment begin) const {
     if (!options_.on_span) return;
     options_.on_span({.activity = Activity::test,
                       .epoch = walk_.epoch(),
@@ -392,7 +396,7 @@ class Trainer::Implementation final : public Training {
   }
 
   // The schedule changes completely or not at all.
-  void tell_schedule(double metric) {
+  void report_to_schedule(double metric) {
     LrSchedule& schedule = steps_.schedule();
     const std::vector<double> before = numbers_of(schedule);
     stage_.set_whole(false);
@@ -412,7 +416,7 @@ class Trainer::Implementation final : public Training {
   void let_observers_look() {
     FirstException of_observers;
     stage_.between_steps([&] {
-      listeners_.tell(of_observers, [&](Observer& observer) { observer.between_steps(*this); });
+      listeners_.notify(of_observers, [&](Observer& observer) { observer.between_steps(*this); });
     });
     of_observers.rethrow();
   }
@@ -446,7 +450,7 @@ class Trainer::Implementation final : public Training {
   // The mean weight of a sample in the last step, if the loss has weights.
   std::optional<double> last_weight_{};
   std::optional<RunningEpoch> epoch_;
-  std::optional<ShownWeights> shown_{};
+  std::optional<std::string_view> shown_{};
   // The state during a test of weights other than those that steps change, which are not in their
   // place then.
   std::optional<State> unshown_{};
@@ -476,7 +480,7 @@ void Trainer::Implementation::load(const State& state, bool forks) {
     stage_.broken_by(function, fmt::format("{} has thrown", function));
     throw;
   }
-  show(ShownWeights::model);
+  show(kModelWeights);
   stage_.set_whole(true);
 }
 
@@ -508,7 +512,7 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   visit_part(state, part);
   // The limits that ended the training of the state may be others now.
   if (state.forks()) result_.stopped = walk_.reached_limit();
-  if (state.loading()) go_on(in_epoch, part, state.forks());
+  if (state.loading()) place_after_load(in_epoch, part, state.forks());
   if (epoch_) epoch_->visit_state(state);
   if (state.loading()) result_.part = epoch_ ? walk_.part(epoch_->whole_steps()) : part;
   listeners_.visit_state(state, *this);
@@ -537,9 +541,9 @@ void Trainer::Implementation::visit_digests(StateVisitor& state) {
 }
 
 // Continues from the loaded state; `part` is that of an incomplete epoch that was evaluated.
-void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart>& part,
-                                    bool forks) {
-  tell_result();
+void Trainer::Implementation::place_after_load(bool in_epoch, const std::optional<EpochPart>& part,
+                                               bool forks) {
+  report_result();
   result_.time = walk_.time();
   // A run stopped by its source continues if the source now has more steps.
   if (std::exchange(ended_by_source_, false)) {
@@ -606,8 +610,8 @@ void Trainer::load_state(const State& state) {
 void Trainer::fork(const State& state) {
   own().load(state, /*forks=*/true);
 }
-void Trainer::with_averages(const std::function<void()>& use) const {
-  own().with_averages(use);
+void Trainer::with_weights(std::string_view name, const std::function<void()>& use) const {
+  own().with_weights(name, use);
 }
 TrainResult Trainer::fit() {
   return own().fit();

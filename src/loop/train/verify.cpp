@@ -1,9 +1,9 @@
-// A Witness reduces each way of training to marks: for every step, the digests of the numbers that
-// were reported and of the arrays. Marks are small, so those of the first way are kept and all
-// other ways are compared with them; the first mark that differs gives step and name for the
-// message. All marks of a way also go into one hash (WayOutcome::hash), which can be compared
-// between machines. A way with a resume saves the state of a first trainer as the bytes of a file,
-// loads it into a second one, and lets the same witness observe both.
+// A Witness reduces each execution of a training to marks: for every step, the digests of the
+// numbers that were reported and of the arrays. Marks are small, so those of the first are kept and
+// all others are compared with them; the first mark that differs gives step and name for the
+// message. All marks of an execution also go into one hash (ExecutionOutcome::hash), which can be
+// compared between machines. An execution with a resume saves the state of a first trainer as the
+// bytes of a file, loads it into a second one, and lets the same witness observe both.
 
 #include <algorithm>
 #include <memory>
@@ -22,12 +22,12 @@
 
 namespace rubato {
 
-std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
+std::vector<Execution> executions_to_compare(const TrainOptions& asked, std::int64_t steps) {
   const int threads = asked.threads > 0 ? asked.threads : cpus().usable();
   const std::int64_t cores = asked.cores;
   const std::int64_t half = steps / 2;
   const std::string reduce = asked.own_reducer ? std::string() : asked.reduce;
-  std::vector<Way> ways{
+  std::vector<Execution> executions{
       {.what = "one thread, one core"},
       {.what = "as asked for",
        .cores = cores,
@@ -49,14 +49,15 @@ std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
   };
   // A single step leaves no place for a resume.
   if (half > 0) {
-    ways.push_back({.what = "a resume", .cores = cores, .threads = threads, .resume_after = half});
-    ways.push_back({.what = "a resume of 5 cores",
-                    .cores = 5,
-                    .threads = 1,
-                    .reduce = "sharded",
-                    .resume_after = half});
+    executions.push_back(
+        {.what = "a resume", .cores = cores, .threads = threads, .resume_after = half});
+    executions.push_back({.what = "a resume of 5 cores",
+                          .cores = 5,
+                          .threads = 1,
+                          .reduce = "sharded",
+                          .resume_after = half});
   }
-  return ways;
+  return executions;
 }
 
 // Takes a digest, step by step, of everything that training reports and changes, and stops or
@@ -115,15 +116,15 @@ Verification::Verification(MakeTrainer make, std::int64_t steps)
   if (steps < 1) throw_error("{} steps to compare: at least 1 is needed", steps);
 }
 
-WayOutcome Verification::train(const Way& way) {
-  Marks marks = marks_of(way);
+ExecutionOutcome Verification::train(const Execution& execution) {
+  Marks marks = marks_of(execution);
   if (marks.empty()) throw Error("the trace has no step to train");
   Sha256 sha;
   for (const auto& step : marks) {
     for (const Mark& mark : step) sha.add(mark.digest.to_text());
   }
-  WayOutcome outcome{
-      .way = way, .hash = sha.hex(), .steps = static_cast<std::int64_t>(marks.size())};
+  ExecutionOutcome outcome{
+      .execution = execution, .hash = sha.hex(), .steps = static_cast<std::int64_t>(marks.size())};
   if (!expected_) {
     expected_ = std::move(marks);
   } else if (marks != *expected_) {
@@ -132,24 +133,24 @@ WayOutcome Verification::train(const Way& way) {
   return outcome;
 }
 
-Verification::Marks Verification::marks_of(const Way& way) const {
-  const auto witness = std::make_shared<Witness>(steps_, way.resume_after);
-  const auto as_the_way_says = [&way](TrainOptions& options) {
-    options.cores = way.cores;
-    options.threads = way.threads;
-    if (!way.reduce.empty()) {
-      options.reduce = way.reduce;
+Verification::Marks Verification::marks_of(const Execution& execution) const {
+  const auto witness = std::make_shared<Witness>(steps_, execution.resume_after);
+  const auto as_the_execution_says = [&execution](TrainOptions& options) {
+    options.cores = execution.cores;
+    options.threads = execution.threads;
+    if (!execution.reduce.empty()) {
+      options.reduce = execution.reduce;
       options.own_reducer = {};
     }
-    options.assignment = way.assignment;
-    options.dealing = way.dealing;
+    options.assignment = execution.assignment;
+    options.dealing = execution.dealing;
     options.digest_every = 1;
-    if (way.fault_rate > 0) options.faults.rate = way.fault_rate;
+    if (execution.fault_rate > 0) options.faults.rate = execution.fault_rate;
   };
-  Trainer first = make_(as_the_way_says);
+  Trainer first = make_(as_the_execution_says);
   first.add_observer(witness);
   first.fit();
-  if (way.resume_after > 0) {
+  if (execution.resume_after > 0) {
     // The second trainer continues with the options that the user asked for.
     Trainer second = make_([](TrainOptions& options) { options.digest_every = 1; });
     second.add_observer(witness);
@@ -175,11 +176,13 @@ std::string Verification::difference_of(const Marks& expected, const Marks& foun
   return fmt::format("trained {} steps, not {}", found.size(), expected.size());
 }
 
-std::vector<WayOutcome> verify(const MakeTrainer& make, const TrainOptions& asked,
-                               std::int64_t steps) {
+std::vector<ExecutionOutcome> verify(const MakeTrainer& make, const TrainOptions& asked,
+                                     std::int64_t steps) {
   Verification verification(make, steps);
-  std::vector<WayOutcome> outcomes;
-  for (const Way& way : ways_to_train(asked, steps)) outcomes.push_back(verification.train(way));
+  std::vector<ExecutionOutcome> outcomes;
+  for (const Execution& execution : executions_to_compare(asked, steps)) {
+    outcomes.push_back(verification.train(execution));
+  }
   return outcomes;
 }
 

@@ -20,6 +20,7 @@
 #include <rubato/steps/walk.hpp>
 
 #include "chosen_parts.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 
 namespace rubato {

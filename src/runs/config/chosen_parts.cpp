@@ -11,6 +11,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "readings.hpp"
 
 namespace rubato {
@@ -68,11 +69,12 @@ MetricChoice metrics_of(const std::string& text, const Extensions& own) {
 }
 
 // Empty for a metric of the user's own.
-std::optional<Metric> watched_of(const std::string& text, const Extensions& own) {
+std::optional<WatchedMetric> watched_of(const std::string& text, const Extensions& own) {
   std::vector<std::string_view> names;
-  for (const auto& metric : kMetrics) {
-    if (metric.name == text) return metric.value;
-    names.push_back(metric.name);
+  const std::vector<WatchedMetric> built_in = built_in_metrics();
+  for (const WatchedMetric& metric : built_in) {
+    if (metric.name() == text) return metric;
+    names.push_back(metric.name());
   }
   for (const auto& metric : own.metrics.rows()) {
     if (metric.name == text) return std::nullopt;
@@ -90,7 +92,7 @@ RUBATO_PARSE(transforms_of(text, own), std::vector<OwnGradientTransform>)
 RUBATO_PARSE(make_sampler(text, own.samplers), Sampler)
 RUBATO_PARSE(reducer_of(text, own), ReducerChoice)
 RUBATO_PARSE(metrics_of(text, own), MetricChoice)
-RUBATO_PARSE(watched_of(text, own), std::optional<Metric>)
+RUBATO_PARSE(watched_of(text, own), std::optional<WatchedMetric>)
 RUBATO_PARSE(choose_batch_policy(text, own.batch_policies), BatchPolicyChoice)
 
 WatchedMetric watched_metric(const RunConfiguration& run) {

@@ -8,8 +8,8 @@
 
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/optimizer.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/loop/trainer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/batch_policy.hpp>
 
@@ -44,6 +44,10 @@ struct MetricChoice {
 /// Returns "log2" for "own:name=log2", the rule of a run of an experiment that rubato.compare()
 /// trains in Python's process; empty for any other.
 [[nodiscard]] std::string_view own_rule_name(std::string_view rule);
+
+/// The pattern of --no-decay for all parameters of one dimension, and the patterns in its text.
+inline constexpr std::string_view kVectorsPattern = "vectors";
+[[nodiscard]] std::vector<std::string> no_decay_patterns(const std::string& no_decay);
 
 /// Whether --batch names a policy that decides the batch sizes, so that the trace does not
 /// determine the steps.

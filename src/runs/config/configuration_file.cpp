@@ -53,7 +53,7 @@ bool is_quoted(const RunOption& option) {
 std::string accepted_by(const RunOption& option) {
   if (!is_quoted(option)) return option.accepted;
   return fmt::format("a string, such as {} = \"{}\"", option.name,
-                     option.text(RunConfiguration()).value_or(option.value));
+                     default_text(option).value_or(option.value));
 }
 
 // Checks that TOML's type is that of the option; set() checks everything else.

@@ -1,18 +1,18 @@
 // Checks of a whole configuration, in two stages (allowed.hpp): how its options go together, which
 // depends on nothing else, and then the files and the CPU that they ask for. What the training
-// itself refuses is asked of loop/train/conflicts.hpp, so that users of options and of the library
-// read the same sentence; require_consistent() turns a Refused into a message that names the
-// option.
+// itself refuses is asked of the parts of a step (StepPart::conflicts), so that users of options
+// and of the library read the same sentence; require_consistent() turns a Refused into a message
+// that names the option.
 
 #include <algorithm>
 #include <string>
-#include <variant>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
 #include <rubato/base/parse.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/reducer.hpp>
-#include <rubato/loop/training_options.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
@@ -20,9 +20,13 @@
 #include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "chosen_parts.hpp"
-#include "loop/train/conflicts.hpp"
+#include "loop/optim/make_optimizer.hpp"
+#include "loop/train/checked_options.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "run_option.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/values/data_source.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
@@ -58,13 +62,7 @@ void check_momentum(const RunConfiguration& run, const OptimizerOptions& optimiz
     if (run.weight_decay != 0) refuse("weight-decay");
   }
   require_valid(optimizer);
-  if (run.nesterov && !std::holds_alternative<SgdOptions>(optimizer.method)) {
-    throw_error("Nesterov momentum applies to sgd only, not to {}",
-                optimizer_name(optimizer.method));
-  }
-  const bool has_form = method_options<SgdOptions>(optimizer.method).momentum_form ||
-                        method_options<LarsOptions>(optimizer.method).momentum_form;
-  if (has_form && optimizer.momentum == 0) {
+  if (facts_of(optimizer.method).momentum_form && optimizer.momentum == 0) {
     refuse("optimizer " + run.optimizer.text(), "there is no momentum",
            "with --momentum greater than 0");
   }
@@ -91,15 +89,13 @@ void check_rule(const RunConfiguration& run) {
 // Asks what the trainer asks; optimizers of the user's own are known to the trainer alone.
 void check_step(const RunConfiguration& run, const OptimizerMethod& method) {
   const bool own = run.optimizer->own.has_value();
-  require_compatible(
-      {.clip_norm = run.clip_norm,
-       .clip_value = run.clip_value,
-       .gradient_transforms = *run.transform,
-       .own_reducer = run.reduce->own.value_or(OwnReducer()),
-       .exact = run.exact},
-      **run.rule,
-      {.follows_sums = own || is_sgd_or_lars(method), .squares = needs_minibatch_squares(method)});
-  require_averages(watched_metric(run), run.ema.has_value());
+  const MethodFacts facts = facts_of(method);
+  const TrainOptions options = train_options(run);
+  require_compatible({.options = options,
+                      .rule = *options.rule,
+                      .follows_sums = own || facts.follows_sums,
+                      .squares = !own && facts.squares});
+  require_known(options.watch, options);
 }
 
 void check_clock(const RunConfiguration& run) {
@@ -223,26 +219,6 @@ void check_kernels(const RunConfiguration& run) {
 }
 
 }  // namespace
-
-OptimizerOptions optimizer_options(const RunConfiguration& run) {
-  constexpr double kUsualMomentum = 0.5;
-  if (run.optimizer->own) return {};
-  OptimizerOptions optimizer{.method = run.optimizer->method, .weight_decay = run.weight_decay};
-  if (auto* const sgd = std::get_if<SgdOptions>(&optimizer.method)) sgd->nesterov = run.nesterov;
-  optimizer.momentum = run.momentum.value_or(is_sgd_or_lars(optimizer.method) ? kUsualMomentum : 0);
-  return optimizer;
-}
-
-TestMetrics test_metrics_of(const RunConfiguration& run) {
-  TestMetrics metrics = run.metric->built_in;
-  if (run.top_k > 0) metrics.top_k = run.top_k;
-  return metrics;
-}
-
-Budget budget_of(const RunConfiguration& run) {
-  return {
-      .iterations = run.iterations, .samples = run.samples, .hours = run.hours, .money = run.money};
-}
 
 void refuse(std::string_view option, std::string_view why, std::string_view accepted) {
   throw_error("--{}: {}; accepted: {}", option, why, accepted);

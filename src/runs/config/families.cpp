@@ -10,12 +10,13 @@
 
 #include <rubato/loop/gradient_transform.hpp>
 #include <rubato/loop/images.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/observer.hpp>
 #include <rubato/loop/optimizer.hpp>
 #include <rubato/loop/reducer.hpp>
+#include <rubato/loop/test_metrics.hpp>
 #include <rubato/loop/trainer.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/runs/run_configuration.hpp>
@@ -25,6 +26,7 @@
 
 #include "numbers/collective/schedule.hpp"
 #include "runs/config/values/data_source.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
 
@@ -90,10 +92,6 @@ std::vector<Strategy> own_rules(const RuleRegistry& rules) {
 }
 
 // The built-in names of each option, which the user's own parts cannot have.
-
-std::vector<std::string_view> optimizer_names() {
-  return {kOptimizerNames.begin(), kOptimizerNames.end()};
-}
 
 std::vector<std::string_view> metric_names() {
   static const std::vector<Strategy> all = test_metrics();

@@ -23,7 +23,6 @@
 #include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "readings.hpp"
-#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 

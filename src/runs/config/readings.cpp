@@ -13,8 +13,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
+#include <rubato/loop/intervals.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/trace.hpp>

@@ -151,6 +151,9 @@ struct RunOption {
 [[nodiscard]] std::optional<std::string> bound_text(const RunOption& option,
                                                     const RunConfiguration& configuration);
 
+/// The text of the option's default on this machine; empty if it is not set by default.
+[[nodiscard]] std::optional<std::string> default_text(const RunOption& option);
+
 /// All options, group by group. The same for the whole life of the process.
 [[nodiscard]] std::span<const RunOption> run_options();
 
@@ -165,8 +168,5 @@ void require_none_idle(const GivenOptions& given, const RunConfiguration& run);
 
 /// The option of that name. Throws Error for an unknown one, naming the nearest.
 [[nodiscard]] const RunOption& run_option(std::string_view name);
-
-/// The value of an option as JSON: true, 8, 0.01, "linear", or null where it is not set.
-[[nodiscard]] std::string to_json(const RunOption& option, const RunConfiguration& configuration);
 
 }  // namespace rubato

@@ -1,4 +1,9 @@
-
+// toml++ parses the document; this file turns its tree into entries in the order of the lines,
+// whose values are text as a command line would give it. When parsing fails, the line is read again
+// by bare_word(): if it has a word without quotes or a number such as ".5" or "0,5", the message
+// shows the line as it should be, by the type of the option. Text that is not a name or a word is
+// not repeated in messages, since the file may be any. The number of dots is limited before
+// parsing, because each nests a table, and the parser recurses.
 
 // The parser is compiled into this file instead of linked from its shared library, so that
 // sanitizers and the fuzzer see it.

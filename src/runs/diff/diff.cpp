@@ -11,19 +11,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/runs/records.hpp>
-#include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
-#include "base/state/sha256.hpp"
 #include "explanation.hpp"
 #include "runs/config/values/fork_point.hpp"
 #include "runs/run/run_history.hpp"
@@ -32,8 +27,6 @@
 namespace rubato {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::array<std::size_t, 2> kSides{0, 1};
 
@@ -50,43 +43,27 @@ std::vector<std::int64_t> measured_steps(std::int64_t last) {
   return steps;
 }
 
-// The number of steps that both have from the same runs.
-std::int64_t shared_steps(const RunHistory& of_a, const RunHistory& of_b) {
-  const std::vector<RunSegment>& a = of_a.segments();
-  const std::vector<RunSegment>& b = of_b.segments();
-  std::int64_t shared = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (fs::weakly_canonical(a[i].run) != fs::weakly_canonical(b[i].run)) break;
-    constexpr auto kEver = std::numeric_limits<std::int64_t>::max();
-    shared = std::min(i + 1 < a.size() ? a[i + 1].begin : kEver,
-                      i + 1 < b.size() ? b[i + 1].begin : kEver);
-  }
-  return shared;
-}
-
 class Comparison {
  public:
   Comparison(const DiffRequest& request, ReplayParts parts)
       : request_(request), parts_(std::move(parts)), of_runs_(!request.sides[0].run.empty()) {
-    // A state that is not that of its step is a difference to be named.
-    parts_.checks_states = false;
+    // A file that has changed is a difference to be named.
+    parts_.checks_files = false;
   }
 
   RunsDifference find() {
     const auto& [a, b] = request_.sides;
     configurations_ = {a.configuration, b.configuration};
     found_.options = differing_options(a.configuration, b.configuration);
-    if (of_runs_) found_.facts = differing_facts(a.run, b.run);
     std::int64_t last = request_.steps;
     if (of_runs_) {
-      for (const std::size_t side : kSides) {
-        recorded_[side] = recorded_steps(request_.sides[side].run);
-      }
-      last = std::min(recorded_[0].count, recorded_[1].count);
       for (const DiffSide& side : request_.sides) {
         histories_.emplace_back(side.run, side.configuration);
       }
-      if (!read_digests(last)) {
+      last = last_of_both();
+      const bool differs = read_digests(last);
+      compare_facts();
+      if (!differs) {
         found_.equal_steps = last;
         compare_folders();
         return std::move(found_);
@@ -111,31 +88,48 @@ class Comparison {
   // Sets equal_ and end_, the last step with equal digests and the first with different ones.
   // Returns false if all `last` steps are known to be equal.
   bool read_digests(std::int64_t last) {
-    equal_ = std::min(last, shared_steps(histories_[0], histories_[1]));
+    found_.compared.shared = equal_ = std::min(last, histories_[0].shared_with(histories_[1]));
     // Digests are compared one after the other: all of them have been read, and a bisection would
     // rely on trainings that never meet again.
-    for (const auto& [step, digest] : recorded_[0].digests) {
-      const auto other = recorded_[1].digests.find(step);
-      if (other == recorded_[1].digests.end() || step <= equal_) continue;
+    for (const auto& [step, digest] : recorded(0).digests) {
+      const auto other = recorded(1).digests.find(step);
+      if (other == recorded(1).digests.end() || step <= equal_) continue;
       if (other->second != digest) {
         end_ = step;
         return true;
       }
       equal_ = step;
+      ++found_.compared.digests;
     }
     end_ = last;
-    return equal_ < last && !have_equal_weights();
+    found_.compared.weights = have_equal_weights();
+    return equal_ < last && !found_.compared.weights;
+  }
+
+  // The steps between the last equal digest and the first different one may have been computed by
+  // several processes.
+  void compare_facts() {
+    for (const std::int64_t step : {equal_ + 1, end_}) {
+      if (!found_.facts.empty()) return;
+      found_.facts = differing_facts(histories_[0].computed_by(std::min(step, end_)),
+                                     histories_[1].computed_by(std::min(step, end_)));
+    }
   }
 
   // True if both have ended with the same weights, after the same number of steps.
   [[nodiscard]] bool have_equal_weights() const {
-    std::array<std::string, 2> weights;
-    for (const std::size_t side : kSides) {
-      const fs::path file = request_.sides[side].run / RunFolder::kSummary;
-      if (!is_there(file)) return false;
-      weights[side] = read_summary(file).weights_sha256;
-    }
-    return recorded_[0].count == recorded_[1].count && weights[0] == weights[1];
+    const auto& a = histories_[0].summary();
+    const auto& b = histories_[1].summary();
+    return a && b && recorded(0).count == recorded(1).count &&
+           a->weights_sha256 == b->weights_sha256;
+  }
+
+  [[nodiscard]] const RecordedSteps& recorded(std::size_t side) const {
+    return histories_[side].steps();
+  }
+
+  [[nodiscard]] std::int64_t last_of_both() const {
+    return std::min(recorded(0).count, recorded(1).count);
   }
 
   // Compares what the folders of runs of the same bits have besides: whether their files are those
@@ -144,8 +138,8 @@ class Comparison {
     for (const std::size_t side : kSides) {
       if (find_changed_metrics(side)) return;
     }
-    if (recorded_[0].count != recorded_[1].count) return compare_lengths();
-    const auto numbers = recorded_difference(1, recorded_[0].count);
+    if (recorded(0).count != recorded(1).count) return compare_lengths();
+    const auto numbers = recorded_difference(1, recorded(0).count);
     if (numbers && !is_inexact(0) && !is_inexact(1)) {
       found_.first = *numbers;
       found_.first->stage = DiffStage::files;
@@ -155,34 +149,24 @@ class Comparison {
     if (!found_.first) find_changed_weights();
   }
 
-  // Compares the checkpoints of a run with the digests of their steps.
   void find_changed_states(std::size_t side) {
-    const fs::path checkpoints = request_.sides[side].run / RunFolder::kCheckpoints;
-    for (const fs::path& file : CheckpointFolder(checkpoints, 1).files()) {
-      const std::int64_t step = CheckpointFolder::steps_of(file).value_or(0);
-      if (found_.first || begins_fork(side, step)) continue;
+    for (const RunCheckpoint& one : histories_[side].checkpoints()) {
+      if (found_.first || one.segment + 1 < histories_[side].segments().size()) return;
       try {
-        require_state_of_step(file, read_state(file), step, recorded_[side]);
+        histories_[side].require_state_of(one, read_state(one.file));
       } catch (const Error& error) {
         found_.first =
-            FirstDifference{.stage = DiffStage::files, .step = step, .what = error.what()};
+            FirstDifference{.stage = DiffStage::files, .step = one.step, .what = error.what()};
       }
     }
   }
 
-  // Whether the state that a run has of a step is the one with which it was forked, and which may
-  // not be that of the step.
-  [[nodiscard]] bool begins_fork(std::size_t side, std::int64_t step) const {
-    const RunSegment& own = histories_[side].segments().back();
-    return !own.configuration.from.empty() && own.begin == step;
-  }
-
   void compare_lengths() {
-    const std::array counts{recorded_[0].count, recorded_[1].count};
+    const std::array counts{recorded(0).count, recorded(1).count};
     std::string what = fmt::format("they are equal as far as both go, but have {} and {} steps",
                                    counts[0], counts[1]);
-    for (const DiffSide& side : request_.sides) {
-      if (!is_there(side.run / RunFolder::kSummary)) what += "; " + side.name + " has not ended";
+    for (const std::size_t side : kSides) {
+      if (!histories_[side].summary()) what += "; " + request_.sides[side].name + " has not ended";
     }
     found_.first = FirstDifference{
         .stage = DiffStage::length,
@@ -194,37 +178,26 @@ class Comparison {
 
   // Compares the metrics of a run that has ended with the checksum in its summary.
   bool find_changed_metrics(std::size_t side) {
-    const fs::path& run = request_.sides[side].run;
-    const fs::path file = run / RunFolder::kMetrics;
-    if (!is_there(run / RunFolder::kSummary)) return false;
-    const RunSummary summary = read_summary(run / RunFolder::kSummary);
-    if (summary.metrics_sha256.empty() || Sha256::hex_of_file(file) == summary.metrics_sha256) {
-      return false;
-    }
-    found_.first = recorded_difference(1, std::min(recorded_[0].count, recorded_[1].count))
-                       .value_or(FirstDifference{.step = found_.equal_steps});
+    const std::string& what = histories_[side].changed_metrics();
+    if (what.empty()) return false;
+    const auto numbers = recorded_difference(1, last_of_both());
+    found_.first = numbers.value_or(FirstDifference{.step = found_.equal_steps});
     found_.first->stage = DiffStage::files;
-    std::string what = fmt::format("{} is not the file that the run wrote, by the SHA-256 in {}",
-                                   file.string(), RunFolder::kSummary);
-    if (recorded_[side].count != summary.result.steps) {
-      what += fmt::format("; it has {} of {} steps", recorded_[side].count, summary.result.steps);
-    }
-    found_.first->what =
-        found_.first->what.empty() ? what : fmt::format("{}; {}", what, found_.first->what);
+    found_.first->what = numbers ? fmt::format("{}; {}", what, numbers->what) : what;
     return true;
   }
 
-  // Compares the files with the weights of runs of the same bits.
   void find_changed_weights() {
     if (!have_equal_weights()) return;
-    for (const std::string_view name : {"weights.safetensors", "ema.safetensors"}) {
+    for (const std::string& name : RunFolder::results()) {
+      if (!name.ends_with(".safetensors")) continue;
       const std::array files{request_.sides[0].run / name, request_.sides[1].run / name};
       if (!is_there(files[0]) || !is_there(files[1])) continue;
       FirstDifference changed{.stage = DiffStage::files, .step = found_.equal_steps};
-      std::array<State, 2> states;
       try {
-        for (const std::size_t side : kSides) states[side] = read_state(files[side]);
-        changed.element = first_difference(views_of(states[0]), views_of(states[1]));
+        const State a = read_state(files[0]);
+        const State b = read_state(files[1]);
+        changed.element = first_difference(views_of(a), views_of(b));
         if (!changed.element) continue;
         changed.what = fmt::format(
             "{} and {} differ, although both runs had the same weights: one of the files has "
@@ -271,10 +244,11 @@ class Comparison {
       if (parts_.on_step) parts_.on_step(step);
       const std::array after{trainings_[0]->state(), trainings_[1]->state()};
       if (are_parted(after)) return part(step);
-      note_unrepeated(step);
+      if (of_runs_) note_unrepeated(step);
       if (damaged_) return;
       for (const std::size_t side : kSides) before_[side] = after[side];
       found_.equal_steps = step;
+      ++found_.compared.repeated;
     }
     if (unrepeated_) explain_unrepeated();
   }
@@ -319,11 +293,11 @@ class Comparison {
   }
 
   std::optional<State> state_at_begin(std::size_t side) {
-    const DiffSide& of = request_.sides[side];
     const RunConfiguration run = repeated(side);
-    if (of_runs_) return state_after({.run = of.run, .step = equal_}, run, {}, parts_).state;
-    if (run.from.empty()) return std::nullopt;
-    return state_after(*run.from, run, {}, parts_).state;
+    if (!of_runs_ && run.from.empty()) return std::nullopt;
+    const RunHistory history =
+        of_runs_ ? histories_[side].to_repeat(run) : RunHistory::of(run.from->run, run);
+    return state_after(history, of_runs_ ? equal_ : run.from->step, {}, parts_).state;
   }
 
   std::unique_ptr<SteppedTraining> make_before(std::size_t side) {
@@ -347,7 +321,7 @@ class Comparison {
       element =
           first_difference_in_both(digested_views_of(*before_[0]), digested_views_of(*before_[1]));
       // Digests of both tell nothing.
-      if (of_runs_) end_ = std::min(recorded_[0].count, recorded_[1].count);
+      if (of_runs_) end_ = last_of_both();
       if (!element) return false;
     }
     name_by_parameter(*element, trainings_[0]->trained(), *before_[0]);
@@ -366,7 +340,6 @@ class Comparison {
     return true;
   }
 
-  // One training has ended before the step.
   void ends_before(std::int64_t step, const std::array<bool, 2>& advanced) {
     found_.first =
         FirstDifference{.stage = DiffStage::length,
@@ -376,8 +349,16 @@ class Comparison {
                         .options = options_at(DiffStage::length, found_.options)};
   }
 
-  // Both have taken the step, and differ after it.
+  // Both have taken the step, and differ after it. What is taken apart is the step of the runs, if
+  // they could be repeated.
   void part(std::int64_t step) {
+    for (std::size_t side = 0; side < histories_.size(); ++side) {
+      if (unrepeatable() != DiffStage::unexplained) break;
+      const std::string differs =
+          histories_[side].difference_of(trainings_[side]->step(), /*exact=*/true,
+                                         computed_by(workloads_[side]->engine(), request_.kernels));
+      if (!differs.empty()) throw StepDiffers(differs);
+    }
     found_.options = differing_options(configurations_[0], configurations_[1]);
     found_.first = explain({.after = {trainings_[0].get(), trainings_[1].get()},
                             .make_before = [&](std::size_t side) { return make_before(side); }},
@@ -393,12 +374,10 @@ class Comparison {
 
   // A run whose step has another digest when it is repeated.
   void note_unrepeated(std::int64_t step) {
-    if (!of_runs_) return;
     for (const std::size_t side : kSides) {
-      const auto& digests = recorded_[side].digests;
-      const auto recorded = digests.find(step);
-      if (!unrepeated_ && recorded != digests.end() &&
-          recorded->second != trainings_[side]->step().digest) {
+      const auto found = recorded(side).digests.find(step);
+      if (!unrepeated_ && found != recorded(side).digests.end() &&
+          found->second != trainings_[side]->step().digest) {
         unrepeated_ = {side, step};
       }
       find_damage(side, step);
@@ -408,18 +387,18 @@ class Comparison {
   // Compares a checkpoint of a run with the state that its repeated steps have, unless these cannot
   // have the bits of the run.
   void find_damage(std::size_t side, std::int64_t step) {
-    const DiffSide& of = request_.sides[side];
-    const fs::path file =
-        of.run / RunFolder::kCheckpoints / fmt::format("step-{}.safetensors", step);
-    if (damaged_ || !is_there(file) || begins_fork(side, step) ||
-        unrepeatable() != DiffStage::unexplained)
+    const std::vector<RunCheckpoint> all = histories_[side].checkpoints();
+    const auto one = std::ranges::find(all, step, &RunCheckpoint::step);
+    if (damaged_ || one == all.end() || one->segment + 1 < histories_[side].segments().size() ||
+        one->begins_fork || unrepeatable() != DiffStage::unexplained) {
       return;
+    }
     State saved;
     try {
-      saved = read_state(file);
+      saved = read_state(one->file);
     } catch (const Error& error) {
       // The run did not continue from a file that cannot be read.
-      parts_.tell(error.what());
+      parts_.report(error.what());
       return;
     }
     const State repeated = trainings_[side]->state();
@@ -432,7 +411,8 @@ class Comparison {
         .step = step,
         .what = fmt::format("{} has a state after step {} that its own steps do not give; given, "
                             "and in {}: {}",
-                            of.name, step, file.filename().string(), to_text(*element)),
+                            request_.sides[side].name, step, one->file.filename().string(),
+                            to_text(*element)),
         .element = element};
   }
 
@@ -471,7 +451,9 @@ class Comparison {
             other);
         break;
       default:
-        if (const auto numbers = recorded_difference(equal_ + 1, step)) {
+        if (!histories_[side].changed_metrics().empty()) {
+          what += histories_[side].changed_metrics();
+        } else if (const auto numbers = recorded_difference(equal_ + 1, step)) {
           what += numbers->what;
         } else {
           what +=
@@ -484,31 +466,22 @@ class Comparison {
                                    .what = std::move(what),
                                    .options = options_at(stage, found_.options)};
     found_.equal_steps = equal_;
+    found_.compared.repeated = 0;
   }
 
-  // The first difference in the records of steps.
   [[nodiscard]] std::optional<FirstDifference> recorded_difference(std::int64_t first,
                                                                    std::int64_t last) const {
-    for (const auto& [step, a] : recorded_[0].numbers) {
-      const auto other = recorded_[1].numbers.find(step);
-      if (step < first || step > last || other == recorded_[1].numbers.end()) continue;
-      const RecordedSteps::Numbers& b = other->second;
-      const auto differ = [&, step = step](const char* what, double is_a, double is_b) {
-        const bool equal = is_a == is_b || (std::isnan(is_a) && std::isnan(is_b));
-        return equal ? std::nullopt
-                     : std::optional(FirstDifference{
-                           .stage = DiffStage::unexplained,
-                           .step = step,
-                           .what = fmt::format("the first recorded difference is {} {} and {} in "
-                                               "step {}, which no option explains",
-                                               what, is_a, is_b, step),
-                           .numbers = {{is_a, is_b}}});
-      };
-      for (const auto& found : {differ("the batch", static_cast<double>(a.batch_size),
-                                       static_cast<double>(b.batch_size)),
-                                differ("the learning rate", a.learning_rate, b.learning_rate),
-                                differ("the loss", a.loss, b.loss)}) {
-        if (found) return found;
+    for (const auto& [step, a] : recorded(0).numbers) {
+      const auto other = recorded(1).numbers.find(step);
+      if (step < first || step > last || other == recorded(1).numbers.end()) continue;
+      if (const auto found = a.difference_from(other->second)) {
+        return FirstDifference{
+            .stage = DiffStage::unexplained,
+            .step = step,
+            .what = fmt::format("the first recorded difference is the {} {} and {} in step {}, "
+                                "which no option explains",
+                                found->name, found->here, found->there, step),
+            .numbers = {{found->here, found->there}}};
       }
     }
     return std::nullopt;
@@ -516,7 +489,7 @@ class Comparison {
 
   // Measures the distance after the first different step and later; both have taken `step`.
   void measure_distances(std::int64_t step) {
-    std::int64_t end = of_runs_ ? std::min(recorded_[0].count, recorded_[1].count) : end_;
+    std::int64_t end = of_runs_ ? last_of_both() : end_;
     const std::int64_t first = std::max(step, equal_ + 1);
     end = std::min(end, first + request_.distance - 1);
     const std::vector<std::int64_t> wanted = measured_steps(end - first + 1);
@@ -566,7 +539,6 @@ class Comparison {
   ReplayParts parts_;
   bool of_runs_;
   RunsDifference found_;
-  std::array<RecordedSteps, 2> recorded_;
   // Empty if there are no runs.
   std::vector<RunHistory> histories_;
   // The options of the step that comes next.

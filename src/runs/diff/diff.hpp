@@ -69,11 +69,24 @@ struct DistancePoint {
   std::optional<double> seeds{};
 };
 
+/// By what the equal steps of two trainings were compared.
+struct ComparedSteps {
+  /// The first steps, which both have from the same run.
+  std::int64_t shared = 0;
+  /// The steps after them whose recorded digests are equal.
+  std::int64_t digests = 0;
+  /// The steps that were repeated in both, with equal digests.
+  std::int64_t repeated = 0;
+  /// True if both have ended after these steps, with equal weights.
+  bool weights = false;
+};
+
 struct RunsDifference {
   std::vector<NamedDifference> options{};
   std::vector<NamedDifference> facts{};
   /// The number of steps, from the beginning, after which both have the same state.
   std::int64_t equal_steps = 0;
+  ComparedSteps compared{};
   /// Empty if there is none.
   std::optional<FirstDifference> first{};
   std::vector<DistancePoint> distances{};

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "diff.hpp"
 
 namespace rubato {
@@ -12,7 +14,8 @@ namespace rubato {
 /// A line for people on how fast the distance grows; empty if there are no distances.
 [[nodiscard]] std::string growth_text(const RunsDifference& difference);
 
-/// The result as JSON text (docs/schemas/diff.json).
+/// The result as JSON text, and the JSON Schema of that.
 [[nodiscard]] std::string to_json(const RunsDifference& difference, const DiffRequest& request);
+[[nodiscard]] nlohmann::ordered_json diff_schema();
 
 }  // namespace rubato

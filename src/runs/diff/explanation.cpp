@@ -1,3 +1,11 @@
+// explain() follows the step in the order in which it is computed, and stops at the first stage
+// that differs: the trace, the samples of each minibatch, each minibatch's loss and gradient, the
+// mean gradient, the rate, the update. Gradients are not kept during the comparison, so both
+// trainings are made again with their state before the step. Digests of all minibatches find the
+// one to look into, and only that one's gradients are kept and compared element by element. An
+// update that differs although everything before it is the same is put down to clipping if options
+// of clipping differ, because clipping is a part of the update and leaves nothing to compare.
+
 #include "explanation.hpp"
 
 #include <algorithm>

@@ -1,12 +1,10 @@
 #include "option_difference.hpp"
 
-#include <map>
+#include <array>
+#include <filesystem>
+#include <string>
 #include <system_error>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include <rubato/runs/run_folder.hpp>
+#include <utility>
 
 #include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
@@ -26,21 +24,6 @@ std::string content_of(const RunOption& option, const std::string& text) {
     if (!fs::is_regular_file(file, ignored)) return file;
     return fs::path("sha256-" + Sha256::hex_of(read_file(file)).substr(0, 12));
   });
-}
-
-// The kernels and versions in a summary, by name.
-std::map<std::string, std::string> facts_of(const fs::path& run) {
-  std::map<std::string, std::string> facts;
-  const fs::path file = run / RunFolder::kSummary;
-  if (!is_there(file)) return facts;
-  const auto summary = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  for (const char* const part : {"kernels", "versions"}) {
-    if (!summary.is_object() || !summary.contains(part) || !summary[part].is_object()) continue;
-    for (const auto& [name, text] : summary[part].items()) {
-      if (text.is_string()) facts[fmt::format("{}.{}", part, name)] = text.get<std::string>();
-    }
-  }
-  return facts;
 }
 
 }  // namespace
@@ -67,19 +50,6 @@ std::vector<NamedDifference> differing_options(const RunConfiguration& a,
       differing.push_back(
           {.name = option.name, .texts = {of_a.value_or(kNotSet), of_b.value_or(kNotSet)}});
     }
-  }
-  return differing;
-}
-
-std::vector<NamedDifference> differing_facts(const fs::path& a, const fs::path& b) {
-  const auto of_a = facts_of(a);
-  const auto of_b = facts_of(b);
-  std::vector<NamedDifference> differing;
-  if (of_a.empty() || of_b.empty()) return differing;
-  for (const auto& [name, text] : of_a) {
-    const auto other = of_b.find(name);
-    if (other == of_b.end() || other->second == text) continue;
-    differing.push_back({.name = name, .texts = {text, other->second}});
   }
   return differing;
 }

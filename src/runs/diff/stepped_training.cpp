@@ -30,10 +30,6 @@ RunConfiguration without_records(RunConfiguration run) {
   return run;
 }
 
-RunLocation location_of(const State* from) {
-  return from == nullptr ? RunLocation() : RunLocation::fork({}, {.state = *from, .records = {}});
-}
-
 // Memory as reducers have it for their leaves.
 template <class T>
 class LeafMemory {
@@ -141,7 +137,9 @@ void SteppedTraining::Watch::between_steps(Training& training) {
 
 SteppedTraining::SteppedTraining(const RunConfiguration& configuration,
                                  std::shared_ptr<const Workload> workload, const State* from)
-    : run_(without_records(configuration), std::move(workload), location_of(from)),
+    : run_(
+          without_records(configuration), std::move(workload),
+          from == nullptr ? RunLocation() : RunLocation::fork({}, {.state = *from, .records = {}})),
       watch_(run_.trainer().add_observer<Watch>()) {}
 
 bool SteppedTraining::advance() {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/text.hpp"
@@ -42,6 +44,8 @@ struct Finding {
 
 /// The same as JSON, together with the facts.
 [[nodiscard]] std::string report_json(const Facts& facts, std::span<const Finding> findings);
+/// The JSON Schema of report_json().
+[[nodiscard]] nlohmann::ordered_json report_schema();
 
 /// Whether no finding is a problem.
 [[nodiscard]] bool is_well(std::span<const Finding> findings);

@@ -1,18 +1,19 @@
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/core/of_part.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text_table.hpp"
 #include "findings.hpp"
 
 namespace rubato::doctor {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 std::int64_t count(std::span<const Finding> findings, Health health) {
   return std::count_if(findings.begin(), findings.end(),
@@ -23,32 +24,69 @@ std::string counted(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
-OrderedJson facts_json(const Facts& facts) {
-  OrderedJson json{{"processor", facts.processor},
-                   {"instruction_set", choice_name(kInstructionSets, facts.instruction_set)},
-                   {"cpus_online", facts.online},
-                   {"cores", facts.cores},
-                   {"cpus_allowed", facts.cpus.allowed},
-                   {"cpu_quota", or_null(facts.cpus.quota)},
-                   {"threads", facts.threads},
-                   {"load", or_null(facts.load)},
-                   {"huge_pages", facts.huge_pages},
-                   {"governor", facts.governor}};
-  if (facts.training) {
-    const TrainingProcess& training = *facts.training;
-    json["blas"] = training.blas;
-    json["blas_file"] = training.blas_file;
-    json["gflops"] = training.gflops;
-    json["openblas"] = training.openblas_core;
-    json["openblas_by_itself"] = training.openblas_by_itself;
-    json["aten"] = training.aten;
-    json["onednn"] = training.onednn;
-    json["malloc_file"] = training.malloc_file;
-    for (const Version& version : training.versions) {
-      json["versions"][version.library] = {{"built", version.built}, {"runs", version.runs}};
-    }
-  }
-  return json;
+std::optional<ByName<Version>> versions_of(const Facts& facts) {
+  if (!facts.training || facts.training->versions.empty()) return std::nullopt;
+  ByName<Version> versions;
+  for (const Version& one : facts.training->versions) versions.emplace_back(one.library, one);
+  return versions;
+}
+
+JsonForm<Facts> facts_form() {
+  // They are left out without a process that trains.
+  const auto of_training = [](auto member) {
+    return [member](const Facts& facts) {
+      return facts.training ? std::optional((*facts.training).*member) : std::nullopt;
+    };
+  };
+  return form_of_object<Facts>(
+      {{"processor", "its name", &Facts::processor},
+       {"instruction_set", "the best that rubato's kernels can use", &Facts::instruction_set,
+        form_of_choice(kInstructionSets)},
+       {"cpus_online", "logical CPUs of the machine", &Facts::online},
+       {"cores", "physical cores; 0 where nobody knows", &Facts::cores},
+       {"cpus_allowed", "logical CPUs that the process may use",
+        of_part(&Facts::cpus, &Cpus::allowed)},
+       {"cpu_quota", "CPUs that its control group grants; null without a limit",
+        of_part(&Facts::cpus, &Cpus::quota)},
+       {"threads", "the default of --threads", &Facts::threads},
+       {"load",
+        "threads of the machine that wanted a CPU, over the last minute; null where it does not "
+        "say",
+        &Facts::load},
+       {"huge_pages", "the setting of transparent huge pages", &Facts::huge_pages},
+       {"governor", "governor of the frequency", &Facts::governor},
+       {"blas?", "what multiplies matrices", of_training(&TrainingProcess::blas)},
+       {"blas_file?", "the library of that", of_training(&TrainingProcess::blas_file)},
+       {"gflops?", "what one thread reached", of_training(&TrainingProcess::gflops)},
+       {"openblas?", "the kernels of OpenBLAS", of_training(&TrainingProcess::openblas_core)},
+       {"openblas_by_itself?", "those that it would choose",
+        of_training(&TrainingProcess::openblas_by_itself)},
+       {"aten?", "the kernels of libtorch", of_training(&TrainingProcess::aten)},
+       {"onednn?", "the kernels of oneDNN", of_training(&TrainingProcess::onednn)},
+       {"malloc_file?", "the library whose malloc is in use",
+        of_training(&TrainingProcess::malloc_file)},
+       {"versions?", "versions of libraries, by name", versions_of,
+        form_of_object<Version>({{"built", "what rubato was compiled with", &Version::built},
+                                 {"runs", "what it runs with", &Version::runs}})}});
+}
+
+// All that --json prints.
+struct Report {
+  std::vector<Finding> findings{};
+  Facts facts{};
+};
+JsonForm<Report> report_form() {
+  return form_of_object<Report>(
+      {{"well", "whether nothing is a problem",
+        [](const Report& report) { return is_well(report.findings); }},
+       {"findings", "in the order in which they are printed", &Report::findings,
+        form_of_object<Finding>(
+            {{"subject", "what it is about", &Finding::subject},
+             {"health", "how grave it is", &Finding::health, form_of_choice(kHealths)},
+             {"what", "what was found", &Finding::what},
+             {"advice", "what to do; null where there is nothing to do",
+              text_or_none(&Finding::advice)}})},
+       {"facts", "what the findings are drawn from", &Report::facts, facts_form()}});
 }
 
 }  // namespace
@@ -71,18 +109,12 @@ std::string report_text(std::span<const Finding> findings, LineWidth width) {
 }
 
 std::string report_json(const Facts& facts, std::span<const Finding> findings) {
-  OrderedJson list = OrderedJson::array();
-  for (const Finding& finding : findings) {
-    list.push_back({{"subject", finding.subject},
-                    {"health", choice_name(kHealths, finding.health)},
-                    {"what", finding.what},
-                    {"advice", or_null(finding.advice)}});
-  }
-  return json_text(
-             OrderedJson{
-                 {"well", is_well(findings)}, {"findings", list}, {"facts", facts_json(facts)}},
-             2) +
-         "\n";
+  const Report report{{findings.begin(), findings.end()}, facts};
+  return json_text(report_form().write(report), 2) + "\n";
+}
+
+nlohmann::ordered_json report_schema() {
+  return report_form().schema;
 }
 
 }  // namespace rubato::doctor

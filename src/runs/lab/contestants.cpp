@@ -92,8 +92,8 @@ double bytes_to_sum(std::string_view reducer, const ReduceTask& task) {
   return bytes;
 }
 
-std::unique_ptr<Reducer<float>> made(std::string_view name, const ReducerSize& size,
-                                     Workers& workers) {
+std::unique_ptr<Reducer<float>> make_contesting_reducer(std::string_view name,
+                                                        const ReducerSize& size, Workers& workers) {
   auto baseline = make_baseline(name, size, workers);
   return baseline ? std::move(baseline) : make_reducer<float>(name, size, workers);
 }
@@ -104,7 +104,8 @@ class ReducerContestant final : public Contestant {
   ReducerContestant(std::string_view name, const ReduceTask& task, Workers& workers)
       : task_(task),
         workers_(workers),
-        reducer_(made(name, {.values = task.size, .max_leaves = task.cores}, workers)),
+        reducer_(make_contesting_reducer(name, {.values = task.size, .max_leaves = task.cores},
+                                         workers)),
         model_(task) {}
 
   void prepare() override {

@@ -1,9 +1,9 @@
 // charts_of() makes the JSON that web/main.js draws: curves in `runs`, and sections of figures of
-// the types intervals, profile and lines. The curves of the experiment's runs come first and in
-// their order, so that indices of Answer::runs are indices of curves; means_section() appends the
-// mean curves. The points of a curve become fewer the more curves there are, so that the page stays
-// small. Intervals and means of a condition that only a baseline has are left out unless it is the
-// only one.
+// the types intervals, rates, profile and lines. The curves of the experiment's runs come first and
+// in their order, so that indices of Answer::runs are indices of curves; means_section() appends
+// the mean curves. The points of a curve become fewer the more curves there are, so that the page
+// stays small. Intervals and means of a condition that only a baseline has are left out unless it
+// is the only one.
 
 #include <algorithm>
 #include <array>
@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <rubato/base/parse.hpp>
 
 #include "buckets.hpp"
 #include "experiment_page.hpp"
@@ -312,6 +314,72 @@ Json profile_section(const Answer& answer) {
   return section;
 }
 
+// A score over a rate; without a mean if a run is lost.
+Json rate_point(double rate, const std::optional<Estimate>& score, std::int64_t lost,
+                std::span<const double> values) {
+  Json point{{"rate", rate}, {"lost", lost}};
+  if (!score || values.empty() || lost > 0) return point;
+  const auto [low, high] = std::ranges::minmax(values);
+  point["mean"] = chart_number(score->mean);
+  point["low"] = chart_number(low);
+  point["high"] = chart_number(high);
+  return point;
+}
+
+Json rates_figure(bool is_accuracy, std::string title, std::string group, std::string across) {
+  return {{"type", "rates"},
+          {"title", std::move(title)},
+          {"group", std::move(group)},
+          {"across", std::move(across)},
+          {"value", is_accuracy ? "test accuracy" : "test loss"},
+          {"unit", is_accuracy ? "%" : ""},
+          {"least", !is_accuracy},
+          {"rows", Json::array()}};
+}
+
+// The curve of what was tuned; empty if its values are not positive numbers.
+std::optional<Json> tuning_figure(const TuningAnswer& tuning) {
+  Json figure = rates_figure(tuning.is_accuracy, "What was tuned", tuning.setting, tuning.option);
+  Json points = Json::array();
+  for (const TuningAnswer::Value& value : tuning.values) {
+    if (!is_number(value.value) || std::stod(value.value) <= 0) return std::nullopt;
+    const auto lost = std::ranges::count_if(
+        value.ends, [](const std::string& end) { return end != name_of(ResultEnd::finished); });
+    points.push_back(rate_point(std::stod(value.value), value.estimate, lost, value.finals));
+  }
+  figure["rows"].push_back({{"label", "the runs that tune"}, {"points", std::move(points)}});
+  figure["taken"] = std::stod(tuning.values[tuning.best].value);
+  return figure;
+}
+
+// Scores over the learning rate: of the runs that tune, and of the comparison at other rates.
+Json rates_section(const Answer& answer, std::span<const TuningAnswer> tuning) {
+  Json section{
+      {"title", "Learning rates"},
+      {"help", "The area reaches from the least seed to the greatest; a cross has a lost run."},
+      {"figures", Json::array()}};
+  for (const TuningAnswer& tuned : tuning) {
+    if (auto figure = tuning_figure(tuned)) section["figures"].push_back(*std::move(figure));
+  }
+  for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
+    Json figure = rates_figure(answer.is_accuracy, "Scores over the learning rate",
+                               answer.conditions[i], "learning rate");
+    for (const RateCurve& curve : answer.rates) {
+      const Cell& cell = answer.cells[curve.cell];
+      if (cell.condition != i) continue;
+      Json row{{"label", label_of(answer, cell)},
+               {"baseline", cell.is_baseline},
+               {"points", Json::array()}};
+      for (const auto& [factor, rate, values, score, lost] : curve.points) {
+        row["points"].push_back(rate_point(rate, score, lost, values));
+      }
+      figure["rows"].push_back(std::move(row));
+    }
+    if (!figure["rows"].empty()) section["figures"].push_back(std::move(figure));
+  }
+  return section;
+}
+
 bool has_curve(const Answer& answer, const Cell& cell) {
   return std::ranges::any_of(
       cell.members, [&](std::size_t member) { return !answer.runs[member].result.curve.empty(); });
@@ -385,11 +453,12 @@ Json curves_section(const Answer& answer) {
 
 }  // namespace
 
-Json charts_of(const Answer& answer) {
+Json charts_of(const Answer& answer, std::span<const TuningAnswer> tuning) {
   Json json{{"axes", axis_rows_json()}, {"runs", Json::array()}, {"sections", Json::array()}};
   for (const Answer::Run& run : answer.runs) json["runs"].push_back(run_json(answer, run));
-  for (Json section : {intervals_section(answer), profile_section(answer),
-                       means_section(answer, json), curves_section(answer)}) {
+  for (Json section :
+       {intervals_section(answer), rates_section(answer, tuning), profile_section(answer),
+        means_section(answer, json), curves_section(answer)}) {
     if (!section["figures"].empty()) json["sections"].push_back(std::move(section));
   }
   return json;

@@ -111,7 +111,7 @@ Document document_of_experiment(const RecordedExperiment& experiment, const std:
       document_of(experiment.design, experiment.answer, experiment.tuning);
   Document document{.title = "rubato: " + folder,
                     .answer = answer_html(answer),
-                    .charts = charts_of(experiment.answer)};
+                    .charts = charts_of(experiment.answer, experiment.tuning)};
   document.charts["axis"] = axis_of(experiment.design.budget);
   document.end = "<h2>What it took</h2>\n" +
                  folded_html("Steps, samples and more", tables_of(answer, {AnswerTable::costs}));

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "html.hpp"
 #include "runs/experiment/answer/answer.hpp"
+#include "runs/experiment/answer/tuning_answer.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
 
 namespace rubato::page {
@@ -21,7 +23,9 @@ namespace rubato::page {
 [[nodiscard]] std::string_view axis_of(const RunBudget& budget);
 
 /// The charts of an experiment: for each condition intervals, costs to a target and mean curves,
-/// and learning curves for each choice and condition.
-[[nodiscard]] nlohmann::ordered_json charts_of(const Answer& answer);
+/// learning curves for each choice and condition, and scores over the learning rate, or over
+/// another number that was tuned.
+[[nodiscard]] nlohmann::ordered_json charts_of(const Answer& answer,
+                                               std::span<const TuningAnswer> tuning = {});
 
 }  // namespace rubato::page

@@ -215,6 +215,7 @@ std::string reproduction_of(const ThinnedRun& run) {
         "same weights, bit for bit.");
   }
   html += replay_of(run);
+  html += facts("Where its steps are", 3, run.past);
   Rows rows = summary_rows(run.summary);
   add_hashes(run, rows);
   html += facts("What it was computed with, and its results", 3, rows);

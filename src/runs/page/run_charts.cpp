@@ -49,25 +49,25 @@ LineFigure figure_of(const std::string& title) {
 
 // All figures that a page may show, by the columns of steps and epochs (ColumnInfo::figure).
 std::vector<FigureSection> all_figures() {
-  std::vector<std::pair<ColumnInfo, CurveOf>> columns;
+  std::vector<std::pair<const ColumnInfo*, CurveOf>> columns;
   for (const auto& [record, of] :
        {std::pair{"step", CurveOf::steps}, std::pair{"epoch", CurveOf::epochs}}) {
     for (const ColumnInfo& column : record_info(record).columns) {
-      if (!column.figure.title.empty()) columns.emplace_back(column, of);
+      if (!column.figure.title.empty()) columns.emplace_back(&column, of);
     }
   }
   std::ranges::stable_sort(columns, {},
-                           [](const auto& column) { return column.first.figure.place; });
+                           [](const auto& column) { return column.first->figure.place; });
   std::vector<FigureSection> sections;
   sections.reserve(kPageSections.size());
   for (const char* const title : kPageSections) sections.push_back({.title = title});
   for (const auto& [column, of] : columns) {
-    const FigureField& field = column.figure;
+    const FigureField& field = column->figure;
     std::vector<LineFigure>& figures =
         std::ranges::find(sections, field.section, &FigureSection::title)->figures;
     auto figure = std::ranges::find(figures, field.title, &LineFigure::title);
     if (figure == figures.end()) figure = figures.insert(figure, figure_of(field.title));
-    figure->curves.push_back({of, json_path(column), field.label});
+    figure->curves.push_back({of, json_path(*column), field.label, column});
   }
   return sections;
 }
@@ -102,21 +102,9 @@ FigureSection own_figures(std::span<const ThinnedRun> runs) {
   return section;
 }
 
-void describe(LineFigure& figure, const std::vector<RecordInfo>& records) {
-  const Curve& first = figure.curves.front();
-  const std::string_view record = first.of == CurveOf::steps ? "step" : "epoch";
-  const auto info = std::ranges::find(records, record, &RecordInfo::name);
-  for (const ColumnInfo& column : info->columns) {
-    if (json_path(column) != first.path) continue;
-    const bool says_more = column.help.size() > figure.title.size() + 4;
-    if (says_more) figure.help = column.help;
-    figure.unit = column.unit;
-    figure.is_whole = column.type == ColumnType::whole;
-    if (column.unit == kShareUnit) {
-      figure.unit = "%";
-      figure.factor = 100;
-    }
-  }
+// Shares are shown in percent.
+bool is_share(const LineFigure& figure) {
+  return figure.column() != nullptr && figure.column()->unit == kShareUnit;
 }
 
 // Splits a figure of several runs into one for each curve, so that dashes only tell runs apart.
@@ -134,7 +122,6 @@ std::vector<LineFigure> figures_of_curves(const LineFigure& figure) {
 }  // namespace
 
 std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs) {
-  const std::vector<RecordInfo>& records = record_infos();
   std::vector<FigureSection> sections = all_figures();
   sections.push_back(own_figures(runs));
   const auto is_missing = [&](const Curve& curve) {
@@ -146,9 +133,10 @@ std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs) {
     for (LineFigure& figure : section.figures) {
       std::erase_if(figure.curves, is_missing);
       if (figure.curves.empty()) continue;
-      for (LineFigure& one : runs.size() > 1 ? figures_of_curves(figure) : std::vector{figure}) {
-        describe(one, records);
-        shown.push_back(std::move(one));
+      if (runs.size() > 1) {
+        std::ranges::move(figures_of_curves(figure), std::back_inserter(shown));
+      } else {
+        shown.push_back(std::move(figure));
       }
     }
     section.figures = std::move(shown);
@@ -244,7 +232,7 @@ Json buckets_json(const ThinnedRun& run, CurveOf of, const std::vector<FigureSec
     for (const LineFigure& figure : section.figures) {
       for (const Curve& curve : figure.curves) {
         if (curve.of != of || !buckets.has(curve.path)) continue;
-        numbers[curve.path] = numbers_json(buckets, curve.path, figure.factor);
+        numbers[curve.path] = numbers_json(buckets, curve.path, is_share(figure) ? 100 : 1);
       }
     }
   }
@@ -266,9 +254,18 @@ Json marks_json(const ThinnedRun& run, std::size_t most) {
 }
 
 Json figure_json(const LineFigure& figure) {
-  Json json{{"type", "lines"},       {"title", figure.title},  {"unit", figure.unit},
-            {"help", figure.help},   {"size", figure.is_size}, {"whole", figure.is_whole},
-            {"marks", figure.marks}, {"curves", Json::array()}};
+  static const ColumnInfo unknown{.type = ColumnType::real};
+  const ColumnInfo& column = figure.column() == nullptr ? unknown : *figure.column();
+  // A help that only repeats the title is left out.
+  const bool says_more = column.help.size() > figure.title.size() + 4;
+  Json json{{"type", "lines"},
+            {"title", figure.title},
+            {"unit", is_share(figure) ? "%" : column.unit},
+            {"help", says_more ? column.help : ""},
+            {"size", figure.is_size},
+            {"whole", column.type == ColumnType::whole},
+            {"marks", figure.marks},
+            {"curves", Json::array()}};
   for (const Curve& curve : figure.curves) {
     json["curves"].push_back({{"of", curve.of == CurveOf::steps ? "steps" : "epochs"},
                               {"key", curve.path},

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "loop/train/record_schemas.hpp"
 #include "thinned_run.hpp"
 
 namespace rubato::page {
@@ -21,6 +22,9 @@ struct Curve {
   std::string path{};
   /// Name of the curve in a figure with several.
   std::string label{};
+  /// The column of its numbers, which exists as long as the program; null for names that the runs
+  /// define.
+  const ColumnInfo* column = nullptr;
 };
 
 /// A figure with lines.
@@ -29,15 +33,11 @@ struct LineFigure {
   std::vector<Curve> curves{};
   /// Whether the values are sizes: each one holds until the next, and the axis includes 0.
   bool is_size = false;
-  /// Whether the values are counts, so that fractions between them have no meaning.
-  bool is_whole = false;
   /// Kinds of marks that are drawn in it.
   std::vector<std::string_view> marks{};
-  /// Unit and help of its first curve, from the schema.
-  std::string unit{};
-  std::string help{};
-  /// Factor of all values; shares are shown in percent.
-  double factor = 1;
+
+  /// The column of its first curve, which says the unit and the help.
+  [[nodiscard]] const ColumnInfo* column() const { return curves.front().column; }
 };
 
 struct FigureSection {

@@ -5,14 +5,18 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/text/json.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/toml.hpp"
+#include "runs/config/values/fork_point.hpp"
 #include "runs/report/timeline.hpp"
+#include "runs/run/run_history.hpp"
 #include "runs/whatif/whatif.hpp"
 #include "whatif_chapter.hpp"
 
@@ -66,6 +70,54 @@ void take_hosts_line(const std::string& line, ThinnedRun& run) {
   }
 }
 
+// A page says what cannot be relied on before it shows it.
+void check_metrics(const fs::path& folder, ThinnedRun& run) {
+  const auto ended_after = number_at(run.summary, "steps");
+  if (!ended_after) return;
+  const auto sha256 = run.summary.find("metrics_sha256");
+  if (sha256 == run.summary.end() || !sha256->is_string()) return;
+  // The step in which a run diverged was not taken.
+  const bool diverged = std::ranges::count(run.marks, kDiverged, &Mark::kind) > 0;
+  const auto count = static_cast<std::int64_t>(run.last[Axis::steps]) - (diverged ? 1 : 0);
+  const std::string changed = changed_metrics(
+      folder, count, static_cast<std::int64_t>(*ended_after), sha256->get<std::string>());
+  if (!changed.empty()) run.warnings.push_back(changed + ".");
+}
+
+// Says where the steps of a fork are, and the checkpoints from which they can be repeated.
+void read_past(const fs::path& folder, ThinnedRun& run) {
+  if (!run.options.contains("from")) return;
+  const auto last = static_cast<std::int64_t>(run.last[Axis::steps]);
+  const auto add = [&](std::int64_t begin, std::int64_t end, const fs::path& where,
+                       const std::string& more) {
+    if (begin >= end) return;
+    run.past.emplace_back(end == begin + 1 ? fmt::format("step {}", end)
+                                           : fmt::format("steps {} to {}", begin + 1, end),
+                          where.lexically_normal().string() + more);
+  };
+  try {
+    const RunHistory history = RunHistory::outline(folder);
+    if (const std::string missing = history.missing_beginning(); !missing.empty()) {
+      const RunSegment& first = history.segments().front();
+      add(0, std::min(first.begin, last), first.configuration.from->run, ", which is gone");
+      run.warnings.push_back(missing + ".");
+    }
+    std::vector<std::vector<std::int64_t>> checkpoints(history.segments().size());
+    for (const RunCheckpoint& one : history.checkpoints()) {
+      checkpoints[one.segment].insert(checkpoints[one.segment].begin(), one.step);
+    }
+    for (std::size_t i = 0; i < checkpoints.size(); ++i) {
+      const RunSegment& segment = history.segments()[i];
+      add(segment.begin, history.end_of(i, last), segment.run,
+          checkpoints[i].empty()
+              ? ""
+              : fmt::format(", with checkpoints after {}", fmt::join(checkpoints[i], ", ")));
+    }
+  } catch (const Error& error) {
+    run.warnings.push_back(fmt::format("Where its steps are cannot be read: {}.", error.what()));
+  }
+}
+
 void read_hosts(const fs::path& file, ThinnedRun& run) {
   if (!is_there(file)) return;
   std::istringstream lines(read_file(file));
@@ -93,6 +145,8 @@ ThinnedRun read_run(const std::string& given, std::size_t columns) {
   read_hosts(folder / RunFolder::kHosts, run);
   run.step_figures = step_figures(folder / kTimelineFile);
   read_metrics(folder / RunFolder::kMetrics, checkpoints_of(folder), run);
+  check_metrics(folder, run);
+  read_past(folder, run);
   read_whatif(whatif_file(folder), run);
   if (is_there(folder / RunFolder::kMoved)) {
     run.warnings.push_back(fmt::format("The run continued in another folder: {}",

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "buckets.hpp"
+#include "html.hpp"
 #include "runs/report/record_cells.hpp"
 
 namespace rubato::page {
@@ -104,6 +105,8 @@ struct ThinnedRun {
   /// whatif`.
   Json whatif_section{};
   std::string whatif_chapter{};
+  /// Tells which steps of a fork are where; empty if it is none.
+  Rows past{};
   /// Lines of hosts.log.
   std::vector<std::string> hosts{};
   /// Sentences on files that could not be read, and on anything else that a reader must know.

@@ -63,7 +63,8 @@ std::string layout_of(const Plot& plot, const PlotForm& form) {
   std::string layout = fmt::format("set encoding utf8\nset terminal {}\n", terminal_of(plot, form));
   // Colours that colour-blind people can tell apart.
   if (!text) layout += "set colorsequence podo\nset grid\n";
-  layout += fmt::format("set border 3\nset tics nomirror out\nset xrange [0:*]\nset xlabel {}\n",
+  layout += fmt::format("set border 3\nset tics nomirror out\n{}\nset xlabel {}\n",
+                        plot.is_logarithmic ? "set logscale x" : "set xrange [0:*]",
                         gnuplot_quoted(plot.across));
   layout +=
       fmt::format("set {} {} noenhanced\n", text ? "title" : "ylabel", gnuplot_quoted(plot.up));

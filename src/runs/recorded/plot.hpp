@@ -42,6 +42,8 @@ struct Plot {
   std::string across{};
   std::string up{};
   std::vector<Curve> curves{};
+  /// Whether the horizontal axis is logarithmic; it then begins with the first point, not with 0.
+  bool is_logarithmic = false;
 };
 
 /// A curve with more than four points in each of `parts` equal parts of its width becomes the mean

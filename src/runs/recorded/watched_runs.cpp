@@ -111,15 +111,19 @@ std::string failure_of(const fs::path& run) {
   return printable(line);
 }
 
-// Number of runs in the design of an experiment, including those that tune. A design that needs a
-// plug-in counts as 0, because watching loads no plug-ins.
-std::size_t planned_runs(const fs::path& folder) {
-  if (!is_experiment(folder)) return 0;
+bool is_tuning(std::string_view name) {
+  return name.starts_with(kTuneMark);
+}
+
+// The names of the runs in the design of an experiment that are known in advance. A design that
+// needs a plug-in has none, because watching loads no plug-ins.
+std::vector<std::string> planned_runs(const fs::path& folder) {
+  if (!is_experiment(folder)) return {};
   try {
     const fs::path file = folder / kDesignFile;
-    return names_of_runs(parse_design(read_file(file), file.string()).design).size();
+    return names_of_runs(parse_design(read_file(file), file.string()).design);
   } catch (const Error&) {
-    return 0;
+    return {};
   }
 }
 
@@ -128,8 +132,10 @@ std::size_t planned_runs(const fs::path& folder) {
 WatchedRuns::WatchedRuns(std::vector<fs::path> folders) {
   for (fs::path& folder : folders) {
     if (found_runs(folder).empty() && !is_experiment(folder)) refuse_without_runs(folder);
-    const std::size_t planned = planned_runs(folder);
-    folders_.push_back({.path = std::move(folder), .planned = planned});
+    const std::vector<std::string> planned = planned_runs(folder);
+    const auto tuning = static_cast<std::size_t>(std::ranges::count_if(planned, is_tuning));
+    folders_.push_back({.path = std::move(folder),
+                        .planned = {.tuning = tuning, .others = planned.size() - tuning}});
   }
   look_for_runs();
 }
@@ -137,7 +143,9 @@ WatchedRuns::WatchedRuns(std::vector<fs::path> folders) {
 void WatchedRuns::look_for_runs() {
   for (Folder& folder : folders_) {
     const std::vector<FoundRun> all = found_runs(folder.path);
-    folder.found = all.size();
+    const auto tuning =
+        static_cast<std::size_t>(std::ranges::count_if(all, is_tuning, &FoundRun::name));
+    folder.found = {.tuning = tuning, .others = all.size() - tuning};
     for (const FoundRun& found : all) {
       const bool known = std::ranges::any_of(
           runs_, [&](const Watched& watched) { return watched.run.folder() == found.folder; });
@@ -157,10 +165,12 @@ void WatchedRuns::look_for_runs() {
 
 std::size_t WatchedRuns::expected() const {
   std::size_t all = 0;
-  for (const Folder& folder : folders_) all += std::max(folder.planned, folder.found);
+  for (const auto& [path, planned, found] : folders_) {
+    all += std::max(planned.tuning, found.tuning) + std::max(planned.others, found.others);
+  }
   // A run that is named twice is watched once, and one whose folder has disappeared is still shown.
   const bool planned =
-      std::ranges::any_of(folders_, [](const Folder& folder) { return folder.planned > 0; });
+      std::ranges::any_of(folders_, [](const Folder& folder) { return folder.planned.others > 0; });
   return planned ? std::max(all, runs_.size()) : runs_.size();
 }
 

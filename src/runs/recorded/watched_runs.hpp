@@ -61,10 +61,14 @@ class WatchedRuns {
 
   struct Folder {
     std::filesystem::path path;
-    /// Number of runs in the design of an experiment; 0 if there is no design, or if it cannot be
-    /// read.
-    std::size_t planned = 0;
-    std::size_t found = 0;
+    /// Numbers of runs of an experiment.
+    struct Runs {
+      std::size_t tuning = 0;
+      std::size_t others = 0;
+    };
+    /// The runs in its design, as far as it says; 0 if there is none, or if it cannot be read.
+    Runs planned{};
+    Runs found{};
   };
 
   std::vector<Folder> folders_;

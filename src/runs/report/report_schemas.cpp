@@ -184,7 +184,7 @@ std::string value_name(const ColumnInfo& column) {
 }
 
 std::string record_json_schema() {
-  Json json{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+  Json json{{"$schema", kJsonSchemaDraft},
             {"title", "Records of rubato"},
             {"description",
              "A line of metrics.jsonl, summary.json, or what `rubato eval --json` prints."},
@@ -227,6 +227,13 @@ void put_cell(Json& json, const ColumnInfo& column, const Cell& cell) {
   } else if (Json& object = json[column.object]; !is_none || object.is_object()) {
     object[column.json_key()] = std::move(value);
   }
+}
+
+const JsonForm<ClockTime>& clock_form() {
+  static const JsonForm<ClockTime> form{
+      record_schema(info_of(clock_schema(), false))["properties"][clock_schema().name],
+      [](const ClockTime& time) { return json_of(clock_schema(), time)[clock_schema().name]; }};
+  return form;
 }
 
 const nlohmann::json* value_in(const nlohmann::json& record, const ColumnInfo& column) {

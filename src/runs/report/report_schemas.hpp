@@ -11,6 +11,7 @@
 
 #include <rubato/runs/records.hpp>
 
+#include "base/core/text/output_fields.hpp"
 #include "loop/train/record_schemas.hpp"
 
 namespace rubato {
@@ -77,6 +78,9 @@ template <class Record>
   }
   return json;
 }
+
+/// The form of the object `clock` of a record.
+[[nodiscard]] const JsonForm<ClockTime>& clock_form();
 
 /// How a run ended, from the columns `end` and `stopped` of its summary. The summaries of older
 /// programs have no `end`; it then follows from the reason and from whether a step diverged.

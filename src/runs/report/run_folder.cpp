@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -24,10 +26,23 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/train/step/step_part.hpp"
 
 namespace rubato {
 
 namespace fs = std::filesystem;
+
+std::vector<std::string> RunFolder::results() {
+  std::vector<std::string> files{std::string(kSummary), std::string(kModel)};
+  const auto add = [&files](std::string_view name) {
+    for (const char* const suffix : {"pt", "safetensors"}) {
+      files.push_back(fmt::format("{}.{}", name, suffix));
+    }
+  };
+  add("weights");
+  for (const OtherWeightsInfo& weights : other_weights()) add(weights.name);
+  return files;
+}
 
 namespace {
 
@@ -106,14 +121,14 @@ RunFolder::~RunFolder() {
 void RunFolder::lock(std::chrono::milliseconds patience, const std::function<void()>& on_wait) {
   constexpr std::chrono::milliseconds kPause{5};
   constexpr std::chrono::seconds kShort{1};
-  bool has_told = !on_wait;
+  bool has_reported = !on_wait;
   descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const auto begin = std::chrono::steady_clock::now();
   const auto end = begin + patience;
   while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     const auto now = std::chrono::steady_clock::now();
-    if (!has_told && now >= begin + kShort) {
-      has_told = true;
+    if (!has_reported && now >= begin + kShort) {
+      has_reported = true;
       on_wait();
     }
     if (now >= end) {

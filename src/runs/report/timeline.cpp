@@ -65,7 +65,7 @@ void Timeline::take(StepIndex step, const Meeting& meeting) {
   if (!wants(step)) return;
   // Relaxed suffices: fetch_add() gives each number to one thread only, and the meetings are read
   // after the tasks have ended, which orders these reads after all writes.
-  const std::size_t number = meetings_told_.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t number = meetings_reported_.fetch_add(1, std::memory_order_relaxed);
   if (number < meetings_.size()) meetings_[number] = {.step = step, .meeting = meeting};
 }
 
@@ -105,7 +105,7 @@ RecordedTimeline Timeline::recorded() const {
                          [cut](const Span& span) { return span.step < cut; });
     if (!spans.empty()) end = std::max(end, spans.back().end);
   }
-  const std::size_t meetings = std::min(meetings_told_.load(), meetings_.size());
+  const std::size_t meetings = std::min(meetings_reported_.load(), meetings_.size());
   std::copy_if(meetings_.begin(), meetings_.begin() + static_cast<std::ptrdiff_t>(meetings),
                std::back_inserter(timeline.meetings),
                [cut](const MeetingOfStep& of) { return of.step < cut; });

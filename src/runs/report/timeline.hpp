@@ -99,7 +99,7 @@ class Timeline final : public Observer {
   std::size_t most_spans_;
   std::vector<Lane> lanes_{};
   // Number of meetings reported so far; may exceed the room in meetings_.
-  std::atomic<std::size_t> meetings_told_{0};
+  std::atomic<std::size_t> meetings_reported_{0};
   std::vector<MeetingOfStep> meetings_{};
   std::vector<TimelineNote> notes_{};
   // Values of RecordedTimeline::host and hosts.

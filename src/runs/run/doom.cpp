@@ -25,6 +25,7 @@
 #include <rubato/runs/run_folder.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/report/metrics_file.hpp"
@@ -90,7 +91,6 @@ Share TriedChange::saved() const {
 
 namespace {
 
-// The run as its metrics tell of it.
 struct RecordedCourse {
   TrainingCourse course;
   std::int64_t steps = 0;
@@ -114,11 +114,7 @@ RecordedCourse recorded_course(const std::filesystem::path& run) {
     if (line.kind() != step_schema().name) return;
     const StepRecord step = line.record(step_schema());
     found.diverged = !step.applied && !step.skipped;
-    if (step.skipped) {
-      found.course.add_skipped_step();
-    } else {
-      found.course.add_step(step.loss);
-    }
+    found.course.add(step);
     if (found.diverged) return;
     found.steps = step.plan.index.value() + 1;
     found.samples += static_cast<double>(step.plan.batch_size);
@@ -136,13 +132,7 @@ class CourseOfFork final : public Observer {
   CourseOfFork(std::optional<std::int64_t> last, const ReplayParts& parts)
       : last_(last), parts_(parts) {}
 
-  void on_step(Training& /*training*/, const StepRecord& step) override {
-    if (step.skipped) {
-      course_.add_skipped_step();
-    } else {
-      course_.add_step(step.loss);
-    }
-  }
+  void on_step(Training& /*training*/, const StepRecord& step) override { course_.add(step); }
   void on_evaluate(Training& /*training*/, const EpochRecord& epoch) override {
     course_.add_test(epoch.test->loss);
   }
@@ -171,9 +161,7 @@ constexpr std::string_view kMemory = "optimizer.";
 
 // Returns whether an optimizer that begins anew is known to remember only zeros.
 bool begins_with_zeros(const RunConfiguration& run) {
-  if (run.optimizer->own) return false;
-  const auto* const adagrad = std::get_if<AdagradOptions>(&run.optimizer->method);
-  return adagrad == nullptr || adagrad->initial_accumulator == 0;
+  return !run.optimizer->own && facts_of(run.optimizer->method).begins_with_zeros;
 }
 
 // The state with an optimizer that has taken no step yet.
@@ -208,10 +196,12 @@ std::vector<Change> changes_of(const RunConfiguration& run, const State& state) 
 class Search {
  public:
   Search(const DoomRequest& request, const DoomParts& parts)
-      : request_(request), parts_(parts), run_(recorded_course(request.run)) {
-    fork_ = request.configuration;
-    fork_.checkpoint_every = "never";
-    fork_.timeline = "";
+      : request_(request),
+        parts_(parts),
+        run_(recorded_course(request.run)),
+        history_(RunHistory::of(request.run, request.configuration)) {
+    history_.require_unchanged();
+    fork_ = history_.segments().back().configuration;
     fork_.digest = "never";
     workload_ = parts_.replay.load(fork_);
     state_facts();
@@ -231,7 +221,8 @@ class Search {
   void state_facts() {
     DoomFacts& facts = result_.facts;
     const double end = run_.course.end();
-    facts = {.steps = run_.steps,
+    facts = {.run = request_.run,
+             .steps = run_.steps,
              .diverged = run_.diverged,
              .beginning = run_.course.beginning(),
              .best = run_.course.best(),
@@ -339,15 +330,15 @@ class Search {
   }
 
   [[nodiscard]] StateOfStep state_at(std::int64_t step) const {
-    return {.step = step,
-            .state = state_after({.run = request_.run, .step = step}, request_.configuration, {},
-                                 parts_.replay, saved_ ? &*saved_ : nullptr)
-                         .state};
+    return {
+        .step = step,
+        .state = state_after(history_, step, {}, parts_.replay, saved_ ? &*saved_ : nullptr).state};
   }
 
   const DoomRequest& request_;
   const DoomParts& parts_;
   RecordedCourse run_;
+  RunHistory history_;
   // The configuration of forks without a change.
   RunConfiguration fork_;
   std::shared_ptr<const Workload> workload_;

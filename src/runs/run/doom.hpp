@@ -34,6 +34,8 @@ class TrainingCourse {
   void add_step(double loss);
   /// Adds a step that was skipped (StepRecord::skipped): it is counted, and its loss is not.
   void add_skipped_step() { ++steps_; }
+  /// Adds a step, which may have been skipped.
+  void add(const StepRecord& step) { step.skipped ? add_skipped_step() : add_step(step.loss); }
   void add_test(double loss);
 
   /// The loss of the first step that was not skipped.
@@ -106,6 +108,8 @@ struct TriedChange {
 
 /// The facts about the run that are known before anything is trained.
 struct DoomFacts {
+  /// Its folder.
+  std::filesystem::path run{};
   /// The steps that it took, without the one in which it diverged.
   std::int64_t steps = 0;
   bool diverged = false;

@@ -20,6 +20,7 @@
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/config/values/fork_point.hpp"
 
 namespace rubato {
 
@@ -60,14 +61,14 @@ bool is_same(const fs::path& folder, const RunConfiguration& asked) {
   });
 }
 
-// Repeats steps in one folder, segment by segment.
 class Replay {
  public:
   Replay(const ReplayRequest& request, const ReplayParts& parts)
       : request_(request),
         parts_(parts),
-        steps_(recorded_steps(request.run)),
-        history_(request.run, request.configuration) {
+        history_(RunHistory::of(request.run, request.configuration)),
+        steps_(history_.steps()) {
+    history_.require_unchanged();
     if (request_.last > steps_.count) {
       throw_error("--steps {}..{}: {} has {} steps; accepted: 1..{}", request_.first, request_.last,
                   request_.run.string(), steps_.count, steps_.count);
@@ -83,7 +84,6 @@ class Replay {
       }
     } catch (const StepDiffers& differs) {
       result.difference = differs.what();
-      if (!warning_.empty()) result.difference += "\n" + warning_;
     }
     result.folder = folder_;
     if (!is_there(folder_)) return result;
@@ -108,6 +108,7 @@ class Replay {
       option->reset(run);
       if (text) option->set(run, *text);
     }
+    run.checkpoint_every = request_.configuration.checkpoint_every;
     run.from = fmt::format("{}@{}", request_.run.string(), std::max(request_.first - 1, of.begin));
     return run;
   }
@@ -135,9 +136,7 @@ class Replay {
       segment_ = history_.of_step(request_.first);
       folder_ = unused_path(folder_.string());
     }
-    const ForkPoint point{.run = request_.run, .step = before};
-    return RunLocation::fork(folder_, state_after(point, request_.configuration, {}, parts_),
-                             note());
+    return RunLocation::fork(folder_, state_after(history_, before, {}, parts_), note());
   }
 
   // Returns the location in which an interrupted replay continues.
@@ -157,24 +156,13 @@ class Replay {
     const RunConfiguration configuration = configuration_of(segment_);
     const std::int64_t end = history_.end_of(segment_, request_.last);
     Run run(configuration, parts_.load(configuration), std::move(location));
-    warning_ = run.warning();
-    Trainer& trainer = run.trainer();
-    if (trainer.result().steps < end) {
-      if (parts_.on_begin) {
-        parts_.on_begin(history_.segments()[segment_].run, trainer.result().steps + 1, end);
-      }
-      trainer.add_observer<StepListener>(parts_);
+    if (run.trainer().result().steps < end) {
       if (request_.weights_every > 0) {
-        trainer.add_observer<WeightsOfSteps>(run.workload(), folder_ / "weights",
-                                             request_.weights_every);
+        run.trainer().add_observer<WeightsOfSteps>(run.workload(), folder_ / "weights",
+                                                   request_.weights_every);
       }
-      trainer.add_observer<RepeatedSteps>(request_.run, steps_, end);
-      static_cast<void>(run.execute());
+      repeat_steps(run, history_, history_.segments()[segment_], end, parts_);
       static_cast<void>(run.write_checkpoint());
-      if (trainer.result().steps != end) {
-        throw StepDiffers(fmt::format("{} ends after {} steps when it is repeated, and had {}",
-                                      request_.run.string(), trainer.result().steps, steps_.count));
-      }
     }
     if (end == request_.last) return false;
     handover_ = hand_over(run);
@@ -184,13 +172,12 @@ class Replay {
 
   const ReplayRequest& request_;
   const ReplayParts& parts_;
-  RecordedSteps steps_;
   RunHistory history_;
+  const RecordedSteps& steps_;
   fs::path folder_;
   // The segment whose steps come next, and the state with which they begin.
   std::size_t segment_ = 0;
   Handover handover_{};
-  std::string warning_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ struct ReplayRequest {
   /// The steps, counted from 1 and included.
   std::int64_t first = 1;
   std::int64_t last = 1;
-  /// The configuration of the run (configuration_of_run()), with what is to be written in addition.
+  /// configuration_of_run(), with what is to be written in addition, the threads and the kernels.
   RunConfiguration configuration{};
   /// The number of steps between two files of weights; 0 for none.
   std::int64_t weights_every = 0;
@@ -33,10 +33,9 @@ struct ReplayResult {
 };
 
 /// Repeats the steps, with the options that they had (RunHistory), and writes their records to
-/// RUN/replays/FIRST-LAST. A replay that was
-/// interrupted continues; another one of the same steps with other options gets a folder of its
-/// own. With RunConfiguration::log_noise, the noise is measured from the first of the steps on.
-/// Throws Error as state_after() does, and OutputError.
+/// RUN/replays/FIRST-LAST. A replay that was interrupted continues; another one of the same steps
+/// with other options gets a folder of its own. With RunConfiguration::log_noise, the noise is
+/// measured from the first of the steps on. Throws Error as state_after() does, and OutputError.
 [[nodiscard]] ReplayResult replay(const ReplayRequest& request, const ReplayParts& parts);
 
 }  // namespace rubato

@@ -38,16 +38,6 @@ namespace {
 
 constexpr std::string_view kConfig = "config";
 constexpr std::string_view kSeconds = "wall_seconds";
-constexpr std::string_view kKernelsInUse = "in_use";
-constexpr std::string_view kLibtorch = "libtorch";
-
-std::string said_of_difference(std::string_view before, std::string_view now,
-                               std::string_view advice) {
-  return fmt::format(
-      "the run was computed with {}\nand continues with {}: its bits may differ from those of a "
-      "run that was not interrupted{}",
-      before, now, advice);
-}
 
 }  // namespace
 
@@ -71,16 +61,6 @@ void RunRecord::visit_state(StateVisitor& state, const Training& /*training*/) {
   double seconds = wall_seconds();
   state.value(kSeconds, seconds);
   if (state.loading()) seconds_before_ = seconds;
-}
-
-void KernelRecord::visit_state(StateVisitor& state, const Training& /*training*/) {
-  const std::string kernels = state.bound_if_there(kKernelsInUse, kernels_);
-  const std::string libtorch = state.bound_if_there(kLibtorch, libtorch_);
-  if (kernels != kernels_) {
-    difference_ = said_of_difference(kernels, kernels_, " (--kernels portable keeps them)");
-  } else if (libtorch != libtorch_) {
-    difference_ = said_of_difference("libtorch " + libtorch, "libtorch " + libtorch_, "");
-  }
 }
 
 RunConfiguration configuration_in(const State& checkpoint, const Extensions& extensions) {
@@ -214,7 +194,8 @@ fs::path move_results(const fs::path& run, const fs::path& moving, std::int64_t 
   };
   std::ranges::for_each(RunFolder::kBest, move_there);
   // The summary, which says that the run has ended, is moved last.
-  std::for_each(RunFolder::kResults.rbegin(), RunFolder::kResults.rend(), move_there);
+  const std::vector<std::string> results = RunFolder::results();
+  std::for_each(results.rbegin(), results.rend(), move_there);
   const fs::path to = moving / RunFolder::kCheckpoints;
   for (const fs::path& file : newer_checkpoints(run, steps)) {
     std::error_code ignored;

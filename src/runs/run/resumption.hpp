@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -42,27 +43,6 @@ class RunRecord final : public Observer {
   std::vector<std::pair<std::string, std::string>> files_;
   double seconds_before_ = 0;
   Stopwatch since_;
-};
-
-/// The kernels that the run of a checkpoint computed with.
-class KernelRecord final : public Observer {
- public:
-  /// `kernels` are those in use: kernels_text(). `libtorch` is its version; empty if it computes
-  /// nothing.
-  explicit KernelRecord(std::string kernels, std::string libtorch = {})
-      : kernels_(std::move(kernels)), libtorch_(std::move(libtorch)) {}
-
-  [[nodiscard]] std::string_view name() const override { return "kernels"; }
-  void visit_state(StateVisitor& state, const Training& training) override;
-
-  /// A line for the user if the run continues with other kernels or another libtorch than before;
-  /// otherwise empty.
-  [[nodiscard]] const std::string& difference() const { return difference_; }
-
- private:
-  std::string kernels_;
-  std::string libtorch_;
-  std::string difference_;
 };
 
 /// The configuration that a checkpoint was taken with, its names read with `extensions`. Throws
@@ -114,6 +94,18 @@ void mark_moved(const std::filesystem::path& folder, const std::filesystem::path
 void unmark_moved(const std::filesystem::path& folder) noexcept;
 /// Throws Error, naming the other folder, if there is such a note.
 void require_not_moved(const std::filesystem::path& folder);
+
+/// Removes a folder when it is destroyed, unless its path is empty then.
+struct RemovedFolder {
+  explicit RemovedFolder(std::filesystem::path folder = {}) : path(std::move(folder)) {}
+  RemovedFolder(const RemovedFolder&) = delete;
+  RemovedFolder& operator=(const RemovedFolder&) = delete;
+  ~RemovedFolder() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+  std::filesystem::path path;
+};
 
 /// An unfinished run, for another host to continue.
 struct Handover {

@@ -1,14 +1,13 @@
 // The constructor checks everything before it changes a file: steps, workload, trainer and hosts
-// come first, and a new folder is removed again if what follows throws (FolderOfOwn). Observers
+// come first, and a new folder is removed again if what follows throws (RemovedFolder). Observers
 // whose state is part of a checkpoint are added in the order in which it is loaded (add_keepers()),
-// and only then go_on() loads it; records are cut off after the state was accepted. At the end
+// and only then load_state() loads it; records are cut off after the state was accepted. At the end
 // weights, metrics, summary and the last checkpoint are written in this order, because the summary
 // says that the run has ended. Without a folder nothing is written, and training is the same.
 
 #include <chrono>
 #include <filesystem>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,7 +20,9 @@
 
 #include "base/core/check.hpp"
 #include "base/core/file.hpp"
+#include "computed_by.hpp"
 #include "loop/data/input_file.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "resumption.hpp"
 #include "run_description.hpp"
 #include "runs/config/allowed.hpp"
@@ -79,19 +80,6 @@ void require_nameable(RunConfiguration run, std::span<const WorkloadFile> files)
   static_cast<void>(to_toml(run));
 }
 
-// A folder that a run has made; it is removed if the run cannot begin, so that the corrected
-// command does not find it.
-struct FolderOfOwn {
-  FolderOfOwn() = default;
-  FolderOfOwn(const FolderOfOwn&) = delete;
-  FolderOfOwn& operator=(const FolderOfOwn&) = delete;
-  ~FolderOfOwn() {
-    std::error_code ignored;
-    if (!path.empty()) std::filesystem::remove_all(path, ignored);
-  }
-  std::filesystem::path path{};
-};
-
 }  // namespace
 
 Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
@@ -115,7 +103,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     const auto& from = location_.from();
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
   }
-  FolderOfOwn own_folder;
+  // The corrected command must not find the folder of a run that cannot begin.
+  RemovedFolder own_folder;
   if (!location_.path().empty() && !location_.is_resumed()) {
     require_nameable(configuration_, workload_->files());
     if (!location_.folder_) location_.folder_.emplace(location_.path());
@@ -123,7 +112,7 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     for (const auto& [name, bytes] : location_.records_) location_.folder_->write(name, bytes);
   }
   add_keepers();
-  if (location_.from()) go_on();
+  if (location_.from()) load_state();
   if (location_.folder_) {
     const std::optional<CheckpointInterval>& interval = *configuration_.checkpoint_every;
     checkpointer_ = std::make_shared<Checkpointer>(
@@ -189,7 +178,7 @@ void Run::add_keepers() {
   }
 }
 
-void Run::go_on() {
+void Run::load_state() {
   // Loading changes no file: a state that is refused leaves the folder as it was.
   const State& state = location_.from()->state;
   location_.forks_ ? trainer_.fork(state) : trainer_.load_state(state);
@@ -314,7 +303,9 @@ std::filesystem::path Run::write_weights() const {
     return name;
   };
   const std::string name = write("weights");
-  if (configuration_.ema) trainer_.with_averages([&] { write("ema"); });
+  for (const OtherWeightsInfo& other : other_weights(&trainer_.options())) {
+    trainer_.with_weights(other.name, [&] { write(other.name); });
+  }
   if (const auto model = workload_->model_file(trainer_.parameters(), trainer_.buffers())) {
     folder().write(RunFolder::kModel, model);
   }

@@ -53,7 +53,7 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
 
 // Refuses to begin a run anew in a folder that contains its results.
 void require_nothing_to_lose(const fs::path& folder) {
-  for (const std::string_view name : RunFolder::kResults) {
+  for (const std::string& name : RunFolder::results()) {
     if (!is_there(folder / name)) continue;
     throw_error(
         "{}: the run has ended and left {}, but no checkpoint to continue from; accepted: a new "

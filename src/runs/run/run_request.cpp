@@ -103,11 +103,11 @@ void refuse_fork_of_hosts() {
       "of hosts that resumes it");
 }
 
-RunLocation location_of(const RunRequest& request, const Tell& tell) {
+RunLocation location_of(const RunRequest& request, const Report& report) {
   require_one_folder(request);
   if (request.resume) {
     RunLocation location = RunLocation::resume(*request.resume, request.run, request.checkpoint);
-    for (const std::string& why : location.rejected()) tell(why);
+    for (const std::string& why : location.rejected()) report(why);
     return location;
   }
   if (!request.out) return {};
@@ -115,10 +115,10 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
   if (request.continues && (request.run.from.empty() || is_there(*request.out))) {
     require_room(*request.out);
     RunLocation location = RunLocation::continue_in(*request.out, request.run, [&] {
-      tell(fmt::format("{}: another process works in this run folder; waiting for it to end",
-                       request.out->string()));
+      report(fmt::format("{}: another process works in this run folder; waiting for it to end",
+                         request.out->string()));
     });
-    for (const std::string& why : location.rejected()) tell(why);
+    for (const std::string& why : location.rejected()) report(why);
     return location;
   }
   if (!request.run.from.empty()) refuse_fork_of_hosts();

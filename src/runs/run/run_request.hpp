@@ -34,7 +34,7 @@ struct RunRequest {
 };
 
 /// Receives text that a user should know: one line or more, without a line break at the end.
-using Tell = std::function<void(const std::string& text)>;
+using Report = std::function<void(const std::string& text)>;
 
 /// Throws Error if a run is to be continued in another folder, or in none.
 void require_one_folder(const RunRequest& request);
@@ -46,10 +46,10 @@ void require_one_folder(const RunRequest& request);
 /// and its results. Throws Error if it was trained with other options, naming them.
 [[nodiscard]] bool is_complete(const RunRequest& request);
 
-/// The location of the run: the new folder, the one to be continued, or none. `tell` receives which
-/// checkpoints were skipped, and that another process still works in the folder. Throws Error if
-/// the location is not possible.
-[[nodiscard]] RunLocation location_of(const RunRequest& request, const Tell& tell);
+/// The location of the run: the new folder, the one to be continued, or none. `report` receives
+/// which checkpoints were skipped, and that another process still works in the folder. Throws Error
+/// if the location is not possible.
+[[nodiscard]] RunLocation location_of(const RunRequest& request, const Report& report);
 
 /// Throws Error when `folder` exists, or when it cannot be created because its parent is not a
 /// folder or cannot be written to. Creates nothing.

@@ -110,15 +110,15 @@ class Session::WatchedTests final : public Observer {
   explicit WatchedTests(Session& session) : session_(session) {}
 
   void on_epoch(Training& /*training*/, const EpochRecord& epoch) override {
-    if (has_told_) return;
+    if (has_reported_) return;
     const auto line = unwatchable(session_.request_.run, epoch);
     if (line) session_.owner_.warn(*line);
-    has_told_ = line.has_value();
+    has_reported_ = line.has_value();
   }
 
  private:
   Session& session_;
-  bool has_told_ = false;
+  bool has_reported_ = false;
 };
 
 Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& owner) try

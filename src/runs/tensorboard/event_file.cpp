@@ -181,7 +181,6 @@ class EventFile::Implementation {
     if (!std::exchange(name_on_disk_, true)) flush_to_disk(parent_of(path_));
   }
 
-  [[nodiscard]] const fs::path& path() const { return path_; }
   [[nodiscard]] std::int64_t bytes() const { return written_ + std::ssize(waiting_); }
 
  private:
@@ -287,9 +286,6 @@ void EventFile::flush() {
 }
 void EventFile::sync() {
   implementation_->sync();
-}
-const fs::path& EventFile::path() const {
-  return implementation_->path();
 }
 std::int64_t EventFile::bytes() const {
   return implementation_->bytes();

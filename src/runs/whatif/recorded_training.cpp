@@ -23,11 +23,11 @@
 #include "base/core/throw_error.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "runs/report/metrics_file.hpp"
+#include "runs/report/report_schemas.hpp"
 
 namespace rubato {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 double TrainingOutcome::loss() const {
   if (end == RunEnd::diverged || epochs.empty()) return std::numeric_limits<double>::quiet_NaN();
@@ -61,18 +61,6 @@ std::optional<ClockTime> as_recorded(std::optional<ClockTime> time) {
 
 namespace {
 
-// The columns of the clock, as summary.json has them.
-Json json_of(const std::optional<ClockTime>& time) {
-  if (!time) return {};
-  Json json = Json::object();
-  for (const RecordColumn<ClockTime>& column : clock_schema().columns) {
-    const Cell cell = column.read(*time);
-    const auto* const whole = std::get_if<std::int64_t>(&cell);
-    json[column.info().json_key()] = whole != nullptr ? Json(*whole) : Json(std::get<double>(cell));
-  }
-  return json;
-}
-
 std::optional<ClockTime> clock_time(const nlohmann::json& json) {
   if (json.is_null()) return std::nullopt;
   ClockTime time;
@@ -85,32 +73,33 @@ std::optional<ClockTime> clock_time(const nlohmann::json& json) {
   return time;
 }
 
-// JSON has no number that is not finite.
-Json finite(double number) {
-  return std::isfinite(number) ? Json(number) : Json();
-}
-
 double number_of(const nlohmann::json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
 }  // namespace
 
-Json to_json(const TrainingOutcome& outcome) {
-  Json json{{"end", choice_name(kRunEnds, outcome.end)},
-            {"steps", outcome.steps},
-            {"samples", outcome.samples},
-            {"substeps", outcome.substeps},
-            {"clock", json_of(outcome.time)},
-            {"epochs", Json::array()}};
-  for (const TrainingOutcome::Epoch& epoch : outcome.epochs) {
-    json["epochs"].push_back({{"steps", epoch.steps},
-                              {"samples", epoch.samples},
-                              {"clock", json_of(epoch.time)},
-                              {"loss", finite(epoch.loss)},
-                              {"accuracy", or_null(epoch.accuracy)}});
-  }
-  return json;
+JsonForm<TrainingOutcome> outcome_form() {
+  using Outcome = TrainingOutcome;
+  using Epoch = Outcome::Epoch;
+  constexpr const char* kClockHelp = "the modelled clock then; null in real time";
+  return form_of_object<Outcome>(
+      {{"end", "how it ended, as in summary.json", &Outcome::end, form_of_choice(kRunEnds)},
+       {"steps", "steps that were taken", &Outcome::steps},
+       {"samples", "samples that they showed", &Outcome::samples},
+       {"substeps", "minibatches of the busiest core, summed over the steps", &Outcome::substeps},
+       {"clock", kClockHelp, &Outcome::time, clock_form()},
+       {"epochs", "each epoch", &Outcome::epochs,
+        form_of_object<Epoch>(
+            {{"steps", "steps of the training until its end", &Epoch::steps},
+             {"samples", "samples of the training until its end", &Epoch::samples},
+             {"clock", kClockHelp, &Epoch::time, clock_form()},
+             {"loss", "on the test set, or of the training; null if it is not finite",
+              [](const Epoch& epoch) {
+                return std::isfinite(epoch.loss) ? std::optional(epoch.loss) : std::nullopt;
+              }},
+             {"accuracy", "on the test set, from 0 to 1; null if there is none",
+              &Epoch::accuracy}})}});
 }
 
 TrainingOutcome training_outcome(const nlohmann::json& json) {

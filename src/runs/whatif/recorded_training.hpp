@@ -11,6 +11,8 @@
 #include <rubato/runs/records.hpp>
 #include <rubato/steps/step_source.hpp>
 
+#include "base/core/text/output_fields.hpp"
+
 namespace rubato {
 
 /// The loss or the accuracy that a training is to reach; one of them is set.
@@ -52,7 +54,7 @@ struct TrainingOutcome {
 [[nodiscard]] std::optional<ClockTime> as_recorded(std::optional<ClockTime> time);
 
 /// TrainingOutcome as JSON, and back. Throws Error for JSON of something else.
-[[nodiscard]] nlohmann::ordered_json to_json(const TrainingOutcome& outcome);
+[[nodiscard]] JsonForm<TrainingOutcome> outcome_form();
 [[nodiscard]] TrainingOutcome training_outcome(const nlohmann::json& json);
 
 /// A training as its metrics and its summary tell of it.

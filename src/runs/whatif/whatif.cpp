@@ -91,24 +91,12 @@ fs::path file_of(const fs::path& run, const RecordedTraining& training, const Fo
   return run / kFolder / (std::move(sha).hex().substr(0, kDigits) + ".json");
 }
 
-// Pauses a training when it has so many steps.
-class PauseAt final : public Observer {
- public:
-  explicit PauseAt(std::int64_t steps) : steps_(steps) {}
-  void between_steps(Training& training) override {
-    if (training.result().steps >= steps_) training.pause();
-  }
-
- private:
-  std::int64_t steps_;
-};
-
 // Records the outcome of a fork, which begins with that of the run up to there.
 class OutcomeRecorder final : public Observer {
  public:
   OutcomeRecorder(TrainingOutcome& outcome, std::int64_t minibatch,
-                  std::function<void(std::int64_t steps)> on_step)
-      : outcome_(outcome), minibatch_(minibatch), on_step_(std::move(on_step)) {}
+                  std::function<void(Training&)> between_steps)
+      : outcome_(outcome), minibatch_(minibatch), between_steps_(std::move(between_steps)) {}
 
   void on_step(Training& /*training*/, const StepRecord& step) override {
     if (!step.applied && !step.skipped) return;
@@ -122,57 +110,50 @@ class OutcomeRecorder final : public Observer {
                                .loss = epoch.test ? epoch.test->loss : epoch.train_loss,
                                .accuracy = epoch.test ? epoch.test->accuracy : std::nullopt});
   }
-  void between_steps(Training& training) override {
-    if (on_step_) on_step_(training.result().steps);
-  }
+  void between_steps(Training& training) override { between_steps_(training); }
 
  private:
   TrainingOutcome& outcome_;
   std::int64_t minibatch_;
-  std::function<void(std::int64_t steps)> on_step_;
+  std::function<void(Training&)> between_steps_;
 };
 
-void drop_records(RunConfiguration& run) {
-  run.checkpoint_every = "never";
-  run.timeline = "";
-  run.log_minibatches = false;
-}
-
-// The history of the run, to train it again: with nothing that is only written.
+// The history of the run, to train it again. Throws Error if its records are not those that it
+// wrote.
 RunHistory history_of(const WhatIfRequest& request) {
-  return RunHistory(request.run, request.configuration).with(drop_records);
+  const RunHistory history = RunHistory::of(request.run, request.configuration);
+  history.require_unchanged();
+  return history.with([](RunConfiguration& run) { run.log_minibatches = false; });
 }
 
-// Plans and trains the forks of a run.
 class WhatIf {
  public:
   WhatIf(const WhatIfRequest& request, const WhatIfParts& parts)
       : request_(request),
         parts_(parts),
-        training_(recorded(request)),
+        training_(recorded_training(request.run, request.configuration.minibatch)),
         history_(history_of(request)) {}
 
   WhatIfResult execute();
 
  private:
-  static RecordedTraining recorded(const WhatIfRequest& request) {
-    return recorded_training(request.run, request.configuration.minibatch);
-  }
   [[nodiscard]] std::shared_ptr<const Workload> workload_of(const RunConfiguration& run) const;
   void leave_out_smallest(std::vector<PlannedCounterfactual>& planned,
                           const std::vector<RunEvent>& events);
   void add_forks(const PlannedCounterfactual& planned, std::size_t of);
   void add_fork(Fork fork, const PlannedCounterfactual& planned);
+  [[nodiscard]] double seconds_of_fork(const PlannedCounterfactual& planned) const {
+    return static_cast<double>(planned.samples) * training_.seconds_per_sample +
+           static_cast<double>(planned.epochs) * training_.seconds_per_epoch;
+  }
   [[nodiscard]] double seconds_of(const PlannedCounterfactual& planned) const {
-    const double once = static_cast<double>(planned.samples) * training_.seconds_per_sample +
-                        static_cast<double>(planned.epochs) * training_.seconds_per_epoch;
-    return planned.counterfactual.same_bits ? 0
-                                            : once * (1 + 2 * static_cast<double>(request_.seeds));
+    const auto forks = 1 + 2 * static_cast<double>(request_.seeds);
+    return planned.counterfactual.same_bits ? 0 : forks * seconds_of_fork(planned);
   }
   void conclude_plan();
   void train_all();
   [[nodiscard]] TrainingOutcome train(const Fork& fork, const State& state) const;
-  void tell_progress(const Fork* fork, std::int64_t step, double seconds) const;
+  void report_progress(const Fork* fork, std::int64_t step, double seconds) const;
   void collect();
 
   const WhatIfRequest& request_;
@@ -239,14 +220,13 @@ void WhatIf::leave_out_smallest(std::vector<PlannedCounterfactual>& planned,
 void WhatIf::add_fork(Fork fork, const PlannedCounterfactual& planned) {
   fork.file = file_of(request_.run, training_, fork);
   fork.to_train = planned.steps;
-  fork.seconds = static_cast<double>(planned.samples) * training_.seconds_per_sample +
-                 static_cast<double>(planned.epochs) * training_.seconds_per_epoch;
+  fork.seconds = seconds_of_fork(planned);
   if (is_there(fork.file)) {
     try {
       fork.outcome = training_outcome(nlohmann::json::parse(read_file(fork.file)));
     } catch (const std::exception& error) {
-      parts_.tell(fmt::format("{} is damaged, and its fork is trained again: {}",
-                              fork.file.string(), error.what()));
+      parts_.report(fmt::format("{} is damaged, and its fork is trained again: {}",
+                                fork.file.string(), error.what()));
     }
   }
   files_.back().push_back(fork.file);
@@ -296,9 +276,8 @@ void WhatIf::conclude_plan() {
   if (plan.forks == 0) return;
   // The run is repeated from its nearest checkpoint, which may be its beginning.
   std::int64_t begin = 0;
-  for (const fs::path& file : CheckpointFolder(request_.run / RunFolder::kCheckpoints, 1).files()) {
-    const std::int64_t steps = CheckpointFolder::steps_of(file).value_or(0);
-    if (steps <= first) begin = std::max(begin, steps);
+  for (const RunCheckpoint& one : history_.checkpoints()) {
+    if (one.step <= first) begin = std::max(begin, one.step);
   }
   plan.repeated = last - begin;
   for (std::int64_t step = begin; step < last; ++step) {
@@ -308,7 +287,7 @@ void WhatIf::conclude_plan() {
   }
 }
 
-void WhatIf::tell_progress(const Fork* fork, std::int64_t step, double seconds) const {
+void WhatIf::report_progress(const Fork* fork, std::int64_t step, double seconds) const {
   if (!parts_.on_step) return;
   const double all = result_.plan.seconds;
   parts_.on_step({.fork = fork == nullptr ? 0 : done_forks_ + 1,
@@ -331,26 +310,26 @@ TrainingOutcome WhatIf::train(const Fork& fork, const State& state) const {
   // With the options that the run has in each of its steps.
   for (std::size_t i = fork.history.of_step(fork.steps + 1);
        i < fork.history.segments().size() && outcome.end != RunEnd::diverged; ++i) {
-    constexpr auto kEver = std::numeric_limits<std::int64_t>::max();
     const RunConfiguration& configuration = fork.history.segments()[i].configuration;
     Run run(configuration, workload_of(configuration),
             RunLocation::fork({}, {.state = std::exchange(from, {}), .records = {}}), {},
             fork.schedule);
+    const std::int64_t end = fork.history.end_of(i);
     run.trainer().add_observer<OutcomeRecorder>(
-        outcome, configuration.minibatch, [&](std::int64_t steps) {
+        outcome, configuration.minibatch, [&](Training& training) {
+          const std::int64_t steps = training.result().steps;
+          if (steps >= end) training.pause();
           const double done = static_cast<double>(steps - fork.steps) /
                               static_cast<double>(std::max<std::int64_t>(1, fork.to_train));
-          tell_progress(&fork, steps, std::min(1.0, done) * fork.seconds);
+          report_progress(&fork, steps, std::min(1.0, done) * fork.seconds);
         });
-    const std::int64_t end = fork.history.end_of(i, kEver);
-    run.trainer().add_observer<PauseAt>(end);
     // A fork changes the state, even if it takes no step.
     if (run.trainer().result().steps < end) outcome.end = run.execute().end;
     const TrainResult& result = run.trainer().result();
     outcome.steps = result.steps;
     outcome.samples = result.samples;
     outcome.time = as_recorded(result.time);
-    if (end < kEver && outcome.end != RunEnd::diverged) from = run.trainer().state();
+    if (end < RunHistory::kEver && outcome.end != RunEnd::diverged) from = run.trainer().state();
   }
   return outcome;
 }
@@ -367,19 +346,18 @@ void WhatIf::train_all() {
   });
   const ReplayParts parts{
       .load = [this](const RunConfiguration& run) { return workload_of(run); },
-      .tell = parts_.tell,
-      .on_step = [this](std::int64_t step) { tell_progress(nullptr, step, 0); }};
+      .report = parts_.report,
+      .on_step = [this](std::int64_t step) { report_progress(nullptr, step, 0); }};
   std::optional<StateOfStep> at;
   for (Fork* const fork : forks) {
     if (!at || at->step < fork->steps) {
-      at = StateOfStep{.step = fork->steps,
-                       .state = state_after({.run = request_.run, .step = fork->steps},
-                                            request_.configuration, {}, parts, at ? &*at : nullptr)
-                                    .state};
+      at = StateOfStep{
+          .step = fork->steps,
+          .state = state_after(history_, fork->steps, {}, parts, at ? &*at : nullptr).state};
     }
     fork->outcome = train(*fork, at->state);
     fs::create_directories(fork->file.parent_path());
-    write_file(fork->file, json_text(to_json(*fork->outcome)) + "\n");
+    write_file(fork->file, json_text(outcome_form().write(*fork->outcome)) + "\n");
     done_seconds_ += fork->seconds;
     ++done_forks_;
   }
@@ -439,7 +417,7 @@ WhatIfResult WhatIf::execute() {
   train_all();
   collect();
   fs::create_directories(whatif_file(request_.run).parent_path());
-  write_file(whatif_file(request_.run), json_text(to_json(result_), 1) + "\n");
+  write_file(whatif_file(request_.run), json_text(whatif_form().write(result_), 1) + "\n");
   return std::move(result_);
 }
 

@@ -106,7 +106,7 @@ struct WhatIfResult {
 
 struct WhatIfParts {
   LoadWorkload load;
-  Tell tell;
+  Report report;
   /// Called before anything is trained.
   std::function<void(const WhatIfPlan& plan)> on_plan{};
   /// Called after each step; an exception ends the command, which then continues when it is called
@@ -137,8 +137,8 @@ struct Effect {
 [[nodiscard]] Effect effect_of(const TrainingOutcome& run, const TrainingOutcome& without,
                                const LearningTarget& target);
 
-/// The answer as the JSON of RUN/whatif/whatif.json (docs/schemas/whatif.json).
-[[nodiscard]] nlohmann::ordered_json to_json(const WhatIfResult& result);
+/// The JSON of RUN/whatif/whatif.json.
+[[nodiscard]] JsonForm<WhatIfResult> whatif_form();
 
 /// The file with the answer in the folder of a run.
 [[nodiscard]] std::filesystem::path whatif_file(const std::filesystem::path& run);

@@ -1,11 +1,14 @@
 // next() simulates the clock until a step has been completed, through waiting, moves, lost
 // attempts, repeated steps and restarts; taken() then adopts the outcome, and nothing else advances
-// the source. The simulation is a loop of decisions in go_on(): it settles the devices, lets the
+// the source. The simulation is a loop of decisions in advance(): it settles the devices, lets the
 // market policy choose a place, makes an attempt at a step, and follows what happens to it.
 // attempt_with() knows the future: it finds the first loss or failure before the end of an attempt,
 // and the time from which it is known. pass() lets time go by from one event of the market to the
 // next, because prices and the devices that are paid for change there, and stops at the budget.
-// OptimumSearch drives the same loop one decision at a time.
+// OptimumSearch drives the same loop one decision at a time. All of this is ClockedSource::Clock;
+// ClockedSource, which is public, only asks it.
+
+#include "clocked_source.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +18,6 @@
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/steps/modelled_time.hpp>
 #include <rubato/steps/step_plan.hpp>
 
 #include "base/core/throw_error.hpp"
@@ -36,10 +38,12 @@ constexpr std::int64_t kMostAttempts = 100'000;
 // No availability is defined beyond this time (Availability::at()).
 constexpr double kLatestSecond = 3e9;
 
+using Clock = ClockedSource::Clock;
+
 }  // namespace
 
-ClockedSource::ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions options,
-                             std::unique_ptr<BatchPolicy> batch)
+Clock::Clock(Zones zones, StepOfDevices step_of, ClockOptions options,
+             std::unique_ptr<BatchPolicy> batch)
     : step_of_(std::move(step_of)),
       options_(std::move(options)),
       zones_(std::move(zones)),
@@ -76,14 +80,14 @@ ClockedSource::ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions op
   }
 }
 
-void ClockedSource::require_time(double seconds, const SourceProgress& progress) const {
+void Clock::require_time(double seconds, const SourceProgress& progress) const {
   if (seconds <= kLatestSecond) return;
   throw_error("{}: the clock has reached {:.6g} s; accepted: up to {:.6g} s", where(progress.step),
               seconds, kLatestSecond);
 }
 
-std::optional<TraceStep> ClockedSource::step_with(std::int64_t devices,
-                                                  const SourceProgress& progress) const {
+std::optional<TraceStep> Clock::step_with(std::int64_t devices,
+                                          const SourceProgress& progress) const {
   std::optional<TraceStep> step = devices > 0 ? step_of_(devices, progress) : std::nullopt;
   if (!step) return std::nullopt;
   if (!step->cores) step->cores = devices;
@@ -94,13 +98,12 @@ std::optional<TraceStep> ClockedSource::step_with(std::int64_t devices,
       where(progress.step), step->batch_size, *step->cores, devices, options_.minibatch_size);
 }
 
-std::int64_t ClockedSource::cores_with(std::int64_t devices, const SourceProgress& progress) const {
+std::int64_t Clock::cores_with(std::int64_t devices, const SourceProgress& progress) const {
   const std::optional<TraceStep> step = step_with(devices, progress);
   return step ? *step->cores : 0;
 }
 
-BatchDecision ClockedSource::decide(const TraceStep& offered,
-                                    const SourceProgress& progress) const {
+BatchDecision Clock::decide(const TraceStep& offered, const SourceProgress& progress) const {
   if (batch_ == nullptr) return {.step = offered};
   BatchDecision decision = checked_decision(*batch_, offered, progress, where(progress.step));
   if (decision.step.batch_size % options_.minibatch_size == 0) return decision;
@@ -109,9 +112,9 @@ BatchDecision ClockedSource::decide(const TraceStep& offered,
       where(progress.step), batch_->name(), decision.step.batch_size, options_.minibatch_size);
 }
 
-std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
-    std::int64_t devices, const Outcome& at, std::optional<std::int64_t> minibatches,
-    const SourceProgress& progress) const {
+std::optional<Clock::Attempt> Clock::attempt_with(std::int64_t devices, const Outcome& at,
+                                                  std::optional<std::int64_t> minibatches,
+                                                  const SourceProgress& progress) const {
   const std::optional<TraceStep> offered = step_with(devices, progress);
   if (!offered) return std::nullopt;
   const Market& market = markets_[*at.place];
@@ -173,7 +176,7 @@ std::optional<ClockedSource::Attempt> ClockedSource::attempt_with(
   return attempt;
 }
 
-MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progress) const {
+MarketView Clock::view_of(const Outcome& at, const SourceProgress& progress) const {
   if (!progress.all_samples) {
     throw Error("a market policy needs the samples of the training; accepted: a Walk's progress");
   }
@@ -225,9 +228,8 @@ MarketView ClockedSource::view_of(const Outcome& at, const SourceProgress& progr
   return view;
 }
 
-ClockedSource::Decided ClockedSource::decide_place(Outcome& at,
-                                                   const std::optional<MarketChoice>& choice,
-                                                   const SourceProgress& progress) const {
+Clock::Decided Clock::decide_place(Outcome& at, const std::optional<MarketChoice>& choice,
+                                   const SourceProgress& progress) const {
   if (!options_.market) return {};
   Decided decided{.choice = choice ? *choice : options_.market->choose(view_of(at, progress))};
   if (decided.choice.place == at.place) return decided;
@@ -242,7 +244,7 @@ ClockedSource::Decided ClockedSource::decide_place(Outcome& at,
   return decided;
 }
 
-std::optional<double> ClockedSource::next_event(const Outcome& at, double again) const {
+std::optional<double> Clock::next_event(const Outcome& at, double again) const {
   const double now = at.end.seconds;
   std::optional<double> next =
       at.place ? markets_[*at.place].next_event(at.fleet, now) : std::nullopt;
@@ -256,8 +258,8 @@ std::optional<double> ClockedSource::next_event(const Outcome& at, double again)
   return next;
 }
 
-bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limit& limit,
-                         const SourceProgress& progress) const {
+bool Clock::pass(Outcome& at, double end, std::int64_t cores, const Limit& limit,
+                 const SourceProgress& progress) const {
   ClockTime& time = at.end;
   const ClusterModel& cluster = times_.model();
   double now = time.seconds;
@@ -305,7 +307,7 @@ bool ClockedSource::pass(Outcome& at, double end, std::int64_t cores, const Limi
   return !reached;
 }
 
-ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
+Clock::Limit Clock::limit_of(const Budget& budget) const {
   Limit limit;
   if (!reached(budget, {.time = time_}).empty()) return limit;
   if (const auto seconds = budget.seconds()) limit.seconds = *seconds;
@@ -319,8 +321,7 @@ ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
   return limit;
 }
 
-ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
-                                            const SourceProgress& progress) const {
+Clock::Outcome Clock::ended(const ClockTime& time, const SourceProgress& progress) const {
   if (zones_.end() != TraceEnd::error) return {.end = time};
   throw_error(
       "{}: the availability ends at {:.6g} s, and there is more to train; accepted: a longer one, "
@@ -328,28 +329,28 @@ ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
       where(progress.step), zones_.length());
 }
 
-ClockedSource::Trying ClockedSource::begin() const {
+Clock::PendingStep Clock::begin() const {
   return {.at = {.end = time_, .fleet = fleet_, .place = place_, .zone = zone_}};
 }
 
-ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) const {
-  Trying trying = begin();
-  if (std::optional<Outcome> outcome = go_on(trying, progress, kMostAttempts)) {
-    return *std::move(outcome);
+const Clock::Outcome& Clock::simulate(const SourceProgress& progress) {
+  PendingStep pending = begin();
+  std::optional<Outcome> outcome = advance(pending, progress, kMostAttempts);
+  if (!outcome) {
+    throw_error(
+        "{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its cores "
+        "stay; accepted: shorter steps",
+        where(progress.step), kMostAttempts, pending.at.end.seconds);
   }
-  throw_error(
-      "{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its cores stay; "
-      "accepted: shorter steps",
-      where(progress.step), kMostAttempts, trying.at.end.seconds);
+  return ahead_.emplace(*std::move(outcome));
 }
 
-std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
-                                                           const SourceProgress& progress,
-                                                           std::int64_t most) const {
+std::optional<Clock::Outcome> Clock::advance(PendingStep& pending, const SourceProgress& progress,
+                                             std::int64_t most_decisions) const {
   const ClusterModel& cluster = times_.model();
   const bool loses_all = cluster.market.loses == Loses::checkpoint;
   const Limit limit = limit_of(progress.budget);
-  Outcome& at = trying.at;
+  Outcome& at = pending.at;
   ClockTime& time = at.end;
   // Spends time of one kind; true if the limit is reached in it.
   const auto is_last = [&](double end, std::int64_t cores, double ClockTime::*kind) {
@@ -365,26 +366,26 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
     return at;
   };
   const auto lose_steps = [&] {
-    if (loses_all && !at.saved) trying.lost_steps = unsaved_;
-    trying.redone = 0;
+    if (loses_all && !at.saved) pending.lost_steps = unsaved_;
+    pending.redone = 0;
   };
-  for (std::int64_t tries = 0; tries < most; ++tries) {
+  for (std::int64_t tries = 0; tries < most_decisions; ++tries) {
     require_time(time.seconds, progress);
     const double now = time.seconds;
     if (at.place) {
       // Rounding must not leave less than nothing.
       time.money = std::max(0.0, time.money - markets_[*at.place].settle(at.fleet, now));
     }
-    const Decided decided = decide_place(at, trying.choice, progress);
+    const Decided decided = decide_place(at, pending.choice, progress);
     const MarketChoice& choice = decided.choice;
-    trying.has_moved = trying.has_moved || decided.moved;
+    pending.has_moved = pending.has_moved || decided.moved;
     const std::int64_t joined =
         std::min(at.fleet.joined(now), choice.most.value_or(at.fleet.joined(now)));
-    const bool repeats = trying.redone < trying.lost_steps.size();
+    const bool repeats = pending.redone < pending.lost_steps.size();
     const auto attempt_of = [&](std::int64_t devices) {
-      return attempt_with(devices, at,
-                          repeats ? std::optional(trying.lost_steps[trying.redone]) : std::nullopt,
-                          progress);
+      return attempt_with(
+          devices, at, repeats ? std::optional(pending.lost_steps[pending.redone]) : std::nullopt,
+          progress);
     };
     std::optional<Attempt> attempt = attempt_of(joined);
     std::optional<double> proves_false;
@@ -401,14 +402,14 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
       const bool waits =
           event || (zones_.all().front().availability.endless() && std::isfinite(limit.seconds));
       if (!waits) return ended(time, progress);
-      if (joined == 0 && !trying.has_moved) lose_steps();
+      if (joined == 0 && !pending.has_moved) lose_steps();
       const bool joins = cores_with(joined, progress) == 0 &&
                          cores_with(joined + at.fleet.coming(now), progress) > 0;
       if (is_last(event.value_or(limit.seconds), 0,
                   joins ? &ClockTime::join_seconds : &ClockTime::idle_seconds)) {
         return spent();
       }
-      trying.idle = trying.idle || !joins;
+      pending.idle = pending.idle || !joins;
       continue;
     }
     const std::int64_t cores = attempt->cores;
@@ -418,8 +419,8 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
                      &ClockTime::restart_seconds);
     };
     const bool was_idle =
-        std::exchange(trying.idle, false) && options_.on_idle == OnIdle::checkpoint;
-    if ((std::exchange(trying.has_moved, false) || was_idle) && steps_ > 0) {
+        std::exchange(pending.idle, false) && options_.on_idle == OnIdle::checkpoint;
+    if ((std::exchange(pending.has_moved, false) || was_idle) && steps_ > 0) {
       const bool moves = moves_state(at, *at.place);
       if (moves) {
         at.zone = *at.place;
@@ -432,7 +433,7 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
     if (!attempt->loss) {
       if (repeats) {
         if (is_last(now + attempt->seconds, cores, &ClockTime::redone_seconds)) return spent();
-        ++trying.redone;
+        ++pending.redone;
         continue;
       }
       if (is_plain()) {
@@ -457,7 +458,7 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
         // Repeated steps are saved with it only once all of them have been repeated.
         if (!repeats) {
           at.saved = true;
-          trying.lost_steps = {};
+          pending.lost_steps = {};
         }
       }
       if (attempt->is_false) continue;
@@ -469,41 +470,39 @@ std::optional<ClockedSource::Outcome> ClockedSource::go_on(Trying& trying,
   return std::nullopt;
 }
 
-std::optional<TraceStep> ClockedSource::next(const SourceProgress& progress) const {
-  ahead_ = simulate(progress);
-  return ahead_->step;
+const Clock::Outcome& Clock::look_ahead(const SourceProgress& progress) {
+  return ahead_ ? *ahead_ : simulate(progress);
 }
 
-const ClockedSource::Outcome& ClockedSource::look_ahead(const SourceProgress& progress) const {
-  if (!ahead_) ahead_ = simulate(progress);
-  return *ahead_;
+std::string Clock::where(StepIndex step) const {
+  return fmt::format("{} at {:.6g} s, step {} of the run", zones_.source(), time_.seconds,
+                     step.value() + 1);
 }
 
-std::optional<ClockTime> ClockedSource::time_after(const SourceProgress& progress) const {
-  const Outcome& ahead = look_ahead(progress);
-  if (!ahead.step) return std::nullopt;
-  return ahead.end;
+std::string Clock::binding() const {
+  return fmt::format("policy {} idle {} minibatch {} {}", options_.policy,
+                     static_cast<int>(options_.on_idle), options_.minibatch_size,
+                     text_of(options_.cluster));
 }
 
-SourceEnd ClockedSource::end(const SourceProgress& progress) const {
-  const Outcome& ahead = look_ahead(progress);
-  return {.cause = ahead.cause, .time = ahead.end};
+std::string Clock::devices_until(double end) const {
+  Sha256 sha;
+  for (const auto& [name, availability] : zones_.all()) {
+    if (zones_.several()) sha.add("zone\n");
+    for (const AvailabilityChange& change : availability.changes()) {
+      if (change.seconds > end) break;
+      sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
+    }
+    // The devices after the length follow from it and from the kind of end.
+    if (availability.length() <= end) {
+      sha.add(fmt::format("{} {}\n", availability.length(),
+                          choice_name(kTraceEnds, availability.end())));
+    }
+  }
+  return sha.hex();
 }
 
-std::vector<NamedNumber> ClockedSource::decision_inputs(const SourceProgress& progress) const {
-  if (batch_ == nullptr) return {};
-  return look_ahead(progress).inputs;
-}
-
-std::int64_t ClockedSource::max_batch() const {
-  return batch_ == nullptr ? options_.max_batch : batch_->max_batch(options_.max_batch);
-}
-
-bool ClockedSource::needs_noise_scale() const {
-  return options_.needs_noise_scale || (batch_ != nullptr && batch_->needs_noise_scale());
-}
-
-void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
+void Clock::take(const TraceStep& step, const SourceProgress& after) {
   if (!ahead_ || !ahead_->step)
     throw Error("taken() was called without next(); accepted: after it");
   if (batch_ != nullptr) {
@@ -523,35 +522,7 @@ void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
   if (cluster.checkpoint_steps > 0 && steps_ % cluster.checkpoint_steps == 0) unsaved_.clear();
 }
 
-std::string ClockedSource::where(StepIndex step) const {
-  return fmt::format("{} at {:.6g} s, step {} of the run", zones_.source(), time_.seconds,
-                     step.value() + 1);
-}
-
-std::string ClockedSource::binding() const {
-  return fmt::format("policy {} idle {} minibatch {} {}", options_.policy,
-                     static_cast<int>(options_.on_idle), options_.minibatch_size,
-                     text_of(options_.cluster));
-}
-
-std::string ClockedSource::devices_until(double end) const {
-  Sha256 sha;
-  for (const auto& [name, availability] : zones_.all()) {
-    if (zones_.several()) sha.add("zone\n");
-    for (const AvailabilityChange& change : availability.changes()) {
-      if (change.seconds > end) break;
-      sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
-    }
-    // The devices after the length follow from it and from the kind of end.
-    if (availability.length() <= end) {
-      sha.add(fmt::format("{} {}\n", availability.length(),
-                          choice_name(kTraceEnds, availability.end())));
-    }
-  }
-  return sha.hex();
-}
-
-void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
+void Clock::visit_state(StateVisitor& state, std::int64_t steps) {
   visit_clock(state, binding(), time_);
   const std::string devices = devices_until(time_.seconds);
   if (state.bound(kDevices, devices) != devices && !state.forks()) {
@@ -591,6 +562,55 @@ void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
   if (place_ && time_.seconds > 0) {
     static_cast<void>(markets_[*place_].settle(fleet_, std::nexttoward(time_.seconds, 0)));
   }
+}
+
+ClockedSource::ClockedSource(Zones zones, StepOfDevices step_of, ClockOptions options,
+                             std::unique_ptr<BatchPolicy> batch)
+    : clock_(std::make_unique<Clock>(std::move(zones), std::move(step_of), std::move(options),
+                                     std::move(batch))) {}
+ClockedSource::~ClockedSource() = default;
+
+std::optional<TraceStep> ClockedSource::next(const SourceProgress& progress) const {
+  return clock_->simulate(progress).step;
+}
+
+std::optional<ClockTime> ClockedSource::time_after(const SourceProgress& progress) const {
+  const Clock::Outcome& ahead = clock_->look_ahead(progress);
+  if (!ahead.step) return std::nullopt;
+  return ahead.end;
+}
+
+SourceEnd ClockedSource::end(const SourceProgress& progress) const {
+  const Clock::Outcome& ahead = clock_->look_ahead(progress);
+  return {.cause = ahead.cause, .time = ahead.end};
+}
+
+std::vector<NamedNumber> ClockedSource::decision_inputs(const SourceProgress& progress) const {
+  if (clock_->batch() == nullptr) return {};
+  return clock_->look_ahead(progress).inputs;
+}
+
+std::int64_t ClockedSource::max_batch() const {
+  const std::int64_t offered = clock_->options().max_batch;
+  return clock_->batch() == nullptr ? offered : clock_->batch()->max_batch(offered);
+}
+
+bool ClockedSource::needs_noise_scale() const {
+  return clock_->options().needs_noise_scale ||
+         (clock_->batch() != nullptr && clock_->batch()->needs_noise_scale());
+}
+
+void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
+  clock_->take(step, after);
+}
+std::string ClockedSource::where(StepIndex step) const {
+  return clock_->where(step);
+}
+void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
+  clock_->visit_state(state, steps);
+}
+const ClockTime& ClockedSource::time() const {
+  return clock_->time();
 }
 
 }  // namespace rubato

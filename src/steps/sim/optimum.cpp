@@ -1,11 +1,11 @@
 // The search is dynamic programming over the samples trained, forward from the beginning
 // (docs/adr/0080). OptimumSearch has no model of a market of its own: it sets the state of a
-// ClockedSource and lets go_on() make one decision, so times and money are those of a simulation.
-// guess() is a beam search, which decides anew only when the market changes and at regular
-// intervals. prove() then searches all schedules: one number of samples after the other, and the
-// states of each in the order of time. It drops states from which the bound (OptimumBound) shows
-// that no better schedule follows, and states that are no better than a visited one with the same
-// likeness() (visit()). Every decision refers to the one before it, so ended() reads the best
+// ClockedSource::Clock and lets advance() make one decision, so times and money are those of a
+// simulation. guess() is a beam search, which decides anew only when the market changes and at
+// regular intervals. prove() then searches all schedules: one number of samples after the other,
+// and the states of each in the order of time. It drops states from which the bound (OptimumBound)
+// shows that no better schedule follows, and states that are no better than a visited one with the
+// same likeness() (visit()). Every decision refers to the one before it, so ended() reads the best
 // schedule backwards.
 
 #include "optimum.hpp"
@@ -26,19 +26,21 @@
 
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
+#include "clocked_source.hpp"
 #include "optimum_bound.hpp"
 
 namespace rubato {
 
 namespace {
 
-// A part of the money: schedules that differ by less count as equal, and the sums of two of them
-// may differ by less if they add up the same numbers in another order.
+// Relative tolerances. Schedules whose money differs by less than the first count as equal; sums of
+// the same numbers in another order differ by less than the second.
 constexpr double kSame = 1e-9;
 constexpr double kRounding = 1e-12;
 // A policy that takes so many times as long as it may is given up.
 constexpr double kLate = 10;
 
+using Clock = ClockedSource::Clock;
 using PlaceIndex = std::optional<std::size_t>;
 
 // Makes the choices that were found, by the time and the place at which they were.
@@ -67,11 +69,11 @@ class OptimumSearch {
       : make_(make),
         options_(options),
         planner_(options.plan),
-        clock_(make(make_market_policy("spot"))),
-        deadline_(clock_->options_.deadline_seconds),
+        clock_(Clock::of(make(make_market_policy("spot")))),
+        deadline_(clock_->options().deadline_seconds),
         kinds_(kinds()),
         needed_(needed_of_epoch()),
-        bound_(clock_->markets_, kinds_, end(), market()) {
+        bound_(clock_->markets(), kinds_, end(), market()) {
     find_losses();
     find_moments();
   }
@@ -98,7 +100,7 @@ class OptimumSearch {
   }
 
  private:
-  using Trying = ClockedSource::Trying;
+  using PendingStep = Clock::PendingStep;
 
   // The samples trained, and the steps since the last checkpoint that was due.
   struct Node {
@@ -112,7 +114,7 @@ class OptimumSearch {
   // A state of the training in which its policy decides.
   struct State {
     Node node{};
-    Trying trying{};
+    PendingStep pending{};
     std::vector<std::int64_t> unsaved{};
     std::int64_t steps = 0;
     // The decision that led to it, one of decisions_.
@@ -123,8 +125,8 @@ class OptimumSearch {
     double taken_money = 0;
     double taken_seconds = 0;
 
-    [[nodiscard]] double seconds() const { return trying.at.end.seconds; }
-    [[nodiscard]] double money() const { return trying.at.end.money; }
+    [[nodiscard]] double seconds() const { return pending.at.end.seconds; }
+    [[nodiscard]] double money() const { return pending.at.end.money; }
   };
 
   struct Decision {
@@ -153,16 +155,16 @@ class OptimumSearch {
   // States can be compared if this is equal.
   using Likeness = std::vector<double>;
 
-  [[nodiscard]] const MarketModel& market() const { return clock_->options_.cluster.market; }
-  [[nodiscard]] const ClusterModel& cluster() const { return clock_->options_.cluster; }
+  [[nodiscard]] const MarketModel& market() const { return clock_->options().cluster.market; }
+  [[nodiscard]] const ClusterModel& cluster() const { return clock_->options().cluster; }
   [[nodiscard]] bool loses_all() const { return market().loses == Loses::checkpoint; }
 
   // The time at which the search ends.
   [[nodiscard]] double end() const {
-    if (clock_->batch_ != nullptr) {
+    if (clock_->batch() != nullptr) {
       throw Error("the optimum does not know a batch policy's decisions; accepted: fixed batches");
     }
-    for (const Market& place : clock_->markets_) {
+    for (const Market& place : clock_->markets()) {
       if (std::isfinite(deadline_) || place.availability().end() != TraceEnd::cycle) continue;
       throw_error(
           "{}: without an end, the least money may take for ever; accepted: with a deadline",
@@ -173,7 +175,7 @@ class OptimumSearch {
 
   [[nodiscard]] std::vector<StepKind> kinds() const {
     std::int64_t most = 0;
-    for (const Market& place : clock_->markets_) {
+    for (const Market& place : clock_->markets()) {
       for (const AvailabilityChange& change : place.availability().changes()) {
         most = std::max(most, change.devices);
       }
@@ -191,7 +193,7 @@ class OptimumSearch {
                        .samples = step->batch_size,
                        .cores = *step->cores,
                        .seconds = times.step_seconds(
-                           minibatches_of(step->batch_size, clock_->options_.minibatch_size),
+                           minibatches_of(step->batch_size, clock_->options().minibatch_size),
                            *step->cores, step->host_cores)});
     }
     return kinds;
@@ -223,7 +225,7 @@ class OptimumSearch {
       // The last step may be shorter than any of the kinds.
       return std::max(
           0.0, static_cast<double>(epochs) * static_cast<double>(planner_.samples_per_epoch()) -
-                   static_cast<double>(node.samples + clock_->options_.max_batch));
+                   static_cast<double>(node.samples + clock_->options().max_batch));
     }
     const auto minibatch = static_cast<std::size_t>(node.samples / options_.plan.minibatch_size);
     return static_cast<double>(needed_[minibatch]) +
@@ -234,7 +236,7 @@ class OptimumSearch {
   void find_losses() {
     std::int64_t most = 0;
     const SourceProgress none;
-    for (const Market& place : clock_->markets_) {
+    for (const Market& place : clock_->markets()) {
       const Availability& devices = place.availability();
       dearest_ = std::max(dearest_, place.price_at(0));
       for (const PriceChange& change : devices.prices()) {
@@ -269,12 +271,12 @@ class OptimumSearch {
     double end = deadline_;
     if (!std::isfinite(end)) {
       end = 0;
-      for (const Market& place : clock_->markets_) {
+      for (const Market& place : clock_->markets()) {
         end = std::max(end, place.availability().length());
       }
     }
     for (int i = 1; i < kMoments; ++i) moments_.push_back(end / kMoments * i);
-    for (const Market& place : clock_->markets_) {
+    for (const Market& place : clock_->markets()) {
       for (auto at = place.next_offer(0); at && *at < end; at = place.next_offer(*at)) {
         moments_.insert(moments_.end(), {*at, *at - market().notice_seconds});
       }
@@ -296,7 +298,7 @@ class OptimumSearch {
   [[nodiscard]] bool can_wait() const {
     return market().billing == Billing::steps && !cluster().price.of_trace &&
            market().join_spread == 0 && (!loses_all() || cluster().checkpoint_steps == 1) &&
-           (clock_->options_.on_idle == OnIdle::pause || cluster().restart_seconds == 0);
+           (clock_->options().on_idle == OnIdle::pause || cluster().restart_seconds == 0);
   }
 
   void try_policy(const std::shared_ptr<const MarketPolicy>& policy) {
@@ -327,12 +329,12 @@ class OptimumSearch {
   [[nodiscard]] double least_money(const State& state) const {
     const double needed = this->needed(state.node);
     if (state.seconds() + bound_.seconds(needed) > deadline_) return kNever;
-    const bool enters = !state.trying.at.place || state.trying.at.fleet.groups.empty();
+    const bool enters = !state.pending.at.place || state.pending.at.fleet.groups.empty();
     // The next step may not fit into the last epoch.
     return (needed == 0 ? std::min(state.taken_money, state.money())
                         : state.money() + bound_.money(state.seconds(), needed) +
                               (enters ? bound_.entry_money() : 0)) -
-           free_after_all(state.trying);
+           uncharged_money(state.pending);
   }
 
   // True if nothing that follows a state can be better than the best schedule so far.
@@ -344,18 +346,18 @@ class OptimumSearch {
   }
 
   // A bound of the money that the provider does not ask for if all devices leave now.
-  [[nodiscard]] double free_after_all(const Trying& trying) const {
+  [[nodiscard]] double uncharged_money(const PendingStep& pending) const {
     if (market().billing != Billing::aws && market().billing != Billing::gcp) return 0;
     double money = 0;
-    for (const FleetGroup& group : trying.at.fleet.groups) {
+    for (const FleetGroup& group : pending.at.fleet.groups) {
       money += static_cast<double>(group.devices) * dearest_ *
-               std::max(0.0, trying.at.end.seconds - group.paid_from) / kSecondsOfHour;
+               std::max(0.0, pending.at.end.seconds - group.paid_from) / kSecondsOfHour;
     }
     return money;
   }
 
   [[nodiscard]] State begin() {
-    State state{.trying = clock_->begin(), .chain = ++chains_};
+    State state{.pending = clock_->begin(), .chain = ++chains_};
     settle(state);
     return state;
   }
@@ -470,11 +472,11 @@ class OptimumSearch {
 
   // True if a state has to be gone on with: none that was visited before is as good.
   bool visit(const State& state) {
-    const Trying& trying = state.trying;
-    const PlaceIndex place = trying.at.place;
+    const PendingStep& pending = state.pending;
+    const PlaceIndex place = pending.at.place;
     const double now = state.seconds();
     std::vector<Visited>& like = visited_[likeness(state)];
-    const bool joins = place && trying.at.fleet.coming(now) > 0;
+    const bool joins = place && pending.at.fleet.coming(now) > 0;
     const double rounding = kRounding * (std::isfinite(best_.money) ? best_.money : state.money());
     for (std::size_t i = like.size(); i-- > 0;) {
       const Visited& other = like[i];
@@ -492,7 +494,7 @@ class OptimumSearch {
       if (other.money + slack <= state.money() + rounding) return false;
     }
     const std::optional<double> change =
-        place ? clock_->markets_[*place].next_offer(now) : std::nullopt;
+        place ? clock_->markets()[*place].next_offer(now) : std::nullopt;
     like.push_back(
         {.seconds = now,
          .money = state.money(),
@@ -504,17 +506,17 @@ class OptimumSearch {
   }
 
   [[nodiscard]] Likeness likeness(const State& state) const {
-    const Trying& trying = state.trying;
-    const ClockedSource::Outcome& at = trying.at;
+    const PendingStep& pending = state.pending;
+    const Clock::Outcome& at = pending.at;
     const double now = at.end.seconds;
-    const bool idle = trying.idle && clock_->options_.on_idle == OnIdle::checkpoint;
+    const bool idle = pending.idle && clock_->options().on_idle == OnIdle::checkpoint;
     Likeness like{at.place ? static_cast<double>(*at.place) : -1,
                   static_cast<double>(at.zone),
-                  static_cast<double>(trying.has_moved),
+                  static_cast<double>(pending.has_moved),
                   static_cast<double>(idle),
                   static_cast<double>(at.saved),
-                  static_cast<double>(trying.lost_steps.size()),
-                  static_cast<double>(trying.redone),
+                  static_cast<double>(pending.lost_steps.size()),
+                  static_cast<double>(pending.redone),
                   static_cast<double>(at.fleet.joined(now)),
                   static_cast<double>(at.fleet.coming(now))};
     // Devices that have joined differ only in what becomes free if they leave soon.
@@ -536,10 +538,10 @@ class OptimumSearch {
 
   // The next time at which a loss is announced or the run fails.
   [[nodiscard]] double next_moment(double now) const {
-    double next = clock_->markets_.front().next_failure(now);
+    double next = clock_->markets().front().next_failure(now);
     const double notice = market().notice_seconds;
     if (notice == 0) return next;
-    for (const Market& place : clock_->markets_) {
+    for (const Market& place : clock_->markets()) {
       const std::optional<double> change = place.availability().next_change(now + notice);
       if (change && *change - notice > now) next = std::min(next, *change - notice);
     }
@@ -548,12 +550,12 @@ class OptimumSearch {
 
   [[nodiscard]] std::vector<MarketChoice> choices_of(const State& state) const {
     const double again = next_moment(state.seconds());
-    const PlaceIndex here = state.trying.at.place;
+    const PlaceIndex here = state.pending.at.place;
     std::vector<MarketChoice> choices{{.again = again}};
     if (here) choices.push_back({.place = here, .most = 0, .again = again});
-    for (std::size_t i = 0; i < clock_->markets_.size(); ++i) {
+    for (std::size_t i = 0; i < clock_->markets().size(); ++i) {
       // Without devices there, it is the same to wait for them elsewhere.
-      if (here != i && clock_->markets_[i].offered(state.seconds()) == 0) continue;
+      if (here != i && clock_->markets()[i].offered(state.seconds()) == 0) continue;
       choices.push_back({.place = i, .again = again});
       for (const std::int64_t most : fewer_devices(state, i)) {
         choices.push_back({.place = i, .most = most, .again = again});
@@ -566,14 +568,14 @@ class OptimumSearch {
   // losses, and powers of two.
   [[nodiscard]] std::set<std::int64_t> fewer_devices(const State& state, std::size_t place) const {
     const double now = state.seconds();
-    const std::int64_t devices = clock_->markets_[place].offered(now);
+    const std::int64_t devices = clock_->markets()[place].offered(now);
     const bool joins = market().provision_seconds > 0 || market().join_seconds > 0;
-    const std::int64_t joined = state.trying.at.place == place ? state.trying.at.fleet.joined(now)
-                                : joins                        ? 0
-                                                               : devices;
+    const std::int64_t joined = state.pending.at.place == place ? state.pending.at.fleet.joined(now)
+                                : joins                         ? 0
+                                                                : devices;
     // All wait for the first to join.
     if (joined == 0) return {};
-    std::set<std::int64_t> fewer = announced(clock_->markets_[place], now, devices);
+    std::set<std::int64_t> fewer = announced(clock_->markets()[place], now, devices);
     for (std::int64_t most = 1; most < joined; most *= 2) {
       if (most >= kinds_.front().devices) fewer.insert(most);
     }
@@ -598,23 +600,22 @@ class OptimumSearch {
   // The next state in which a policy decides; empty if training has ended, or never does.
   std::optional<State> advance(const State& before, const MarketChoice& choice) {
     State state = before;
-    state.trying.choice = choice;
-    clock_->steps_ = state.steps;
-    clock_->unsaved_ = state.unsaved;
-    if (!state.trying.lost_steps.empty()) state.trying.lost_steps = clock_->unsaved_;
+    state.pending.choice = choice;
+    clock_->put_after(state.steps, state.unsaved);
+    if (!state.pending.lost_steps.empty()) state.pending.lost_steps = clock_->unsaved();
     const SourceProgress progress{.step = StepIndex{state.steps},
                                   .epoch = EpochIndex{state.node.epoch},
                                   .samples_left = planner_.samples_left(place_of(state.node))};
-    std::optional<ClockedSource::Outcome> outcome;
+    std::optional<Clock::Outcome> outcome;
     try {
-      outcome = clock_->go_on(state.trying, progress, 1);
+      outcome = clock_->advance(state.pending, progress, 1);
     } catch (const Error&) {
       // The availability has ended.
       return std::nullopt;
     }
     if (outcome && !outcome->step) return std::nullopt;
     state.decision = decisions_.size();
-    const PlaceIndex here = before.trying.at.place;
+    const PlaceIndex here = before.pending.at.place;
     decisions_.push_back({.before = before.decision,
                           .seconds = before.seconds(),
                           .again = choice.again,
@@ -622,15 +623,15 @@ class OptimumSearch {
                           .place = choice.place ? static_cast<std::int32_t>(*choice.place) : -1,
                           .most = static_cast<std::int32_t>(choice.most.value_or(-1))});
     if (outcome) return take(std::move(state), *std::move(outcome));
-    const bool waited = state.trying.at.place == here &&
-                        state.trying.at.end.restarts == before.trying.at.end.restarts;
+    const bool waited = state.pending.at.place == here &&
+                        state.pending.at.end.restarts == before.pending.at.end.restarts;
     if (!waited) state.chain = ++chains_;
     settle(state);
     return state;
   }
 
   // Takes a step, as a Walk does.
-  std::optional<State> take(State state, ClockedSource::Outcome outcome) {
+  std::optional<State> take(State state, Clock::Outcome outcome) {
     Node& node = state.node;
     const TraceStep step = *std::exchange(outcome.step, {});
     // A Walk would throw.
@@ -652,7 +653,7 @@ class OptimumSearch {
     if (every > 0 && state.steps % every == 0) state.unsaved.clear();
     outcome.saved = false;
     outcome.inputs.clear();
-    state.trying = {.at = std::move(outcome)};
+    state.pending = {.at = std::move(outcome)};
     state.taken_money = state.money();
     state.taken_seconds = state.seconds();
     state.chain = ++chains_;
@@ -668,10 +669,10 @@ class OptimumSearch {
   // Applies the changes of the market at that very time, as the clock does before the next
   // decision.
   void settle(State& state) {
-    ClockedSource::Outcome& at = state.trying.at;
+    Clock::Outcome& at = state.pending.at;
     if (!at.place) return;
     at.end.money =
-        std::max(0.0, at.end.money - clock_->markets_[*at.place].settle(at.fleet, at.end.seconds));
+        std::max(0.0, at.end.money - clock_->markets()[*at.place].settle(at.fleet, at.end.seconds));
   }
 
   std::nullopt_t ended(const State& state) {
@@ -698,7 +699,7 @@ class OptimumSearch {
   const MakeClock& make_;
   const OptimumOptions& options_;
   StepPlanner planner_;
-  std::unique_ptr<ClockedSource> clock_;
+  std::unique_ptr<Clock> clock_;
   double deadline_;
   std::vector<StepKind> kinds_;
   std::vector<std::int64_t> needed_;

@@ -7,6 +7,9 @@
 
 namespace rubato {
 
+/// The version of JSON Schema in which rubato describes its JSON.
+inline constexpr const char* kJsonSchemaDraft = "https://json-schema.org/draft/2020-12/schema";
+
 /// The value as JSON; null if it is empty.
 template <class Value>
 [[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {

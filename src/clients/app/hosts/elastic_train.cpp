@@ -32,7 +32,7 @@ class ElasticTraining final : private HostClient {
     signals_.emplace(nullptr, SignalRole::elastic_host, arguments.hosts.on_term);
   }
 
-  ExitCode execute() { return told(driver_.execute()); }
+  ExitCode execute() { return report_end(driver_.execute()); }
 
  private:
   [[nodiscard]] RunLocation location_of_first() override {
@@ -51,13 +51,13 @@ class ElasticTraining final : private HostClient {
     return signals_ && signals_->action() == SignalAction::leave;
   }
   void warn(const std::string& text) override { app::warn(text); }
-  void tell_of_group(const std::string& line) override {
+  void report_group(const std::string& line) override {
     if (!arguments_.quiet) app::warn(line);
   }
 
   // The signal that has asked for an end; 0 if none has.
   [[nodiscard]] int signal() const { return signals_ ? signals_->received() : 0; }
-  [[nodiscard]] ExitCode told(const ElasticOutcome& outcome) const;
+  [[nodiscard]] ExitCode report_end(const ElasticOutcome& outcome) const;
 
   const TrainArguments& arguments_;
   std::shared_ptr<const Workload> workload_;
@@ -70,7 +70,7 @@ class ElasticTraining final : private HostClient {
 };
 
 // Tells how the run has ended, unless the training itself has.
-ExitCode ElasticTraining::told(const ElasticOutcome& outcome) const {
+ExitCode ElasticTraining::report_end(const ElasticOutcome& outcome) const {
   using End = ElasticOutcome::End;
   const char* const over = outcome.was_stopped ? "was stopped" : "has ended";
   switch (outcome.end) {
@@ -119,7 +119,7 @@ ExitCode ElasticTraining::told(const ElasticOutcome& outcome) const {
 
 ExitCode train_on_elastic_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                                 const JoinElasticHosts& join) {
-  if (is_complete(arguments)) return tell_of_complete(arguments);
+  if (is_complete(arguments)) return report_complete(arguments);
   hosts_detail::HostFolder::remove_leftovers();
   return ElasticTraining(arguments, load(arguments.run), join).execute();
 }

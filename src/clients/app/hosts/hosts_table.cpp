@@ -9,14 +9,13 @@
 #include <array>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/json.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text_table.hpp"
 #include "clients/app/line/output.hpp"
 #include "runs/report/progress.hpp"
@@ -26,11 +25,10 @@ namespace rubato::app {
 namespace {
 
 using namespace hosts_detail;
-using Json = nlohmann::ordered_json;
 
 // A state of a run as --json names it, and as people read it.
 struct RunStateText {
-  RunState state;
+  RunState value;
   const char* name;
   // {0} hosts have joined, {1} are needed.
   const char* words;
@@ -49,18 +47,8 @@ constexpr std::array<Choice<HostState>, 5> kHostStates{{{HostState::alive, "aliv
                                                         {HostState::ended, "ended"},
                                                         {HostState::refused, "refused"}}};
 
-constexpr std::string_view kUnknown = "-";
-
-template <class T>
-std::string shown(const std::optional<T>& value) {
-  return value ? fmt::to_string(*value) : std::string(kUnknown);
-}
-std::string shown(const std::string& text) {
-  return text.empty() ? std::string(kUnknown) : printable(text);
-}
-
 const RunStateText& text_of(RunState state) {
-  return *std::ranges::find(kRunStates, state, &RunStateText::state);
+  return *std::ranges::find(kRunStates, state, &RunStateText::value);
 }
 
 std::string in_words(const HostStatus& host) {
@@ -105,59 +93,63 @@ std::string head(const RunStatus& status, LineWidth width) {
   return table.text(width);
 }
 
-Json host_json(const HostStatus& host) {
-  return {{"host", host.host},
-          {"rank", or_null(host.rank)},
-          {"state", choice_name(kHostStates, host.state)},
-          {"machine", or_null(host.machine)},
-          {"address", or_null(host.interface)},
-          {"process", or_null(host.process)},
-          {"weight", or_null(host.weight)},
-          {"steps", or_null(host.steps)},
-          {"here_for_seconds", or_null(host.here_for)},
-          {"silent_for_seconds", or_null(host.silent_for)},
-          {"refusal", or_null(host.refusal)}};
+OutputFields<HostStatus> host_fields() {
+  return {
+      {"host", "number of the host", &HostStatus::host, OutputColumn{"host"}},
+      {"rank", "rank in the group; null where it is in none", &HostStatus::rank,
+       OutputColumn{"rank"}},
+      {"state", "state of the host", &HostStatus::state, form_of_choice(kHostStates)},
+      {"machine", "name of its machine", text_or_none(&HostStatus::machine),
+       OutputColumn{"machine", Column::left}},
+      {"address", "by which the others reach it", text_or_none(&HostStatus::interface),
+       OutputColumn{"address", Column::left}},
+      {"process", "identifier of its process", &HostStatus::process, OutputColumn{"process"}},
+      {"weight", "its share of the work", &HostStatus::weight,
+       OutputColumn{"weight", Column::right, [](double weight) { return fmt::to_string(weight); }}},
+      {"steps", "steps that it has done", &HostStatus::steps, OutputColumn{"steps"}},
+      {"here_for_seconds", "since it came", &HostStatus::here_for,
+       OutputColumn{"here for", Column::right, clock_time}},
+      {"silent_for_seconds", "since it was heard of last, where that is long ago",
+       &HostStatus::silent_for},
+      {"refusal", "why it was refused", text_or_none(&HostStatus::refusal)},
+      {"state", Column::left, in_words}};
 }
 
 }  // namespace
 
+JsonForm<RunStatus> hosts_form() {
+  return form_of_object<RunStatus>(
+      {{"state", "state of the run", &RunStatus::state, form_of_choice(kRunStates)},
+       {"group", "number of the group of hosts; 0 before the first", &RunStatus::generation},
+       {"there", "hosts that are there", &RunStatus::there},
+       {"wanted", "hosts that it waits for; null where it does not wait",
+        [](const RunStatus& status) {
+          const bool waits = status.state == RunState::waits;
+          return waits ? std::optional(status.wanted) : std::nullopt;
+        }},
+       {"first_hosts", "hosts that it begins with", &RunStatus::first},
+       {"min_hosts", "hosts that it goes on with at least", &RunStatus::least},
+       {"max_hosts", "hosts that it takes at most", &RunStatus::most},
+       {"cores", "cores of all hosts together", &RunStatus::cores},
+       {"last_step", "steps that are done", &RunStatus::steps},
+       {"writer", "who writes the run folder; null where nobody does", &RunStatus::writer,
+        form_of_object<AnnouncedWriter>(
+            {{"host", "number of the host", &AnnouncedWriter::host},
+             {"folder", "as it calls the folder", &AnnouncedWriter::folder}})},
+       {"hosts", "all that came, by number", &RunStatus::hosts, form_of_object(host_fields())}});
+}
+
 std::string hosts_text(const RunStatus& status, LineWidth width) {
-  TextTable table({Column::right, Column::right, Column::left, Column::left, Column::right,
-                   Column::right, Column::right, Column::right, Column::left},
-                  0, 2);
-  table.add(
-      {"host", "rank", "machine", "address", "process", "weight", "steps", "here for", "state"});
-  for (const HostStatus& host : status.hosts) {
-    table.add(
-        {fmt::to_string(host.host), shown(host.rank), shown(host.machine), shown(host.interface),
-         shown(host.process), shown(host.weight), shown(host.steps),
-         host.here_for ? clock_time(static_cast<double>(*host.here_for)) : std::string(kUnknown),
-         in_words(host)});
-  }
   std::string text = head(status, width);
-  if (!status.hosts.empty()) text += '\n' + table.text(width);
+  if (!status.hosts.empty()) {
+    text += '\n' + table_of<HostStatus>(host_fields(), status.hosts, 2).text(width);
+  }
   return text;
 }
 
 std::string hosts_json(const RunStatus& status) {
-  Json writer;
-  if (status.writer) writer = {{"host", status.writer->host}, {"folder", status.writer->folder}};
-  Json hosts = Json::array();
-  for (const HostStatus& host : status.hosts) hosts.push_back(host_json(host));
-  const bool waits = status.state == RunState::waits;
-  const Json json{{"state", text_of(status.state).name},
-                  {"group", status.generation},
-                  {"there", status.there},
-                  {"wanted", waits ? Json(status.wanted) : Json()},
-                  {"first_hosts", or_null(status.first)},
-                  {"min_hosts", or_null(status.least)},
-                  {"max_hosts", or_null(status.most)},
-                  {"cores", or_null(status.cores)},
-                  {"last_step", or_null(status.steps)},
-                  {"writer", std::move(writer)},
-                  {"hosts", std::move(hosts)}};
   // json_text() also accepts folders and names of machines that are not valid UTF-8.
-  return json_text(json, 2) + '\n';
+  return json_text(hosts_form().write(status), 2) + '\n';
 }
 
 }  // namespace rubato::app

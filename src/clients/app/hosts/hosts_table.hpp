@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text.hpp"
 #include "hosts/run_status/run_status.hpp"
 
@@ -11,5 +12,6 @@ namespace rubato::app {
 [[nodiscard]] std::string hosts_text(const hosts_detail::RunStatus& status, LineWidth width);
 /// The same as JSON.
 [[nodiscard]] std::string hosts_json(const hosts_detail::RunStatus& status);
+[[nodiscard]] JsonForm<hosts_detail::RunStatus> hosts_form();
 
 }  // namespace rubato::app

@@ -134,7 +134,7 @@ class LaunchedHosts {
       // One host has failed, so all have to end.
       if (!end) {
         end = Clock::now() + kGrace;
-        tell(SIGTERM);
+        end_hosts(SIGTERM);
       }
       if (Clock::now() < *end) continue;
       for (const Host& host : running_) kill(host.process, SIGKILL);
@@ -149,7 +149,7 @@ class LaunchedHosts {
     pid_t process = 0;
     std::vector<std::string> arguments{};
     // True once the host has been asked to end.
-    bool told = false;
+    bool is_asked = false;
   };
 
   [[nodiscard]] pid_t started(const std::vector<std::string>& arguments) const {
@@ -176,7 +176,7 @@ class LaunchedHosts {
     }
     const SignalAction action = action_of(SignalRole::launcher, OnTerm::stop, event);
     if (action <= SignalAction::stop) asked_for_ = std::max(asked_for_, action);
-    if (action == SignalAction::stop) tell(number);
+    if (action == SignalAction::stop) end_hosts(number);
     if (action == SignalAction::checkpoint || action == SignalAction::end_now) {
       const bool again = action == SignalAction::end_now;
       for (const Host& host : running_) pass_on(host.process, number, again);
@@ -196,7 +196,7 @@ class LaunchedHosts {
       running_.erase(host);
     }
     for (Host& host : killed) {
-      if (!restarts_ || *restarts_ == 0 || told_) continue;
+      if (!restarts_ || *restarts_ == 0 || is_ending_) continue;
       --*restarts_;
       start(std::move(host.arguments));
     }
@@ -215,16 +215,16 @@ class LaunchedHosts {
     // host.
     if (code != static_cast<int>(ExitCode::run_ended) || last_code_ == 0) last_code_ = code;
     const int lost = static_cast<int>(ExitCode::host_lost);
-    const bool asked = told_ && code > kKilled;
+    const bool asked = is_ending_ && code > kKilled;
     if (first_failure_ == 0 || (first_failure_ == lost && code != 0 && code != lost && !asked)) {
       first_failure_ = code;
     }
   }
   // Asks the hosts to end, except those that have been asked before.
-  void tell(int number) {
-    told_ = true;
+  void end_hosts(int number) {
+    is_ending_ = true;
     for (Host& host : running_) {
-      if (!std::exchange(host.told, true)) pass_on(host.process, number);
+      if (!std::exchange(host.is_asked, true)) pass_on(host.process, number);
     }
   }
 
@@ -237,7 +237,7 @@ class LaunchedHosts {
   Clock::time_point next_service_{};
   int first_failure_ = 0;
   int last_code_ = 0;
-  bool told_ = false;
+  bool is_ending_ = false;
   // The most that signals have asked for so far, and the time of the first pressing one.
   SignalAction asked_for_ = SignalAction::nothing;
   std::optional<Clock::time_point> first_pressing_;

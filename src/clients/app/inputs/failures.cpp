@@ -9,12 +9,13 @@
 #include "failures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <variant>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
@@ -22,9 +23,9 @@
 
 #include "base/core/seconds.hpp"
 #include "base/core/text/json.hpp"
-#include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
 #include "clients/app/line/number_text.hpp"
+#include "forecasts.hpp"
 #include "runs/run/workload/run_steps.hpp"
 
 namespace rubato::app {
@@ -164,59 +165,56 @@ FailureRow checkpoints_for(const RunConfiguration& run, const RunSteps& steps,
   return row;
 }
 
+namespace {
+
+OutputFields<FailureRow> failure_fields() {
+  using Choice = CheckpointChoice;
+  const JsonForm<Choice> choice = form_of_object<Choice>(
+      {{"steps", "steps between two checkpoints", &Choice::steps},
+       {"seconds", "the time of these steps", &Choice::seconds},
+       {"samples_per_hour", "mean of the simulations; 0 if one of them never ends",
+        &Choice::samples_per_hour}});
+  OutputFields<FailureRow> fields{
+      {"options", "the options that were given several values, by name", &FailureRow::options},
+      {"mtbf_seconds", "mean time between failures", &FailureRow::mtbf,
+       OutputColumn{"mtbf", Column::right, modelled_time}},
+      {"undisturbed_samples_per_hour", "without failures and checkpoints", &FailureRow::undisturbed,
+       OutputColumn{"undisturbed", Column::right, rounded}},
+      {"young", "Young's interval", &FailureRow::young, choice},
+      {"daly", "Daly's interval", &FailureRow::daly, choice},
+      {"best", "the best interval found; null if training never ends", &FailureRow::best, choice}};
+  using Get = std::function<std::optional<Choice>(const FailureRow&)>;
+  const std::array<std::pair<const char*, Get>, 3> intervals{
+      {{"young", &FailureRow::young}, {"daly", &FailureRow::daly}, {"best", &FailureRow::best}}};
+  for (const auto& [name, get] : intervals) {
+    const auto add = [&, get = get](const std::string& heading, auto text) {
+      fields.push_back({heading, Column::right, [get, text](const FailureRow& row) {
+                          const std::optional<Choice> of = get(row);
+                          return of ? text(*of) : "-";
+                        }});
+    };
+    add(fmt::format("{}: steps", name), [](const Choice& of) { return grouped(of.steps); });
+    add("time", [](const Choice& of) { return modelled_time(of.seconds); });
+    fields.push_back({"samples/hour", Column::right, [get = get](const FailureRow& row) {
+                        const double rate = get(row).value_or(Choice()).samples_per_hour;
+                        return rate > 0 ? rounded(rate) : "never ends";
+                      }});
+  }
+  return fields;
+}
+
+}  // namespace
+
+JsonForm<std::span<const FailureRow>> failure_form() {
+  return form_of<std::span<const FailureRow>>(form_of_object(failure_fields()));
+}
+
 std::string failure_table(std::span<const FailureRow> rows, LineWidth width) {
-  std::vector<std::string> header;
-  std::vector<Column> columns;
-  const auto put = [&](const std::string& name, Column column = Column::right) {
-    header.push_back(name);
-    columns.push_back(column);
-  };
-  for (const auto& option : rows.front().options) put(option.first, Column::left);
-  put("mtbf");
-  put("undisturbed");
-  for (const char* name : {"young", "daly", "best"}) {
-    put(fmt::format("{}: steps", name));
-    put("time");
-    put("samples/hour");
-  }
-  TextTable table(columns, 0, rows.front().options.size());
-  table.add(header);
-  for (const FailureRow& row : rows) {
-    std::vector<std::string> cells;
-    for (const auto& option : row.options) cells.push_back(option.second);
-    cells.push_back(modelled_time(row.mtbf));
-    cells.push_back(grouped(std::llround(row.undisturbed)));
-    for (const std::optional<CheckpointChoice>& choice :
-         {std::optional(row.young), std::optional(row.daly), row.best}) {
-      cells.push_back(choice ? grouped(choice->steps) : "-");
-      cells.push_back(choice ? modelled_time(choice->seconds) : "-");
-      cells.push_back(choice && choice->samples_per_hour > 0
-                          ? grouped(std::llround(choice->samples_per_hour))
-                          : "never ends");
-    }
-    table.add(cells);
-  }
-  return table.text(width);
+  return table_with_options(failure_fields(), rows, width);
 }
 
 std::string failure_json(std::span<const FailureRow> rows) {
-  auto list = nlohmann::ordered_json::array();
-  const auto json_of = [](const CheckpointChoice& choice) {
-    return nlohmann::ordered_json{{"steps", choice.steps},
-                                  {"seconds", choice.seconds},
-                                  {"samples_per_hour", choice.samples_per_hour}};
-  };
-  for (const FailureRow& row : rows) {
-    nlohmann::ordered_json options = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : row.options) options[name] = value;
-    list.push_back({{"options", options},
-                    {"mtbf_seconds", row.mtbf},
-                    {"undisturbed_samples_per_hour", row.undisturbed},
-                    {"young", json_of(row.young)},
-                    {"daly", json_of(row.daly)},
-                    {"best", row.best ? json_of(*row.best) : nlohmann::ordered_json()}});
-  }
-  return json_text(list, 2) + "\n";
+  return json_text(failure_form().write(rows), 2) + "\n";
 }
 
 }  // namespace rubato::app

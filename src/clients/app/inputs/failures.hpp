@@ -11,6 +11,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text.hpp"
 #include "runs/config/values/trace_source.hpp"
 
@@ -56,5 +57,6 @@ struct FailureRow {
 
 [[nodiscard]] std::string failure_table(std::span<const FailureRow> rows, LineWidth width = {});
 [[nodiscard]] std::string failure_json(std::span<const FailureRow> rows);
+[[nodiscard]] JsonForm<std::span<const FailureRow>> failure_form();
 
 }  // namespace rubato::app

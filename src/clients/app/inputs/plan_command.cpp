@@ -4,13 +4,14 @@
 // them. Epochs and steps count from 1 in options and tables, and from 0 in JSON.
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
@@ -37,46 +38,78 @@ namespace rubato::app {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 MinibatchRun share_of(const StepPlan& step, CoreRank core, Assignment assignment) {
   return core.value() < step.cores ? step.share_of(core, assignment) : MinibatchRun{};
 }
 
-Json core_json(const EpochPlan& epoch, CoreRank core, Assignment assignment, SampleOrder* samples) {
-  Json assignments = Json::array();
-  Json indices = Json::array();
+using Indices = std::vector<std::vector<std::int64_t>>;
+
+// What a core does in an epoch.
+struct PlannedCore {
+  std::int64_t core = 0;
+  Indices assignments{};
+  std::optional<Indices> indices{};
+};
+
+struct PlannedEpoch {
+  std::int64_t epoch = 0;
+  std::array<std::int64_t, 2> trace_range{};
+  std::vector<std::int64_t> batch_sizes{};
+  std::vector<PlannedCore> cores{};
+};
+
+JsonForm<PlannedEpoch> epoch_form() {
+  return form_of_object<PlannedEpoch>(
+      {{"epoch", "index of the epoch", &PlannedEpoch::epoch},
+       {"trace_range", "its first step, and the step behind its last, over the whole run",
+        &PlannedEpoch::trace_range},
+       {"batch_sizes", "samples of each step", &PlannedEpoch::batch_sizes},
+       {"cores", "the cores of the step that has most", &PlannedEpoch::cores,
+        form_of_object<PlannedCore>(
+            {{"core", "index of the core", &PlannedCore::core},
+             {"assignments",
+              "for each step, the minibatches that the core computes, by their indices in the "
+              "epoch; none where it takes no part",
+              &PlannedCore::assignments},
+             {"indices?",
+              "with --indices, for each of its minibatches in all steps, "
+              "the indices of its samples in the data set",
+              &PlannedCore::indices}})}});
+}
+
+PlannedCore planned_core(const EpochPlan& epoch, CoreRank core, Assignment assignment,
+                         SampleOrder* samples) {
+  PlannedCore planned{.core = core.value()};
+  if (samples != nullptr) planned.indices.emplace();
   for (const StepPlan& step : epoch.steps) {
     const MinibatchRun run = share_of(step, core, assignment);
     if (samples != nullptr) samples->prepare(epoch.index, step);
-    Json minibatches = Json::array();
+    std::vector<std::int64_t>& minibatches = planned.assignments.emplace_back();
     for (std::int64_t i = 0; i < run.count; ++i) {
       minibatches.push_back(run[i].value());
-      if (samples != nullptr) indices.push_back(samples->minibatch(step, run[i]));
+      if (samples == nullptr) continue;
+      const auto indices = samples->minibatch(step, run[i]);
+      planned.indices->emplace_back(indices.begin(), indices.end());
     }
-    assignments.push_back(std::move(minibatches));
   }
-  Json json{{"core", core.value()}, {"assignments", std::move(assignments)}};
-  if (samples != nullptr) json["indices"] = std::move(indices);
-  return json;
+  return planned;
 }
 
-Json epoch_json(const PlanOptions& plan, const EpochPlan& epoch, const PlanView& view) {
-  Json json{{"epoch", epoch.index.value()},
-            {"trace_range", {epoch.first_step().value(), epoch.end_step().value()}},
-            {"batch_sizes", Json::array()},
-            {"cores", Json::array()}};
+PlannedEpoch planned_epoch(const PlanOptions& plan, const EpochPlan& epoch, const PlanView& view) {
+  PlannedEpoch planned{.epoch = epoch.index.value(),
+                       .trace_range = {epoch.first_step().value(), epoch.end_step().value()}};
   std::int64_t most_cores = 0;
   for (const StepPlan& step : epoch.steps) {
-    json["batch_sizes"].push_back(step.batch_size);
+    planned.batch_sizes.push_back(step.batch_size);
     most_cores = std::max(most_cores, step.cores);
   }
   std::optional<SampleOrder> samples;
   if (view.indices) samples.emplace(plan.dataset_size, plan.minibatch_size, view.seed);
   for (CoreRank core; core.value() < most_cores; ++core) {
-    json["cores"].push_back(core_json(epoch, core, view.assignment, samples ? &*samples : nullptr));
+    planned.cores.push_back(
+        planned_core(epoch, core, view.assignment, samples ? &*samples : nullptr));
   }
-  return json;
+  return planned;
 }
 
 }  // namespace
@@ -85,12 +118,20 @@ std::string plan_json(const PlanOptions& plan, std::span<const EpochPlan> epochs
                       const PlanView& view) {
   // Each epoch is a line of its own, which is short enough to read, and only one epoch at a time is
   // held as a tree.
+  const JsonForm<PlannedEpoch> form = epoch_form();
   std::string text = "{\"epochs\": [";
   for (const EpochPlan& epoch : epochs) {
     if (&epoch != epochs.data()) text += ',';
-    text += '\n' + json_text(epoch_json(plan, epoch, view));
+    text += '\n' + json_text(form.write(planned_epoch(plan, epoch, view)));
   }
   return text + "\n]}\n";
+}
+
+nlohmann::ordered_json plan_schema() {
+  using Epochs = std::vector<PlannedEpoch>;
+  return form_of_object<Epochs>(
+             {{"epochs", "the epochs that were asked for", std::identity(), epoch_form()}})
+      .schema;
 }
 
 namespace {

@@ -25,11 +25,11 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/random.hpp>
 
+#include "base/core/of_part.hpp"
 #include "base/core/product.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
-#include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
@@ -53,24 +53,11 @@ namespace rubato::app {
 
 namespace {
 
-std::string cores_text(const SimulatedTraining& training) {
+std::string cores_of_step(const SimulatedRun& run) {
+  const SimulatedTraining& training = run.training;
   return training.fewest_cores == training.most_cores
              ? fmt::to_string(training.most_cores)
              : fmt::format("{} to {}", training.fewest_cores, training.most_cores);
-}
-
-// The money beyond the optimum; empty if the training missed its deadline or there is no optimum.
-std::optional<double> regret_of(const SimulatedRun& run) {
-  if (!run.regret || !run.regret->optimum || run.regret->missed) return std::nullopt;
-  return run.training.result.time.value_or(ClockTime()).money - *run.regret->optimum;
-}
-
-// The same in percent of the optimum, if that costs anything.
-std::optional<double> regret_percent_of(const SimulatedRun& run) {
-  constexpr double kPercent = 100;
-  const std::optional<double> regret = regret_of(run);
-  if (!regret || *run.regret->optimum == 0) return std::nullopt;
-  return *regret / *run.regret->optimum * kPercent;
 }
 
 std::string regret_note(std::span<const SimulatedRun> runs) {
@@ -96,118 +83,130 @@ std::string regret_note(std::span<const SimulatedRun> runs) {
   return note;
 }
 
+ClockTime time_of(const SimulatedRun& run) {
+  return run.training.result.time.value_or(ClockTime());
+}
+
+Goodput goodput(const SimulatedRun& run) {
+  return goodput_of(run.training.result.samples, time_of(run));
+}
+
+bool has_money(const SimulatedRun& run) {
+  return time_of(run).money > 0;
+}
+
+bool has_regret(const SimulatedRun& run) {
+  return run.regret.has_value();
+}
+
+std::string four_digits(double value) {
+  return fmt::format("{:.4g}", value);
+}
+
+// A column of the time that trainings spend with something; a rare one is shown if some did.
+OutputField<SimulatedRun> time_column(const char* heading, double ClockTime::*part,
+                                      bool rare = false) {
+  return {heading, Column::right,
+          [part](const SimulatedRun& run) { return modelled_time(time_of(run).*part); },
+          [part, rare](const SimulatedRun& run) { return !rare || time_of(run).*part > 0; }};
+}
+
+JsonForm<Regret> regret_form() {
+  return form_of_object<Regret>(
+      {{"optimum",
+        "the money of the cheapest schedule found that ends by the deadline; null if none was "
+        "found",
+        &Regret::optimum},
+       {"proven",
+        "true if the search has come to its end: no cheaper schedule exists among those of its "
+        "choices (docs/cluster.md)",
+        &Regret::proven},
+       {"least", "no schedule of any kind costs less; null if there is none", &Regret::least},
+       {"missed", "true if the training ended after its deadline, or not at all", &Regret::missed},
+       {"money", "money beyond the optimum; null if missed, or without an optimum", &Regret::money},
+       {"percent", "the same in percent of the optimum; null if that is 0, too",
+        &Regret::percent}});
+}
+
+OutputFields<SimulatedRun> run_fields() {
+  using Run = SimulatedRun;
+  const auto of_result = [](auto member) {
+    return [member](const Run& run) { return run.training.result.*member; };
+  };
+  return {
+      {"options", "the options that were given several values, by name", &Run::options},
+      {"epochs", "epochs that were completed", of_result(&SimulationResult::epochs),
+       OutputColumn{"epochs", Column::right, grouped}},
+      {"steps", "steps that were taken", of_result(&SimulationResult::steps),
+       OutputColumn{"steps", Column::right, grouped}},
+      {"samples", "samples that they showed", of_result(&SimulationResult::samples)},
+      {"mean_batch", "samples of a step on average",
+       of_part(&Run::training, &SimulatedTraining::mean_batch),
+       OutputColumn{"mean batch", Column::right,
+                    [](double mean) { return fmt::format("{:.0f}", mean); }}},
+      {"cores", "cores of a step", &Run::training,
+       form_of_object<SimulatedTraining>(
+           {{"fewest", "the fewest cores", &SimulatedTraining::fewest_cores},
+            {"most", "the most cores", &SimulatedTraining::most_cores}})},
+      {"cores", Column::right, cores_of_step},
+      {"host_bytes_per_step", "what a host of --cluster hosts=N sends; 0 where there is one",
+       of_part(&Run::training, &SimulatedTraining::host_bytes)},
+      {"clock", "the modelled clock at the end (docs/cluster.md)", time_of, clock_form()},
+      time_column("time", &ClockTime::seconds),
+      {"core-hours", Column::right,
+       [](const Run& run) { return four_digits(time_of(run).core_seconds / kSecondsOfHour); }},
+      {"money", Column::right, [](const Run& run) { return four_digits(time_of(run).money); },
+       has_money},
+      {"regret", Column::right,
+       [](const Run& run) {
+         if (run.regret && run.regret->missed) return std::string("missed");
+         return has_regret(run) && run.regret->money ? four_digits(*run.regret->money) : "-";
+       },
+       has_regret},
+      {"%", Column::right,
+       [](const Run& run) {
+         const std::optional<double> percent = run.regret ? run.regret->percent : std::nullopt;
+         return percent ? fmt::format("{:.1f}", *percent) : "-";
+       },
+       has_regret},
+      {"bytes/step", Column::right, [](const Run& run) { return rounded(run.training.host_bytes); },
+       [](const Run& run) { return run.training.host_bytes > 0; }},
+      {"samples_per_hour", "goodput: samples / hours",
+       [](const Run& run) { return goodput(run).samples_per_hour; },
+       OutputColumn{"samples/hour", Column::right, rounded}},
+      {"samples_per_core_hour", "goodput: samples / core_hours",
+       [](const Run& run) { return goodput(run).samples_per_core_hour; },
+       OutputColumn{"samples/core-hour", Column::right, rounded}},
+      time_column("idle", &ClockTime::idle_seconds),
+      time_column("lost", &ClockTime::lost_seconds),
+      time_column("restarting", &ClockTime::restart_seconds),
+      time_column("joining", &ClockTime::join_seconds, true),
+      time_column("redoing", &ClockTime::redone_seconds, true),
+      time_column("saving", &ClockTime::checkpoint_seconds, true),
+      {"restarts", Column::right, [](const Run& run) { return grouped(time_of(run).restarts); }},
+      {"ended_by", "what ended it before its epochs; null where nothing did",
+       [](const Run& run) {
+         const std::string end = ended_by(run.training.result);
+         return end.empty() ? std::nullopt : std::optional(end);
+       }},
+      {"ended by", Column::left, [](const Run& run) { return ended_by(run.training.result); },
+       [](const Run& run) { return !ended_by(run.training.result).empty(); }},
+      {"regret", "how it compares with the optimum (docs/cluster.md); null without --regret",
+       &Run::regret, regret_form()}};
+}
+
 }  // namespace
+
+JsonForm<std::span<const SimulatedRun>> simulation_form() {
+  return form_of<std::span<const SimulatedRun>>(form_of_object(run_fields()));
+}
 
 std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width) {
-  const auto any = [&](auto has) { return std::ranges::any_of(runs, has); };
-  const bool money = any([](const SimulatedRun& run) {
-    return run.training.result.time.value_or(ClockTime()).money > 0;
-  });
-  const bool regret = any([](const SimulatedRun& run) { return run.regret.has_value(); });
-  const bool hosts = any([](const SimulatedRun& run) { return run.training.host_bytes > 0; });
-  const bool ends =
-      any([](const SimulatedRun& run) { return !ended_by(run.training.result).empty(); });
-  std::vector<std::string> header;
-  std::vector<Column> columns;
-  const auto put = [&](const std::string& name, Column column = Column::right) {
-    header.push_back(name);
-    columns.push_back(column);
-  };
-  for (const auto& option : runs.front().options) put(option.first, Column::left);
-  for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"})
-    put(name);
-  if (money) put("money");
-  if (regret) {
-    put("regret");
-    put("%");
-  }
-  if (hosts) put("bytes/step");
-  for (const char* name : {"samples/hour", "samples/core-hour", "idle", "lost", "restarting"}) {
-    put(name);
-  }
-  std::vector<std::pair<const char*, double ClockTime::*>> rare{
-      {"joining", &ClockTime::join_seconds},
-      {"redoing", &ClockTime::redone_seconds},
-      {"saving", &ClockTime::checkpoint_seconds}};
-  std::erase_if(rare, [&](const auto& kind) {
-    return !any([&](const SimulatedRun& run) {
-      return run.training.result.time.value_or(ClockTime()).*kind.second > 0;
-    });
-  });
-  for (const auto& kind : rare) put(kind.first);
-  put("restarts");
-  if (ends) put("ended by", Column::left);
-  TextTable table(columns, 0, runs.front().options.size());
-  table.add(header);
-  for (const SimulatedRun& run : runs) {
-    const SimulationResult& result = run.training.result;
-    const ClockTime time = result.time.value_or(ClockTime());
-    std::vector<std::string> row;
-    for (const auto& option : run.options) row.push_back(option.second);
-    row.push_back(grouped(result.epochs));
-    row.push_back(grouped(result.steps));
-    row.push_back(fmt::format("{:.0f}", run.training.mean_batch));
-    row.push_back(cores_text(run.training));
-    row.push_back(modelled_time(time.seconds));
-    row.push_back(fmt::format("{:.4g}", time.core_seconds / kSecondsOfHour));
-    if (money) row.push_back(fmt::format("{:.4g}", time.money));
-    if (regret) {
-      const bool missed = run.regret && run.regret->missed;
-      const std::optional<double> beyond = regret_of(run);
-      const std::optional<double> percent = regret_percent_of(run);
-      row.push_back(missed ? "missed" : beyond ? fmt::format("{:.4g}", *beyond) : "-");
-      row.push_back(percent ? fmt::format("{:.1f}", *percent) : "-");
-    }
-    if (hosts) row.push_back(grouped(std::llround(run.training.host_bytes)));
-    const Goodput goodput = goodput_of(result.samples, time);
-    row.push_back(grouped(std::llround(goodput.samples_per_hour)));
-    row.push_back(grouped(std::llround(goodput.samples_per_core_hour)));
-    row.push_back(modelled_time(time.idle_seconds));
-    row.push_back(modelled_time(time.lost_seconds));
-    row.push_back(modelled_time(time.restart_seconds));
-    for (const auto& kind : rare) row.push_back(modelled_time(time.*kind.second));
-    row.push_back(grouped(time.restarts));
-    if (ends) row.push_back(ended_by(result));
-    table.add(row);
-  }
-  return table.text(width) + regret_note(runs);
+  return table_with_options(run_fields(), runs, width) + regret_note(runs);
 }
-
-namespace {
-
-nlohmann::ordered_json regret_json(const SimulatedRun& run) {
-  if (!run.regret) return nullptr;
-  return {{"optimum", or_null(run.regret->optimum)}, {"proven", run.regret->proven},
-          {"least", or_null(run.regret->least)},     {"missed", run.regret->missed},
-          {"money", or_null(regret_of(run))},        {"percent", or_null(regret_percent_of(run))}};
-}
-
-}  // namespace
 
 std::string simulation_json(std::span<const SimulatedRun> runs) {
-  auto list = nlohmann::ordered_json::array();
-  for (const SimulatedRun& run : runs) {
-    nlohmann::ordered_json options = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : run.options) options[name] = value;
-    const SimulationResult& result = run.training.result;
-    const ClockTime time = result.time.value_or(ClockTime());
-    const Goodput goodput = goodput_of(result.samples, time);
-    const std::string end = ended_by(result);
-    list.push_back(
-        {{"options", options},
-         {"epochs", result.epochs},
-         {"steps", result.steps},
-         {"samples", result.samples},
-         {"mean_batch", run.training.mean_batch},
-         {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
-         {"host_bytes_per_step", run.training.host_bytes},
-         {"clock", json_of(clock_schema(), time).at("clock")},
-         {"samples_per_hour", goodput.samples_per_hour},
-         {"samples_per_core_hour", goodput.samples_per_core_hour},
-         {"ended_by", or_null(end)},
-         {"regret", regret_json(run)}});
-  }
-  return json_text(list, 2) + "\n";
+  return json_text(simulation_form().write(runs), 2) + "\n";
 }
 
 namespace {
@@ -241,13 +240,13 @@ void define_values(CommandLine& line, SimulateOptions& options) {
       continue;
     }
     Values& values = options.values.emplace_back(Values{.option = option});
-    line.list(option->name, option->value, option->help,
-              option->shown_default.empty() ? option->text(RunConfiguration()).value_or("")
-                                            : option->shown_default,
-              [&values, &options](const std::string& text) {
-                std::ranges::move(list_values(*values.option, text, options.base.extensions),
-                                  std::back_inserter(values.texts));
-              });
+    line.list(
+        option->name, option->value, option->help,
+        option->shown_default.empty() ? default_text(*option).value_or("") : option->shown_default,
+        [&values, &options](const std::string& text) {
+          std::ranges::move(list_values(*values.option, text, options.base.extensions),
+                            std::back_inserter(values.texts));
+        });
   }
 }
 
@@ -317,16 +316,17 @@ std::vector<std::pair<std::string, std::string>> chosen_by(const SimulateOptions
 
 Regret regret_against(const SimulatedOptimum& optimum, const RunConfiguration& run,
                       const SimulatedTraining& training) {
-  const auto time_of = [](const SimulatedTraining& of) {
-    return of.result.time.value_or(ClockTime());
-  };
+  const ClockTime time = training.result.time.value_or(ClockTime());
   const double deadline =
       run.deadline.value_or(std::numeric_limits<double>::infinity()) * kSecondsOfHour;
-  Regret regret{
-      .proven = optimum.proven,
-      .missed = training.result.ended.has_value() || time_of(training).seconds > deadline};
+  Regret regret{.proven = optimum.proven,
+                .missed = training.result.ended.has_value() || time.seconds > deadline};
   if (std::isfinite(optimum.least)) regret.least = optimum.least;
-  if (optimum.training) regret.optimum = time_of(*optimum.training).money;
+  if (!optimum.training) return regret;
+  regret.optimum = optimum.training->result.time.value_or(ClockTime()).money;
+  if (regret.missed) return regret;
+  regret.money = time.money - *regret.optimum;
+  if (*regret.optimum != 0) regret.percent = *regret.money / *regret.optimum * 100;
   return regret;
 }
 

@@ -15,9 +15,9 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/core/text/json.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text_table.hpp"
 #include "clients/app/line/number_text.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -217,14 +217,11 @@ struct TraceNumbers {
   std::int64_t samples = 0;
   std::int64_t fewest = 0;
   std::int64_t most = 0;
+  double mean = 0;
   std::int64_t changes = 0;
   // The range of cores; empty if no step gives a number of cores.
   std::optional<std::int64_t> fewest_cores{};
   std::optional<std::int64_t> most_cores{};
-
-  [[nodiscard]] double mean(const Trace& trace) const {
-    return static_cast<double>(samples) / static_cast<double>(trace.length());
-  }
 };
 
 TraceNumbers numbers_of(const Trace& trace) {
@@ -241,16 +238,12 @@ TraceNumbers numbers_of(const Trace& trace) {
     numbers.fewest_cores = std::min(numbers.fewest_cores.value_or(*step.cores), *step.cores);
     numbers.most_cores = std::max(numbers.most_cores.value_or(*step.cores), *step.cores);
   }
+  numbers.mean = static_cast<double>(numbers.samples) / static_cast<double>(trace.length());
   return numbers;
 }
 
 std::string range_text(std::int64_t fewest, std::int64_t most) {
   return fewest == most ? grouped(most) : fmt::format("{} to {}", grouped(fewest), grouped(most));
-}
-
-// The JSON is valid even if the name of a file is not UTF-8.
-std::string dumped(const nlohmann::ordered_json& json) {
-  return json_text(json, 2) + '\n';
 }
 
 }  // namespace
@@ -334,7 +327,7 @@ std::string summary_text(const Trace& trace, LineWidth width) {
   table.add({"length", fmt::format("{} step{}, {} samples", grouped(trace.length()),
                                    trace.length() == 1 ? "" : "s", grouped(numbers.samples))});
   table.add({"batch", fmt::format("{}, {:.1f} on average", range_text(numbers.fewest, numbers.most),
-                                  numbers.mean(trace))});
+                                  numbers.mean)});
   if (numbers.fewest_cores) {
     table.add({"cores", range_text(*numbers.fewest_cores, *numbers.most_cores)});
   }
@@ -343,49 +336,95 @@ std::string summary_text(const Trace& trace, LineWidth width) {
   return table.text(width);
 }
 
-std::string summary_json(const Zones& zones) {
-  const auto json_of = [](const Availability& availability) {
-    const AvailabilitySummary summary = summary_of(availability);
-    nlohmann::ordered_json prices;
-    if (const std::optional<PriceRange> range = prices_of(availability)) {
-      prices = {
-          {"lowest", range->lowest}, {"highest", range->highest}, {"changes", range->changes}};
-    }
-    return nlohmann::ordered_json{{"kind", "availability"},
-                                  {"source", availability.source()},
-                                  {"length_seconds", availability.length()},
-                                  {"sample_gap_seconds", or_null(availability.sample_gap())},
-                                  {"fewest", summary.fewest},
-                                  {"most", summary.most},
-                                  {"mean", summary.mean},
-                                  {"changes", summary.changes},
-                                  {"changes_per_hour", summary.changes_per_hour},
-                                  {"share_at_zero", summary.share_at_zero},
-                                  {"longest_at_zero_seconds", summary.longest_at_zero},
-                                  {"prices", std::move(prices)},
-                                  {"columns", availability.origin().columns},
-                                  {"begins_seconds", availability.origin().delay}};
+namespace {
+
+template <class T>
+OutputField<T> kind_field(const char* kind) {
+  return {"kind", "what it is of", [kind](const T&) { return kind; },
+          JsonForm<const char*>{{{"const", kind}},
+                                [](const char* text) { return nlohmann::ordered_json(text); }}};
+}
+
+JsonForm<Availability> availability_form() {
+  const auto of_summary = [](auto member) {
+    return [member](const Availability& of) { return summary_of(of).*member; };
   };
-  if (!zones.several()) return dumped(json_of(zones.only()));
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const auto& [name, availability] : zones.all()) {
-    list.push_back({{"name", name}, {"availability", json_of(availability)}});
-  }
-  return dumped({{"kind", "zones"}, {"source", zones.source()}, {"zones", std::move(list)}});
+  return form_of_object<Availability>(
+      {kind_field<Availability>("availability"),
+       {"source", "as --trace has it", &Availability::source},
+       {"length_seconds", "its length", &Availability::length},
+       {"sample_gap_seconds", "between two samples; null where it has none",
+        &Availability::sample_gap},
+       {"fewest", "the fewest devices", of_summary(&AvailabilitySummary::fewest)},
+       {"most", "the most devices", of_summary(&AvailabilitySummary::most)},
+       {"mean", "devices, over time", of_summary(&AvailabilitySummary::mean)},
+       {"changes", "how often the number of devices changed",
+        of_summary(&AvailabilitySummary::changes)},
+       {"changes_per_hour", "the same by the hour",
+        of_summary(&AvailabilitySummary::changes_per_hour)},
+       {"share_at_zero", "share of the time without a device, 0 to 1",
+        of_summary(&AvailabilitySummary::share_at_zero)},
+       {"longest_at_zero_seconds", "the longest time without a device",
+        of_summary(&AvailabilitySummary::longest_at_zero)},
+       {"prices", "of a device for an hour; null where it has none", prices_of,
+        form_of_object<PriceRange>(
+            {{"lowest", "the lowest price", &PriceRange::lowest},
+             {"highest", "the highest price", &PriceRange::highest},
+             {"changes", "how often the price changed", &PriceRange::changes}})},
+       {"columns",
+        "the names of the columns that count; empty where the file has one column of devices, or "
+        "none",
+        [](const Availability& of) { return of.origin().columns; }},
+       {"begins_seconds",
+        "when its first sample is; above 0 only for a zone that begins after others",
+        [](const Availability& of) { return of.origin().delay; }}});
+}
+
+JsonForm<Zones> zones_form() {
+  return form_of_object<Zones>(
+      {kind_field<Zones>("zones"),
+       {"source", "as --trace has it", &Zones::source},
+       {"zones", "in their order", &Zones::all,
+        form_of_object<Zone>({{"name", "name of the zone", &Zone::name},
+                              {"availability", "its devices over time", &Zone::availability,
+                               availability_form()}})}});
+}
+
+JsonForm<Trace> trace_form() {
+  const auto of_numbers = [](auto member) {
+    return [member](const Trace& trace) { return numbers_of(trace).*member; };
+  };
+  return form_of_object<Trace>(
+      {kind_field<Trace>("trace"),
+       {"source", "as --trace has it", &Trace::source},
+       {"steps", "its length", &Trace::length},
+       {"samples", "samples of all its steps", of_numbers(&TraceNumbers::samples)},
+       {"fewest", "the fewest samples of a step", of_numbers(&TraceNumbers::fewest)},
+       {"most", "the most samples of a step", of_numbers(&TraceNumbers::most)},
+       {"mean", "samples of a step on average", of_numbers(&TraceNumbers::mean)},
+       {"changes", "steps whose batch size differs from that of the step before",
+        of_numbers(&TraceNumbers::changes)},
+       {"fewest_cores", "of a step; null where the trace has none",
+        of_numbers(&TraceNumbers::fewest_cores)},
+       {"most_cores", "of a step; null where the trace has none",
+        of_numbers(&TraceNumbers::most_cores)}});
+}
+
+}  // namespace
+
+std::string summary_json(const Zones& zones) {
+  const nlohmann::ordered_json json =
+      zones.several() ? zones_form().write(zones) : availability_form().write(zones.only());
+  // The JSON is valid even if the name of a file is not UTF-8.
+  return json_text(json, 2) + '\n';
 }
 
 std::string summary_json(const Trace& trace) {
-  const TraceNumbers numbers = numbers_of(trace);
-  return dumped({{"kind", "trace"},
-                 {"source", trace.source()},
-                 {"steps", trace.length()},
-                 {"samples", numbers.samples},
-                 {"fewest", numbers.fewest},
-                 {"most", numbers.most},
-                 {"mean", numbers.mean(trace)},
-                 {"changes", numbers.changes},
-                 {"fewest_cores", or_null(numbers.fewest_cores)},
-                 {"most_cores", or_null(numbers.most_cores)}});
+  return json_text(trace_form().write(trace), 2) + '\n';
+}
+
+nlohmann::ordered_json summary_schema() {
+  return {{"oneOf", {trace_form().schema, availability_form().schema, zones_form().schema}}};
 }
 
 }  // namespace rubato::app

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/trace.hpp>
 
@@ -43,14 +45,11 @@ struct Timeline {
 [[nodiscard]] std::string summary_text(const Availability& availability, LineWidth width = {});
 [[nodiscard]] std::string summary_text(const Trace& trace, LineWidth width = {});
 
-/// The same as JSON: {"kind": "zones", "source", "zones": [{"name", "availability"}]} if there are
-/// several, {"kind": "availability", "source", "length_seconds", "sample_gap_seconds", "fewest",
-/// "most", "mean", "changes", "changes_per_hour", "share_at_zero", "longest_at_zero_seconds",
-/// "prices": {"lowest", "highest", "changes"}, "columns", "begins_seconds"}, or {"kind": "trace",
-/// "source", "steps", "samples", "fewest", "most", "mean", "changes", "fewest_cores",
-/// "most_cores"}; null for absent values.
+/// The same as JSON: that of an availability if there is one zone.
 [[nodiscard]] std::string summary_json(const Zones& zones);
 [[nodiscard]] std::string summary_json(const Trace& trace);
+/// The JSON Schema of both.
+[[nodiscard]] nlohmann::ordered_json summary_schema();
 
 /// "3 h 45 min", "12 s": the two largest units of a time in seconds.
 [[nodiscard]] std::string duration_text(double seconds);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,11 @@ namespace rubato::app {
   std::string digits = fmt::to_string(value);
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
+}
+
+/// The same for a number that is rounded first.
+[[nodiscard]] inline std::string rounded(double value) {
+  return grouped(std::llround(value));
 }
 
 /// Formats seconds of modelled time: "5.02 s", "12:30", "2:13:05".

@@ -17,7 +17,7 @@ namespace {
 
 // The default as a value ("0.01"), or in the words of the option with their value on this machine.
 std::string default_of(const RunOption& option) {
-  const auto text = option.text(RunConfiguration());
+  const auto text = default_text(option);
   if (option.shown_default.empty()) return text.value_or("");
   return text ? fmt::format("{}, here {}", option.shown_default, *text) : option.shown_default;
 }

@@ -26,8 +26,8 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/train/train_arguments.hpp"
 #include "past_commands.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/run_option.hpp"
-#include "runs/config/values/model_choice.hpp"
 #include "runs/diff/diff.hpp"
 #include "runs/diff/diff_report.hpp"
 
@@ -204,7 +204,7 @@ std::unique_ptr<PastCommand> parse_diff(std::span<const std::string> arguments) 
   line.whole("threads", "N", run_option("threads").help, "all that it may use", request.threads, 1,
              kMostDiffThreads);
   line.group("Output");
-  line.flag("json", "print the result as JSON (docs/schemas/diff.json)", as_json);
+  line.flag("json", "print the result as JSON (docs/records.md)", as_json);
   line.flag("quiet", "print nothing but errors; the exit code says whether they differ", quiet);
   line.parse(with_joined_options(arguments));
   const bool of_options = options[0] || options[1];

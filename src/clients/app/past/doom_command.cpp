@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
-#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/of_part.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
 #include "clients/app/line/number_text.hpp"
@@ -27,10 +27,11 @@ namespace rubato::app {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::int64_t kLongestFork = 1'000'000'000;
 constexpr std::int64_t kMostOrders = 1000;
+constexpr const char* kEndLossHelp =
+    "of its last test or, without a test set, the mean of its last ten steps; null if it is not "
+    "finite";
 constexpr RealRange kAnyLoss{-1e300, 1e300, true, true, "a number"};
 
 constexpr CommandTexts kDoomTexts{
@@ -114,45 +115,51 @@ std::string closing(const DoomResult& result) {
   return fmt::format("{}\n{}", text, changes.text(output_width()));
 }
 
-Json json_of(const Share& share) {
-  return {{"count", share.count}, {"of", share.of}, {"low", share.low}, {"high", share.high}};
+}  // namespace
+
+JsonForm<DoomResult> doom_form() {
+  using Facts = DoomFacts;
+  const auto of_facts = [](auto member) { return of_part(&DoomResult::facts, member); };
+  const JsonForm<Share> share = form_of_object<Share>(
+      {{"count", "forks that were", &Share::count},
+       {"of", "forks that were trained", &Share::of},
+       {"low", "lower end of the 95 % interval of the share, by Wilson's score method, from 0 to 1",
+        &Share::low},
+       {"high", "upper end", &Share::high}});
+  const JsonForm<DoomedFork> fork = form_of_object<DoomedFork>(
+      {{"seed", "orders its samples: `rubato train --from RUN@STEP --seed N` repeats it",
+        &DoomedFork::seed},
+       {"diverged", "whether it diverged", &DoomedFork::diverged},
+       {"loss", kEndLossHelp, &DoomedFork::loss},
+       {"lost", "whether it diverged, or its loss is above lost_above", &DoomedFork::lost}});
+  return form_of_object<DoomResult>(
+      {{"run", "its folder", [](const DoomResult& result) { return result.facts.run.string(); }},
+       {"steps", "steps that it took", of_facts(&Facts::steps)},
+       {"diverged", "whether it ended with a step that diverged", of_facts(&Facts::diverged)},
+       {"first_loss", "loss of its first step", of_facts(&Facts::beginning)},
+       {"best_loss", "its lowest test loss or mean of ten steps in a row", of_facts(&Facts::best)},
+       {"end_loss", kEndLossHelp, of_facts(&Facts::end)},
+       {"lost_above", "a training that ends with a loss above this is lost",
+        of_facts(&Facts::lost_above)},
+       {"lost", "whether the run is lost; if not, nothing is tried", of_facts(&Facts::lost)},
+       {"inevitable_from",
+        "the first number of steps after which all orders of the samples are lost; that of all its "
+        "steps if it was lost at its end only; null if it is not lost, or not even after its last "
+        "step",
+        &DoomResult::inevitable},
+       {"tried", "in ascending order of their steps", &DoomResult::tried,
+        form_of_object<TriedStep>(
+            {{"step", "the forks begin after so many steps of the run", &TriedStep::step},
+             {"lost", "the share of lost forks", &TriedStep::lost, share},
+             {"forks", "every fork", &TriedStep::forks, fork}})},
+       {"changes", "forks from inevitable_from with something changed", &DoomResult::changes,
+        form_of_object<TriedChange>(
+            {{"change", "what is different, such as \"rule root\"", &TriedChange::name},
+             {"saved", "the share of forks that were not lost", &TriedChange::saved, share},
+             {"forks", "every fork", &TriedChange::forks, fork}})}});
 }
 
-Json json_of(const std::vector<DoomedFork>& forks) {
-  Json all = Json::array();
-  for (const DoomedFork& fork : forks) {
-    all.push_back({{"seed", fork.seed},
-                   {"diverged", fork.diverged},
-                   {"loss", fork.loss ? Json(*fork.loss) : Json()},
-                   {"lost", fork.lost}});
-  }
-  return all;
-}
-
-std::string to_json(const DoomRequest& request, const DoomResult& result) {
-  const DoomFacts& facts = result.facts;
-  Json json{{"run", request.run.string()},
-            {"steps", facts.steps},
-            {"diverged", facts.diverged},
-            {"first_loss", facts.beginning},
-            {"best_loss", facts.best},
-            {"end_loss", facts.end ? Json(*facts.end) : Json()},
-            {"lost_above", facts.lost_above},
-            {"lost", facts.lost},
-            {"inevitable_from", result.inevitable ? Json(*result.inevitable) : Json()},
-            {"tried", Json::array()},
-            {"changes", Json::array()}};
-  for (const TriedStep& tried : result.tried) {
-    json["tried"].push_back(
-        {{"step", tried.step}, {"lost", json_of(tried.lost())}, {"forks", json_of(tried.forks)}});
-  }
-  for (const TriedChange& change : result.changes) {
-    json["changes"].push_back({{"change", change.name},
-                               {"saved", json_of(change.saved())},
-                               {"forks", json_of(change.forks)}});
-  }
-  return json_text(json, 2) + "\n";
-}
+namespace {
 
 class DoomCommand final : public PastCommand {
  public:
@@ -169,7 +176,7 @@ class DoomCommand final : public PastCommand {
                                               std::int64_t number) { line.begin(what, number); }});
     }
     if (json_) {
-      print_out(to_json(request_, result));
+      print_out(json_text(doom_form().write(result), 2) + "\n");
     } else if (result.facts.lost) {
       print_text(closing(result));
     }
@@ -180,39 +187,29 @@ class DoomCommand final : public PastCommand {
   // Shows at a terminal which fork is being trained.
   class ForkLine {
    public:
-    explicit ForkLine(std::int64_t orders) : orders_(orders), line_(redraw_error) {}
-    ~ForkLine() { line_.clear(); }
-    ForkLine(const ForkLine&) = delete;
-    ForkLine& operator=(const ForkLine&) = delete;
+    explicit ForkLine(std::int64_t orders) : orders_(orders) {}
 
     void begin(const std::string& what, std::int64_t number) {
       what_ = fmt::format("{}: fork {} of {}", what, number, orders_);
     }
     ReplayParts parts(const LoadWorkload& load) {
       return {.load = load,
-              .tell = warnings_of(kDoomTexts.name),
+              .report = warnings_of(kDoomTexts.name),
               .on_begin =
                   [this](const auto& run, std::int64_t first, std::int64_t last) {
                     what_ =
                         fmt::format("repeating steps {} to {} of {}", first, last, run.string());
                   },
-              .on_step = [this](std::int64_t steps) { show(steps); }};
+              .on_step =
+                  [this](std::int64_t steps) {
+                    line_.show({{what_, 2}, {fmt::format("step {}", steps), 1}});
+                  }};
     }
 
    private:
-    void show(std::int64_t steps) {
-      constexpr double kBetween = 0.2;
-      if (!shown_ || (line_.drawn() && since_.seconds() < kBetween)) return;
-      line_.draw(fitting_line({{what_, 2}, {fmt::format("step {}", steps), 1}},
-                              drawable_columns(STDERR_FILENO)));
-      since_ = Stopwatch();
-    }
-
     std::int64_t orders_;
-    bool shown_ = can_redraw(STDERR_FILENO);
     std::string what_;
-    DrawnLine line_;
-    Stopwatch since_;
+    WorkLine line_{/*quiet=*/false};
   };
 
   void begin(const DoomFacts& facts) const {

@@ -23,13 +23,6 @@ const PastCommandRow* past_command(std::string_view name) {
   return found == kCommands.end() ? nullptr : found;
 }
 
-RunConfiguration run_with(const std::filesystem::path& folder, const RunConfiguration& typed,
-                          const GivenOptions& given) {
-  RunConfiguration run = configuration_of_run(folder, typed);
-  set_given(run, typed, given);
-  return run;
-}
-
 void set_given(RunConfiguration& run, const RunConfiguration& typed, const GivenOptions& given) {
   for (const RunOption& option : run_options()) {
     if (!given.contains(option.name)) continue;
@@ -53,40 +46,38 @@ std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text) {
   return {first, parse_whole(text.substr(to + kTo.size()), first, kLastStep)};
 }
 
-Tell warnings_of(std::string_view command) {
+Report warnings_of(std::string_view command) {
   return [command = std::string(command)](const std::string& text) {
     print_error(fmt::format("{}: {}\n", command, text));
   };
 }
 
-ReplayLine::ReplayLine(std::string_view command, bool quiet)
-    : command_(command), quiet_(quiet), shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
+WorkLine::WorkLine(bool quiet) : shown_(!quiet && can_redraw(STDERR_FILENO)), line_(redraw_error) {}
 
-ReplayLine::~ReplayLine() {
-  if (has_line_) print_error("\r\x1b[K");
-}
-
-void ReplayLine::begin(const std::filesystem::path& run, std::int64_t first, std::int64_t last) {
-  last_ = last;
-  if (!quiet_) {
-    print_text(fmt::format("repeating steps {} to {} of {}\n", first, last, run.string()));
-  }
-}
-
-void ReplayLine::show(std::int64_t steps) {
+void WorkLine::show(std::vector<LineField> fields) {
   constexpr double kBetween = 0.2;
-  if (!shown_ || (has_line_ && since_.seconds() < kBetween)) return;
-  print_error(fmt::format("\r\x1b[Kstep {} of {}", steps, last_));
-  has_line_ = true;
+  if (!shown_ || (line_.drawn() && since_.seconds() < kBetween)) return;
+  line_.draw(fitting_line(std::move(fields), drawable_columns(STDERR_FILENO)));
   since_ = Stopwatch();
 }
 
+ReplayLine::ReplayLine(std::string_view command, bool quiet)
+    : command_(command), quiet_(quiet), line_(quiet) {}
+
 ReplayParts ReplayLine::parts(const LoadWorkload& load) {
-  return {.load = load,
-          .tell = warnings_of(command_),
-          .on_begin = [this](const auto& run, std::int64_t first,
-                             std::int64_t last) { begin(run, first, last); },
-          .on_step = [this](std::int64_t steps) { show(steps); }};
+  return {
+      .load = load,
+      .report = warnings_of(command_),
+      .on_begin =
+          [this](const auto& run, std::int64_t first, std::int64_t last) {
+            last_ = last;
+            if (quiet_) return;
+            print_text(fmt::format("repeating steps {} to {} of {}\n", first, last, run.string()));
+          },
+      .on_step =
+          [this](std::int64_t steps) {
+            line_.show({{fmt::format("step {} of {}", steps, last_), 1}});
+          }};
 }
 
 }  // namespace rubato::app

@@ -7,13 +7,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "base/core/seconds.hpp"
+#include "base/core/terminal/drawn_lines.hpp"
+#include "base/core/text/output_fields.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
+#include "runs/run/doom.hpp"
 #include "runs/run/fork.hpp"
 
 namespace rubato::app {
@@ -46,6 +50,8 @@ struct PastCommandRow {
 
 /// `rubato doom`: finds the step of a run from which on it was lost.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_doom(std::span<const std::string> arguments);
+/// The JSON that it prints with --json.
+[[nodiscard]] JsonForm<DoomResult> doom_form();
 /// `rubato replay`: repeats steps of a run, and writes down what was not written then.
 [[nodiscard]] std::unique_ptr<PastCommand> parse_replay(std::span<const std::string> arguments);
 /// `rubato whatif`: trains a run without the changes of its devices.
@@ -55,10 +61,6 @@ struct PastCommandRow {
 [[nodiscard]] std::unique_ptr<PastCommand> parse_diff(std::span<const std::string> arguments);
 
 // Parts of several of them.
-
-/// The configuration of the run in `folder`, with those options of `typed` that were given.
-[[nodiscard]] RunConfiguration run_with(const std::filesystem::path& folder,
-                                        const RunConfiguration& typed, const GivenOptions& given);
 
 /// Sets those options of `typed` that were given.
 void set_given(RunConfiguration& run, const RunConfiguration& typed, const GivenOptions& given);
@@ -70,21 +72,30 @@ void set_given(RunConfiguration& run, const RunConfiguration& typed, const Given
 [[nodiscard]] std::pair<std::int64_t, std::int64_t> parse_steps(const std::string& text);
 
 /// Prints what a user should know, in the name of a command such as "rubato diff".
-[[nodiscard]] Tell warnings_of(std::string_view command);
+[[nodiscard]] Report warnings_of(std::string_view command);
 
-/// Shows at a terminal which step of a run is being repeated, on a line of stderr that is redrawn.
+/// A line of stderr that says at a terminal what a command is doing, redrawn at most five times a
+/// second. It is gone once the object is.
+class WorkLine {
+ public:
+  explicit WorkLine(bool quiet);
+  ~WorkLine() { line_.clear(); }
+  WorkLine(const WorkLine&) = delete;
+  WorkLine& operator=(const WorkLine&) = delete;
+
+  void show(std::vector<LineField> fields);
+
+ private:
+  bool shown_;
+  DrawnLine line_;
+  Stopwatch since_;
+};
+
+/// Says which steps of a run are repeated and, at a terminal, which one is being repeated.
 class ReplayLine {
  public:
   /// `command` is the one that warns: "rubato diff".
   ReplayLine(std::string_view command, bool quiet);
-  /// Removes the line.
-  ~ReplayLine();
-  ReplayLine(const ReplayLine&) = delete;
-  ReplayLine& operator=(const ReplayLine&) = delete;
-
-  /// Says "steps 101 to 120 of runs/first", from which on show() counts.
-  void begin(const std::filesystem::path& run, std::int64_t first, std::int64_t last);
-  void show(std::int64_t steps);
 
   /// Repeats steps with this line as progress. It must outlive the result.
   [[nodiscard]] ReplayParts parts(const LoadWorkload& load);
@@ -92,10 +103,8 @@ class ReplayLine {
  private:
   std::string command_;
   bool quiet_;
-  bool shown_;
-  bool has_line_ = false;
   std::int64_t last_ = 0;
-  Stopwatch since_;
+  WorkLine line_;
 };
 
 }  // namespace rubato::app

@@ -89,7 +89,8 @@ std::unique_ptr<PastCommand> parse_replay(std::span<const std::string> arguments
   if (!line.given().contains("steps")) {
     throw Error("--steps: none are given; accepted: A..B, such as 100..120");
   }
-  request.configuration = run_with(request.run, typed, line.given());
+  request.configuration = configuration_of_run(request.run, typed);
+  set_given(request.configuration, typed, line.given());
   require_none_idle(line.given(), request.configuration);
   return std::make_unique<ReplayCommand>(std::move(request), quiet);
 }

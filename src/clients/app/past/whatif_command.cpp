@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <rubato/base/error.hpp>
 
@@ -22,6 +21,7 @@
 #include "clients/app/line/run_options_line.hpp"
 #include "past_commands.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/config/values/fork_point.hpp"
 #include "runs/whatif/whatif.hpp"
 #include "whatif_table.hpp"
 
@@ -54,21 +54,14 @@ constexpr CommandTexts kWhatIfTexts{
 // Shows at a terminal how far a plan is.
 class WhatIfLine {
  public:
-  explicit WhatIfLine(bool quiet) : shown_(!quiet && isatty(STDERR_FILENO) == 1) {}
-  ~WhatIfLine() {
-    if (has_line_) redraw_error("\r\x1b[K");
-  }
-  WhatIfLine(const WhatIfLine&) = delete;
-  WhatIfLine& operator=(const WhatIfLine&) = delete;
+  explicit WhatIfLine(bool quiet) : line_(quiet) {}
 
   void begin(const WhatIfPlan& plan) {
     forks_ = plan.forks;
     begun_ = Stopwatch();
   }
   void show(const WhatIfProgress& progress) {
-    constexpr double kBetween = 0.2;
     constexpr double kLeastShare = 0.02;
-    if (!shown_ || (has_line_ && since_.seconds() < kBetween)) return;
     std::string text = progress.fork == 0 ? fmt::format("repeating the run: step {}", progress.step)
                                           : fmt::format("fork {} of {}, {}: step {}", progress.fork,
                                                         forks_, progress.name, progress.step);
@@ -76,16 +69,12 @@ class WhatIfLine {
       const double left = begun_.seconds() * (1 / progress.share - 1);
       text += fmt::format(", {:.0f} s left", left);
     }
-    redraw_error("\r\x1b[K" + text);
-    has_line_ = true;
-    since_ = Stopwatch();
+    line_.show({{std::move(text), 1}});
   }
 
  private:
-  bool shown_;
-  bool has_line_ = false;
+  WorkLine line_;
   std::int64_t forks_ = 0;
-  Stopwatch since_;
   Stopwatch begun_;
 };
 
@@ -105,7 +94,7 @@ class WhatIfCommand final : public PastCommand {
       return ExitCode::good;
     }
     const WhatIfResult result = train(load);
-    if (output_ == WhatIfOutput::json) print_out(json_text(to_json(result), 1) + "\n");
+    if (output_ == WhatIfOutput::json) print_out(json_text(whatif_form().write(result), 1) + "\n");
     if (output_ == WhatIfOutput::table) {
       print_text("\n");
       print_out(table_of_answer(result, output_width()));
@@ -117,7 +106,7 @@ class WhatIfCommand final : public PastCommand {
   [[nodiscard]] WhatIfResult train(const LoadWorkload& load) const {
     WhatIfLine line(output_ == WhatIfOutput::nothing);
     return what_if(request_, {.load = load,
-                              .tell = warnings_of(kWhatIfTexts.name),
+                              .report = warnings_of(kWhatIfTexts.name),
                               .on_plan =
                                   [&](const WhatIfPlan& plan) {
                                     if (output_ == WhatIfOutput::table)

@@ -68,13 +68,36 @@ std::string outcome(const RunResult& result) {
   }
 }
 
+// "2 runs at a time with 1 thread each on 2 CPUs, the last one with 2"; the options have said it if
+// no CPUs are divided.
+std::string shares_text(const CpuShares& shares) {
+  std::string words = fmt::format(
+      "{} run{} at a time with {} thread{}{}", shares.at_once, shares.at_once == 1 ? "" : "s",
+      shares.threads, shares.threads == 1 ? "" : "s", shares.at_once == 1 ? "" : " each");
+  if (shares.cpus == 0) return words;
+  words += fmt::format(" on {} CPU{}", shares.cpus, shares.cpus == 1 ? "" : "s");
+  if (shares.last_threads == shares.threads) return words;
+  const std::string last = shares.last == 1 ? "one" : fmt::to_string(shares.last);
+  return words + fmt::format(", the last {} with {}", last, shares.last_threads);
+}
+
 }  // namespace
 
-CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
-    : jobs_(jobs), terminal_(terminal), line_(print_out) {}
+CompareProgress::CompareProgress(bool terminal) : terminal_(terminal), line_(print_out) {}
+
+void CompareProgress::on_search(const SearchCost& cost) {
+  least_runs_ = cost.least_runs();
+  print_line(fmt::format(
+      "no --lr: finding the rate that is best for {} takes at least {} runs{}; --lr X or --tune "
+      "never skips it",
+      cost.tune_for == TuneFor::each ? "each combination" : "the baseline", least_runs_,
+      cost.steps ? fmt::format(" of {} steps", *cost.steps) : ""));
+}
 
 void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
                                const std::vector<RunResult>& ended) {
+  if (stage_ != name) reused_ = 0;
+  if (stage_ != name && !stage_.empty()) least_runs_ = 0;
   stage_ = name;
   runs_ = runs;
   ended_ = std::ssize(ended);
@@ -88,6 +111,13 @@ void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
     ++timed_;
   }
   print_line(fmt::format("{}: {} of {} are complete", name, ended_, runs));
+}
+
+void CompareProgress::on_shares(const CpuShares& shares) {
+  jobs_ = shares.at_once;
+  // The rounds of a search often have the same.
+  const std::string before = std::exchange(shares_, shares_text(shares));
+  if (shares_ != before) print_line(shares_);
 }
 
 void CompareProgress::on_start(const std::string& run) {
@@ -125,18 +155,30 @@ void CompareProgress::on_same(const std::string& run, const std::string& machine
   print_line(fmt::format("{}  has the same result as on {}, which is kept", run, machine));
 }
 
+void CompareProgress::on_reused(const std::string& /*run*/) {
+  ++reused_;
+}
+
+void CompareProgress::on_server_failed(const std::string& why) {
+  print_line(fmt::format("the process that loads data for several runs: {}", why));
+}
+
 void CompareProgress::on_tick() {
   draw();
 }
 
 void CompareProgress::on_stage_end() {
   line_.clear();
+  if (reused_ == 0) return;
+  print_line(fmt::format("{} of {} runs {} taken over from other experiments", reused_, runs_,
+                         reused_ == 1 ? "was" : "were"));
 }
 
 std::string CompareProgress::time_left() const {
   if (timed_ == 0) return {};
   const double each = seconds_ / static_cast<double>(timed_);
-  double work = each * static_cast<double>(runs_ - ended_ - missing_);
+  const std::int64_t all = std::max(runs_, least_runs_);
+  double work = each * static_cast<double>(all - ended_ - missing_);
   for (const auto& [name, since] : running_) work -= std::min(each, since.seconds());
   return fmt::format("{} left", clock_time(work / static_cast<double>(jobs_)));
 }
@@ -182,14 +224,16 @@ void warn(const std::string& text) {
 
 std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
   if (arguments.quiet) return std::make_unique<NoProgress>();
-  return std::make_unique<CompareProgress>(arguments.jobs, can_redraw(STDOUT_FILENO));
+  return std::make_unique<CompareProgress>(can_redraw(STDOUT_FILENO));
 }
 
 // The name of the run that --run means.
-std::string named_run(const std::string& run, const Design& design) {
+std::string named_run(const std::string& run, const Design& design,
+                      const std::filesystem::path& folder, DataFacts& facts) {
   if (run.empty()) return run;
-  const std::vector<std::string> names = names_of_runs(design);
+  const std::vector<std::string> names = names_of_runs(design, folder, facts);
   if (std::ranges::find(names, run) != names.end()) return run;
+  if (run == kTuneFolder) return run;
   const auto accepted = fmt::format("1 to {}, or a name in {}", names.size(), kPlanFile);
   if (!is_number(run)) throw_error("--run: no run '{}'; accepted: {}", run, accepted);
   std::int64_t number = 0;
@@ -247,30 +291,38 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
 
 int compare_command(std::span<const std::string> arguments) {
   const auto options = parse_compare_arguments(arguments);
-  const Work work{.run = named_run(options.run, options.design), .check = options.check};
+  DataFacts facts;
+  const Work work{.run = named_run(options.run, options.design, options.folder, facts),
+                  .check = options.check,
+                  .reuse = options.reuse};
   // Every mistake of the user is found before the folder is made. A single run belongs to a plan
   // that has been checked.
-  DataFacts facts;
   if (work.run.empty()) {
     facts.require_runnable(plan_of(options.design).runs);
     for (const TuningCell& cell : tuning_of(options.design)) facts.require_runnable(cell.runs);
   }
   const ExperimentFolder folder(options.folder);
   const Design design = folder.adopt(options.design);
-  if (work.run.empty()) folder.write_design(design);
-  if (options.only_plan) {
-    prepare_runs(design, folder, facts);
-    if (!options.quiet) {
-      print_text(fmt::format("{} runs are listed in {}\n", names_of_runs(design).size(),
-                             (folder.path() / kPlanFile).string()));
+  if (work.run.empty()) {
+    const std::vector<std::string> names = names_of_runs(design, folder.path(), facts);
+    if (is_experiment(folder.path())) require_same_runs(design, folder, facts);
+    folder.write_design(design);
+    folder.write_plan(names);
+    if (options.only_plan) {
+      prepare_runs(design, folder, facts);
+      if (!options.quiet) {
+        print_text(fmt::format("{} runs are listed in {}\n", names.size(),
+                               (folder.path() / kPlanFile).string()));
+      }
+      return 0;
     }
-    return 0;
   }
 
   const StopSignals signals(kStopping);
   const PoolOptions pool{.program = kThisProgram,
                          .jobs = options.jobs,
-                         .waits_for_others = work.run.empty(),
+                         .cpus = options.cpus,
+                         .waits_for_others = work.run.empty() || work.run == kTuneFolder,
                          .stopping = [&] { return signals.received() != 0; }};
   const auto view = view_for(options);
   const Conducted conducted = conduct(design, folder, facts, pool, *view, work);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <iterator>
 #include <map>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct Given {
   bool only_plan = false;
   std::string run{};
   double check = 0;
+  path reuse{};
 };
 
 // The share that a text such as "2%" means.
@@ -58,8 +60,7 @@ double parse_share(std::string_view text) {
 
 std::string default_of_option(const RunOption& option) {
   if (!option.in_experiment.empty()) return option.in_experiment;
-  return option.shown_default.empty() ? option.text(RunConfiguration()).value_or("")
-                                      : option.shown_default;
+  return option.shown_default.empty() ? default_text(option).value_or("") : option.shown_default;
 }
 
 void define_axes(CommandLine& line, Given& given) {
@@ -113,14 +114,25 @@ void define_work(CommandLine& line, Given& given) {
             "and train nothing",
             given.only_plan);
   line.option(
-      "run", "N|NAME",
+      "run", "N|NAME|tune",
       "of the experiment of --resume, do only the run with that number in plan.txt, or that "
-      "name; other processes may do others, on any machines that share the folder",
+      "name, or with the name tune all runs that tune; other processes may do others, on any "
+      "machines that share the folder",
       "all runs, and the answer", [&](const std::string& text) { given.run = text; });
   line.option("check", "P%",
               "do that share of the runs, always the same ones, again from the beginning, and "
               "compare the results",
               "none", [&](const std::string& text) { given.check = parse_share(text); });
+  line.option("reuse", "DIR",
+              "take over the equal runs of the experiments in the folder DIR, or of the experiment "
+              "DIR, instead of training them",
+              "none", [&](const std::string& text) {
+                std::error_code ignored;
+                if (!std::filesystem::is_directory(text, ignored)) {
+                  throw_error("'{}' is not a folder; accepted: one with experiments", text);
+                }
+                given.reuse = text;
+              });
   line.flag("quiet", "print nothing but errors and the answer", given.quiet);
   line.config([&](const path& file) { given.file = read_design(file, given.file.design.base); });
   line.config_of("resume", "DIR", "continue the experiment in the folder DIR",
@@ -154,9 +166,25 @@ void bound_epochs(Design& design, bool says_epochs) {
   run_option("epochs").set(design.base, budget.amount);
 }
 
-void require_tuning_seeds(const CommandLine& line, const Design& design) {
-  if (!line.given().contains("tune-seeds") || design.tuning) return;
-  throw Error("--tune-seeds: nothing is tuned; accepted: with --tune");
+// Decides what is tuned if not all is said: arguments override a file, and the learning rate is
+// searched for unless somebody gives it.
+void choose_tuning(const CommandLine& line, DesignFile& file) {
+  Design& design = file.design;
+  const bool tunes_rate = design.tuning && design.tuning->option == kRateOption;
+  if (tunes_rate && line.given().contains(kRateOption) && !is_axis(design, kRateOption)) {
+    if (line.given().contains("tune")) {
+      throw_error("--lr: --tune {} finds it; accepted: one of them", text_of(*design.tuning));
+    }
+    design.tuning.reset();
+  }
+  if (!file.never_tunes) search_rate_by_default(design);
+}
+
+void require_tuning(const CommandLine& line, const Design& design) {
+  for (const char* const option : {"tune-seeds", "tune-for"}) {
+    if (!line.given().contains(option) || design.tuning) continue;
+    throw_error("--{}: nothing is tuned; accepted: without --lr, or with --tune", option);
+  }
 }
 
 // A run of --run belongs to the plan in the folder, which must describe it.
@@ -190,7 +218,7 @@ constexpr const char* kFooter =
     "Values in [] are the defaults. Examples:\n"
     "  rubato compare --rule linear,root,adascale --seed 1..5 --model softmax\n"
     "  rubato compare --trace a.csv,b.csv --rule constant,linear --seed 1..5 \\\n"
-    "    --tune lr=0.01,0.02,0.05 --budget epochs=4 --target 90 --out experiment\n"
+    "    --budget epochs=4 --target 90 --out experiment\n"
     "  rubato compare --from runs/first@40,runs/first@80 --rule linear,root --seed 1..5\n"
     "  rubato compare --resume experiment --seed 1..10\n"
     "  rubato compare --resume experiment --run 7\n"
@@ -231,18 +259,25 @@ CompareArguments parse_compare_arguments(std::span<const std::string> arguments)
   }
   begin_with_runs(design);
   bound_epochs(design, given.file.says_epochs || line.given().contains("epochs"));
-  require_tuning_seeds(line, design);
+  choose_tuning(line, given.file);
+  require_tuning(line, design);
   require_consistent(design);
-  const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / most_threads(design));
+  const std::int64_t threads = most_threads(design);
+  const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / threads);
+  // A single run has its threads, as others may be trained beside it by other commands.
+  const bool shares_cpus = threads == 1 && !line.given().contains("threads") &&
+                           (given.run.empty() || given.run == kTuneFolder);
   return CompareArguments{.design = std::move(design),
                           .folder = given.resume ? *given.resume
                                     : given.out  ? *given.out
                                                  : default_folder(),
                           .jobs = given.file.jobs > 0 ? given.file.jobs : fitting,
+                          .cpus = shares_cpus ? hardware_threads() : 0,
                           .quiet = given.quiet,
                           .only_plan = given.only_plan,
                           .run = given.run,
-                          .check = given.check};
+                          .check = given.check,
+                          .reuse = given.reuse};
 }
 
 }  // namespace rubato::app

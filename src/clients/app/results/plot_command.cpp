@@ -10,6 +10,7 @@
 #include <array>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -41,16 +42,20 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::array<Choice<CurveOver>, 4> kOver{{{CurveOver::samples, "samples"},
-                                                  {CurveOver::steps, "steps"},
-                                                  {CurveOver::hours, "hours"},
-                                                  {CurveOver::money, "money"}}};
+// Empty for the learning rate, over which an experiment has scores.
+using Across = std::optional<CurveOver>;
+
+constexpr std::array<Choice<Across>, 5> kOver{{{CurveOver::samples, "samples"},
+                                               {CurveOver::steps, "steps"},
+                                               {CurveOver::hours, "hours"},
+                                               {CurveOver::money, "money"},
+                                               {std::nullopt, "rate"}}};
 
 struct PlotArguments {
   std::vector<path> folders;
   /// The column to plot; if not given, the accuracy if any run has it, else the loss.
   std::optional<CurveColumn> up;
-  CurveOver across = CurveOver::samples;
+  Across across = CurveOver::samples;
   std::optional<path> out;
   std::optional<path> script;
 };
@@ -66,8 +71,10 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
               "what to plot: a column of steps or epochs that `rubato list records` names",
               "accuracy, or loss where there is none",
               [&](const std::string& text) { read.up = curve_column(text); });
-  line.choice("x", "the horizontal axis; hours and money are those of modelled time", "samples",
-              "axis", kOver, read.across);
+  line.choice("x",
+              "the horizontal axis; hours and money are those of modelled time, and rate is the "
+              "learning rate, over which experiments have the scores of --rates or of the search",
+              "samples", "axis", kOver, read.across);
   line.option("out", "FILE.svg|FILE.png|FILE.pdf",
               "write a picture, instead of plotting in the terminal", "",
               [&](const std::string& text) {
@@ -83,6 +90,7 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
       "  rubato plot runs/linear runs/root\n"
       "  rubato plot runs/linear --y loss --x steps\n"
       "  rubato plot answer --out accuracy.svg\n"
+      "  rubato plot answer --x rate\n"
       "  rubato plot answer --out accuracy.pdf --gnuplot accuracy.gp\n"
       "Exit codes: 2 for a mistake in the options or files, 24 for a picture that\n"
       "cannot be written.");
@@ -110,12 +118,12 @@ void shorten_names(std::vector<FoundRun>& runs) {
 }
 
 // The name of a cell consists of the labels that are not the same in all cells.
-std::string name_of(const PlannedCell& cell, const ExperimentPlan& plan) {
+template <class Cell>
+std::string name_of(const Cell& cell, const std::vector<Cell>& cells) {
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < cell.labels.size(); ++i) {
-    const bool same = std::ranges::all_of(plan.cells, [&](const PlannedCell& other) {
-      return other.labels[i] == plan.cells.front().labels[i];
-    });
+    const bool same = std::ranges::all_of(
+        cells, [&](const Cell& other) { return other.labels[i] == cells.front().labels[i]; });
     if (!same) labels.push_back(cell.labels[i]);
   }
   if (cell.is_baseline) labels.emplace_back("(baseline)");
@@ -132,7 +140,7 @@ std::vector<Plotted> cells_of(const path& folder) {
     const ExperimentPlan plan = plan_of(parse_design(read_file(file), file.string()).design);
     const std::vector<FoundRun> found = found_runs(folder);
     for (const PlannedCell& planned : plan.cells) {
-      Plotted cell{.name = name_of(planned, plan), .runs = {}};
+      Plotted cell{.name = name_of(planned, plan.cells), .runs = {}};
       for (const std::size_t run : planned.runs) {
         const auto of_it = std::ranges::find(found, plan.runs[run].name, &FoundRun::name);
         if (of_it == found.end() || !is_there(of_it->folder / RunFolder::kMetrics)) continue;
@@ -169,9 +177,10 @@ struct PlottedCurves {
 };
 
 PlottedCurves curves_of(const std::vector<Plotted>& all, const CurveColumn& up, CurveOver across) {
-  PlottedCurves drawn{
-      .plot = {.across = std::string(choice_name(kOver, across)), .up = up.label(), .curves = {}},
-      .without = {}};
+  PlottedCurves drawn{.plot = {.across = std::string(choice_name(kOver, Across(across))),
+                               .up = up.label(),
+                               .curves = {}},
+                      .without = {}};
   for (const Plotted& one : all) {
     std::vector<std::vector<PlotPoint>> runs;
     for (const path& run : one.runs) runs.push_back(recorded_curve(run, up, across));
@@ -187,12 +196,68 @@ PlottedCurves curves_of(const std::vector<Plotted>& all, const CurveColumn& up, 
   return drawn;
 }
 
+// A curve over rates; a rate at which a run is lost is a gap.
+class RateCurveMaker {
+ public:
+  explicit RateCurveMaker(std::string name) { curve_.name = std::move(name); }
+
+  void add(double rate, bool is_lost, const std::optional<Estimate>& score,
+           const std::vector<double>& values) {
+    constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
+    const bool is_gap = is_lost || !score || values.empty();
+    curve_.points.push_back({rate, is_gap ? kGap : score->mean});
+    const auto [least, most] =
+        is_gap ? std::ranges::min_max_result<double>{kGap, kGap} : std::ranges::minmax(values);
+    curve_.band.push_back({least, most});
+  }
+  [[nodiscard]] Plot::Curve curve() && { return std::move(curve_); }
+
+ private:
+  Plot::Curve curve_;
+};
+
+// The scores of experiments over the learning rate: those of --rates, or of the runs that tune.
+Plot plot_over_rates(const std::vector<path>& folders) {
+  Plot plot{.across = "learning rate", .up = {}, .curves = {}, .is_logarithmic = true};
+  for (const path& folder : folders) {
+    const RecordedExperiment read = read_experiment(folder);
+    const Answer& answer = read.answer;
+    plot.up = answer.is_accuracy ? "test_accuracy, %" : "test_loss";
+    for (const RateCurve& rates : answer.rates) {
+      RateCurveMaker maker(name_of(answer.cells[rates.cell], answer.cells));
+      for (const auto& [factor, rate, values, score, lost] : rates.points) {
+        maker.add(rate, lost > 0, score, values);
+      }
+      plot.curves.push_back(std::move(maker).curve());
+    }
+    if (!answer.rates.empty()) continue;
+    for (const TuningAnswer& tuned : read.tuning) {
+      if (tuned.option != kRateOption) continue;
+      RateCurveMaker maker(printable("tuning " + tuned.setting));
+      for (const TuningAnswer::Value& value : tuned.values) {
+        maker.add(std::stod(value.value), value.is_lost, value.estimate, value.finals);
+      }
+      plot.curves.push_back(std::move(maker).curve());
+    }
+  }
+  if (plot.curves.empty()) {
+    throw Error(
+        "--x rate: nothing was tried at several rates; accepted: an experiment with --rates, "
+        "or whose lr was tuned");
+  }
+  return plot;
+}
+
 Plot plot_of(const PlotArguments& arguments) {
+  if (!arguments.across) {
+    if (arguments.up) throw Error("--y: scores are over the rate; accepted: without --y");
+    return plot_over_rates(arguments.folders);
+  }
   const std::vector<Plotted> all = plotted_of(arguments.folders);
   const CurveColumn up = arguments.up.value_or(curve_column("accuracy"));
-  PlottedCurves drawn = curves_of(all, up, arguments.across);
+  PlottedCurves drawn = curves_of(all, up, *arguments.across);
   if (drawn.plot.curves.empty() && !arguments.up) {
-    drawn = curves_of(all, curve_column("loss"), arguments.across);
+    drawn = curves_of(all, curve_column("loss"), *arguments.across);
   }
   if (drawn.plot.curves.empty()) {
     throw_error(

@@ -36,4 +36,8 @@ std::string doctor_probe() {
   return doctor::probe_text(process);
 }
 
+void load_without_threads() {
+  use_one_intra_op_thread();
+}
+
 }  // namespace rubato::app

@@ -8,4 +8,8 @@ namespace rubato::app {
 /// of libtorch, as JSON.
 [[nodiscard]] std::string doctor_probe();
 
+/// Keeps libtorch from starting threads when it loads models and data: a process that forks runs
+/// may have none.
+void load_without_threads();
+
 }  // namespace rubato::app

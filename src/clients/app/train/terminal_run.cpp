@@ -1,7 +1,7 @@
 // TerminalRun is the owner of a Session at a terminal (docs/adr/0057-sessions.md): the session
 // trains and writes the folder, and this file words the messages and turns signals and ends of runs
 // into exit codes. It is used by two threads: the training thread asks wants_to_stop() and the like
-// between steps, and the listener's thread runs hear_signal(), which saves the state before the
+// between steps, and the listener's thread runs on_signal(), which saves the state before the
 // current step while that step still computes. Only the host that writes the run reports how it has
 // ended. When stdout is lost, a run stops as after a signal; an elastic host leaves instead, so
 // that the others continue.
@@ -26,6 +26,7 @@
 #include "clients/app/line/number_text.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
+#include "loop/train/step/step_part.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/report/progress.hpp"
 #include "runs/run/run_request.hpp"
@@ -121,9 +122,12 @@ std::string closing(const RunSummary& summary, const Run& run, bool verbose) {
   } else if (result.final_test) {
     text += fmt::format("test loss {:.6g}\n", result.final_test->loss);
   }
-  if (result.final_ema_test) {
-    const Evaluation& test = *result.final_ema_test;
-    text += fmt::format("averaged weights, in ema.{}: {}\n", run.workload().weights_suffix(),
+  for (const OtherWeightsInfo& weights : other_weights()) {
+    const auto found = result.final_other_tests.find(weights.name);
+    if (found == result.final_other_tests.end() || !found->second) continue;
+    const Evaluation& test = *found->second;
+    text += fmt::format("{}, in {}.{}: {}\n", weights.words, weights.name,
+                        run.workload().weights_suffix(),
                         test.accuracy ? fmt::format("test accuracy {:.2f} %", *test.accuracy * 100)
                                       : fmt::format("test loss {:.6g}", test.loss));
   }
@@ -214,7 +218,7 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
                *this) {
   if (role == RunRole::first && !arguments.quiet) show();
   try {
-    listener_.emplace([this] { hear_signal(); });
+    listener_.emplace([this] { on_signal(); });
   } catch (const std::system_error&) {
     // Without the thread, signals are noticed between steps.
   }
@@ -232,7 +236,7 @@ void TerminalRun::show() const {
   print_text(resumption(run().trainer().result(), run().location().from(), run().kept_in()));
 }
 
-void TerminalRun::hear_signal() noexcept {
+void TerminalRun::on_signal() noexcept {
   const SignalAction action = signals_.action();
   if (hosts_ && action == SignalAction::stop) hosts_->ask_to_pause();
   if (hosts_ && action == SignalAction::leave) hosts_->ask_to_leave();
@@ -242,11 +246,11 @@ void TerminalRun::hear_signal() noexcept {
     confirm(action);
     const std::optional<std::int64_t> steps = session_.save_in_step();
     if (!steps || !signals_.take_checkpoint_request() || arguments_.quiet) return;
-    tell(*steps == 0 ? "no checkpoint: it is the first step"
-                     : fmt::format("a checkpoint of {} steps is written", *steps));
+    report(*steps == 0 ? "no checkpoint: it is the first step"
+                       : fmt::format("a checkpoint of {} steps is written", *steps));
   } catch (const std::exception& error) {
     // The run itself will report what is wrong with its folder when it next writes to it.
-    if (signals_.take_checkpoint_request()) tell(fmt::format("no checkpoint: {}", error.what()));
+    if (signals_.take_checkpoint_request()) report(fmt::format("no checkpoint: {}", error.what()));
   }
 }
 
@@ -258,7 +262,7 @@ void TerminalRun::confirm(SignalAction action) {
   signals_.disturb();
 }
 
-void TerminalRun::tell(const std::string& text) {
+void TerminalRun::report(const std::string& text) {
   const std::lock_guard lock(drawing_);
   app::warn(text);
   signals_.disturb();
@@ -306,7 +310,7 @@ bool TerminalRun::execute() {
   if (outcome.must_regroup) {
     stop();
   } else {
-    code_ = outcome.end == RunEnd::paused ? stopped(outcome) : told(outcome);
+    code_ = outcome.end == RunEnd::paused ? stopped(outcome) : report_end(outcome);
   }
   return true;
 }
@@ -335,7 +339,7 @@ ExitCode TerminalRun::stopped(const SessionOutcome& outcome) const {
   return code;
 }
 
-ExitCode TerminalRun::told(const SessionOutcome& outcome) {
+ExitCode TerminalRun::report_end(const SessionOutcome& outcome) {
   const ExitCode code = exit_code_of(outcome.end);
   if (!writes()) return code;
   const std::string folder = run().location().path().string();

@@ -75,14 +75,14 @@ class TerminalRun final : public HostSession, private SessionOwner {
   void show() const;
   // Called on the listener's thread after a signal. It tells the other hosts within this step, says
   // what happens now, and saves the state before the step, however long the step takes.
-  void hear_signal() noexcept;
+  void on_signal() noexcept;
   // Says once that a signal is heeded. Both threads call this, as either may notice it first.
   void confirm(SignalAction action);
   // As warn(), where the progress does not draw over it.
-  void tell(const std::string& text);
+  void report(const std::string& text);
   // Returns whether the terminal is gone (SIGHUP), so that nothing more can be printed.
   [[nodiscard]] bool is_hung_up() const;
-  ExitCode told(const SessionOutcome& outcome);
+  ExitCode report_end(const SessionOutcome& outcome);
   ExitCode stopped(const SessionOutcome& outcome) const;
   // Returns why something could not be printed; empty if everything could.
   [[nodiscard]] std::string lost() const;

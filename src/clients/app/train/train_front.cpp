@@ -29,14 +29,11 @@
 #include "clients/app/commands.hpp"
 #include "clients/app/past/past_commands.hpp"
 #include "evaluate.hpp"
-#include "loop/data/images/digits.hpp"
-#include "runs/config/allowed.hpp"
-#include "runs/config/chosen_parts.hpp"
 #include "runs/config/configuration_file.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/run/workload/run_steps.hpp"
 #include "train_arguments.hpp"
 #include "train_programs.hpp"
 
@@ -47,24 +44,6 @@ namespace {
 using std::filesystem::path;
 
 constexpr const char* kTrainProgram = "rubato-train";
-
-// Returns the number of training samples if it is known without reading files.
-std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
-  if (const auto own = run.model->own_samples()) return own;
-  if (run.data != RunConfiguration().data) return std::nullopt;
-  return run.validation ? std::nullopt : std::optional(kBuiltinSamples);
-}
-
-// Finds the errors of a trace that can be found before the data are read. The number of samples in
-// data files is unknown here, so no step is too large for them and no number of epochs too high.
-void check_trace(const RunConfiguration& run) {
-  const RunSteps steps = load_run_steps(run);
-  require_steps(run, {.steps = steps, .samples = samples_of(run), .source = [&] {
-                        const bool is_known = run.model->parameters != nullptr;
-                        return make_step_source(run, steps,
-                                                is_known ? known_gradient_bytes(run) : 0);
-                      }});
-}
 
 bool names_pipe(const RunConfiguration& run) {
   return std::ranges::any_of(files_of(*run.trace), [](const path& file) {
@@ -179,6 +158,10 @@ path train_program() {
 
 int train_front(std::span<const std::string> arguments) {
   return start("train", arguments);
+}
+
+int serve_front(std::span<const std::string> arguments) {
+  return start("serve-runs", arguments);
 }
 
 int calibrate_front(std::span<const std::string> arguments) {

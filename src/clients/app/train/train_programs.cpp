@@ -11,6 +11,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,11 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/signals.hpp"
 #include "clients/app/past/past_commands.hpp"
+#include "loop/data/images/digits.hpp"
+#include "runs/config/allowed.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "runs/config/plugin.hpp"
+#include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/fork.hpp"
 #include "runs/run/run_description.hpp"
@@ -61,6 +66,13 @@ RunLocation location_of_host(const TrainArguments& arguments, const LoadWorkload
   return RunLocation::follow(*arguments.resume, arguments.run, arguments.checkpoint);
 }
 
+// Returns the number of training samples if it is known without reading files.
+std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
+  if (const auto own = run.model->own_samples()) return own;
+  if (run.data != RunConfiguration().data) return std::nullopt;
+  return run.validation ? std::nullopt : std::optional(kBuiltinSamples);
+}
+
 // Returns null if `connect` is empty.
 std::shared_ptr<Hosts> connected(const TrainArguments& arguments, const Workload& workload,
                                  const ConnectHosts& connect) {
@@ -77,10 +89,19 @@ RunLocation location_of_first(const TrainArguments& arguments) {
   return location_of(with_folder(request), warn);
 }
 
-ExitCode tell_of_complete(const TrainArguments& arguments) {
+ExitCode report_complete(const TrainArguments& arguments) {
   if (!arguments.quiet)
     print_text(fmt::format("{}: the run is complete\n", arguments.out->string()));
   return ExitCode::good;
+}
+
+void check_trace(const RunConfiguration& run) {
+  const RunSteps steps = load_run_steps(run);
+  require_steps(run, {.steps = steps, .samples = samples_of(run), .source = [&] {
+                        const bool is_known = run.model->parameters != nullptr;
+                        return make_step_source(run, steps,
+                                                is_known ? known_gradient_bytes(run) : 0);
+                      }});
 }
 
 int run_program(const TrainArguments& arguments, const std::function<ExitCode()>& program) {
@@ -100,7 +121,7 @@ ExitCode train(const TrainArguments& arguments, const LoadWorkload& load) {
 
 ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                         const ConnectHosts& connect) {
-  if (is_complete(arguments)) return tell_of_complete(arguments);
+  if (is_complete(arguments)) return report_complete(arguments);
   // The folder is checked before anything takes time.
   RunLocation location = location_of_host(arguments, load);
   auto workload = load(arguments.run);
@@ -138,20 +159,20 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   }
   int differences = 0;
   std::int64_t steps = 0;
-  const std::vector<Way> ways = ways_to_train(asked, arguments.steps);
-  for (const Way& way : ways) {
+  const std::vector<Execution> executions = executions_to_compare(asked, arguments.steps);
+  for (const Execution& execution : executions) {
     if (wide) {
-      print_out(
-          fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));
+      print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} ", execution.what, execution.cores,
+                            execution.threads, execution.reduce));
     } else {
-      print_text(fmt::format("{}: {} cores, {} threads, {}\n", way.what, way.cores, way.threads,
-                             way.reduce));
+      print_text(fmt::format("{}: {} cores, {} threads, {}\n", execution.what, execution.cores,
+                             execution.threads, execution.reduce));
       print_out("  ");
     }
     // A closed pipe ends the program here: nobody would read the remaining lines.
     require_output();
     try {
-      const WayOutcome outcome = verification.train(way);
+      const ExecutionOutcome outcome = verification.train(execution);
       print_out(
           fmt::format("{}{}\n", outcome.hash.substr(0, 16), outcome.difference ? "  DIFFERS" : ""));
       if (outcome.difference) {
@@ -167,10 +188,10 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   }
   if (differences > 0) {
     print_text(fmt::format("{} of {} ways gave other bits than the first in {} steps\n",
-                           differences, ways.size(), steps));
+                           differences, executions.size(), steps));
     return ExitCode::differs;
   }
-  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, ways.size()));
+  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, executions.size()));
   return ExitCode::good;
 }
 
@@ -194,8 +215,9 @@ ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load) {
 }
 
 const TrainProgram* train_program_of(std::string_view name) {
-  static constexpr std::array<TrainProgram, 3> kPrograms{
+  static constexpr std::array<TrainProgram, 4> kPrograms{
       {{"train", TrainCommand::train, train},
+       {"serve-runs", TrainCommand::train, serve_runs},
        {"verify", TrainCommand::verify, verify},
        {"calibrate", TrainCommand::calibrate, calibrate}}};
   const auto* const found = std::ranges::find(kPrograms, name, &TrainProgram::name);

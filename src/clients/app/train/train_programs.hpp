@@ -24,7 +24,7 @@ namespace rubato::app {
 [[nodiscard]] RunLocation location_of_first(const TrainArguments& arguments);
 
 /// Answers a command that continues a run which is_complete().
-[[nodiscard]] ExitCode tell_of_complete(const TrainArguments& arguments);
+[[nodiscard]] ExitCode report_complete(const TrainArguments& arguments);
 
 /// Connects the hosts: c10d_hosts().
 using ConnectHosts = std::function<std::shared_ptr<Hosts>(const C10dOptions& meeting)>;
@@ -49,6 +49,17 @@ using ConnectHosts = std::function<std::shared_ptr<Hosts>(const C10dOptions& mee
 /// of this machine, and prints the times in the form that --cluster takes. Throws as calibrate()
 /// does.
 ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load);
+
+/// `rubato serve-runs`: loads the workload of a run, which is that of `arguments`, and forks a
+/// process for each run that the process which started it asks for (ForkServer). Not for users:
+/// `rubato compare` starts it. Returns the exit code of the run in the process of a run. Throws
+/// Error if it was started by anybody else.
+[[nodiscard]] ExitCode serve_runs(const TrainArguments& arguments, const LoadWorkload& load);
+
+/// Finds the errors of a trace that can be found before the data are read, and throws them. The
+/// number of samples in data files is unknown here, so no step is too large for them and no number
+/// of epochs too high.
+void check_trace(const RunConfiguration& run);
 
 /// Runs one of these and returns its exit code. An error says all that is known about it with
 /// --verbose, and which plug-in it is from.

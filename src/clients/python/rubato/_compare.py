@@ -18,7 +18,8 @@ from ._result import Columns
 from ._train import Diverged, TargetMissed, train
 
 # Options of the command besides those of a run.
-_OWN = ("config", "resume", "jobs", "check", "baseline", "budget", "target", "margin", "tune", "tune-seeds")
+_OWN = ("config", "resume", "jobs", "check", "baseline", "budget", "target", "margin", "tune", "tune-seeds",
+        "tune-for", "rates", "reuse")
 
 # Exit code for an answer that lacks runs.
 _INCOMPLETE = 27
@@ -187,7 +188,8 @@ def compare(*, out=None, **options):
     A rule may be a function, as in rubato.train(): its runs are trained in this process, one after the other, each with
     a copy of it, after those that have processes. Further options, as for `rubato compare`: config (a file with a
     design), resume, jobs, check ("2%"), baseline ("rule=constant"), budget ("epochs=4"), target, margin (a number, or
-    "baseline"), tune ("lr=0.01,0.02"), tune_seeds.
+    "baseline"), tune ("lr=0.01,0.02", "lr", "never"), tune_seeds, tune_for ("each"), rates (4), reuse (a folder of
+    experiments). Without lr, the rate that is best for the baseline is found first, as by tune="lr".
     `out` is the folder of the experiment; by default it is not kept. Returns a Comparison. Raises Error for mistakes in
     the options, and for what a rule raises. Ctrl-C, or another exception from a signal handler, lets the runs write
     checkpoints, and compare(resume=FOLDER), with the same functions, continues. A second one ends them at once.

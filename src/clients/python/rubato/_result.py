@@ -35,11 +35,11 @@ class TrainResult:
         that died, monitored are the tensors named by `monitor`
     state_dict: dict of tensors
         the trained weights, for Module.load_state_dict(): without buffers that are registered with persistent=False
-    best_state_dict, best_epoch
-        with keep_best=True, the weights and the number, from 0, of the epoch that was best by the metric `watch`; else
-        None
-    ema_state_dict
-        with ema=, the averages of the weights, with the model's buffers; else None
+    other_weights: dict of dicts of tensors
+        the weights beside them, with buffers, by the names of their files: "best" with keep_best=True, and those of
+        options that keep weights of their own
+    best_epoch: int or None
+        with keep_best=True, the number, from 0, of the epoch that was best by the metric `watch`
     summary: dict
         as summary.json has it (docs/runs.md); empty if training was interrupted
     folder: str or None
@@ -53,10 +53,10 @@ class TrainResult:
         self.faults = Columns(found["faults"])
         self.monitored = Columns(found["monitored"])
         self._transient = transient
-        self.state_dict = self._without_transient(found["weights"])
-        self.best_state_dict = self._without_transient(found["best"])
-        self.best_epoch = found["best_epoch"] if found["best"] is not None else None
-        self.ema_state_dict = self._without_transient(found["averages"])
+        weights = {name: self._without_transient(tensors) for name, tensors in found["weights"].items()}
+        self.state_dict = weights.pop("")
+        self.other_weights = weights
+        self.best_epoch = found["best_epoch"]
         self.summary = json.loads(found["summary"]) if found["summary"] else {}
         self.folder = found["folder"] or None
         self._script = found["model"] or script
@@ -66,8 +66,6 @@ class TrainResult:
         self._module = None
 
     def _without_transient(self, weights):
-        if weights is None:
-            return None
         return {name: tensor for name, tensor in weights.items() if name not in self._transient}
 
     @property

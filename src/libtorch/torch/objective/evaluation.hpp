@@ -8,10 +8,10 @@
 
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/model.hpp>
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/model_options.hpp>
 #include <rubato/loop/objective.hpp>
 #include <rubato/loop/records.hpp>
-#include <rubato/loop/training_options.hpp>
 #include <rubato/loop/workers.hpp>
 
 #include "libtorch/model/replica.hpp"

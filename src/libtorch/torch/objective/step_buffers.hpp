@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <rubato/loop/libtorch_options.hpp>
 #include <rubato/loop/objective.hpp>
-#include <rubato/loop/training_options.hpp>
 
 #include "libtorch/model/replica.hpp"
 #include "libtorch/model/shared_state.hpp"

@@ -36,7 +36,7 @@ ForwardBackward::Result ForwardBackward::run(Replica& replica, const Minibatch& 
   const OperatorScope operators(options_.operators);
   // Minibatches of a core come to one replica, one after the other.
   if (options_.buffers == BufferUse::local && minibatch.substep > 0) {
-    replica.go_on(gradients);
+    replica.continue_with(gradients);
   } else {
     replica.begin(gradients);
   }

@@ -63,7 +63,7 @@ std::string range_of(const Tensors& targets) {
 // Losses of Python's torch.nn.functional only warn of shapes that differ.
 class SizesListener final : public libtorch::WarningListener {
  public:
-  void hear(std::string_view message) override {
+  void on_message(std::string_view message) override {
     if (message.find("target size") != std::string_view::npos) warned = true;
   }
   bool warned = false;

@@ -10,11 +10,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -23,6 +26,7 @@
 #include <rubato/base/machine.hpp>
 
 #include "base/core/check.hpp"
+#include "base/machine/instruction_set.hpp"
 
 namespace rubato::digits {
 
@@ -180,11 +184,17 @@ namespace {
 // quotients and square roots of IEEE doubles are each rounded to double at once.
 static_assert(std::numeric_limits<double>::is_iec559 && FLT_EVAL_METHOD == 0);
 
-// Bounds a value to [0, `most`], without a branch, because its arguments make branches
-// unpredictable.
-double bounded(double value, double most) {
-  const double at_least_0 = value > 0 ? value : 0.0;
-  return at_least_0 < most ? at_least_0 : most;
+// Some neighbouring pixels of a row, computed at once. Kept in memory as doubles, without
+// alignment. Four lanes would take a sixth less with AVX2, but GCC computes vectors that are wider
+// than the CPU's, as in SSE and NEON, lane by lane, in three times the time.
+constexpr int kLanes = 2;
+using Lanes [[gnu::vector_size(kLanes * sizeof(double))]] = double;
+constexpr Lanes kLaneNumbers{0, 1};
+
+// Bounds a value to [0, 1], without a branch, because its arguments make branches unpredictable.
+[[gnu::always_inline]] inline void bound(Lanes& value) {
+  value = value > 0.0 ? value : Lanes{};
+  value = value < 1.0 ? value : Lanes{} + 1.0;
 }
 
 // The first and last pixel of [low - reach, high + reach] that lie in the image.
@@ -198,30 +208,70 @@ Range pixels_near(double a, double b, double reach, int side) {
   return {static_cast<int>(std::max(low, 0.0)), static_cast<int>(std::min(high, side - 1.0))};
 }
 
-// Lowers the squared distances of the pixels within `reach` of the segment to those from it.
-void approach(const Segment& segment, double reach, int side, std::span<double> squares) {
-  const Range columns = pixels_near(segment.from.x, segment.to.x, reach, side);
-  const Range rows = pixels_near(segment.from.y, segment.to.y, reach, side);
-  const double along_x = segment.to.x - segment.from.x;
-  const double along_y = segment.to.y - segment.from.y;
-  // A segment of length 0 is a dot: the projection below is then 0 for every pixel.
-  const double square_length = std::max(along_x * along_x + along_y * along_y, 1e-12);
-  const double along_x_unit = along_x / square_length;
-  const double along_y_unit = along_y / square_length;
-  for (int row = rows.first; row <= rows.last; ++row) {
-    const double y = row - segment.from.y;
-    const double y_part = y * along_y_unit;
-    double* const line = squares.data() + static_cast<std::ptrdiff_t>(row) * side;
-    for (int column = columns.first; column <= columns.last; ++column) {
-      const double x = column - segment.from.x;
-      const double t = bounded(x * along_x_unit + y_part, 1.0);
-      const double off_x = x - t * along_x;
-      const double off_y = y - t * along_y;
-      const double square = off_x * off_x + off_y * off_y;
-      line[column] = square < line[column] ? square : line[column];
+// The squared distances of an image's pixels to a stroke.
+class Raster {
+ public:
+  Raster(int side, double reach)
+      : side_(side),
+        reach_(reach),
+        squares_(static_cast<std::size_t>(side * side), reach * reach) {}
+
+  // Lowers the squared distances of the pixels within `reach` of the segment to those from it. The
+  // vectors also have pixels beyond that reach, whose distances are not below it but for rounding,
+  // which makes no ink.
+  [[gnu::always_inline]] void approach(const Segment& segment) {
+    const Range columns = pixels_near(segment.from.x, segment.to.x, reach_, side_);
+    const Range rows = pixels_near(segment.from.y, segment.to.y, reach_, side_);
+    const double along_x = segment.to.x - segment.from.x;
+    const double along_y = segment.to.y - segment.from.y;
+    // A segment of length 0 is a dot: the projection below is then 0 for every pixel.
+    const double square_length = std::max(along_x * along_x + along_y * along_y, 1e-12);
+    const double along_x_unit = along_x / square_length;
+    const double along_y_unit = along_y / square_length;
+    for (int column = columns.first / kLanes * kLanes; column <= columns.last; column += kLanes) {
+      const Lanes x = (kLaneNumbers + static_cast<double>(column)) - segment.from.x;
+      const Lanes x_part = x * along_x_unit;
+      double* line = squares_.data() + (rows.first * side_ + column);
+      for (int row = rows.first; row <= rows.last; ++row, line += side_) {
+        const double y = row - segment.from.y;
+        Lanes t = x_part + y * along_y_unit;
+        bound(t);
+        const Lanes off_x = x - t * along_x;
+        const Lanes off_y = y - t * along_y;
+        const Lanes square = off_x * off_x + off_y * off_y;
+        Lanes least;
+        std::memcpy(&least, line, sizeof(Lanes));
+        least = square < least ? square : least;
+        std::memcpy(line, &least, sizeof(Lanes));
+      }
     }
   }
-}
+
+  // Adds the ink to the greys of the noise.
+  [[gnu::always_inline]] void add_ink(const Pen& pen, std::vector<double>& greys) const {
+    for (std::size_t i = 0; i < greys.size(); i += kLanes) {
+      Lanes square;
+      std::memcpy(&square, &squares_[i], sizeof(Lanes));
+      const auto inside = square < reach_ * reach_;
+      // Most pixels are background.
+      if ((inside[0] | inside[1]) == 0) continue;
+      Lanes distance;
+      for (int lane = 0; lane < kLanes; ++lane) distance[lane] = std::sqrt(square[lane]);
+      // The ink is 1 inside the stroke, 0 outside, and smooth over the edge: 3e^2 - 2e^3.
+      Lanes edge = 0.5 * (reach_ - distance) / pen.softness;
+      bound(edge);
+      Lanes grey;
+      std::memcpy(&grey, &greys[i], sizeof(Lanes));
+      grey = inside ? pen.ink * (edge * edge * (3.0 - 2.0 * edge)) + grey : grey;
+      std::memcpy(&greys[i], &grey, sizeof(Lanes));
+    }
+  }
+
+ private:
+  int side_;
+  double reach_;
+  std::vector<double> squares_;
+};
 
 // Noise from -1 to 1 with a triangular density: each of its two parts has eight bits, so one draw
 // serves four pixels.
@@ -230,32 +280,26 @@ constexpr std::array<double, 511> kNoise = [] {
   for (int sum = 0; sum < 511; ++sum) noise[static_cast<std::size_t>(sum)] = (sum - 255) / 255.0;
   return noise;
 }();
-double noise_of(std::uint64_t bits) {
-  return kNoise[(bits & 0xffU) + (bits >> 8U & 0xffU)];
-}
 
 }  // namespace
 
 void draw(std::span<const Segment> segments, const Pen& pen, int side, DigitStream& random,
           std::span<std::uint8_t> image) {
-  const double reach = pen.radius + pen.softness;
-  const double outside = reach * reach;
-  std::vector<double> squares(image.size(), outside);
-  for (const Segment& segment : segments) approach(segment, reach, side, squares);
-
+  RUBATO_CHECK(side % kLanes == 0, "rows are whole vectors");
   std::vector<double> greys(image.size());
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    bits = i % 4 == 0 ? random.bits() : bits >> 16U;
-    greys[i] = pen.noise * noise_of(bits);
+  for (std::size_t i = 0; i < image.size(); i += 4) {
+    constexpr std::uint64_t kBytes = 0x00ff'00ff'00ff'00ff;
+    const std::uint64_t bits = random.bits();
+    const std::uint64_t sums = (bits & kBytes) + (bits >> 8U & kBytes);
+    for (std::size_t j = 0; j < 4; ++j) {
+      greys[i + j] = pen.noise * kNoise[sums >> 16U * j & 0xffffU];
+    }
   }
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    // Most pixels are background.
-    if (squares[i] >= outside) continue;
-    // The ink is 1 inside the stroke, 0 outside, and smooth over the edge: 3e^2 - 2e^3.
-    const double edge = bounded(0.5 * (reach - std::sqrt(squares[i])) / pen.softness, 1.0);
-    greys[i] = pen.ink * (edge * edge * (3.0 - 2.0 * edge)) + greys[i];
-  }
+  Raster raster(side, pen.radius + pen.softness);
+  with_vectors([&]() __attribute__((always_inline)) {
+    for (const Segment& segment : segments) raster.approach(segment);
+    raster.add_ink(pen, greys);
+  });
   // Values are rounded and then bounded, which is faster than the reverse; negative ones need no
   // better rounding.
   constexpr double kHalf = 0.5;
@@ -293,12 +337,8 @@ std::uint8_t label_of(std::int64_t i, std::uint64_t seed) {
   return order[static_cast<std::size_t>(i % kDigitCount)];
 }
 
-// Rendering this many images takes as long as starting a few threads: some milliseconds.
-constexpr std::size_t kWorthAThread = 500;
-
-std::size_t threads_to_use() {
-  return static_cast<std::size_t>(std::max(1, cpus().usable()));
-}
+// A thread renders this many images at a time, in two milliseconds; starting it takes less.
+constexpr std::size_t kPart = 500;
 
 void render(std::uint8_t label, DigitStream random, std::span<std::uint8_t> image) {
   const auto ways = digits::glyphs(label);
@@ -313,7 +353,7 @@ void render(std::uint8_t label, DigitStream random, std::span<std::uint8_t> imag
 
 }  // namespace
 
-ImageSet render_digits(std::int64_t count, std::uint64_t seed) {
+ImageSet render_digits(std::int64_t count, std::uint64_t seed, std::optional<int> threads) {
   RUBATO_CHECK(count >= 0, "a number of images");
   constexpr auto kPixels = static_cast<std::size_t>(kSide) * kSide;
   const auto size = static_cast<std::size_t>(count);
@@ -323,27 +363,33 @@ ImageSet render_digits(std::int64_t count, std::uint64_t seed) {
                .pixels = std::vector<std::uint8_t>(size * kPixels),
                .labels = std::vector<std::uint8_t>(size)};
   // Each image is a function of its index, so threads can render parts of them.
-  const auto render_part = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      set.labels[i] = label_of(static_cast<std::int64_t>(i), seed);
-      render(set.labels[i], DigitStream(seed, i),
-             std::span(set.pixels).subspan(i * kPixels, kPixels));
+  std::atomic<std::size_t> next = 0;
+  const auto render_parts = [&] {
+    for (std::size_t begin = 0; (begin = next.fetch_add(kPart)) < size;) {
+      for (std::size_t i = begin; i < std::min(begin + kPart, size); ++i) {
+        set.labels[i] = label_of(static_cast<std::int64_t>(i), seed);
+        render(set.labels[i], DigitStream(seed, i),
+               std::span(set.pixels).subspan(i * kPixels, kPixels));
+      }
     }
   };
-  const std::size_t parts = std::min(size / kWorthAThread, threads_to_use() - 1) + 1;
-  std::vector<std::jthread> others;
-  for (std::size_t part = 1; part < parts; ++part) {
-    others.emplace_back(render_part, size * part / parts, size * (part + 1) / parts);
+  const auto others =
+      static_cast<std::size_t>(std::max(1, threads ? *threads : cpus().usable())) - 1;
+  {
+    std::vector<std::jthread> joined;
+    while (joined.size() < std::min(size / kPart, others)) joined.emplace_back(render_parts);
+    render_parts();
   }
-  render_part(0, size / parts);
-  // The other threads must end before the set is moved from here.
-  others.clear();
   return set;
 }
 
-TrainTestImages builtin_digits() {
-  return {.train = render_digits(kBuiltinSamples, kTrainSeed),
-          .test = render_digits(kTestCount, kTestSeed)};
+ImageSet builtin_test_digits(std::optional<int> threads) {
+  return render_digits(kTestCount, kTestSeed, threads);
+}
+
+TrainTestImages builtin_digits(std::optional<int> threads) {
+  return {.train = render_digits(kBuiltinSamples, kTrainSeed, threads),
+          .test = builtin_test_digits(threads)};
 }
 
 }  // namespace rubato

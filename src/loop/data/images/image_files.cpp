@@ -130,15 +130,15 @@ std::uint64_t checked_payload_size(const std::filesystem::path& path, IdxKind ki
               claim, size);
 }
 
-// Reads `size` bytes, or fewer if the file ends before.
-std::vector<std::uint8_t> read_payload(GzipFile& file, std::uint64_t size) {
-  // The room doubles as data arrive, so a wrong header costs no more memory than a small multiple
-  // of the data that really exist.
-  constexpr std::uint64_t kFirstRoom = std::uint64_t{1} << 20U;
+// Reads `size` bytes, or fewer if the file ends before; `packed` is the size of the file.
+std::vector<std::uint8_t> read_payload(GzipFile& file, std::uint64_t size, std::uint64_t packed) {
+  // The first room suffices for usual images. Then it doubles as data arrive, so a wrong header
+  // costs no more memory than a small multiple of the data that really exist.
+  const std::uint64_t first = std::max(std::uint64_t{1} << 20U, 8 * packed);
   std::vector<std::uint8_t> bytes;
   while (bytes.size() < size) {
     const std::size_t before = bytes.size();
-    const auto room = static_cast<std::size_t>(std::min(size, std::max(kFirstRoom, 2 * before)));
+    const auto room = static_cast<std::size_t>(std::min(size, std::max(first, 2 * before)));
     bytes.reserve(room);  // exactly: resize alone may double the room past `size`
     bytes.resize(room);
     const std::size_t got = file.read(std::span(bytes).subspan(before));
@@ -155,7 +155,10 @@ IdxFile read_idx_file(const std::filesystem::path& path, IdxKind kind) {
   IdxFile result{.shape = read_shape(file, path, kind), .bytes = {}};
   const std::string claim = describe(kind, result.shape);
   const std::uint64_t size = checked_payload_size(path, kind, result.shape);
-  result.bytes = read_payload(file, size);
+  // A pipe has no size.
+  std::error_code ignored;
+  const std::uintmax_t packed = std::filesystem::file_size(path, ignored);
+  result.bytes = read_payload(file, size, ignored ? 0 : packed);
   if (result.bytes.size() < size) fail_truncated(path, result.bytes.size(), claim, size);
   // This read also reaches the end of a gzip stream, and with it the checksum.
   std::array<std::uint8_t, 1> beyond{};

@@ -1,3 +1,10 @@
+// read_picture() looks at the header alone: the first chunk of a PNG is read here, and libjpeg
+// reads that of a JPEG. It refuses sizes that the bytes cannot hold before anything is allocated
+// for them. decode_picture() has libpng or libjpeg-turbo write rows with interleaved channels, and
+// divides these into planes. Both libraries are in C and report errors by a function that must not
+// return: Problem keeps the message and jumps back into the decoder, whose methods therefore have
+// no objects with destructors. JPEG's warnings about missing data are errors, too.
+
 #include <algorithm>
 #include <array>
 #include <csetjmp>

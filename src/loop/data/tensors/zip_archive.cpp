@@ -4,7 +4,8 @@
 // and part(), which check that it lies within the file, and the packed sizes of all records
 // together may not exceed the file, which bounds the work for archives whose records overlap.
 // Inflation unpacks in pieces of 64 KiB; it refuses sizes that deflate cannot reach before it
-// begins, and stops as soon as the contents exceed the size that the directory claims.
+// begins, and stops as soon as the contents exceed the size that the directory claims. libzip would
+// copy stored records, which are mapped here (docs/adr/0043-data-are-rows-where-they-lie.md).
 
 #include "zip_archive.hpp"
 

@@ -1,3 +1,12 @@
+// The gradient of a step arrives as a sum over minibatches. Without transforms nothing is written:
+// clipping by norm and the division by the number of minibatches are one factor, and the optimizer
+// applies it and the bound of the elements in its own pass. Only an optimizer that measures the
+// gradient that it applies gets it clipped beforehand. Transforms need the real values, so that
+// with them the sum becomes the clipped mean, and they change it one after the other. Each has a
+// random stream of its own, by its name, in which the number -1 stands where minibatches have
+// theirs; the padding between arrays is set to 0 again after each, and a value that is not finite
+// is an error.
+
 #include "applied_gradient.hpp"
 
 #include <algorithm>
@@ -202,20 +211,68 @@ T GradientPreparation<T>::shortening(const SummedGradient<T>& gradient) const {
 template class GradientPreparation<float>;
 template class GradientPreparation<double>;
 
+namespace {
+
+// Clipping by norm multiplies the gradients of all minibatches alike. Nothing else that changes
+// their mean can be done to their squares.
+constexpr const char* kSquares = "the squares of minibatches' gradients are known as a sum";
+constexpr std::string_view kForSquares = "clipping by norm, or second-moment=mean";
+
+}  // namespace
+
 StepPart preparation_part() {
-  return {.prefix = "transform", .bound = [](const TrainOptions& options) {
-            const auto or_none = [](const std::optional<double>& bound) {
-              return bound ? fmt::to_string(*bound) : std::string("none");
-            };
-            std::vector<std::string> names;
-            for (const OwnGradientTransform& transform : options.gradient_transforms) {
-              names.push_back(transform.name);
-            }
-            return std::vector<BoundValue>{
-                {"clip_norm", or_none(options.clip_norm), OnFork::free},
-                {"clip_value", or_none(options.clip_value), OnFork::free},
-                {"gradient_transforms", fmt::to_string(fmt::join(names, ", ")), OnFork::free}};
-          }};
+  return {.prefix = "transform",
+          .bound =
+              [](const TrainOptions& options) {
+                const auto or_none = [](const std::optional<double>& bound) {
+                  return bound ? fmt::to_string(*bound) : std::string("none");
+                };
+                std::vector<std::string> names;
+                for (const OwnGradientTransform& transform : options.gradient_transforms) {
+                  names.push_back(transform.name);
+                }
+                return std::vector<BoundValue>{
+                    {"clip_norm", or_none(options.clip_norm), OnFork::free},
+                    {"clip_value", or_none(options.clip_value), OnFork::free},
+                    {"gradient_transforms", fmt::to_string(fmt::join(names, ", ")), OnFork::free}};
+              },
+          .check =
+              [](const TrainOptions& options) {
+                const auto require = [](std::string_view what, std::optional<double> bound) {
+                  if (!bound || *bound > 0) return;
+                  throw_error("clipping to {} {}: accepted are values above 0", what, *bound);
+                };
+                require("norm", options.clip_norm);
+                require("value", options.clip_value);
+              },
+          .conflicts = {{.choice = "clip_value",
+                         .why = [](const StepChoices& step) -> std::string {
+                           const bool both = step.options.clip_norm && step.options.clip_value;
+                           return both ? "gradients are clipped by their norm already" : "";
+                         },
+                         .accepted = "one of them"},
+                        {.choice = "clip_value",
+                         .why = [](const StepChoices& step) -> std::string {
+                           return step.squares && step.options.clip_value ? kSquares : "";
+                         },
+                         .accepted = kForSquares},
+                        {.choice = "transform",
+                         .why = [](const StepChoices& step) -> std::string {
+                           const bool any = !step.options.gradient_transforms.empty();
+                           return step.squares && any ? kSquares : "";
+                         },
+                         .accepted = kForSquares}},
+          .columns =
+              [] {
+                return std::vector<RecordColumn<StepRecord>>{
+                    {{.name = "gradient_norm",
+                      .help = "norm of the mean gradient before it was clipped, where something "
+                              "asks for it",
+                      .tag = "train/gradient_norm",
+                      .figure = {kRateSection, "Gradient norm"}},
+                     &StepRecord::gradient_norm}};
+              },
+          .columns_after = "applied"};
 }
 
 }  // namespace rubato

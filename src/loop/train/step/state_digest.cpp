@@ -79,6 +79,18 @@ std::vector<std::string_view> digested_prefixes() {
   return prefixes;
 }
 
+StepPart digest_part() {
+  return {.columns =
+              [] {
+                return std::vector<RecordColumn<StepRecord>>{
+                    {{.name = "digest",
+                      .help = "digest of parameters, buffers and optimizer state after the step, "
+                              "with `--digest`"},
+                     &StepRecord::digest}};
+              },
+          .columns_after = "skipped"};
+}
+
 Digest digest_of_state(const State& state) {
   Workers here(1);
   StateDigest digest(here);

@@ -1,3 +1,11 @@
+// memory_of() adds up what a training allocates for itself, by sizes that are known before it
+// allocates anything: gradient buffers, of which the reducer says how many it keeps, what the parts
+// of a step remember, minibatches in work, copies, messages to hosts. require_training_memory()
+// compares the sum with the limit of the machine and names its terms; addresses that OpenBLAS
+// reserves count only if addresses are limited. training_sizes() collects the sizes from options,
+// objective and trace; the load of a host is the largest of all steps that may come, as each may
+// divide its minibatches differently.
+
 #include "step_choices.hpp"
 
 #include <algorithm>
@@ -155,12 +163,11 @@ std::string_view chosen_reducer(const TrainOptions& options, std::int64_t at_onc
 TrainingSizes training_sizes(const LeafSize& leaf, const StepEngineParts& parts,
                              const TrainOptions& options, const StepRange& steps) {
   const Objective& objective = parts.objective;
-  const bool squares = !options.own_optimizer && needs_minibatch_squares(options.optimizer.method);
-  const std::int64_t at_once = most_at_once(objective, parts.rule, options, squares);
   const PartNeeds needs = needs_of_parts(options);
+  const std::int64_t at_once = most_at_once(objective, parts.rule, options, needs.squares);
   TrainingSizes sizes{.parameters = leaf.parameters,
                       .buffers = leaf.buffers,
-                      .squares = squares ? leaf.parameters : 0,
+                      .squares = needs.squares ? leaf.parameters : 0,
                       .value_bytes = leaf.value_bytes,
                       .sample_bytes = objective.sample_bytes(),
                       .minibatch = options.minibatch_size,

@@ -16,7 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <memory>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,14 +35,13 @@
 #include "loop/runtime/host_sum.hpp"
 #include "loop/runtime/step_executor.hpp"
 #include "loop/train/checked_options.hpp"
-#include "loop/train/conflicts.hpp"
 #include "loop/train/trainer_stage.hpp"
 #include "numbers/scaling/rate_adjuster.hpp"
 #include "state_digest.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
+#include "step_part.hpp"
 #include "substeps.hpp"
-#include "weight_averages.hpp"
 
 namespace rubato {
 
@@ -71,20 +73,20 @@ std::vector<double> weight_decays_of(const TrainOptions& options) {
 }
 
 template <class T>
-std::unique_ptr<FlatOptimizer<T>> own_optimizer_of(const OwnOptimizer& own,
-                                                   const OptimizerParts& parts) {
+std::unique_ptr<FlatOptimizer<T>> make_own_optimizer(const OwnOptimizer& own,
+                                                     const OptimizerParts& parts) {
   return make_typed<T>(own, "own_optimizer makes none for", parts);
 }
 
 template <class T>
-std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
-                                               const TrainOptions& options,
-                                               const ParameterLayout& layout) {
+std::unique_ptr<FlatOptimizer<T>> make_step_optimizer(ObjectiveOf<T>& objective,
+                                                      const TrainOptions& options,
+                                                      const ParameterLayout& layout) {
   auto optimizer =
       options.own_optimizer
-          ? own_optimizer_of<T>(options.own_optimizer, {.layout = layout,
-                                                        .trained = objective.trained(),
-                                                        .groups = group_options(options.groups)})
+          ? make_own_optimizer<T>(options.own_optimizer, {.layout = layout,
+                                                          .trained = objective.trained(),
+                                                          .groups = group_options(options.groups)})
           : make_optimizer<T>(options.optimizer, layout, group_options(options.groups));
   if (!options.lookahead) return optimizer;
   return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead, layout,
@@ -92,8 +94,8 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
 }
 
 template <class T>
-std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, std::string_view chosen,
-                                       const ReducerSize& size, Workers& workers) {
+std::unique_ptr<Reducer<T>> make_step_reducer(const TrainOptions& options, std::string_view chosen,
+                                              const ReducerSize& size, Workers& workers) {
   const OwnReducer& own = options.own_reducer;
   if (!own) return make_reducer<T>(chosen, size, workers);
   return make_typed<T>(own, fmt::format("reducer {} is made for no", own.name), size, workers);
@@ -133,7 +135,7 @@ class TypedStepEngine final : public StepEngine {
         parameters_(objective.flat_parameters().size()),
         averaged_(objective.averaged()),
         layout_(layout_of(objective.trained(), options)),
-        optimizer_(optimizer_of<T>(objective, options, layout_)),
+        optimizer_(make_step_optimizer<T>(objective, options, layout_)),
         squares_(optimizer_->needs_minibatch_squares() ? parameters_ : 0),
         adjuster_(options.adjustments),
         meter_(layout_,
@@ -157,14 +159,18 @@ class TypedStepEngine final : public StepEngine {
             [this](Span::Moment begin) {
               exchange_seconds_ =
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-              tell_whole(Activity::exchange, begin);
+              report_span(Activity::exchange, begin);
             }),
         substeps_(objective, options, workers_, {.at_once = at_once_, .squares = squares_ > 0}),
-        averages_(options.ema_half_life),
         digest_(workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
-    require_compatible(options, rule_,
-                       {.follows_sums = optimizer_->follows_sums(), .squares = squares_ > 0});
+    for (const OtherWeightsInfo& info : other_weights(&options)) {
+      others_.emplace(info.name, std::get<OtherWeightsMaker<T>>(info.make)(options));
+    }
+    require_compatible({.options = options,
+                        .rule = rule_,
+                        .follows_sums = optimizer_->follows_sums(),
+                        .squares = squares_ > 0});
     adjuster_.require_effect(optimizer_->numbers(), rule_);
   }
 
@@ -191,9 +197,12 @@ class TypedStepEngine final : public StepEngine {
     return executor_.pool().high_water();
   }
   [[nodiscard]] std::int64_t minibatches_at_once() const override { return at_once_; }
-  [[nodiscard]] bool shows_others(ShownWeights what) override { return !shown(what).empty(); }
-  void exchange_shown(ShownWeights what) override {
-    std::ranges::swap_ranges(shown(what), parameters());
+  [[nodiscard]] bool shows_others() override {
+    const auto is_there = [](const auto& other) { return !other.second->values().empty(); };
+    return !optimizer_->shown().empty() || std::ranges::any_of(others_, is_there);
+  }
+  void exchange_shown(std::string_view weights) override {
+    std::ranges::swap_ranges(shown(weights), parameters());
   }
   void visit_state(StateVisitor& state, bool new_optimizer) override {
     visit_memory(state, new_optimizer);
@@ -211,7 +220,7 @@ class TypedStepEngine final : public StepEngine {
   // It has nothing that is only measured, because digests must not depend on that.
   void visit_memory(StateVisitor& state, bool new_optimizer = false) {
     if (!new_optimizer) optimizer_->visit_state(state);
-    averages_.visit_state(state);
+    for (const auto& [name, weights] : others_) weights->visit_state(state);
     preparation_.visit_state(state);
     const bool there = !state.forks() || state.has(kLossScale, true);
     if (loss_scaler_ && there) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
@@ -305,13 +314,13 @@ class TypedStepEngine final : public StepEngine {
     }
     if (settings.digest && (record.applied || record.skipped)) record.digest = digest(settings);
     record.seconds = timing(sum, update, wall);
-    tell_whole(Activity::update, update.begun());
+    report_span(Activity::update, update.begun());
     return outcome;
   }
 
   [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
-  [[nodiscard]] std::span<T> shown(ShownWeights what) {
-    return what == ShownWeights::averages ? averages_.values() : optimizer_->shown();
+  [[nodiscard]] std::span<T> shown(std::string_view weights) {
+    return weights == kModelWeights ? optimizer_->shown() : others_.at(weights)->values();
   }
 
   // The sum of the weights of its minibatches; empty if their losses are means.
@@ -386,15 +395,15 @@ class TypedStepEngine final : public StepEngine {
   }
   [[nodiscard]] std::unique_ptr<Reducer<T>> listened_reducer() {
     std::unique_ptr<Reducer<T>> reducer =
-        reducer_of<T>(options_, chosen_reducer(options_, at_once_), sum_size_, workers_);
+        make_step_reducer<T>(options_, chosen_reducer(options_, at_once_), sum_size_, workers_);
     if (options_.on_meeting) {
-      reducer->hear_meetings(
+      reducer->observe_meetings(
           [this](const Meeting& meeting) { options_.on_meeting(place_.step, meeting); });
     }
     return reducer;
   }
   // Reports work on the whole step, which ends now.
-  void tell_whole(Activity activity, Span::Moment begin) const {
+  void report_span(Activity activity, Span::Moment begin) const {
     if (!options_.on_span) return;
     Span span = place_;
     span.activity = activity;
@@ -485,7 +494,7 @@ class TypedStepEngine final : public StepEngine {
     const double size = step.size_in_minibatches(options_.minibatch_size);
     // The factor by which clipping has shortened the gradient.
     const double shortening = static_cast<double>(applied.factor) * (of_mean ? size : 1);
-    averages_.begin(parameters());
+    for (const auto& [name, weights] : others_) weights->begin(parameters());
     enter("optimizer", settings);
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
@@ -501,7 +510,9 @@ class TypedStepEngine final : public StepEngine {
                       .square_factor = static_cast<T>(shortening * shortening / size)},
                      workers_);
     enter({}, settings);
-    averages_.move(parameters(), step.batch_size, workers_);
+    for (const auto& [name, weights] : others_) {
+      weights->move(parameters(), step.batch_size, workers_);
+    }
     objective_.move_averages(averaged, step.minibatches);
   }
 
@@ -539,7 +550,8 @@ class TypedStepEngine final : public StepEngine {
   FaultyExecutor<T> faulty_executor_;
   HostExecutor<T> host_executor_;
   Substeps<T> substeps_;
-  WeightAverages<T> averages_;
+  // Weights beside the model's, by name.
+  std::map<std::string_view, std::unique_ptr<OtherWeights<T>>> others_;
   StateDigest digest_;
   std::optional<LossScaler> loss_scaler_;
   // True once the step has changed something that cannot be undone.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <rubato/base/state.hpp>
@@ -70,13 +71,9 @@ struct StepOutcome {
   bool from_pair = false;
 };
 
-/// Weights that are tested and saved beside or instead of the parameters that steps change.
-enum class ShownWeights {
-  /// The weights of the model: the parameters, or the optimizer's choice (FlatOptimizer::shown()).
-  model,
-  /// The moving averages of the parameters (TrainOptions::ema_half_life).
-  averages,
-};
+/// The name of the weights of the model: the parameters, or the optimizer's choice
+/// (FlatOptimizer::shown()). Others have the names of OtherWeightsInfo.
+inline constexpr std::string_view kModelWeights{};
 
 /// Takes one step: all substeps on their cores, the sum of their gradients, the rule, the update.
 class StepEngine {
@@ -92,11 +89,12 @@ class StepEngine {
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
   /// The largest number of minibatches that a core computes in one pass.
   [[nodiscard]] virtual std::int64_t minibatches_at_once() const = 0;
-  /// Returns whether exchange_shown() changes the parameters.
-  [[nodiscard]] virtual bool shows_others(ShownWeights what) = 0;
-  /// Exchanges the parameters with these weights, if they are others; a second call, which is
-  /// required before the next step and before any other weights are shown, brings them back.
-  virtual void exchange_shown(ShownWeights what) = 0;
+  /// Returns whether exchange_shown() changes the parameters, for any weights.
+  [[nodiscard]] virtual bool shows_others() = 0;
+  /// Exchanges the parameters with the weights of that name, which must exist, if they are others;
+  /// a second call, which is required before the next step and before any other weights are shown,
+  /// brings them back.
+  virtual void exchange_shown(std::string_view weights) = 0;
   /// Visits the optimizer's state, unless it begins anew, and what is measured from step to step.
   virtual void visit_state(StateVisitor& state, bool new_optimizer) = 0;
 };

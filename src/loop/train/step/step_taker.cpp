@@ -104,12 +104,14 @@ void StepTaker::visit_state(StateVisitor& state, const std::set<std::string_view
 }
 
 StepPart rate_part() {
-  return {.bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
-    const auto anew = [](std::string_view name, std::string value, std::string_view memory) {
-      return BoundValue{
-          .name = name, .value = std::move(value), .on_fork = OnFork::anew, .memory = memory};
-    };
-    return {{"reference_batch_size", fmt::to_string(options.reference_batch_size), OnFork::free},
+  return {
+      .bound = [](const TrainOptions& options) -> std::vector<BoundValue> {
+        const auto anew = [](std::string_view name, std::string value, std::string_view memory) {
+          return BoundValue{
+              .name = name, .value = std::move(value), .on_fork = OnFork::anew, .memory = memory};
+        };
+        return {
+            {"reference_batch_size", fmt::to_string(options.reference_batch_size), OnFork::free},
             anew("rule", options.rule.text(), "rule"),
             anew("schedule", options.own_schedule ? "the user's own" : options.schedule.text(),
                  "schedule"),
@@ -118,7 +120,23 @@ StepPart rate_part() {
             anew("watch", options.watch.name(), "schedule"),
             // It may be one that an observer has set.
             anew("learning_rate", fmt::to_string(options.learning_rate), "rate")};
-  }};
+      },
+      .columns =
+          [] {
+            return std::vector<RecordColumn<StepRecord>>{
+                {{.name = "lr",
+                  .help = "learning rate, with the factor of `--memory momentum=samples`",
+                  .tag = "train/lr",
+                  .progress = {.label = "lr", .worth = 3, .width = 8, .significant = true},
+                  .figure = {kRateSection, "Learning rate"}},
+                 &StepRecord::learning_rate},
+                {{.name = "gain",
+                  .help = "how many steps of the reference batch size the step counts for",
+                  .tag = "train/gain",
+                  .figure = {kRateSection, "Gain", "of the rule"}},
+                 &StepRecord::gain}};
+          },
+      .columns_after = "scale"};
 }
 
 }  // namespace rubato

@@ -81,8 +81,8 @@ class StepTaker {
   }
   [[nodiscard]] std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
   [[nodiscard]] std::int64_t minibatches_at_once() const { return engine_->minibatches_at_once(); }
-  [[nodiscard]] bool shows_others(ShownWeights what) { return engine_->shows_others(what); }
-  void exchange_shown(ShownWeights what) { engine_->exchange_shown(what); }
+  [[nodiscard]] bool shows_others() { return engine_->shows_others(); }
+  void exchange_shown(std::string_view weights) { engine_->exchange_shown(weights); }
   /// Visits the state of all parts but those that begin anew.
   void visit_state(StateVisitor& state, const std::set<std::string_view>& forgotten);
 

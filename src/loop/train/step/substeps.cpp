@@ -86,7 +86,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
                           std::int64_t buffer, PartialSum<T>& out) {
   const StepPlan& plan = step.plan;
   const std::int64_t of_step = task.minibatch.value() - plan.first_minibatch.value();
-  const auto tell = [&](Phase phase, Span::Moment begin, Span::Moment end) {
+  const auto report = [&](Phase phase, Span::Moment begin, Span::Moment end) {
     options_.on_span({.activity = activity_of(phase),
                       .epoch = step.epoch,
                       .step = plan.index,
@@ -98,7 +98,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
                       .end = end});
   };
   // std::function holds a reference without an allocation.
-  EvaluatorProgress progress(options_.on_span ? EvaluatorProgress::OnPhase(std::cref(tell))
+  EvaluatorProgress progress(options_.on_span ? EvaluatorProgress::OnPhase(std::cref(report))
                                               : EvaluatorProgress::OnPhase());
   try {
     std::optional<double> weight;

@@ -29,7 +29,6 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/published_data.hpp"
-#include "model_choice.hpp"
 
 namespace rubato {
 

@@ -10,8 +10,8 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "runs/config/engine.hpp"
 #include "runs/config/run_option.hpp"
-#include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 

@@ -31,7 +31,6 @@
 #include "base/core/seconds.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
-#include "model_choice.hpp"
 #include "runs/config/allowed.hpp"
 
 namespace rubato {

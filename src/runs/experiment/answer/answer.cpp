@@ -2,19 +2,13 @@
 // differences to baselines, differences to the best of each condition, the detectable effect,
 // margins, and the summary of all conditions. The differences to baselines are one family for
 // Holm's correction over the whole answer, and those to the best are a family for each condition.
-// Only cells whose runs all have a final value are in them; the others are lost. Tuning chooses by
-// the mean alone, without a test.
+// Only cells whose runs all have a final value are in them; the others are lost.
 
 #include "answer.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include <rubato/base/error.hpp>
-#include <rubato/base/parse.hpp>
-
-#include "base/core/throw_error.hpp"
 #include "margins.hpp"
 #include "statistics.hpp"
 
@@ -57,11 +51,6 @@ std::optional<Elasticity> together(std::span<const RunResult* const> results) {
     all->most_cores = std::max(all->most_cores, one.most_cores);
   }
   return all;
-}
-
-// NaN for text that is not a number: no comparison with it is true, so nothing lies beyond it.
-double number_of(const std::string& text) {
-  return is_number(text) ? std::stod(text) : std::numeric_limits<double>::quiet_NaN();
 }
 
 // Builds the answer, part by part.
@@ -256,30 +245,6 @@ void Answering::find_blindness() {
                        .effect = effect};
 }
 
-// Throws Error if no value has an estimate.
-void choose_best(TuningAnswer& answer, const Measure& measure) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < answer.values.size(); ++i) {
-    const auto& estimated = answer.values[i].estimate;
-    if (!estimated) continue;
-    if (!best || measure.better(estimated->mean, answer.values[*best].estimate->mean)) best = i;
-  }
-  if (!best) {
-    throw_error("--tune: no value of {} brought its runs to an end{}{}; accepted: other values",
-                answer.option, answer.setting.empty() ? "" : " with ", answer.setting);
-  }
-  answer.best = *best;
-  const double chosen = number_of(answer.values[*best].value);
-  std::size_t below = 0;
-  std::size_t above = 0;
-  for (const TuningAnswer::Value& value : answer.values) {
-    const double other = number_of(value.value);
-    below += other < chosen ? 1 : 0;
-    above += other > chosen ? 1 : 0;
-  }
-  answer.at_end = below + above > 0 && (below == 0 || above == 0);
-}
-
 }  // namespace
 
 bool Answer::has_clock() const {
@@ -333,32 +298,6 @@ Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
                  std::span<const Measure> measures, std::optional<double> target,
                  std::optional<Margin> margin) {
   return Answering(plan, results, measures, target, margin).answer();
-}
-
-std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const TuningCell> cells,
-                                        std::span<const std::string> settings,
-                                        std::span<const RunResult> results,
-                                        std::span<const Measure> measures) {
-  std::vector<TuningAnswer> answers(settings.size());
-  std::size_t next = 0;
-  for (const TuningCell& cell : cells) {
-    TuningAnswer& answer = answers[cell.setting];
-    answer.option = design.tuning->option;
-    answer.setting = settings[cell.setting];
-    TuningAnswer::Value value{.value = cell.value};
-    std::vector<double> finals;
-    for (std::size_t i = 0; i < cell.runs.size(); ++i, ++next) {
-      const RunResult& result = results[next];
-      value.ends.emplace_back(name_of(result.end));
-      if (result.has_value()) {
-        finals.push_back(shown(*result.final_value, measures[next].is_accuracy));
-      }
-    }
-    if (finals.size() == cell.runs.size()) value.estimate = estimate(finals);
-    answer.values.push_back(std::move(value));
-  }
-  for (TuningAnswer& answer : answers) choose_best(answer, measures.front());
-  return answers;
 }
 
 }  // namespace rubato

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "all_conditions.hpp"
@@ -57,6 +58,31 @@ inline constexpr std::array<VerdictRow, 9> kVerdicts{
 [[nodiscard]] constexpr std::string_view name_of(Verdict verdict) {
   return std::ranges::find(kVerdicts, verdict, &VerdictRow::value)->name;
 }
+
+/// The scores of a cell at several multiples of its learning rate.
+struct RateCurve {
+  struct Point {
+    double factor = 1;
+    /// The base rate of the runs.
+    double rate = 0;
+    /// The final values of the runs that have one, and their mean; empty if a run is lost.
+    std::vector<double> values{};
+    std::optional<Estimate> score{};
+    std::int64_t lost = 0;
+  };
+
+  /// Index of Answer::cells.
+  std::size_t cell = 0;
+  /// In ascending order of the factors.
+  std::vector<Point> points{};
+  /// Index of the point with the best score; empty if all have lost runs.
+  std::optional<std::size_t> best{};
+  /// The amount that a point may lose to the best and still be in the span; empty if the baseline
+  /// has a lost run or one seed.
+  std::optional<double> margin{};
+  /// The least and the greatest factor of the span: the points around the best that are in it.
+  std::optional<std::pair<double, double>> span{};
+};
 
 /// The result of an experiment. Accuracies are in percent, their differences in percentage points;
 /// losses are unscaled.
@@ -151,6 +177,9 @@ struct Answer {
   std::vector<std::string> seeds;
   std::optional<double> target{};
   std::optional<Margin> margin{};
+  /// Says that the learning rate was not tuned (untuned_rate()), and which one it is; empty if it
+  /// was.
+  std::string untuned{};
   /// Share of the largest class, in percent; the largest such share if the data differ between
   /// runs.
   double chance = 0;
@@ -173,6 +202,8 @@ struct Answer {
   std::optional<Blindness> blindness{};
   /// Empty for fewer than two conditions or choices.
   std::optional<AllConditions> together{};
+  /// For each cell, if the comparison is repeated at other rates (Design::rates).
+  std::vector<RateCurve> rates{};
 
   /// Whether the cells have spent anything on a virtual clock.
   [[nodiscard]] bool has_clock() const;
@@ -205,33 +236,5 @@ inline constexpr double kPower = 0.8;
 [[nodiscard]] Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
                                std::span<const Measure> measures, std::optional<double> target,
                                std::optional<Margin> margin = std::nullopt);
-
-/// The result of tuning an option for one setting.
-struct TuningAnswer {
-  struct Value {
-    std::string value;
-    /// Mean of the final values; empty if any run has none.
-    std::optional<Estimate> estimate{};
-    /// How each run ended, such as "finished" or "diverged".
-    std::vector<std::string> ends{};
-  };
-  std::string option;
-  std::string setting;
-  std::vector<Value> values;
-  /// Index of the best.
-  std::size_t best = 0;
-  /// Whether the best is the smallest or the largest of the list, so that a better one may lie
-  /// beyond.
-  bool at_end = false;
-};
-
-/// The best value for each setting, judged by the mean of the final values, in the order of the
-/// settings; `results` and `measures` have one element per run, cell by cell. Throws Error if no
-/// value brought all of its runs to an end.
-[[nodiscard]] std::vector<TuningAnswer> tuning_answer(const Design& design,
-                                                      std::span<const TuningCell> cells,
-                                                      std::span<const std::string> settings,
-                                                      std::span<const RunResult> results,
-                                                      std::span<const Measure> measures);
 
 }  // namespace rubato

@@ -22,6 +22,7 @@
 #include "answer_summary.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/text/json.hpp"
+#include "rate_curves.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/value_list.hpp"
@@ -84,9 +85,12 @@ std::string bound_in_words(const Answer& answer, const AnswerCell& cell, MarginT
   return "at most " + value_in_words(*found->bound, answer.is_accuracy);
 }
 
-template <std::optional<Verdict> AnswerCell::*verdict>
-std::string verdict_in_words(const AnswerCell& cell) {
-  return std::string(cell.*verdict ? name_of(*(cell.*verdict)) : kNothing);
+// A verdict that another learning rate might change has a mark if nobody has tuned it.
+std::string verdict_in_words(const Answer& answer, const std::optional<Verdict>& verdict) {
+  if (!verdict) return kNothing;
+  const bool is_marked = !answer.untuned.empty() && *verdict != Verdict::baseline &&
+                         *verdict != Verdict::untested && *verdict != Verdict::lost;
+  return fmt::format("{}{}", name_of(*verdict), is_marked ? kUntunedMark : "");
 }
 
 // --- Values for programs ---
@@ -175,8 +179,10 @@ void add_margin_columns(Columns<AnswerCell>& columns, const Answer& answer, Marg
                 return p_in_words(cell.*test ? (cell.*test)->adjusted : std::nullopt);
               });
   columns.add(prefix + "margin_verdict", object + "/verdict", help("its verdict"),
-              at(test, &AgainstMargin::verdict), table, "verdict", [test](const AnswerCell& cell) {
-                return std::string(cell.*test ? name_of((cell.*test)->verdict) : kNothing);
+              at(test, &AgainstMargin::verdict), table, "verdict",
+              [&answer, test](const AnswerCell& cell) {
+                return verdict_in_words(
+                    answer, cell.*test ? std::optional((cell.*test)->verdict) : std::nullopt);
               });
   columns.add(prefix + "margin_seeds", object + "/seeds", help("how many seeds that test needs"),
               at(test, &AgainstMargin::seeds), table, "seeds");
@@ -228,7 +234,8 @@ std::vector<AnswerColumn<AnswerCell>> cell_columns(const Answer& answer) {
               at(&AnswerCell::value, &Estimate::deviation));
   columns.add("half_width", "value/half_width", "", at(&AnswerCell::value, &Estimate::half_width));
   columns.add("rank", "rank", "verdict against the best cell of the condition",
-              at(&AnswerCell::rank), kResults, "rank", verdict_in_words<&AnswerCell::rank>);
+              at(&AnswerCell::rank), kResults, "rank",
+              [&](const AnswerCell& cell) { return verdict_in_words(answer, cell.rank); });
   columns.add(
       "difference", "to_baseline/mean", "mean of the differences to the baseline, seed by seed",
       at(&AnswerCell::to_baseline, &Comparison::difference, &Estimate::mean), kResults,
@@ -247,7 +254,8 @@ std::vector<AnswerColumn<AnswerCell>> cell_columns(const Answer& answer) {
                 return p_in_words(cell.to_baseline ? cell.to_baseline->adjusted : std::nullopt);
               });
   columns.add("verdict", "verdict", "verdict against the baseline", at(&AnswerCell::verdict),
-              kResults, "verdict", verdict_in_words<&AnswerCell::verdict>);
+              kResults, "verdict",
+              [&](const AnswerCell& cell) { return verdict_in_words(answer, cell.verdict); });
   columns.add(
       "best_difference", "to_best/mean",
       "the same for the differences to the best cell of the condition, corrected within the "
@@ -406,9 +414,10 @@ Json estimate_json(const Estimate& estimate) {
 
 Json tuning_json(const TuningAnswer& tuning) {
   Json values = Json::array();
-  for (const auto& [value, estimate, ends] : tuning.values) {
+  for (const auto& [value, estimate, ends, is_lost, finals] : tuning.values) {
     values.push_back({{"value", value},
                       {"estimate", estimate ? estimate_json(*estimate) : Json()},
+                      {"lost", is_lost},
                       {"ends", ends}});
   }
   return {{"option", tuning.option},
@@ -439,6 +448,7 @@ std::string to_json(const Design& design, const Answer& answer,
                            : Json(design.budget.kind + "=" + design.budget.amount)},
             {"target", or_null(answer.target)},
             {"margin", answer.margin ? Json(text_of(*answer.margin)) : Json()},
+            {"untuned", answer.untuned.empty() ? Json() : Json(answer.untuned)},
             {"level", kLevel},
             {"comparisons", answer.comparisons},
             {"chance", answer.chance},
@@ -452,6 +462,7 @@ std::string to_json(const Design& design, const Answer& answer,
                                                {"median", answer.blindness->middle},
                                                {"most", answer.blindness->most}}
                                         : Json();
+  json["rates"] = rates_json(answer);
   json["all_conditions"] = answer.together ? json_of(*answer.together, answer) : Json();
   return json_text(json, 2) + '\n';
 }

@@ -10,6 +10,7 @@
 #include "loop/train/record_schemas.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/report/report_schemas.hpp"
+#include "tuning_answer.hpp"
 
 namespace rubato {
 
@@ -47,6 +48,8 @@ struct AnswerColumn {
 
 /// Shown in place of an unknown value.
 inline constexpr const char* kNothing = "-";
+/// Shown behind a verdict at a learning rate that was not tuned (Answer::untuned).
+inline constexpr const char* kUntunedMark = "*";
 
 /// Formats an accuracy in percent (two decimals) or a loss (four significant digits).
 [[nodiscard]] std::string value_in_words(double value, bool is_accuracy);

@@ -19,6 +19,7 @@
 #include "answer_facts.hpp"
 #include "answer_summary.hpp"
 #include "base/core/text/text.hpp"
+#include "rate_curves.hpp"
 
 namespace rubato {
 
@@ -215,6 +216,12 @@ void add_tables(AnswerDocument& document, const Design& design, const Answer& an
         fmt::format("{}: {}", answer.conditions[condition], fmt::join(finding, " ")));
   }
   results.notes.push_back(constant_in_words(answer, condition));
+  const bool is_first = std::ranges::find(document.tables, AnswerTable::results, &Table::kind) ==
+                        document.tables.end();
+  if (is_first && !answer.untuned.empty()) {
+    results.notes.push_back(fmt::format("{} {}, so that another rate may change the verdict.",
+                                        kUntunedMark, answer.untuned));
+  }
   std::optional<Table> margins;
   if (answer.margin && !baseline) {
     margins = margins_of(answer, cells, keys);
@@ -236,20 +243,27 @@ void add_tables(AnswerDocument& document, const Design& design, const Answer& an
   document.tables.push_back(std::move(costs));
 }
 
-Table table_of(const TuningAnswer& tuning, bool is_accuracy) {
-  Table table{.title = fmt::format("--{} for the baseline{}{}", tuning.option,
-                                   tuning.setting.empty() ? "" : ", ", tuning.setting),
+Table table_of(const TuningAnswer& tuning, TuneFor subject) {
+  const bool is_accuracy = tuning.is_accuracy;
+  Table table{.title = fmt::format("--{} for {}{}{}", tuning.option,
+                                   subject == TuneFor::baseline ? "the baseline" : "",
+                                   subject == TuneFor::each || tuning.setting.empty() ? "" : ", ",
+                                   tuning.setting),
               .alignment = {Column::left, Column::left, Column::left},
               .rows = {{tuning.option, is_accuracy ? "accuracy %" : "test loss", ""}}};
   for (std::size_t i = 0; i < tuning.values.size(); ++i) {
     const TuningAnswer::Value& value = tuning.values[i];
-    const std::string mean = value.estimate ? value_in_words(value.estimate->mean, is_accuracy)
-                                            : fmt::to_string(fmt::join(value.ends, ", "));
+    std::string mean = fmt::to_string(fmt::join(value.ends, ", "));
+    if (value.estimate) {
+      const std::string number = value_in_words(value.estimate->mean, is_accuracy);
+      mean = value.is_lost ? fmt::format("{} ({})", number, mean) : number;
+    }
     table.rows.push_back({value.value, mean, i == tuning.best ? "taken" : ""});
   }
   if (tuning.at_end) {
-    table.notes.push_back(fmt::format("{} is at an end of the list: a better one may lie beyond.",
-                                      tuning.values[tuning.best].value));
+    table.notes.push_back(
+        fmt::format("{} is at an end of what was tried: a better one may lie beyond.",
+                    tuning.values[tuning.best].value));
   }
   return table;
 }
@@ -318,8 +332,9 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
   }
   if (answer.together) document.tables.push_back(table_of(*answer.together, answer));
   for (const TuningAnswer& tuned : tuning) {
-    document.tables.push_back(table_of(tuned, answer.is_accuracy));
+    document.tables.push_back(table_of(tuned, design.tune_for));
   }
+  if (!answer.rates.empty()) document.tables.push_back(rates_table(answer));
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
     add_tables(document, design, answer, i, keys);
   }

@@ -9,6 +9,7 @@
 #include "answer_columns.hpp"
 #include "base/core/text/text_table.hpp"
 #include "runs/experiment/design/design.hpp"
+#include "tuning_answer.hpp"
 
 namespace rubato {
 

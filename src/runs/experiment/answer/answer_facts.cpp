@@ -105,6 +105,17 @@ std::string baselines_in_words(const Answer& answer) {
                      fmt::join(different, " and "));
 }
 
+// The options of the baseline alone, apart from those of which the cells say the values: " (with lr
+// 0.5)".
+std::string own_options_in_words(const Design& design, const Answer& answer) {
+  std::vector<std::string> own;
+  for (const auto& [option, value] : design.baseline) {
+    if (std::ranges::find(answer.columns, option) != answer.columns.end()) continue;
+    own.push_back(fmt::format("{} {}", option, value));
+  }
+  return own.empty() ? "" : fmt::format(" (with {})", joined(own));
+}
+
 std::string margin_in_words(const Answer& answer) {
   if (!answer.margin) return {};
   const std::string unit = answer.is_accuracy ? " points" : "";
@@ -115,8 +126,14 @@ std::string margin_in_words(const Answer& answer) {
                             : "one standard deviation of the baseline over the seeds");
 }
 
-std::vector<std::string> tuned_in_words(std::span<const TuningAnswer> tuning) {
+std::vector<std::string> tuned_in_words(const Design& design,
+                                        std::span<const TuningAnswer> tuning) {
   std::vector<std::string> lines;
+  if (!tuning.empty() && design.tune_for == TuneFor::each) {
+    lines.push_back(fmt::format("{} tuned for each combination by itself; each has a table below",
+                                tuning.front().option));
+    return lines;
+  }
   if (tuning.size() > kListed) {
     lines.push_back(
         fmt::format("{} tuned for each of {} baselines and used by all that are compared with it; "
@@ -128,7 +145,7 @@ std::vector<std::string> tuned_in_words(std::span<const TuningAnswer> tuning) {
     lines.push_back(fmt::format(
         "{} {}{}{}, tuned for the baseline and used by all{}", tuned.option,
         tuned.values[tuned.best].value, tuned.setting.empty() ? "" : " with ", tuned.setting,
-        tuned.at_end ? " (at an end of the list: a better one may lie beyond)" : ""));
+        tuned.at_end ? " (at an end of what was tried: a better one may lie beyond)" : ""));
   }
   return lines;
 }
@@ -149,9 +166,10 @@ std::vector<std::string> facts_of(const Design& design, const Answer& answer,
       subject_of(design, answer),
       fmt::format("{}; seed{} {}", limits_in_words(design), answer.seeds.size() == 1 ? "" : "s",
                   seeds_in_words(answer.seeds)),
-      baselines_in_words(answer)};
+      baselines_in_words(answer) + own_options_in_words(design, answer)};
   facts.push_back(margin_in_words(answer));
-  std::ranges::move(tuned_in_words(tuning), std::back_inserter(facts));
+  facts.push_back(answer.untuned);
+  std::ranges::move(tuned_in_words(design, tuning), std::back_inserter(facts));
   std::erase(facts, "");
   return facts;
 }
@@ -204,7 +222,7 @@ std::string in_short(const Answer& answer, const AnswerCell& cell) {
   if (!cell.value) return fmt::format("{} of {} lost", lost, cell.runs);
   std::string text = value_in_words(cell.value->mean, answer.is_accuracy);
   if (cell.rank == Verdict::best || cell.rank == Verdict::tied) {
-    text += fmt::format(" {}", name_of(*cell.rank));
+    text += fmt::format(" {}{}", name_of(*cell.rank), answer.untuned.empty() ? "" : kUntunedMark);
   }
   return lost == 0 ? text : fmt::format("{}, {} lost", text, lost);
 }

@@ -1,9 +1,9 @@
-// evaluated() is the only place that knows the stages of an experiment: the runs that tune, the
-// plan with the values that they have chosen, and the answer. Its argument TakeRuns either brings
-// the runs of a stage to an end, or prepares them, or only reads what is there, and conduct(),
-// prepare_runs() and read_experiment() differ only in it. No progress is recorded: a run is in the
-// state that its files show (state_of()), so each call continues whatever was interrupted
-// (docs/adr/0037).
+// evaluated() is the only place that knows the stages of an experiment: the runs that tune, round
+// by round until tuning_after() has no more, the plan with the values that they have chosen, and
+// the answer. Its argument TakeRuns either brings the runs of a stage to an end, or prepares them,
+// or only reads what is there, and conduct(), prepare_runs() and read_experiment() differ only in
+// it. No progress is recorded: a run is in the state that its files show (state_of()), so each call
+// continues whatever was interrupted (docs/adr/0037).
 
 #include "conduct.hpp"
 
@@ -11,28 +11,36 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/tensorboard.hpp>
+#include <rubato/steps/plan.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
+#include "ended_runs.hpp"
 #include "run_result.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
+#include "runs/experiment/answer/rate_curves.hpp"
 #include "runs/experiment/design/design.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "runs/run/run_description.hpp"
+#include "runs/run/workload/kept_workload.hpp"
+#include "runs/run/workload/run_steps.hpp"
 #include "runs/tensorboard/event_folder.hpp"
 #include "shared_prefix.hpp"
 
@@ -46,27 +54,58 @@ struct RunsOfStage {
   std::vector<Measure> measures;
 };
 
-// Brings runs to an end, or reads those that have ended: the runs that tune if there is no plan, or
-// those of the plan. Returns nothing if the experiment cannot continue.
+// Brings runs to an end, or reads those that have ended: a round of the runs that tune if there is
+// no plan, or those of the plan. Returns nothing if the experiment cannot continue.
 using TakeRuns = std::function<std::optional<RunsOfStage>(const std::vector<PlannedRun>& runs,
                                                           const ExperimentPlan* plan)>;
 
+// Takes each run once, and returns the results of all: runs of the same name are equal.
+std::optional<RunsOfStage> take_once(const TakeRuns& take, const std::vector<PlannedRun>& runs,
+                                     const ExperimentPlan* plan) {
+  std::vector<PlannedRun> different;
+  std::map<std::string_view, std::size_t> numbers;
+  for (const PlannedRun& run : runs) {
+    if (numbers.try_emplace(run.name, different.size()).second) different.push_back(run);
+  }
+  const auto taken = take(different, plan);
+  if (!taken) return std::nullopt;
+  RunsOfStage all;
+  for (const PlannedRun& run : runs) {
+    all.results.push_back(taken->results[numbers.at(run.name)]);
+    all.measures.push_back(taken->measures[numbers.at(run.name)]);
+  }
+  return all;
+}
+
 // Evaluates the runs of a design, stage by stage.
-Conducted evaluated(const Design& design, const TakeRuns& take) {
+Conducted evaluated(const Design& design, const TakeRuns& take_different) {
+  const auto take = [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
+    return take_once(take_different, runs, plan);
+  };
   Conducted conducted;
   if (design.tuning) {
-    const std::vector<TuningCell> cells = tuning_of(design);
-    std::vector<PlannedRun> runs;
-    for (const TuningCell& cell : cells) std::ranges::copy(cell.runs, std::back_inserter(runs));
-    const auto taken = take(runs, nullptr);
-    if (!taken) return conducted;
-    conducted.tuning =
-        tuning_answer(design, cells, plan_of(design).settings, taken->results, taken->measures);
+    std::vector<TuningCell> tried;
+    RunsOfStage all;
+    std::vector<TuningCell> round = tuning_of(design);
+    while (!round.empty()) {
+      std::vector<PlannedRun> runs;
+      for (const TuningCell& cell : round) std::ranges::copy(cell.runs, std::back_inserter(runs));
+      const auto taken = take(runs, nullptr);
+      if (!taken) return conducted;
+      std::ranges::move(round, std::back_inserter(tried));
+      std::ranges::copy(taken->results, std::back_inserter(all.results));
+      std::ranges::copy(taken->measures, std::back_inserter(all.measures));
+      conducted.tuning = tuning_answer(design, tried, all.results, all.measures);
+      round = tuning_after(design, conducted.tuning);
+    }
+    require_tuned(design, conducted.tuning);
   }
   const ExperimentPlan plan = plan_of(design, taken_of(conducted.tuning));
   if (const auto taken = take(plan.runs, &plan)) {
     conducted.answer =
         answer_of(plan, taken->results, taken->measures, design.target, design.margin);
+    conducted.answer->untuned = untuned_rate(design);
+    conducted.answer->rates = rate_curves(plan, *conducted.answer, taken->results);
   }
   return conducted;
 }
@@ -75,8 +114,9 @@ std::string name_in_list(const std::string& run, bool tuning) {
   return tuning ? fmt::format("{}{}", kTuneMark, run) : run;
 }
 
-// The runs of a design that are done again to check this share of them. They have the smallest
-// hashes of their names, so that they are the same in every call and on every machine.
+// The runs of a design that are done again to check this share of those that are known in advance.
+// They have the smallest hashes of their names, so that they are the same in every call and on
+// every machine.
 std::set<std::string> checked_runs(const Design& design, double share) {
   std::vector<std::pair<std::string, std::string>> runs;
   for (const std::string& name : names_of_runs(design)) {
@@ -93,7 +133,7 @@ std::set<std::string> checked_runs(const Design& design, double share) {
 class Stage final : public PoolObserver {
  public:
   Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> all, DataFacts& facts,
-        ExperimentView& view, const std::string& only = {})
+        ExperimentView& view, const std::string& only = {}, const EndedRuns* others = nullptr)
       : folder_(folder), tuning_(tuning), view_(view) {
     const auto shared = shared_prefixes(all, facts);
     for (const auto& prefix : shared) {
@@ -106,8 +146,13 @@ class Stage final : public PoolObserver {
       RunTask task{.name = run.name,
                    .files = folder.files_of(run, tuning),
                    .threads = run.configuration.threads,
+                   .is_exact = run.configuration.exact,
+                   .workload = workload_text(run.configuration),
                    .is_pythons = !own_rule_name(run.configuration.rule.text()).empty()};
       folder.prepare(run, task.files);
+      if (others != nullptr && state_of(task.files) == RunState::absent) {
+        task.equal = others->equal_to(run.configuration, measures_.back());
+      }
       if (shared[i]) {
         const PlannedRun& of = all[shared[i]->trained_by];
         const std::int64_t steps = shared[i]->steps;
@@ -121,8 +166,10 @@ class Stage final : public PoolObserver {
     }
   }
 
-  void work(const std::string& name, const PoolOptions& options) {
-    std::vector<RunResult> ended;
+  // `before` are the results of the earlier rounds of the stage.
+  void work(const std::string& name, const PoolOptions& options,
+            const std::vector<RunResult>& before) {
+    std::vector<RunResult> ended = before;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       RunResult result = this->result(i);
       if (result.end != ResultEnd::missing) {
@@ -132,7 +179,10 @@ class Stage final : public PoolObserver {
                          folder_.worker().set_aside(tasks_[i].files));
       }
     }
-    view_.on_stage(name, std::ssize(tasks_), ended);
+    const std::int64_t all = std::ssize(before) + std::ssize(tasks_);
+    // A search that has been done has many rounds, of which there is nothing to say.
+    if (tuning_ && std::ssize(ended) == all) return;
+    view_.on_stage(name, all, ended);
     execute(tasks_, options, folder_.worker(), *this);
     view_.on_stage_end();
   }
@@ -162,6 +212,7 @@ class Stage final : public PoolObserver {
   [[nodiscard]] std::int64_t missing() const { return missing_; }
   [[nodiscard]] const std::vector<Measure>& measures() const { return measures_; }
 
+  void on_shares(const CpuShares& shares) override { view_.on_shares(shares); }
   void on_start(const RunTask& task) override { view_.on_start(task.name); }
   void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) override {
     const RunResult result = end == TaskEnd::missing
@@ -177,6 +228,8 @@ class Stage final : public PoolObserver {
   void on_second(const RunTask& task, const Publication& publication) override {
     if (publication.kind == Publication::Kind::same) view_.on_same(task.name, publication.machine);
   }
+  void on_reused(const RunTask& task) override { view_.on_reused(task.name); }
+  void on_server_failed(const std::string& why) override { view_.on_server_failed(why); }
   void on_tick() override { view_.on_tick(); }
 
  private:
@@ -210,41 +263,143 @@ RunsOfStage read_runs(const std::filesystem::path& folder, const std::vector<Pla
   return found;
 }
 
+// Reads a round of the runs that tune; empty if one of them has not ended.
+std::optional<RunsOfStage> read_round(const std::filesystem::path& folder,
+                                      const std::vector<PlannedRun>& runs, DataFacts& facts) {
+  std::vector<std::string> missing;
+  RunsOfStage found = read_runs(folder, runs, true, facts, missing);
+  return missing.empty() ? std::optional(std::move(found)) : std::nullopt;
+}
+
+// The number of steps of a run that its epochs alone limit; empty if it is not known in advance.
+std::optional<std::int64_t> epoch_steps_of(const RunConfiguration& run, std::int64_t samples) {
+  if (run.samples || run.iterations || run.hours || run.money) return std::nullopt;
+  const RunSteps steps = load_run_steps(run);
+  const Trace* const trace = std::get_if<Trace>(&steps);
+  if (trace == nullptr) return std::nullopt;
+  Planner planner(*trace, {.dataset_size = samples,
+                           .minibatch_size = run.minibatch,
+                           .cores = run.cores,
+                           .remainder = run.remainder,
+                           .epochs = 1});
+  const std::optional<EpochPlan> first = planner.next();
+  if (!first) return std::nullopt;
+  return std::ssize(first->steps) * run.epochs;
+}
+
+// The number of subjects of tuning whose runs are not those of an earlier one.
+std::int64_t different_subjects(const Design& design) {
+  std::map<std::string, std::size_t> first;
+  for (const TuningCell& cell : tuning_of(design)) {
+    first.try_emplace(cell.runs.front().name, cell.subject);
+  }
+  std::set<std::size_t> different;
+  for (const auto& [run, subject] : first) different.insert(subject);
+  return std::ssize(different);
+}
+
+// The number of steps that each of the runs has; empty if it is not the same or not known.
+std::optional<std::int64_t> epoch_steps_of(const std::vector<PlannedRun>& runs, DataFacts& facts) {
+  const auto steps_of = [&](const PlannedRun& run) {
+    return epoch_steps_of(run.configuration, facts.samples_of(run.configuration));
+  };
+  const std::optional<std::int64_t> first = steps_of(runs.front());
+  const bool is_same = first && std::ranges::all_of(runs, [&](const PlannedRun& run) {
+                         return steps_of(run) == first;
+                       });
+  return is_same ? first : std::nullopt;
+}
+
 }  // namespace
+
+std::vector<std::string> names_of_runs(const Design& design, const std::filesystem::path& folder,
+                                       DataFacts& facts) {
+  std::vector<std::string> names;
+  const auto take = [&](const std::vector<PlannedRun>& runs,
+                        const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    if (plan != nullptr) return std::nullopt;
+    for (const PlannedRun& run : runs) names.push_back(name_in_list(run.name, true));
+    return read_round(folder, runs, facts);
+  };
+  try {
+    static_cast<void>(evaluated(design, take));
+  } catch (const Error&) {
+    // No value of the option is of any use, which conduct() says.
+  }
+  std::ranges::move(names_of_runs(design, {}), std::back_inserter(names));
+  return names;
+}
 
 Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
                   const PoolOptions& options, ExperimentView& view, const Work& work) {
   const std::string tuned = design.tuning ? design.tuning->option : std::string();
-  const bool is_single = !work.run.empty();
-  const bool tunes = work.run.starts_with(kTuneMark);
+  const bool only_tunes = work.run == kTuneFolder;
+  const std::string single = only_tunes ? "" : work.run;
+  const bool is_single = !single.empty();
   const std::set<std::string> checked =
       work.check > 0 ? checked_runs(design, work.check) : std::set<std::string>();
+  std::optional<EndedRuns> others;
+  if (!work.reuse.empty()) others.emplace(absolute_path(work.reuse));
   const auto is_stopped = [&] { return options.stopping && options.stopping(); };
   std::int64_t missing = 0;
   std::vector<std::string> awaited;
+  // The results of the rounds of tuning so far.
+  std::vector<RunResult> tuned_by;
+  bool is_announced = false;
+  // Says what a search costs, and lists its runs as they become known.
+  const auto announce = [&](const std::vector<PlannedRun>& round) {
+    const bool is_done = std::ranges::all_of(round, [&](const PlannedRun& run) {
+      const RunState state = state_of(folder.files_of(run, true));
+      return state == RunState::ended || state == RunState::failed;
+    });
+    if (is_done) return;
+    if (!tuned_by.empty()) folder.write_plan(names_of_runs(design, folder.path(), facts));
+    if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
+    view.on_search({.tune_for = design.tune_for,
+                    .subjects = different_subjects(design),
+                    .seeds = design.tuning_seeds,
+                    .steps = epoch_steps_of(round, facts)});
+  };
   const auto train = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
     const bool tuning = plan == nullptr;
-    if (is_single && tuning && !tunes) {
+    if (!tuning && only_tunes) return std::nullopt;
+    const bool is_of_round = std::ranges::any_of(
+        runs, [&](const PlannedRun& run) { return name_in_list(run.name, tuning) == single; });
+    if (is_single && tuning && !is_of_round) {
       RunsOfStage found = read_runs(folder.path(), runs, tuning, facts, awaited);
       return awaited.empty() ? std::optional(std::move(found)) : std::nullopt;
     }
-    Stage stage(folder, tuning, runs, facts, view, work.run);
+    if (tuning && !is_single) announce(runs);
+    Stage stage(folder, tuning, runs, facts, view, single, others ? &*others : nullptr);
     if (!tuning && !is_single) {
       write_tensorboard_columns(folder, *plan, tuned, stage.measures().front());
     }
-    stage.work(tuning ? fmt::format("tuning {}", tuned) : "runs", options);
+    stage.work(tuning ? fmt::format("tuning {}", tuned) : "runs", options,
+               tuning && !is_single ? tuned_by : std::vector<RunResult>());
     if (!is_stopped()) stage.check(checked, options);
     missing += stage.missing();
     if (is_single || is_stopped() || (tuning && missing > 0)) return std::nullopt;
-    return std::move(stage).results();
+    RunsOfStage done = std::move(stage).results();
+    if (tuning) std::ranges::copy(done.results, std::back_inserter(tuned_by));
+    return done;
   };
   Conducted conducted = evaluated(design, train);
   conducted.missing = missing;
   conducted.awaited = std::move(awaited);
-  conducted.differences = differences_in(folder.path(), work.run);
+  conducted.differences = differences_in(folder.path(), single);
   if (!is_single) folder.worker().clean_up();
   return conducted;
+}
+
+void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
+  const auto check = [&](const std::vector<PlannedRun>& runs,
+                         const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    const bool tuning = plan == nullptr;
+    for (const PlannedRun& run : runs) folder.require_same(run, folder.files_of(run, tuning));
+    return tuning ? read_round(folder.path(), runs, facts) : std::nullopt;
+  };
+  static_cast<void>(evaluated(design, check));
 }
 
 void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
@@ -252,12 +407,13 @@ void prepare_runs(const Design& design, const ExperimentFolder& folder, DataFact
     void on_damaged(const std::string&, const std::string&, const std::filesystem::path&) override {
     }
   } nobody;
-  // Nothing is trained, so there is neither a result nor an answer.
-  static_cast<void>(
-      evaluated(design, [&](const std::vector<PlannedRun>& runs, const ExperimentPlan* plan) {
-        const Stage prepared(folder, plan == nullptr, runs, facts, nobody);
-        return std::optional<RunsOfStage>();
-      }));
+  // Nothing is trained, so it ends with the first stage of which a run has no result.
+  const auto prepare = [&](const std::vector<PlannedRun>& runs,
+                           const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
+    const Stage prepared(folder, plan == nullptr, runs, facts, nobody);
+    return plan == nullptr ? read_round(folder.path(), runs, facts) : std::nullopt;
+  };
+  static_cast<void>(evaluated(design, prepare));
 }
 
 void write_answer(const ExperimentFolder& folder, const Design& design,

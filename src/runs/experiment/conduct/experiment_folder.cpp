@@ -132,7 +132,10 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
 
 void ExperimentFolder::write_design(const Design& design) const {
   write(kDesignFile, to_toml(design, path_));
-  write(kPlanFile, fmt::format("{}\n", fmt::join(names_of_runs(design), "\n")));
+}
+
+void ExperimentFolder::write_plan(const std::vector<std::string>& names) const {
+  write(kPlanFile, fmt::format("{}\n", fmt::join(names, "\n")));
 }
 
 fs::path ExperimentFolder::runs() const {
@@ -154,16 +157,19 @@ std::string ExperimentFolder::config_text(const PlannedRun& run) const {
 }
 
 void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) const {
-  const std::string text = config_text(run);
-  if (!is_there(files.config)) {
-    make_folder(files.config.parent_path());
-    worker_->write(files.config, text);
-    return;
-  }
+  require_same(run, files);
+  if (is_there(files.config)) return;
+  make_folder(files.config.parent_path());
+  worker_->write(files.config, config_text(run));
+}
+
+void ExperimentFolder::require_same(const PlannedRun& run, const RunFiles& files) const {
+  if (!is_there(files.config)) return;
   const Extensions& own = run.configuration.extensions;
   const RunConfiguration before =
       parse_configuration(read_file(files.config), files.config.string(), {}, own);
-  const RunConfiguration now = parse_configuration(text, files.config.string(), {}, own);
+  const RunConfiguration now =
+      parse_configuration(config_text(run), files.config.string(), {}, own);
   std::vector<std::string> differences;
   for (const RunOption& option : run_options()) {
     const auto then = option.text(before);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
 
@@ -46,12 +47,16 @@ class ExperimentFolder {
   /// with all other paths absolute. Throws Error if the folder has a different trace of the same
   /// name, or if a file cannot be read.
   [[nodiscard]] Design adopt(const Design& design) const;
-  /// Writes design.toml and plan.txt. Throws OutputError.
+  /// Writes design.toml. Throws OutputError.
   void write_design(const Design& design) const;
+  /// Writes plan.txt with the names of runs (names_of_runs()). Throws OutputError.
+  void write_plan(const std::vector<std::string>& names) const;
 
   [[nodiscard]] RunFiles files_of(const PlannedRun& run, bool tuning) const;
-  /// Writes the run's configuration, or checks that the existing one differs at most in options
-  /// that do not affect results. Throws Error, naming the options that differ, and OutputError.
+  /// Checks that the run's configuration, if it exists, differs at most in options that do not
+  /// affect results. Throws Error, naming the options that differ.
+  void require_same(const PlannedRun& run, const RunFiles& files) const;
+  /// The same, and writes the configuration if there is none. Throws OutputError, too.
   void prepare(const PlannedRun& run, const RunFiles& files) const;
 
   /// Writes the configuration of the run as a fork of the steps in the folder `of`, and returns its

@@ -1,6 +1,8 @@
 // The first half of this file starts and watches single processes; the second schedules them.
 // RunPool is a loop on the calling thread: it starts tasks that are ready while fewer than `jobs`
-// run, waits for SIGCHLD or 100 ms, and collects the processes that have ended. take_end() decides
+// run, waits for SIGCHLD or 100 ms, and collects the processes that have ended. Runs that share a
+// workload are forked from a process that has loaded it (docs/adr/0084), which is a child like all
+// others; whatever keeps it from that, a run is started by itself instead. take_end() decides
 // what an end means: a summary is published as the result, an error of the run itself as its
 // failure, and an end that says nothing about the run, such as a full disk or a signal from
 // outside, leaves the run to the next call. Only async-signal-safe functions are called between
@@ -31,6 +33,7 @@
 #include "base/core/file.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
+#include "run_servers.hpp"
 
 namespace rubato {
 
@@ -48,7 +51,7 @@ void put_in_place(int descriptor, int number) {
 }
 
 // Runs in the child between fork and exec, so only async-signal-safe functions are called.
-void prepare(const char* errors, int inherited, pid_t parent) {
+void prepare(const char* errors, int inherited, int input, pid_t parent) {
   // The child dies with its parent, so that no orphan keeps working in the experiment's folder.
   tie_to(parent);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
@@ -56,7 +59,7 @@ void prepare(const char* errors, int inherited, pid_t parent) {
   }
   const sigset_t children = child_signal();
   sigprocmask(SIG_UNBLOCK, &children, nullptr);
-  put_in_place(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  put_in_place(input < 0 ? open("/dev/null", O_RDONLY) : input, STDIN_FILENO);
   put_in_place(open("/dev/null", O_WRONLY), STDOUT_FILENO);
   put_in_place(open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0666), STDERR_FILENO);
   if (inherited >= 0) fcntl(inherited, F_SETFD, 0);
@@ -64,11 +67,20 @@ void prepare(const char* errors, int inherited, pid_t parent) {
 
 }  // namespace
 
+std::string in_words(const ChildEnd& end) {
+  if (end.signal != 0) {
+    return fmt::format("killed by signal {} ({})", end.signal, sigdescr_np(end.signal));
+  }
+  if (end.code == kCannotStart) return "could not be started";
+  return fmt::format("ended with code {}", end.code);
+}
+
 ChildProcess::ChildProcess(const std::filesystem::path& program,
                            const std::vector<std::string>& arguments,
-                           const std::filesystem::path& errors, int inherited)
-    : process_(start_child(program, arguments,
-                           [&](pid_t parent) { prepare(errors.c_str(), inherited, parent); })) {
+                           const std::filesystem::path& errors, int inherited, int input)
+    : process_(start_child(program, arguments, [&](pid_t parent) {
+        prepare(errors.c_str(), inherited, input, parent);
+      })) {
   if (process_ < 0) {
     throw_error("cannot start {}: {}", program.string(), std::generic_category().message(errno));
   }
@@ -88,8 +100,10 @@ ChildProcess::~ChildProcess() {
 
 bool ChildProcess::has_ended(ChildEnd& end) {
   if (process_ < 0) return true;
-  int status = 0;
-  if (waitpid(process_, &status, WNOHANG) != process_) return false;
+  int status = SIGKILL;
+  const pid_t ended = waitpid(process_, &status, WNOHANG);
+  // A process that is nobody's child any more, against all rules, would be waited for without end.
+  if (ended != process_ && (ended >= 0 || errno != ECHILD)) return false;
   end = {};
   if (WIFEXITED(status)) end.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
@@ -121,7 +135,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Milliseconds between two looks at what goes on, and those while a workload is being loaded.
 constexpr int kTick = 100;
+constexpr int kShortTick = 10;
 
 // Exit codes of `rubato train` that say nothing about the run itself: the disk was full, memory was
 // exhausted, or the program could not be started. Higher codes mean that it obeyed a signal
@@ -139,7 +155,7 @@ bool has_checkpoint(const fs::path& run, std::int64_t steps) {
 }
 
 std::vector<std::string> command_for(const RunTask& task, const RunFiles& attempt, bool resumes,
-                                     bool has_prefix) {
+                                     bool has_prefix, std::int64_t threads) {
   std::vector<std::string> command{"rubato", "train"};
   if (resumes) {
     command.insert(command.end(), {"--resume", attempt.folder.string()});
@@ -147,7 +163,7 @@ std::vector<std::string> command_for(const RunTask& task, const RunFiles& attemp
     const fs::path& config = has_prefix ? task.prefix->config : task.files.config;
     command.insert(command.end(), {"--config", config.string(), "--out", attempt.folder.string()});
   }
-  command.insert(command.end(), {"--threads", fmt::to_string(task.threads), "--quiet"});
+  command.insert(command.end(), {"--threads", fmt::to_string(threads), "--quiet"});
   return command;
 }
 
@@ -169,12 +185,8 @@ bool has_result(const RunTask& task) {
   return state == RunState::ended || state == RunState::failed;
 }
 
-std::string in_words(const ChildEnd& end) {
-  if (end.signal != 0) {
-    return fmt::format("killed by signal {} ({})", end.signal, sigdescr_np(end.signal));
-  }
-  if (end.code == kCannotStart) return "could not be started";
-  return fmt::format("ended with code {}", end.code);
+bool is_done(const RunTask& task) {
+  return !task.is_check && has_result(task);
 }
 
 // The state of one call of execute().
@@ -182,10 +194,16 @@ class RunPool {
  public:
   RunPool(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
           PoolObserver& observer)
-      : options_(options), worker_(worker), observer_(observer) {
+      : options_(options),
+        worker_(worker),
+        observer_(observer),
+        servers_(options.program, worker.lock()) {
     for (const RunTask& task : tasks) {
-      if (task.is_check || !has_result(task)) waiting_.push_back(&task);
+      if (!is_done(task)) waiting_.push_back(&task);
     }
+    if (waiting_.empty()) return;
+    shares_ = shares_of(std::ssize(waiting_), options_, waiting_.front()->threads);
+    observer_.on_shares(shares_);
   }
 
   void work() {
@@ -193,6 +211,7 @@ class RunPool {
       const bool stopping = options_.stopping && options_.stopping();
       if (stopping) stop();
       look_at_others();
+      loading_.clear();
       while (!stopping && std::ssize(running_) < options_.jobs) {
         const auto next =
             std::ranges::find_if(waiting_, [&](const RunTask* task) { return is_ready(*task); });
@@ -200,9 +219,11 @@ class RunPool {
         const RunTask& task = **next;
         waiting_.erase(next);
         start(task);
+        if (!task.workload.empty() && waiting_with(task.workload) == 0) servers_.end(task.workload);
       }
+      for (const std::string& why : servers_.take_failures()) observer_.on_server_failed(why);
       if (running_.empty() && (stopping || waiting_.empty())) return;
-      watch_.wait(kTick);
+      watch_.wait(loading_.empty() ? kTick : kShortTick);
       collect();
       observer_.on_tick();
     }
@@ -214,6 +235,7 @@ class RunPool {
     ChildProcess process;
     Stopwatch since;
     bool is_resumed = false;
+    bool is_reused = false;
   };
 
   // Looks every second for the runs at which others work.
@@ -228,6 +250,10 @@ class RunPool {
   // if none is running, unless others work at it.
   [[nodiscard]] bool is_ready(const RunTask& task) {
     if (!task.is_check && taken_.contains(task.files.folder) && !has_result(task)) return false;
+    return has_steps(task) && has_workload(task);
+  }
+
+  [[nodiscard]] bool has_steps(const RunTask& task) const {
     if (task.is_check || !task.prefix) return true;
     const auto trains_it = [&](const RunTask* other) {
       return other->files.folder == task.prefix->run.folder;
@@ -235,6 +261,28 @@ class RunPool {
     const bool may_come = std::ranges::any_of(waiting_, trains_it) ||
                           std::ranges::any_of(running_, trains_it, &Running::task);
     return !may_come || has_prefix(task);
+  }
+
+  // False as long as the process that will fork the run is loading its workload. A workload of one
+  // run is not worth a process.
+  [[nodiscard]] bool has_workload(const RunTask& task) {
+    if (task.workload.empty() || task.is_pythons || is_done(task)) return true;
+    if (loading_.contains(task.workload)) return false;
+    if (!servers_.has(task.workload) && waiting_with(task.workload) < 2) return true;
+    const bool is_loading =
+        servers_.offer(task.workload, task.files.config) == RunServers::Offer::later;
+    if (is_loading) loading_.insert(task.workload);
+    return !is_loading;
+  }
+
+  [[nodiscard]] std::ptrdiff_t waiting_with(const std::string& workload) const {
+    return std::ranges::count(waiting_, workload, &RunTask::workload);
+  }
+
+  // The number of threads of a task that is started now.
+  [[nodiscard]] std::int64_t threads_of(const RunTask& task) const {
+    if (shares_.cpus == 0 || !task.is_exact) return task.threads;
+    return std::ssize(waiting_) < shares_.last ? shares_.last_threads : shares_.threads;
   }
 
   // Copies the steps that the task shares if they have been trained.
@@ -249,7 +297,7 @@ class RunPool {
   }
 
   void start(const RunTask& task, bool anew = false) {
-    if (!task.is_check && has_result(task)) {
+    if (is_done(task)) {
       observer_.on_end(task, TaskEnd::ended, 0, {});
       return;
     }
@@ -272,15 +320,32 @@ class RunPool {
       observer_.on_end(task, TaskEnd::ended, 0, {});
       return;
     }
-    const bool resumes = state == RunState::begun;
-    if (!resumes) fs::remove_all(attempt.folder);
+    const bool is_begun = state == RunState::begun;
+    if (!is_begun) fs::remove_all(attempt.folder);
+    const bool is_reused = !is_begun && !anew && !task.is_check && task.equal &&
+                           worker_.begin_with(*task.equal, task.files);
+    const bool resumes = is_begun || is_reused;
+    const auto command =
+        command_for(task, attempt, resumes, !resumes && has_prefix(task), threads_of(task));
+    RunServers::Forked forked;
+    if (!anew && !task.workload.empty()) {
+      forked = servers_.fork_run(task.workload, command, attempt.log);
+    }
+    if (forked.offer == RunServers::Offer::later) {
+      // A file has changed, so the workload is being loaded again.
+      if (is_reused) fs::remove_all(attempt.folder);
+      waiting_.insert(waiting_.begin(), &task);
+      loading_.insert(task.workload);
+      return;
+    }
     running_.push_back(
         {.task = &task,
-         .process = ChildProcess(options_.program,
-                                 command_for(task, attempt, resumes, !resumes && has_prefix(task)),
-                                 attempt.log, worker_.lock()),
+         .process = forked.offer == RunServers::Offer::now
+                        ? ChildProcess(forked.process)
+                        : ChildProcess(options_.program, command, attempt.log, worker_.lock()),
          .since = {},
-         .is_resumed = resumes});
+         .is_resumed = resumes,
+         .is_reused = is_reused});
     if (!anew) observer_.on_start(task);
   }
 
@@ -309,10 +374,17 @@ class RunPool {
     const double seconds = running.since.seconds();
     remove_empty_log(attempt);
     if (state_of(attempt) == RunState::ended) {
+      if (running.is_reused && !have_same_origin(*task.equal, attempt.folder)) {
+        start(task, /*anew=*/true);
+        return;
+      }
       publish(task);
+      if (running.is_reused) observer_.on_reused(task);
       observer_.on_end(task, TaskEnd::ended, seconds, {});
       return;
     }
+    // The next attempt would not know where this state is from.
+    if (running.is_reused) fs::remove_all(attempt.folder);
     const bool missing = end.signal != 0 || end.code > kCannotStart ||
                          std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
     std::string words = said_in(attempt);
@@ -362,6 +434,11 @@ class RunPool {
   const Worker& worker_;
   PoolObserver& observer_;
   ChildWatch watch_;
+  // It is declared before the processes that it has forked, so that these end first.
+  RunServers servers_;
+  // The workloads that were still being loaded in this round of work().
+  std::set<std::string> loading_;
+  CpuShares shares_;
   // The runs that have not been started.
   std::vector<const RunTask*> waiting_;
   std::vector<Running> running_;
@@ -372,6 +449,22 @@ class RunPool {
 };
 
 }  // namespace
+
+CpuShares shares_of(std::int64_t runs, const PoolOptions& options, std::int64_t threads) {
+  CpuShares shares{.cpus = options.cpus,
+                   .at_once = std::min(runs, options.jobs),
+                   .threads = threads,
+                   .last = 0,
+                   .last_threads = threads};
+  if (shares.cpus == 0) return shares;
+  const auto share_of = [&](std::int64_t at_once) {
+    return std::max<std::int64_t>(1, shares.cpus / at_once);
+  };
+  shares.threads = share_of(shares.at_once);
+  shares.last = runs % shares.at_once;
+  shares.last_threads = shares.last > 0 ? share_of(shares.last) : shares.threads;
+  return shares;
+}
 
 void execute(std::span<const RunTask> tasks, const PoolOptions& options, const Worker& worker,
              PoolObserver& observer) {

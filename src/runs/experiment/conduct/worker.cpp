@@ -201,11 +201,11 @@ bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64
   const fs::path& newest = checkpoints.front();
   fs::copy_file(newest, to / RunFolder::kCheckpoints / newest.filename(), error);
   const bool has_checkpoint = !error;
+  const std::vector<std::string> results = RunFolder::results();
   for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
     const fs::path& file = it->path();
     std::error_code unknown;
-    const bool is_result =
-        std::ranges::find(RunFolder::kResults, file.filename()) != RunFolder::kResults.end();
+    const bool is_result = std::ranges::count(results, file.filename().string()) > 0;
     if (is_result || file.extension() == ".part" || !it->is_regular_file(unknown)) continue;
     fs::copy_file(file, to / file.filename(), error);
     if (error) break;
@@ -329,6 +329,10 @@ void Worker::take_over(const RunFiles& run) const {
     }
   }
   for (const RunFiles& attempt : gone) remove_attempt(attempt);
+}
+
+bool Worker::begin_with(const fs::path& ended, const RunFiles& run) const {
+  return copy_run(ended, attempt_at(run).folder);
 }
 
 bool Worker::share(const fs::path& from, const fs::path& shared, std::int64_t steps) const {
@@ -460,6 +464,15 @@ void Worker::clean_up() const {
     std::error_code ignored;
     if (!is_needed) fs::remove_all(other, ignored);
   }
+}
+
+bool have_same_origin(const fs::path& one, const fs::path& other) {
+  const nlohmann::json a = summary_of(one);
+  const nlohmann::json b = summary_of(other);
+  if (!a.is_object() || !b.is_object() || !have_same_bits(a, b)) return false;
+  return std::ranges::all_of(std::array{"kernels", "versions"}, [&](const char* key) {
+    return a.contains(key) && b.contains(key) && a[key] == b[key];
+  });
 }
 
 std::vector<std::string> differences_in(const fs::path& experiment, const std::string& run) {

@@ -83,6 +83,10 @@ class Worker {
   /// state.
   void take_over(const RunFiles& run) const;
 
+  /// Begins an attempt with the last state of a run that has ended, of any experiment. Returns
+  /// false if it has left none.
+  [[nodiscard]] bool begin_with(const std::filesystem::path& ended, const RunFiles& run) const;
+
   /// Makes `shared` what continues the run in `from` after `steps` steps, unless another
   /// worker has done it. Returns whether it is there.
   [[nodiscard]] bool share(const std::filesystem::path& from, const std::filesystem::path& shared,
@@ -119,6 +123,11 @@ class Worker {
   std::filesystem::path path_;
   int descriptor_ = -1;
 };
+
+/// Whether the summaries in two run folders have the same bits, computed by the same kernels and
+/// versions.
+[[nodiscard]] bool have_same_origin(const std::filesystem::path& one,
+                                    const std::filesystem::path& other);
 
 /// The results in `different/` that differ from the first results of their runs, each in words with
 /// both machines and both folders; only those of `run` if it is not empty.

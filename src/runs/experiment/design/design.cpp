@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
@@ -188,9 +189,9 @@ void begin_with_runs(Design& design) {
     const RunConfiguration run = configuration_of_run(point.run, design.base);
     require_alike(design, points.front(), first, point, run);
     require_forkable(with_paths_from(point.run, run), with_paths_from(point.run, base));
-    const std::int64_t steps = recorded_steps(point.run).count;
-    if (point.step <= steps) continue;
-    throw_error("--from: {} has {} steps; accepted: 0 to {}", point.run.string(), steps, steps);
+    const RunHistory history(point.run, run);
+    history.require_unchanged();
+    history.require_step(point.step, "--from: ");
   }
   design.base = std::move(base);
 }
@@ -220,8 +221,17 @@ bool is_axis(const Design& design, std::string_view option) {
   return std::ranges::find(design.axes, option, &Axis::option) != design.axes.end();
 }
 
-Tuning parse_tuning(const std::string& text, const Extensions& own) {
+namespace {
+
+constexpr std::string_view kOnly = ",only";
+
+}  // namespace
+
+Tuning parse_tuning(const std::string& given, const Extensions& own) {
   constexpr std::string_view kExample = "lr=0.01,0.02,0.05";
+  if (given == kRateOption) return {.option = given};
+  const bool is_closed = given.ends_with(kOnly);
+  const std::string text = given.substr(0, given.size() - (is_closed ? kOnly.size() : 0));
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     throw_error("'{}' is not of the form NAME=VALUE; accepted: such as {}", text, kExample);
@@ -230,12 +240,28 @@ Tuning parse_tuning(const std::string& text, const Extensions& own) {
   if (option.is_compared || option.name == kSeedOption) {
     throw_error("{} is not tuned but compared; accepted: such as {}", option.name, kExample);
   }
-  Tuning tuning{.option = option.name, .values = list_values(option, text.substr(equals + 1), own)};
+  Tuning tuning{.option = option.name,
+                .values = list_values(option, text.substr(equals + 1), own),
+                .is_closed = is_closed};
   require_different(tuning.values);
   if (tuning.values.size() < 2) {
     throw_error("{} has one value only; accepted: several, such as {}", option.name, kExample);
   }
   return tuning;
+}
+
+std::string text_of(const Tuning& tuning) {
+  if (tuning.is_search()) return tuning.option;
+  return fmt::format("{}={}{}", tuning.option, fmt::join(tuning.values, ","),
+                     tuning.is_closed ? kOnly : "");
+}
+
+void search_rate_by_default(Design& design) {
+  if (design.tuning || design.given.contains(kRateOption)) return;
+  if (std::ranges::find(design.baseline, kRateOption, &Assigned::name) != design.baseline.end()) {
+    return;
+  }
+  design.tuning = Tuning{.option = std::string(kRateOption)};
 }
 
 std::vector<Assigned> parse_baseline(const std::string& text, const Extensions& own) {
@@ -252,6 +278,15 @@ std::vector<Assigned> parse_baseline(const std::string& text, const Extensions& 
     value = option.text(read).value_or(value);
   }
   return all;
+}
+
+std::int64_t parse_rates(const std::string& text) {
+  constexpr std::int64_t kMost = 1024;
+  const std::int64_t rates = parse_whole(text, 1, kMost);
+  if ((rates & (rates - 1)) != 0) {
+    throw_error("{} is not a power of two; accepted: 1, 2, 4, 8, ... {}", rates, kMost);
+  }
+  return rates;
 }
 
 double parse_target(const std::string& text) {
@@ -289,6 +324,9 @@ void require_consistent(const Design& design) {
         "--baseline: {} is tuned for all runs, those of the baseline too; accepted: one of "
         "--tune {}=... and --baseline {}=...",
         assigned.name, assigned.name, assigned.name);
+  }
+  if (design.rates > 1 && is_axis(design, kRateOption)) {
+    throw Error("--rates: lr takes several values in the experiment; accepted: one of them");
   }
   if (design.budget.amount.empty()) return;
   const RunBudgetKind& kind = budget_kind(design.budget.kind);

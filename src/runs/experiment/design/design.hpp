@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
 #include "runs/config/run_option.hpp"
@@ -64,11 +66,24 @@ struct Axis {
 /// An option whose best value is searched for before the experiment and then used by all runs.
 struct Tuning {
   std::string option;
-  /// Candidates, at least two, in the form that RunOption::set() takes.
-  std::vector<std::string> values;
+  /// The first candidates, in the form that RunOption::set() takes: at least two, or none for a
+  /// search from the usual learning rate of the optimizer. next_values() has the others.
+  std::vector<std::string> values{};
+  /// Whether there are no others.
+  bool is_closed = false;
+
+  [[nodiscard]] bool is_search() const { return values.empty(); }
 
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
+
+/// The runs whose best value tuning looks for.
+enum class TuneFor {
+  baseline,  ///< those of the baseline of each setting, for all that are compared with it
+  each,      ///< those of each combination, for itself
+};
+inline constexpr std::array<Choice<TuneFor>, 2> kTuneFor{
+    {{TuneFor::baseline, "baseline"}, {TuneFor::each, "each"}}};
 
 /// The deficit that a choice may have and still count as non-inferior.
 struct Margin {
@@ -99,8 +114,13 @@ struct Design {
   /// rule is constant.
   std::vector<Assigned> baseline{};
   std::optional<Tuning> tuning{};
-  /// Number of seeds that the tuning uses.
+  /// Number of seeds that the tuning uses; they are none of those that are compared, so that a
+  /// value that luck has chosen is not compared by the same luck.
   std::int64_t tuning_seeds = 2;
+  TuneFor tune_for = TuneFor::baseline;
+  /// The comparison is repeated at all powers of two times the learning rate, from one part in
+  /// `rates` to `rates` times; a power of two, 1 for no repetition.
+  std::int64_t rates = 1;
   /// Test accuracy to be reached, in percent; for a model without accuracy, the test loss.
   std::optional<double> target{};
   /// The margin of tests of non-inferiority; without one there are no such tests.
@@ -115,6 +135,8 @@ inline constexpr std::string_view kTraceOption = "trace";
 inline constexpr std::string_view kRuleOption = "rule";
 inline constexpr std::string_view kSeedOption = "seed";
 inline constexpr std::string_view kFromOption = "from";
+/// The option that is searched for.
+inline constexpr std::string_view kRateOption = "lr";
 
 /// The limits that end the runs: the budget, and the options of the same kinds that are not axes.
 [[nodiscard]] std::vector<RunBudget> limits_of(const Design& design);
@@ -130,9 +152,15 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
 
 // Both parsers also know the names in `own`.
 
-/// Parses text such as "lr=0.01,0.02,0.05". Throws Error for another form, an unknown option, a
-/// value that the option does not accept, and a single value.
+/// Parses text such as "lr=0.01,0.02,0.05", the same with ",only" for a list that is closed, or
+/// "lr" for a search. Throws Error for another form, an unknown option, a value that the option
+/// does not accept, and a single value.
 [[nodiscard]] Tuning parse_tuning(const std::string& text, const Extensions& own = {});
+/// The text that parse_tuning() reads.
+[[nodiscard]] std::string text_of(const Tuning& tuning);
+/// Makes a design search for the learning rate that neither tunes anything nor says the rate: as an
+/// option, as an axis, or for the baseline.
+void search_rate_by_default(Design& design);
 /// Parses text such as "trace=128,rule=constant". Throws Error for another form, an unknown option
 /// or value, and the seed, which the baseline shares with the runs that it is compared with.
 [[nodiscard]] std::vector<Assigned> parse_baseline(const std::string& text,
@@ -142,6 +170,8 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
 /// above 0.
 [[nodiscard]] double parse_target(const std::string& text);
 inline constexpr std::int64_t kMostTuningSeeds = 1000;
+/// Parses Design::rates. Throws Error unless it is a power of two from 1 to 1024.
+[[nodiscard]] std::int64_t parse_rates(const std::string& text);
 
 /// If the runs of the design are forks (--from), gives the base the options of the run from which
 /// they come, except those that were given, and those that have a default of their own in

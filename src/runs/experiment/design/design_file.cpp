@@ -34,6 +34,7 @@ namespace {
 constexpr std::string_view kAxes = "axes";
 constexpr std::string_view kCompare = "compare";
 constexpr std::string_view kBaseline = "baseline";
+constexpr std::string_view kNever = "never";
 constexpr std::int64_t kMostJobs = 4096;
 
 // The values that a line of [axes] lists. Text may be a range of whole numbers, as on the command
@@ -128,11 +129,14 @@ std::string compare_text(const Design& design) {
     text += fmt::format("{} = [{}]\n", kBaseline, fmt::join(parts, ", "));
   }
   if (design.tuning) {
-    text += fmt::format("tune = {}\ntune-seeds = {}\n",
-                        toml_string(fmt::format("{}={}", design.tuning->option,
-                                                fmt::join(design.tuning->values, ","))),
+    text += fmt::format("tune = {}\ntune-seeds = {}\n", toml_string(text_of(*design.tuning)),
                         design.tuning_seeds);
   }
+  if (design.tuning && design.tune_for != TuneFor::baseline) {
+    text += fmt::format("tune-for = {}\n",
+                        toml_string(std::string(choice_name(kTuneFor, design.tune_for))));
+  }
+  if (design.rates > 1) text += fmt::format("rates = {}\n", design.rates);
   if (design.target) text += fmt::format("target = {}\n", *design.target);
   if (design.margin) {
     const std::string margin = text_of(*design.margin);
@@ -144,7 +148,7 @@ std::string compare_text(const Design& design) {
 }  // namespace
 
 std::span<const CompareKey> compare_keys() {
-  static const std::array<CompareKey, 7> keys{
+  static const std::array<CompareKey, 9> keys{
       {{.name = "budget",
         .value = "KIND=AMOUNT",
         .help =
@@ -153,21 +157,43 @@ std::span<const CompareKey> compare_keys() {
         .read = [](DesignFile& file,
                    const std::string& text) { file.design.budget = parse_budget(text); }},
        {.name = "tune",
-        .value = "OPTION=VALUE,...",
-        .help = "train the baseline with each value first, and use the best for all runs; "
+        .value = "lr|OPTION=VALUE,...[,only]|never",
+        .help = "train the baseline with several values first, and use the best for all runs: "
+                "with those that a search for the learning rate needs, or with each of a list and "
+                "up to six beyond its end if the best is there, unless it ends with 'only'; "
                 "separately for each combination of the axes other than trace, rule and seed",
+        .shown_default = "lr, unless --lr or --baseline says it",
         .read =
             [](DesignFile& file, const std::string& text) {
+              file.never_tunes = text == kNever;
+              file.design.tuning.reset();
+              if (file.never_tunes) return;
               file.design.tuning = parse_tuning(text, file.design.base.extensions);
             }},
        {.name = "tune-seeds",
         .value = "N",
-        .help = "the number of seeds to tune with",
+        .help = "the number of seeds to tune with, which are none of those that are compared",
         .shown_default = fmt::to_string(Design().tuning_seeds),
         .read =
             [](DesignFile& file, const std::string& text) {
               file.design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
             }},
+       {.name = "tune-for",
+        .value = "baseline|each",
+        .help = "tune for the baseline, whose value all runs have, or each combination of trace, "
+                "rule and the other axes for itself",
+        .shown_default = "baseline",
+        .read =
+            [](DesignFile& file, const std::string& text) {
+              file.design.tune_for = parse_choice("value", text, kTuneFor);
+            }},
+       {.name = "rates",
+        .value = "N",
+        .help = "repeat the comparison at 1/N to N times the learning rate, in powers of two, and "
+                "say how far it may be from the best",
+        .shown_default = "1",
+        .read = [](DesignFile& file,
+                   const std::string& text) { file.design.rates = parse_rates(text); }},
        {.name = kBaseline,
         .value = "OPTION=VALUE,...",
         .help = "options of the baseline, which has the same seeds; a value with arguments comes "
@@ -194,8 +220,9 @@ std::span<const CompareKey> compare_keys() {
                    const std::string& text) { file.design.margin = parse_margin(text); }},
        {.name = "jobs",
         .value = "N",
-        .help = "runs at the same time, each a process with --threads threads",
-        .shown_default = "as many as there are threads for",
+        .help = "the most runs at the same time, each a process; CPUs that would be idle become "
+                "threads of the runs, unless --threads says their number",
+        .shown_default = "as many as there are CPUs for",
         .read = [](DesignFile& file, const std::string& text) {
           file.jobs = parse_whole(text, 1, kMostJobs);
         }}}};

@@ -17,6 +17,8 @@ struct DesignFile {
   std::int64_t jobs = 0;
   /// Whether the file sets the maximum number of epochs.
   bool says_epochs = false;
+  /// Whether the file says that nothing is tuned.
+  bool never_tunes = false;
 };
 
 // A design file is TOML:

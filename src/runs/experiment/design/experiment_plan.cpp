@@ -1,9 +1,11 @@
 // The runs are all combinations of the values of the columns (trace, rule and the other axes) with
 // the seeds. A combination without trace and rule is a setting, which has one baseline and one
-// tuned value. Baselines are configured first, so that a combination that equals the baseline of
-// its setting becomes that baseline; the remaining ones are added as cells of their own. Settings
-// get their indices in the order in which they are first asked for (Numbering), and plan() relies
-// on this order being that of settings().
+// tuned value, unless each combination is tuned for itself. Baselines are configured first, so that
+// a combination that equals the baseline of its setting becomes that baseline; the remaining ones
+// are added as cells of their own. Equal runs of different cells, such as baselines to which an
+// axis makes no difference, get the name of the first of them, by which they are one run for
+// whoever trains or lists them. Settings get their indices in the order in which they are first
+// asked for (Numbering), and plan() relies on this order being that of settings().
 
 #include "experiment_plan.hpp"
 
@@ -20,6 +22,8 @@
 
 #include "base/core/product.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/optim/make_optimizer.hpp"
+#include "rate_search.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -119,6 +123,13 @@ std::string prefix_of(const Combination& setting) {
   return name;
 }
 
+// Python trains the runs of the cells alone by its functions.
+void require_no_function(const RunConfiguration& configuration, std::string_view option) {
+  const std::string_view own = own_rule_name(configuration.rule.text());
+  if (own.empty()) return;
+  throw_error("{}: the rule {} is a function in Python; accepted: without {}", option, own, option);
+}
+
 // Builds the runs of a design.
 class Planning {
  public:
@@ -129,13 +140,32 @@ class Planning {
         seeds_(values_of(design, kSeedOption)) {}
 
   ExperimentPlan plan() &&;
-  std::vector<TuningCell> tuning() &&;
+  std::vector<TuningCell> tuning(const std::vector<std::vector<std::string>>& values) &&;
+  // A subject of tuning: its words, the beginning of the names of its runs, and its configuration.
+  struct Subject {
+    std::string words;
+    std::string prefix;
+    RunConfiguration configuration;
+  };
+  [[nodiscard]] std::vector<Subject> subjects();
 
  private:
+  // A cell before its runs are made.
+  struct Draft {
+    PlannedCell cell;
+    std::string name;
+    RunConfiguration configuration;
+  };
+  [[nodiscard]] std::vector<Draft> drafts();
+  [[nodiscard]] bool tunes_each() const {
+    return design_.tuning && design_.tune_for == TuneFor::each;
+  }
   // The configuration of a combination, without its seed.
   [[nodiscard]] RunConfiguration configured(const Combination& combination);
   [[nodiscard]] RunConfiguration baseline(const Combination& setting);
   PlannedRun run(const std::string& name, RunConfiguration configuration, const std::string& seed);
+  // Adds the runs of all cells at the other rates.
+  void add_rates();
   void add_cell(PlannedCell cell, const std::string& name, const RunConfiguration& configuration);
   [[nodiscard]] std::vector<std::string> labels_of_baseline(const RunConfiguration& configuration,
                                                             const Combination& setting) const;
@@ -151,6 +181,8 @@ class Planning {
   Numbering settings_;
   Numbering conditions_;
   std::set<std::string> names_;
+  // The runs so far, by their configurations.
+  std::map<std::string, PlannedRun> known_;
   ExperimentPlan plan_;
 };
 
@@ -165,7 +197,7 @@ RunConfiguration Planning::configured(const Combination& combination) {
   set(configuration, combination);
   apply_budget(design_.budget, configuration);
   const std::size_t setting = number_of(setting_of(combination));
-  if (design_.tuning && setting < tuned_.size()) {
+  if (design_.tuning && !tunes_each() && setting < tuned_.size()) {
     run_option(design_.tuning->option).set(configuration, tuned_[setting]);
   }
   return configuration;
@@ -193,6 +225,8 @@ RunConfiguration Planning::baseline(const Combination& setting) {
 PlannedRun Planning::run(const std::string& name, RunConfiguration configuration,
                          const std::string& seed) {
   run_option(kSeedOption).set(configuration, seed);
+  const auto [known, is_new] = known_.try_emplace(to_toml(configuration));
+  if (!is_new) return known->second;
   std::string own = fmt::format("{}_seed-{}", name, seed);
   for (int i = 2; !names_.insert(own).second; ++i) {
     own = fmt::format("{}-{}_seed-{}", name, i, seed);
@@ -206,7 +240,8 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
     throw_error("{} (of the run {})", error.what(), own);
   }
   const std::uint64_t number = configuration.seed;
-  return {.name = std::move(own), .configuration = std::move(configuration), .seed = number};
+  return known->second = {
+             .name = std::move(own), .configuration = std::move(configuration), .seed = number};
 }
 
 void Planning::add_cell(PlannedCell cell, const std::string& name,
@@ -236,7 +271,7 @@ std::vector<std::string> Planning::labels_of_baseline(const RunConfiguration& co
   return labels;
 }
 
-ExperimentPlan Planning::plan() && {
+std::vector<Planning::Draft> Planning::drafts() {
   struct Baseline {
     Combination setting;
     RunConfiguration configuration;
@@ -244,6 +279,7 @@ ExperimentPlan Planning::plan() && {
   };
   std::vector<Baseline> baselines;
   for (const Combination& setting : settings()) baselines.push_back({setting, baseline(setting)});
+  std::vector<Draft> drafts;
   for (const Combination& combination : product_of(columns_)) {
     const RunConfiguration configuration = configured(combination);
     PlannedCell cell{.setting = number_of(setting_of(combination))};
@@ -255,16 +291,30 @@ ExperimentPlan Planning::plan() && {
     Baseline& own = baselines[cell.setting];
     cell.is_baseline = configuration == own.configuration;
     own.is_in_design = own.is_in_design || cell.is_baseline;
-    add_cell(std::move(cell), fmt::to_string(fmt::join(parts, "_")), configuration);
+    drafts.push_back({std::move(cell), fmt::to_string(fmt::join(parts, "_")), configuration});
   }
   for (std::size_t i = 0; i < baselines.size(); ++i) {
     const auto& [setting, configuration, is_in_design] = baselines[i];
     if (is_in_design) continue;
-    add_cell(
-        {.labels = labels_of_baseline(configuration, setting), .setting = i, .is_baseline = true},
-        prefix_of(setting) + "baseline", configuration);
+    drafts.push_back(
+        {{.labels = labels_of_baseline(configuration, setting), .setting = i, .is_baseline = true},
+         prefix_of(setting) + "baseline",
+         configuration});
+  }
+  return drafts;
+}
+
+ExperimentPlan Planning::plan() && {
+  std::vector<Draft> all = drafts();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto& [cell, name, configuration] = all[i];
+    if (tunes_each() && i < tuned_.size()) {
+      run_option(design_.tuning->option).set(configuration, tuned_[i]);
+    }
+    add_cell(std::move(cell), name, configuration);
   }
   std::ranges::stable_sort(plan_.cells, {}, &PlannedCell::condition);
+  add_rates();
   for (const Axis& column : columns_) plan_.columns.push_back(column.option);
   plan_.seeds = seeds_;
   plan_.conditions = std::move(conditions_).texts();
@@ -272,19 +322,64 @@ ExperimentPlan Planning::plan() && {
   return std::move(plan_);
 }
 
-std::vector<TuningCell> Planning::tuning() && {
+void Planning::add_rates() {
+  std::vector<double> factors;
+  for (std::int64_t factor = 2; factor <= design_.rates; factor *= 2) {
+    factors.push_back(1 / static_cast<double>(factor));
+    factors.push_back(static_cast<double>(factor));
+  }
+  std::ranges::sort(factors);
+  for (std::size_t cell = 0; cell < plan_.cells.size(); ++cell) {
+    for (const double factor : factors) {
+      PlannedRate rate{.cell = cell, .factor = factor};
+      for (std::size_t i = 0; i < seeds_.size(); ++i) {
+        const PlannedRun& own = plan_.runs[plan_.cells[cell].runs[i]];
+        RunConfiguration configuration = own.configuration;
+        require_no_function(configuration, "--rates");
+        run_option(kRateOption)
+            .set(configuration, fmt::format("{:.6g}", configuration.learning_rate * factor));
+        const std::string name = own.name.substr(0, own.name.rfind("_seed-"));
+        rate.runs.push_back(plan_.runs.size());
+        plan_.runs.push_back(
+            run(fmt::format("{}_lr-x{:g}", name, factor), std::move(configuration), seeds_[i]));
+      }
+      plan_.rates.push_back(std::move(rate));
+    }
+  }
+}
+
+std::vector<Planning::Subject> Planning::subjects() {
+  std::vector<Subject> subjects;
+  if (!tunes_each()) {
+    for (const Combination& setting : settings()) {
+      subjects.push_back({words_of(setting), prefix_of(setting), baseline(setting)});
+    }
+    return subjects;
+  }
+  for (auto& [cell, name, configuration] : drafts()) {
+    require_no_function(configuration, "--tune-for each");
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      words.push_back(fmt::format("{} {}", columns_[i].option, cell.labels[i]));
+    }
+    subjects.push_back(
+        {fmt::to_string(fmt::join(words, ", ")), name + "_", std::move(configuration)});
+  }
+  return subjects;
+}
+
+std::vector<TuningCell> Planning::tuning(const std::vector<std::vector<std::string>>& values) && {
   std::vector<TuningCell> cells;
   const RunOption& option = run_option(design_.tuning->option);
-  const auto seeds =
-      std::min<std::size_t>(seeds_.size(), static_cast<std::size_t>(design_.tuning_seeds));
-  for (const Combination& setting : settings()) {
-    RunConfiguration configuration = baseline(setting);
-    for (const std::string& value : design_.tuning->values) {
+  const std::vector<Subject> all = subjects();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    RunConfiguration configuration = all[i].configuration;
+    for (const std::string& value : values.at(i)) {
       option.set(configuration, value);
-      TuningCell cell{.setting = number_of(setting), .value = value, .runs = {}};
-      const std::string own = prefix_of(setting) + slug(fmt::format("{}-{}", option.name, value));
-      for (std::size_t i = 0; i < seeds; ++i) {
-        cell.runs.push_back(run(own, configuration, seeds_[i]));
+      TuningCell cell{.subject = i, .value = value, .runs = {}};
+      const std::string own = all[i].prefix + slug(fmt::format("{}-{}", option.name, value));
+      for (const std::string& seed : tuning_seeds_of(design_)) {
+        cell.runs.push_back(run(own, configuration, seed));
       }
       cells.push_back(std::move(cell));
     }
@@ -303,19 +398,57 @@ ExperimentPlan plan_of(const Design& design, const std::vector<std::string>& tun
   return Planning(design, tuned).plan();
 }
 
-std::vector<TuningCell> tuning_of(const Design& design) {
+std::vector<TuningSubject> subjects_of(const Design& design) {
+  std::vector<TuningSubject> subjects;
+  for (const auto& [words, prefix, configuration] : Planning(design, {}).subjects()) {
+    const OptimizerChoice& optimizer = *configuration.optimizer;
+    const bool is_known = configuration.from.empty() && !optimizer.own;
+    subjects.push_back(
+        {words, is_known ? facts_of(optimizer.method).usual_rate : configuration.learning_rate});
+  }
+  return subjects;
+}
+
+std::vector<TuningCell> tuning_of(const Design& design,
+                                  const std::vector<std::vector<std::string>>& values) {
   require_consistent(design);
+  return Planning(design, {}).tuning(values);
+}
+
+std::vector<TuningCell> tuning_of(const Design& design) {
   if (!design.tuning) return {};
-  return Planning(design, {}).tuning();
+  std::vector<std::vector<std::string>> values;
+  for (const TuningSubject& subject : subjects_of(design)) {
+    values.push_back(next_values(*design.tuning, subject.usual_rate, {}));
+  }
+  return tuning_of(design, values);
+}
+
+std::vector<std::string> tuning_seeds_of(const Design& design) {
+  const std::vector<std::string> compared = values_of(design, kSeedOption);
+  std::vector<std::string> seeds;
+  for (std::uint64_t seed = kFirstTuningSeed; std::ssize(seeds) < design.tuning_seeds; ++seed) {
+    std::string text = fmt::to_string(seed);
+    if (std::ranges::find(compared, text) == compared.end()) seeds.push_back(std::move(text));
+  }
+  return seeds;
 }
 
 std::vector<std::string> names_of_runs(const Design& design) {
+  return names_of_runs(design, tuning_of(design));
+}
+
+std::vector<std::string> names_of_runs(const Design& design,
+                                       const std::vector<TuningCell>& tuning) {
   std::vector<std::string> names;
-  for (const TuningCell& cell : tuning_of(design)) {
-    for (const PlannedRun& run : cell.runs)
-      names.push_back(fmt::format("{}{}", kTuneMark, run.name));
+  std::set<std::string> known;
+  const auto add = [&](std::string name) {
+    if (known.insert(name).second) names.push_back(std::move(name));
+  };
+  for (const TuningCell& cell : tuning) {
+    for (const PlannedRun& run : cell.runs) add(fmt::format("{}{}", kTuneMark, run.name));
   }
-  for (PlannedRun& run : plan_of(design).runs) names.push_back(std::move(run.name));
+  for (const PlannedRun& run : plan_of(design).runs) add(run.name);
   return names;
 }
 

@@ -25,11 +25,13 @@ function ticksOf(scale, count, whole) {
 }
 
 // The axis below a chart. Gives `x` its pixels: from `least`, or as far to the right as half of the
-// first number needs, to where half of the last one ends.
-function drawAxisBelow(svg, x, { least, title, at, whole }) {
+// first number needs, to where half of the last one ends. Its numbers are among `values`, if these are given.
+function drawAxisBelow(svg, x, { least, title, at, whole, values: given }) {
   const width = svg.datum().width;
   x.range([least, width - 14]);
-  const values = ticksOf(x, Math.max(2, Math.floor((width - least) / 90)), whole);
+  const every = given && Math.ceil(given.length * 60 / (width - least));
+  const values = given ? given.filter((_, i) => i % every === 0)
+    : ticksOf(x, Math.max(2, Math.floor((width - least) / 90)), whole);
   const half = value => widthOf(tickText(value)) / 2 + 2;
   // A number at an end of the axis has half of its width beyond it.
   const beyond = d3.max(values, value => half(value) - (width - x(value)));

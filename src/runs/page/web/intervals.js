@@ -3,7 +3,9 @@
 const verdictColors = { best: 2, better: 2, tied: 0, worse: 1, untested: 7, baseline: 7, lost: 6 };
 
 function verdictColor(row) {
-  return verdictColors[row.verdict] === undefined ? 7 : verdictColors[row.verdict];
+  // Verdicts at a learning rate that was not tuned have a mark.
+  const verdict = row.verdict.replace("*", "");
+  return verdictColors[verdict] === undefined ? 7 : verdictColors[verdict];
 }
 
 // The axis against which a cost is shown: the chosen one, or the first that the runs have.

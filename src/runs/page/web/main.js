@@ -6,6 +6,7 @@ const kinds = {
   heat: { draw: drawHeat, table: tableOfHeat },
   intervals: { draw: drawIntervals, table: tableOfIntervals },
   profile: { draw: drawProfile, table: tableOfProfile },
+  rates: { draw: drawRates, table: tableOfRates },
   spans: { draw: drawSpans, table: tableOfSpans },
 };
 

@@ -254,12 +254,6 @@ ClusterModel this_machine(const MachineCalibration& calibration, int busy) {
   return model;
 }
 
-std::int64_t minibatches_of_busiest_thread(std::int64_t minibatches, std::int64_t cores,
-                                           int threads) {
-  return busiest_thread({.minibatches = minibatches, .cores = cores, .threads = threads})
-      .minibatches;
-}
-
 double step_seconds_here(const MachineCalibration& calibration, std::int64_t minibatches,
                          std::int64_t cores) {
   const int threads = calibration.threads();

@@ -1,8 +1,10 @@
 // DenseWorkload has a data set, for softmax regression and perceptrons; QuadraticWorkload has a
 // problem of its own and reads no data. Inputs of any type are converted once to rows of float that
-// stay in memory, so require_room() asks first whether they fit. The option --kernels portable
-// needs an Eigen that computes with FMA, and is refused otherwise.
+// stay in memory, so require_room() asks first whether they fit; data of the user's own are such
+// rows already. The option --kernels portable needs an Eigen that computes with FMA, and is refused
+// otherwise.
 
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -13,6 +15,7 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/large_memory.hpp"
 #include "base/core/limits.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/eigen/dense_parameters.hpp"
@@ -43,15 +46,24 @@ void require_portable(const RunConfiguration& configuration) {
   }
 }
 
-// The inputs of a set as rows of real numbers.
-std::vector<float> input_rows(const DataSets& data, const SampleSet& set) {
-  const InputReader reader(data);
-  const auto size = static_cast<std::size_t>(set.inputs.elements());
-  std::vector<float> rows(static_cast<std::size_t>(set.size()) * size);
-  for (std::int64_t i = 0; i < set.size(); ++i) {
-    reader.read(set.input(i), rows.data() + static_cast<std::size_t>(i) * size);
+// The inputs of a set as rows of real numbers: where they lie, if they are such rows in memory.
+BorrowedRows<float> input_rows(const DataSets& data, const SampleSet& set) {
+  const SampleRows& inputs = set.inputs;
+  const auto size = static_cast<std::size_t>(inputs.elements());
+  const std::size_t values = static_cast<std::size_t>(set.size()) * size;
+  const bool as_they_are = data.in_memory && inputs.type() == ElementType::f32 &&
+                           data.features.empty() && set.chosen == nullptr;
+  if (as_they_are && !inputs.dense().empty()) {
+    const auto* const rows = reinterpret_cast<const float*>(inputs.dense().data());
+    return BorrowedRows<float>({rows, values}, inputs.owner());
   }
-  return rows;
+  const InputReader reader(data);
+  const std::shared_ptr<void> memory = large_memory(values * sizeof(float));
+  auto* const rows = static_cast<float*>(memory.get());
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    reader.read(set.input(i), rows + static_cast<std::size_t>(i) * size);
+  }
+  return BorrowedRows<float>({rows, values}, memory);
 }
 
 template <class T>
@@ -93,6 +105,11 @@ class DenseWorkload final : public Workload {
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_->samples(); }
   bool has_real_targets() const override { return has_real_targets_; }
+  void require_suits(const RunConfiguration& run) const override { require_data(run, known_); }
+  void complete() const override {
+    static_cast<void>(train_->fingerprint());
+    if (test_) static_cast<void>(test_->fingerprint());
+  }
   std::string data_record() const override { return data_record_; }
   std::vector<std::string> class_names() const override { return class_names_; }
   std::int64_t gradient_bytes() const override {
@@ -122,6 +139,7 @@ class DenseWorkload final : public Workload {
       : description_(describe(configuration, data)),
         data_record_(rubato::data_record(configuration, data)),
         class_names_(rubato::class_names(data)),
+        known_(known_data(data)),
         has_real_targets_(data.classes == 0) {
     const ModelOptions& model = configuration.model->options;
     if (const auto* mlp = std::get_if<PerceptronOptions>(&model)) perceptron_ = *mlp;
@@ -133,6 +151,7 @@ class DenseWorkload final : public Workload {
   std::string description_;
   std::string data_record_;
   std::vector<std::string> class_names_;
+  KnownData known_;
   bool has_real_targets_;
   std::optional<DenseDataset<float>> train_;
   std::optional<DenseDataset<float>> test_;

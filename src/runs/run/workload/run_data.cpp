@@ -27,32 +27,33 @@
 #include "loop/data/data_files.hpp"
 #include "loop/data/images/digits.hpp"
 #include "loop/data/tables/table_encoding.hpp"
-#include "runs/config/allowed.hpp"
 #include "runs/config/values/data_source.hpp"
+#include "runs/config/values/loss_choice.hpp"
 
 namespace rubato {
 
 namespace {
 
-DataSets read_digits(const DataSource& /*none*/) {
-  constexpr std::int64_t kDigits = 10;
-  TrainTestImages images = builtin_digits();
+constexpr std::string_view kDigits = "digits";
+
+DataSets read_digits(int threads) {
+  constexpr std::int64_t kClasses = 10;
+  TrainTestImages images = builtin_digits(threads);
   return {.train = sample_set_of(std::move(images.train)),
           .test = sample_set_of(std::move(images.test)),
           .inputs = InputKind::pixels,
-          .classes = kDigits,
+          .classes = kClasses,
           .noun = "images"};
 }
 
-// Reads the data sets of data_sources(), by kind.
+// Reads the data sets of data_sources() that are in files, by kind.
 struct DataReader {
   std::string_view kind;
   DataSets (*read)(const DataSource& source);
 };
 
-constexpr std::array<DataReader, 8> kDataReaders{
-    {{"digits", read_digits},
-     {"mnist", [](const DataSource& source) { return read_idx_samples(source.path); }},
+constexpr std::array<DataReader, 7> kDataReaders{
+    {{"mnist", [](const DataSource& source) { return read_idx_samples(source.path); }},
      {"cifar10", [](const DataSource& source) { return read_cifar10(source.path); }},
      {"tensors",
       [](const DataSource& source) {
@@ -148,7 +149,9 @@ std::string what_they_are(const DataSets& data) {
                      counted(data.train.targets.elements(), "real target", "real targets"));
 }
 
-KnownData known(const DataSets& data) {
+}  // namespace
+
+KnownData known_data(const DataSets& data) {
   const std::vector<std::int64_t>& targets = data.train.targets.shape();
   return {.has_test = data.test.has_value(),
           .classes = data.classes,
@@ -159,8 +162,6 @@ KnownData known(const DataSets& data) {
           .vocabulary = data.vocabulary,
           .description = what_they_are(data)};
 }
-
-}  // namespace
 
 IgnoredTargets ignored_targets(const RunConfiguration& configuration) {
   return {.one = configuration.loss->ignore, .negative = configuration.loss->script.has_value()};
@@ -178,6 +179,7 @@ DataSets read_data(const RunConfiguration& configuration) {
   if (own.find(source.kind) != nullptr) {
     return sets_of(own.make(configuration.data.text())->load(), configuration.data.text());
   }
+  if (source.kind == kDigits) return read_digits(static_cast<int>(configuration.threads));
   const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
   RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration accepts");
   return found->read(source);
@@ -200,7 +202,7 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
   } catch (const Error& error) {
     throw_error("--data: {}", error.what());
   }
-  require_data(configuration, known(data));
+  require_data(configuration, known_data(data));
   if (data.classes > 0 && data.train.targets.shape().empty()) note_single_class(data);
   return data;
 }
@@ -251,6 +253,9 @@ std::string option_of(const RunConfiguration& configuration) {
 
 // The test set, or all samples if there is none, of kinds of data whose files describe themselves.
 SampleSet tested(const RunConfiguration& configuration) {
+  if (configuration.data->kind == kDigits) {
+    return sample_set_of(builtin_test_digits(static_cast<int>(configuration.threads)));
+  }
   DataSets data = read_data(configuration);
   return data.test ? *std::move(data.test) : std::move(data.train);
 }

@@ -9,6 +9,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "loop/data/sample_set.hpp"
+#include "runs/config/allowed.hpp"
 #include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
@@ -26,6 +27,9 @@ namespace rubato {
 
 /// The same for data of the program itself.
 [[nodiscard]] DataSets prepared(const RunConfiguration& configuration, DataSets data);
+
+/// The facts about data that require_data() compares with the options of a run.
+[[nodiscard]] KnownData known_data(const DataSets& data);
 
 /// The facts about its data that a run keeps, as JSON, and the names of its classes, which may be
 /// empty.

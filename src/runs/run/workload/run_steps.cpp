@@ -25,6 +25,7 @@
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/images/digits.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -108,7 +109,7 @@ std::unique_ptr<ClockedSource> source_of(const RunConfiguration& run, const Zone
 
 std::int64_t bytes_exchanged(const RunConfiguration& run, std::int64_t gradient_bytes) {
   // Squares are as many values as gradients.
-  return (needs_minibatch_squares(run.optimizer->method) ? 2 : 1) * gradient_bytes;
+  return (facts_of(run.optimizer->method).squares ? 2 : 1) * gradient_bytes;
 }
 
 ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes) {

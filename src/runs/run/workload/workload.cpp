@@ -1,14 +1,12 @@
-// This file has what all engines share. train_options() maps a configuration to TrainOptions, and
-// is where a new option of training has to be passed on; make_trainer() checks patterns of names
-// against the parameters of the model, which exist only then. evaluate() and predict() use a
-// trainer whose steps are never taken (idle_trainer()), and weights that come from a run must have
-// the SHA-256 of its summary.
+// This file has what all engines share. make_trainer() checks patterns of names against the
+// parameters of the model, which exist only then. evaluate() and predict() use a trainer whose
+// steps are never taken (idle_trainer()), and weights that come from a run must have the SHA-256 of
+// its summary.
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,51 +23,17 @@
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "run_data.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 
 namespace rubato {
 
 namespace {
-
-constexpr std::string_view kVectors = "vectors";
-
-std::vector<std::string> patterns_of(const std::string& no_decay) {
-  std::vector<std::string> patterns;
-  std::istringstream text(no_decay);
-  for (std::string pattern; std::getline(text, pattern, ',');) patterns.push_back(pattern);
-  return patterns;
-}
-
-std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
-  std::vector<ParameterGroup> groups;
-  for (const std::string& pattern : patterns_of(no_decay)) {
-    groups.push_back(pattern == kVectors ? no_decay_for_vectors() : no_decay_for(pattern));
-  }
-  return groups;
-}
-
-std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& options) {
-  if (options.lookahead == 0) return std::nullopt;
-  return LookaheadOptions{.k = options.lookahead,
-                          .alpha = options.lookahead_alpha,
-                          .start = options.lookahead_start,
-                          .weights = options.lookahead_weights};
-}
-
-// Empty if all parts of the schedule are built-in, which the library makes from its text.
-std::function<std::unique_ptr<LrSchedule>()> own_schedule(const RunConfiguration& options) {
-  const bool own = std::ranges::any_of(options.schedule->names(), [&](std::string_view name) {
-    return options.extensions.schedules.find(name) != nullptr;
-  });
-  if (!own) return {};
-  return [schedule = options.schedule, watch = watched_metric(options)] {
-    return schedule->make(watch);
-  };
-}
 
 void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern) {
   try {
@@ -93,54 +57,6 @@ ByteSource Workload::weights(std::span<const NamedArray> parameters,
 
 ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) const {
   throw_error("{} does not predict; accepted: the workload of libtorch", engine().engine);
-}
-
-TrainOptions train_options(const RunConfiguration& options) {
-  FaultOptions faults = *options.faults;
-  faults.planned = *options.fault;
-  const TestMetrics metrics = test_metrics_of(options);
-  // In modelled time stragglers are part of the cluster, and nobody waits for them here.
-  std::vector<Straggler> stragglers;
-  if (options.clock == Clock::real) stragglers = *options.straggler;
-  return {.epochs = options.epochs,
-          .budget = budget_of(options),
-          .minibatch_size = options.minibatch,
-          .remainder = options.remainder,
-          .learning_rate = options.learning_rate,
-          .reference_batch_size = options.reference_batch,
-          .rule = *options.rule,
-          .adjustments = {.memories = *options.memory,
-                          .decay = options.decay_rule,
-                          .on_batch_change = *options.on_batch_change},
-          .schedule = *options.schedule,
-          .schedule_unit = options.schedule_unit,
-          .own_schedule = own_schedule(options),
-          .watch = watched_metric(options),
-          .optimizer = optimizer_options(options),
-          .own_optimizer = options.optimizer->own.value_or(OwnOptimizer()),
-          .groups = parameter_groups(options.no_decay),
-          .lookahead = lookahead_options(options),
-          .ema_half_life = options.ema,
-          .clip_norm = options.clip_norm,
-          .clip_value = options.clip_value,
-          .gradient_transforms = *options.transform,
-          .sampler = *options.sampler,
-          .seed = options.seed,
-          .top_k = metrics.top_k,
-          .mse = metrics.mse,
-          .perplexity = metrics.perplexity,
-          .log_noise = options.log_noise,
-          .digest_every = options.digest->every,
-          .metrics = options.metric->own,
-          .log_minibatches = options.log_minibatches,
-          .cores = options.cores,
-          .assignment = options.assignment,
-          .reduce = options.reduce->own ? "auto" : options.reduce.text(),
-          .own_reducer = options.reduce->own.value_or(OwnReducer()),
-          .exact = options.exact,
-          .faults = std::move(faults),
-          .stragglers = std::move(stragglers),
-          .threads = static_cast<int>(options.threads)};
 }
 
 namespace {
@@ -172,11 +88,11 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
   TrainOptions all = options;
   all.bytes_per_target = asked_bytes_per_target(workload, configuration);
   Trainer trainer = workload.make_trainer(std::move(steps), all);
-  for (const std::string& pattern : patterns_of(configuration.no_decay)) {
-    if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
+  for (const std::string& pattern : no_decay_patterns(configuration.no_decay)) {
+    if (pattern != kVectorsPattern) require_match(trainer, "no-decay", pattern);
   }
-  const auto muon = method_options<MuonOptions>(options.optimizer.method);
-  if (!muon.adamw.empty()) require_match(trainer, "optimizer", muon.adamw);
+  const std::string elements = facts_of(options.optimizer.method).elements;
+  if (!elements.empty()) require_match(trainer, "optimizer", elements);
   if (!configuration.monitor.empty()) require_match(trainer, "monitor", configuration.monitor);
   if (configuration.tensorboard && !configuration.histograms.empty()) {
     require_match(trainer, "histograms", configuration.histograms);
