@@ -389,6 +389,41 @@ TEST(Loop, TestsAndShowsTheAveragesOfTheWeightsBesideThem) {
             trainer.result().final_other_tests.at("ema")->loss);
 }
 
+TEST(Loop, AveragesTheTailOfTheWeights) {
+  TrainOptions options = loop_options();
+  options.tail = 12;
+  Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+  const auto parameters = trainer.add_observer<Parameters>();
+  const auto best = trainer.add_observer<BestWeights>(WatchedMetric("tail", Metric::test_loss));
+  trainer.fit();
+  // The first step ends before the tail; the end of an epoch is no update.
+  std::vector<double> mean;
+  std::int64_t updates = 0;
+  for (const State& saved : parameters->saved) {
+    if (saved.count("tail.updates") == updates) continue;
+    ++updates;
+    const std::vector<double> weights = parameters_in(saved);
+    mean.resize(weights.size());
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      mean[i] += (weights[i] - mean[i]) / static_cast<double>(updates);
+    }
+  }
+  const TestsByWeights& tests = trainer.result().final_other_tests;
+  ASSERT_TRUE(tests.contains("tail"));
+  EXPECT_NE(tests.at("tail")->loss, trainer.result().final_test->loss);
+  EXPECT_TRUE(best->value().has_value());
+  trainer.with_weights("tail", [&] {
+    EXPECT_THAT(Parameters::copy_of(trainer), Pointwise(DoubleNear(1e-12), mean));
+  });
+
+  // A state has it.
+  Trainer loaded = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+  loaded.add_observer<Parameters>();
+  loaded.add_observer<BestWeights>(WatchedMetric("tail", Metric::test_loss));
+  loaded.load_state(parse_state(state_bytes(trainer.state()), "the state"));
+  EXPECT_EQ(loaded.result().final_other_tests.at("tail")->loss, tests.at("tail")->loss);
+}
+
 // A resume needs the same half-life; a fork may have averages, which begin with the weights.
 TEST(Loop, BindsAStateToItsAverages) {
   const auto paused_in = [](TrainOptions options) {

@@ -111,14 +111,15 @@ struct StepPart {
 [[nodiscard]] StepPart optimizer_part();
 [[nodiscard]] StepPart lookahead_part();
 [[nodiscard]] StepPart averages_part();
+[[nodiscard]] StepPart tail_part();
 [[nodiscard]] StepPart preparation_part();
 [[nodiscard]] StepPart adjustments_part();
 [[nodiscard]] StepPart loss_scale_part();
 [[nodiscard]] StepPart digest_part();
 [[nodiscard]] StepPart reducer_part();
-inline constexpr std::array kStepParts{rate_part,       optimizer_part,   lookahead_part,
-                                       averages_part,   preparation_part, adjustments_part,
-                                       loss_scale_part, digest_part,      reducer_part};
+inline constexpr std::array kStepParts{
+    rate_part,        optimizer_part,   lookahead_part,  averages_part, tail_part,
+    preparation_part, adjustments_part, loss_scale_part, digest_part,   reducer_part};
 
 /// All parts, those of the model first.
 [[nodiscard]] std::span<const StepPart> step_parts();
