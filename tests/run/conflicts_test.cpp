@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 
 #include "loop/optim/make_optimizer.hpp"
 #include "loop/train/step/step_part.hpp"
-#include "runs/config/run_option.hpp"
+#include "run/runs_in_folders.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -29,12 +29,7 @@ RunConfiguration run_with(const std::string& options) {
                         return make_reducer<float>("tree", size, workers);
                       }};
   });
-  std::istringstream words(options);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    run_option(word.substr(0, equals)).set(run, word.substr(equals + 1));
-  }
-  return run;
+  return test::with_options(std::move(run), options);
 }
 
 // As training says it, and with the name of the option.
