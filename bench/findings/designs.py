@@ -236,5 +236,5 @@ def parser(words):
     made.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="runs at the same time [the CPUs]")
     made.add_argument("--seeds", type=int, help="so many seeds where there are more, for a trial in a folder of its own")
     made.add_argument("--rates", type=int, default=4, help="of compare; 1 for a trial [4]")
-    made.add_argument("--cost", action="store_true", help="say what is left to do, and do nothing")
+    made.add_argument("--cost", action="store_true", help="only say what is left to do; trains a run of each model")
     return made
