@@ -255,6 +255,8 @@ ForkClient::Answer ForkClient::ask(const ForkRequest& request, std::chrono::mill
   if (is_silent) shutdown(connection_, SHUT_RD);
   std::string message;
   if (!receive(message, /*waits=*/true)) return {.why = is_silent ? "it does not answer" : ""};
+  // An answer at the last moment counts, and the server, of which nothing more is heard, ends.
+  if (is_silent) shutdown(connection_, SHUT_WR);
   if (message.front() == kRefused) return {.why = message.substr(1)};
   if (message.front() != kForked) return {};
   return {.child = static_cast<pid_t>(std::strtol(message.c_str() + 1, nullptr, 10))};
