@@ -67,7 +67,7 @@ ssize_t receive_from(int connection, std::string& message, std::size_t longest, 
   return length;
 }
 
-// Whether a message, or the end of the connection, comes within `patience`.
+// Returns whether a message, or the end of the connection, comes within `patience`.
 bool comes_within(int connection, std::chrono::milliseconds patience) {
   pollfd waited_for{.fd = connection, .events = POLLIN, .revents = 0};
   int found = 0;
