@@ -386,6 +386,20 @@ TEST_F(RunPools, BeginNothingAnewAfterAStop) {
   EXPECT_EQ(notes_.ended["a"], "ended");
 }
 
+// Its result is not that of the equal run, so another time it has to be trained.
+TEST_F(RunPools, TrainNothingInsteadOfAnEqualRunAfterAStop) {
+  for (const char* name : {"config.toml", "summary.json", "checkpoints/step-3.safetensors"}) {
+    folder_.write(std::string("equal/") + name, "");
+  }
+  tasks_[0].equal = folder_.path() / "equal";
+  stop_ = [&] { return std::filesystem::exists(folder_.path() / "begun"); };
+  run("trap 'finish; exit 0' TERM; touch " + (folder_.path() / "begun").string() +
+      "; while :; do sleep 0.01; done");
+  EXPECT_EQ(notes_.ended["a"], "ended with code 0");
+  EXPECT_THAT(file("calls"), Not(HasSubstr("--config")));
+  EXPECT_FALSE(std::filesystem::exists(tasks_[0].files.folder));
+}
+
 TEST(ChildProcess, DoesNotOutliveItsParent) {
   const test::TempFolder folder;
   // The end of a pipe that the child inherits: it is closed when the child is gone.

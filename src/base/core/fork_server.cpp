@@ -67,7 +67,7 @@ ssize_t receive_from(int connection, std::string& message, std::size_t longest, 
   return length;
 }
 
-// Whether a message, or the end of the connection, comes within `patience`.
+// Returns whether a message, or the end of the connection, comes within `patience`.
 bool comes_within(int connection, std::chrono::milliseconds patience) {
   pollfd waited_for{.fd = connection, .events = POLLIN, .revents = 0};
   int found = 0;
@@ -255,6 +255,8 @@ ForkClient::Answer ForkClient::ask(const ForkRequest& request, std::chrono::mill
   if (is_silent) shutdown(connection_, SHUT_RD);
   std::string message;
   if (!receive(message, /*waits=*/true)) return {.why = is_silent ? "it does not answer" : ""};
+  // An answer at the last moment counts, and the server, of which nothing more is heard, ends.
+  if (is_silent) shutdown(connection_, SHUT_WR);
   if (message.front() == kRefused) return {.why = message.substr(1)};
   if (message.front() != kForked) return {};
   return {.child = static_cast<pid_t>(std::strtol(message.c_str() + 1, nullptr, 10))};

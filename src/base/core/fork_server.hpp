@@ -15,7 +15,7 @@ namespace rubato {
 // parent (docs/adr/0084-forked-runs.md). The children are the parent's: it waits for them, and
 // they receive its signals, as if it had started them by start_child().
 
-/// What a child is to do.
+/// A command that a child is to execute.
 struct ForkRequest {
   /// The file that becomes its stderr; what it contains is lost.
   std::string errors;
@@ -67,7 +67,7 @@ class ForkClient {
   /// noticed.
   void give();
 
-  /// What the server does, as far as it has said so by now.
+  /// The server's last message about itself.
   enum class State {
     preparing,  ///< it answers no request yet
     prepared,
@@ -78,7 +78,7 @@ class ForkClient {
   struct Answer {
     /// The process of the child; 0 if there is none.
     pid_t child = 0;
-    /// Why there is none; empty if the server is State::preparing again, or has ended.
+    /// The reason why there is none; empty if the server is State::preparing again, or has ended.
     std::string why{};
   };
   /// Asks a server that is State::prepared for a child, and waits for the answer. A server that

@@ -81,6 +81,8 @@ const RunOption& option_of(const TomlEntry& entry,
   return run_option(entry.key);
 }
 
+}  // namespace
+
 RunConfiguration map_paths(RunConfiguration configuration, const RunOption::PathMap& map) {
   for (const RunOption& option : run_options()) {
     const auto text = option.text(configuration);
@@ -90,8 +92,6 @@ RunConfiguration map_paths(RunConfiguration configuration, const RunOption::Path
   }
   return configuration;
 }
-
-}  // namespace
 
 void set_option(RunConfiguration& configuration, const TomlEntry& entry,
                 std::span<const std::string_view> arguments_only) {

@@ -7,11 +7,10 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "run_option.hpp"
 #include "toml.hpp"
 
 namespace rubato {
-
-struct RunOption;
 
 // Parts of the reader of configuration files, for other files that contain options of runs.
 
@@ -29,6 +28,10 @@ void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
 
 /// The text of an option's value as TOML. Throws Error for text that is not UTF-8.
 [[nodiscard]] std::string toml_value(const RunOption& option, const std::string& text);
+
+/// Applies `map` to the path of each file that the options of a configuration name.
+[[nodiscard]] RunConfiguration map_paths(RunConfiguration configuration,
+                                         const RunOption::PathMap& map);
 
 /// The text of a configuration file or of a pipe. Throws Error with the system's reason if it
 /// cannot be read, and if it is larger than 1 MiB.

@@ -1,3 +1,10 @@
+// read_run() gathers the files of a run's folder into one object. All of them but the metrics may
+// be missing, and a damaged configuration, summary or origin becomes a warning on the page instead
+// of an error, because a page is most needed for runs that went wrong. The metrics are thinned
+// while they are read (read_metrics()). The order matters: the check of the metrics needs the steps
+// of the summary and the marks that reading the metrics adds, and the past of a fork needs its last
+// step.
+
 #include "thinned_run.hpp"
 
 #include <algorithm>

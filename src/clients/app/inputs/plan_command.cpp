@@ -44,7 +44,7 @@ MinibatchRun share_of(const StepPlan& step, CoreRank core, Assignment assignment
 
 using Indices = std::vector<std::vector<std::int64_t>>;
 
-// What a core does in an epoch.
+// The work of a core in an epoch.
 struct PlannedCore {
   std::int64_t core = 0;
   Indices assignments{};

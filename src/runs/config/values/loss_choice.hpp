@@ -19,7 +19,7 @@ struct LossEntry {
   std::string_view name;
   /// A description in one line.
   std::string_view help;
-  /// Whether its targets must be classes, which --label-smoothing can spread.
+  /// True if its targets must be classes, which --label-smoothing can spread.
   bool of_classes = false;
   /// Reads its arguments; null if it has none.
   void (*read)(Spec& spec, LossChoice& loss) = nullptr;

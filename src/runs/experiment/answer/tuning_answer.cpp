@@ -59,8 +59,8 @@ std::string where(const TuningAnswer& answer) {
   return answer.setting.empty() ? "" : " with " + answer.setting;
 }
 
-// Whether no rate trains: all runs are lost, or, as losses have no level that is chance, several
-// rates give exactly the same.
+// Returns whether no rate trains: all runs are lost, or, as losses have no level that is chance,
+// several rates give exactly the same.
 bool learns_nothing(const TuningAnswer& answer) {
   std::vector<double> scores;
   for (const Tried& one : tried_of(answer)) {

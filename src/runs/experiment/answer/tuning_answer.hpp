@@ -19,9 +19,9 @@ struct TuningAnswer {
     std::string value;
     /// Mean of the final values; empty if any run has none.
     std::optional<Estimate> estimate{};
-    /// How each run ended, such as "finished" or "diverged".
+    /// The end of each run, such as "finished" or "diverged".
     std::vector<std::string> ends{};
-    /// Whether one of them is lost.
+    /// True if one of them is lost (is_lost()).
     bool is_lost = false;
     /// The final values of those that have one.
     std::vector<double> finals{};
@@ -34,7 +34,7 @@ struct TuningAnswer {
   std::vector<Value> values;
   /// Index of the best; 0 if no value brought its runs to an end.
   std::size_t best = 0;
-  /// Whether the best is the smallest or the largest of all, so that a better one may lie beyond.
+  /// True if the best is the smallest or the largest of all, so that a better one may lie beyond.
   bool at_end = false;
 };
 

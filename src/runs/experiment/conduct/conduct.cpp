@@ -114,6 +114,12 @@ std::string name_in_list(const std::string& run, bool tuning) {
   return tuning ? fmt::format("{}{}", kTuneMark, run) : run;
 }
 
+// Adds the names of the plan's runs to those of the runs that tune.
+std::vector<std::string> with_names_of_plan(std::vector<std::string> tuning, const Design& design) {
+  std::ranges::move(names_of_runs(design, {}), std::back_inserter(tuning));
+  return tuning;
+}
+
 // The runs of a design that are done again to check this share of those that are known in advance.
 // They have the smallest hashes of their names, so that they are the same in every call and on
 // every machine.
@@ -326,8 +332,7 @@ std::vector<std::string> names_of_runs(const Design& design, const std::filesyst
   } catch (const Error&) {
     // No value of the option is of any use, which conduct() says.
   }
-  std::ranges::move(names_of_runs(design, {}), std::back_inserter(names));
-  return names;
+  return with_names_of_plan(std::move(names), design);
 }
 
 Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
@@ -345,15 +350,18 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   std::vector<std::string> awaited;
   // The results of the rounds of tuning so far.
   std::vector<RunResult> tuned_by;
+  // The names of their runs, and of those of this round.
+  std::vector<std::string> names;
   bool is_announced = false;
   // Says what a search costs, and lists its runs as they become known.
   const auto announce = [&](const std::vector<PlannedRun>& round) {
+    for (const PlannedRun& run : round) names.push_back(name_in_list(run.name, true));
     const bool is_done = std::ranges::all_of(round, [&](const PlannedRun& run) {
       const RunState state = state_of(folder.files_of(run, true));
       return state == RunState::ended || state == RunState::failed;
     });
     if (is_done) return;
-    if (!tuned_by.empty()) folder.write_plan(names_of_runs(design, folder.path(), facts));
+    if (!tuned_by.empty()) folder.write_plan(with_names_of_plan(names, design));
     if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
     view.on_search({.tune_for = design.tune_for,
                     .subjects = different_subjects(design),

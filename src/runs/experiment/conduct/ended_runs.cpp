@@ -20,6 +20,7 @@
 #include "base/core/file.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/chosen_parts.hpp"
+#include "runs/config/configuration_file.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/run_description.hpp"
@@ -63,13 +64,8 @@ std::string key_of(const RunConfiguration& run) {
 // The configuration in the folder of a run. Loads nothing.
 RunConfiguration configuration_in(const fs::path& folder) {
   const fs::path file = folder / RunFolder::kConfiguration;
-  RunConfiguration run = parse_configuration(read_file(file), file.string());
-  for (const RunOption& option : run_options()) {
-    const auto text = option.text(run);
-    if (option.map_path == nullptr || !text) continue;
-    option.set(run, option.map_path(*text, [&](const fs::path& path) { return folder / path; }));
-  }
-  return run;
+  return map_paths(parse_configuration(read_file(file), file.string()),
+                   [&](const fs::path& path) { return folder / path; });
 }
 
 std::string steps_of(const RunConfiguration& run) {

@@ -17,12 +17,12 @@ class EndedRuns {
   /// The runs of all experiments in `folder`, or of the experiment that it is.
   explicit EndedRuns(const std::filesystem::path& folder);
 
-  /// The folder of a run whose options, steps and files are those of `run`, but for options that
-  /// change neither results nor records. Its metrics are those that it has written. Its data,
+  /// Returns the folder of a run whose options, steps and files are those of `run`, but for options
+  /// that change neither results nor records. Its metrics are those that it has written. Its data,
   /// kernels and versions are not compared: a run that continues it must say that they are the
-  /// same. Empty if there is none, and for a run of which not all can be compared: with a plug-in,
-  /// with
-  /// `--exact false`, or with records for TensorBoard or a timeline, and for forks.
+  /// same. Returns nothing if there is none, and for a run of which not all can be compared: with a
+  /// plug-in, a rule of Python's or `--exact false`, with records for TensorBoard or a timeline,
+  /// and for forks.
   [[nodiscard]] std::optional<std::filesystem::path> equal_to(const RunConfiguration& run,
                                                               const Measure& measure) const;
 

@@ -266,8 +266,10 @@ class RunPool {
   // False as long as the process that will fork the run is loading its workload. A workload of one
   // run is not worth a process.
   [[nodiscard]] bool has_workload(const RunTask& task) {
-    if (task.workload.empty() || task.is_pythons || is_done(task)) return true;
+    if (task.workload.empty() || task.is_pythons) return true;
+    // It comes before is_done(), which looks at files.
     if (loading_.contains(task.workload)) return false;
+    if (is_done(task)) return true;
     if (!servers_.has(task.workload) && waiting_with(task.workload) < 2) return true;
     const bool is_loading =
         servers_.offer(task.workload, task.files.config) == RunServers::Offer::later;
@@ -373,11 +375,8 @@ class RunPool {
     const RunFiles attempt = worker_.attempt_at(task.files);
     const double seconds = running.since.seconds();
     remove_empty_log(attempt);
-    if (state_of(attempt) == RunState::ended) {
-      if (running.is_reused && !have_same_origin(*task.equal, attempt.folder)) {
-        start(task, /*anew=*/true);
-        return;
-      }
+    const bool is_others = running.is_reused && !have_same_origin(*task.equal, attempt.folder);
+    if (state_of(attempt) == RunState::ended && !is_others) {
       publish(task);
       if (running.is_reused) observer_.on_reused(task);
       observer_.on_end(task, TaskEnd::ended, seconds, {});

@@ -85,7 +85,7 @@ struct RunTask {
   std::string name;
   RunFiles files;
   std::int64_t threads = 1;
-  /// Whether another number of threads gives the same bits (`--exact`).
+  /// True if another number of threads gives the same bits (`--exact`).
   bool is_exact = true;
   /// workload_text() of the run. Several tasks with the same text are forked from a process that
   /// has loaded their workload, if it is not empty.

@@ -35,10 +35,10 @@ class RunServers {
     later,  ///< the server is still loading
     now,
   };
-  /// Whether a server can fork a run with this workload, which is not empty. If there is no server
-  /// for it and there may be one more, starts one, with the workload of the run in `config`.
+  /// Says whether a server can fork a run with this workload, which is not empty. If there is no
+  /// server for it and there may be one more, starts one, with the workload of the run in `config`.
   [[nodiscard]] Offer offer(const std::string& workload, const std::filesystem::path& config);
-  /// Whether there is a server for it.
+  /// Returns whether there is a server for it.
   [[nodiscard]] bool has(const std::string& workload) const { return servers_.contains(workload); }
 
   struct Forked {
@@ -53,7 +53,7 @@ class RunServers {
 
   /// Ends the server of a workload that nobody needs any more.
   void end(const std::string& workload);
-  /// Why servers have failed since the last call.
+  /// Returns, for each server that has failed since the last call, the reason.
   [[nodiscard]] std::vector<std::string> take_failures();
 
  private:
@@ -69,7 +69,7 @@ class RunServers {
   std::map<std::string, std::unique_ptr<Server>> servers_;
   // The servers that nobody needs any more, some of which have not ended yet.
   std::vector<ChildProcess> leaving_;
-  // How often the server of a workload has failed.
+  // The number of failures of the servers of a workload.
   std::map<std::string, int> failed_;
   std::vector<std::string> failures_;
 };

@@ -124,8 +124,8 @@ class Worker {
   int descriptor_ = -1;
 };
 
-/// Whether the summaries in two run folders have the same bits, computed by the same kernels and
-/// versions.
+/// Returns whether the summaries in two run folders have the same bits, computed by the same
+/// kernels and versions; false if one of them cannot be read or does not name these.
 [[nodiscard]] bool have_same_origin(const std::filesystem::path& one,
                                     const std::filesystem::path& other);
 

@@ -88,11 +88,7 @@ void map_paths(Design& design, const RunOption::PathMap& map) {
     const RunOption& option = run_option(name);
     return option.map_path == nullptr ? text : option.map_path(text, map);
   };
-  for (const RunOption& option : run_options()) {
-    if (const auto text = option.text(design.base); text && option.map_path != nullptr) {
-      option.set(design.base, mapped(option.name, *text));
-    }
-  }
+  design.base = map_paths(std::move(design.base), map);
   for (Axis& axis : design.axes) {
     for (std::string& value : axis.values) value = mapped(axis.option, value);
   }

@@ -1,3 +1,12 @@
+// A search and a list are walked in the same way: all values so far are put in ascending order, the
+// best of them are found, and the next values lie beside these. Nothing is remembered between two
+// calls, so what a search has done is read off its values: which rates are coarse, which is the
+// lowest, and whether the fine ones are there. A search works with whole numbers k instead of
+// rates, in which neighbours are exact, and its coarse numbers have no gaps, as each call adds only
+// to the ends. Rates of equal scores that stand beside each other are one plateau (Best): a search
+// goes on until it has left the plateau on both sides, and takes its middle, and a list does not
+// grow beyond one.
+
 #include "rate_search.hpp"
 
 #include <algorithm>
@@ -119,7 +128,7 @@ std::vector<std::string> next_rates(double start, std::span<const Tried> tried) 
 
 // --- Lists ---
 
-// Whether the values of an option are positive numbers without an upper limit.
+// Returns whether the values of an option are positive numbers without an upper limit.
 bool has_open_range(const RunOption& option) {
   return option.kind == OptionKind::real && !value_text(option, "1e-30").empty() &&
          !value_text(option, "1e30").empty();

@@ -21,7 +21,7 @@ function rateRowWords(spec, row) {
 function drawRates(figure) {
   const spec = figure.spec;
   const keys = spec.rows.map((row, number) => ({ line: profileClass(number), text: labelWords(row) }));
-  if (spec.taken !== undefined) keys.push({ line: "reference", text: "the rate of the comparison" });
+  if (spec.taken !== undefined) keys.push({ line: "reference", text: "the " + spec.across + " of the comparison" });
   const svg = drawing(figure, 260, titleOf(spec) + ": " +
       spec.rows.map(row => rateRowWords(spec, row)).join("; ") + ". The table below has all.",
   spec.rows.length > 1 || spec.taken !== undefined ? keys : []);

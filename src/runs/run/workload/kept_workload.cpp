@@ -6,7 +6,6 @@
 #include "kept_workload.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -99,7 +98,7 @@ void KeptWorkload::load() {
     // If a file was changed meanwhile, is_current() says so.
     workload_ = std::move(workload);
   } catch (...) {
-    workload_.reset();
+    // Each run loads it itself, and says why it cannot.
   }
 }
 
