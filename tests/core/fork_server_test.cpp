@@ -119,7 +119,9 @@ TEST_F(ForkServers, KeepCrashesApart) {
 
 TEST_F(ForkServers, AreNotNeededByTheirChildren) {
   start();
-  const pid_t sister = child("sleep");
+  const pid_t sister = child("sleep", "sister");
+  // It does not begin without the server, and makes this file when it does.
+  while (!std::filesystem::exists(folder_.path() / "sister")) usleep(1000);
   kill(server_, SIGKILL);
   EXPECT_EQ(ending_of(server_), "signal 9");
   server_ = -1;
