@@ -122,6 +122,12 @@ void set_nesterov(OptimizerMethod& method);
 /// Describes the memory of an optimizer: equal for optimizers that can continue from each other's.
 [[nodiscard]] std::string memory_kind(const OptimizerOptions& options);
 
+/// The pattern of options that takes all parameters of one dimension. All others are shell patterns
+/// of names.
+inline constexpr std::string_view kVectorsPattern = "vectors";
+/// Returns whether a pattern of an option takes a parameter.
+[[nodiscard]] bool takes(const std::string& pattern, const NamedArray& array);
+
 /// The shape of a tensor of at least two dimensions as a matrix; without rows for any other, and
 /// for one that the method's options exclude (MethodFacts::elements).
 [[nodiscard]] MatrixShape matrix_shape(const OptimizerMethod& method, const NamedArray& array);

@@ -233,6 +233,9 @@ class Muon final : public FlatOptimizer<T> {
         rest_.push_back({.layer = layer, .begin = begin, .end = end});
         rest_layout_.layer_ends.push_back(rest_layout_.size() + end - begin);
         rest_layout_.layer_groups.push_back(layout_.layer_groups[layer]);
+        if (layer < layout_.rate_factors.size()) {
+          rest_layout_.rate_factors.push_back(layout_.rate_factors[layer]);
+        }
       }
       begin = end;
     }

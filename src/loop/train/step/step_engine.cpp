@@ -37,6 +37,7 @@
 #include "loop/train/checked_options.hpp"
 #include "loop/train/trainer_stage.hpp"
 #include "numbers/scaling/rate_adjuster.hpp"
+#include "rate_factors.hpp"
 #include "state_digest.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
@@ -59,6 +60,7 @@ ParameterLayout layout_of(const std::vector<TrainedArray>& trained, const TrainO
     layout.layer_groups.push_back(
         found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin()) + 1);
     layout.matrices.push_back(matrix_shape(options.optimizer.method, of.array));
+    layout.rate_factors.push_back(rate_factor_of(of.array, options.rate_factors));
   }
   return layout;
 }

@@ -91,6 +91,9 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
   for (const std::string& pattern : no_decay_patterns(configuration.no_decay)) {
     if (pattern != kVectorsPattern) require_match(trainer, "no-decay", pattern);
   }
+  for (const RateFactor& of : options.rate_factors) {
+    if (of.pattern != kVectorsPattern) require_match(trainer, "lr-for", of.pattern);
+  }
   const std::string elements = facts_of(options.optimizer.method).elements;
   if (!elements.empty()) require_match(trainer, "optimizer", elements);
   if (!configuration.monitor.empty()) require_match(trainer, "monitor", configuration.monitor);
