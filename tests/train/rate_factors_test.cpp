@@ -2,10 +2,12 @@
 
 #include "loop/train/step/rate_factors.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
