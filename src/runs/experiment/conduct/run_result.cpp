@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/run_folder.hpp>
 
@@ -211,7 +212,10 @@ const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuratio
   if (const auto found = facts_.find(key); found != facts_.end()) return found->second;
   Facts facts{.measure = {.is_accuracy = classifies}};
   if (classifies) {
-    const DataSets data = load_data(configuration);
+    // No run has begun yet, so that all CPUs are free to read.
+    RunConfiguration alone = configuration;
+    alone.threads = cpus().usable();
+    const DataSets data = load_data(alone);
     if (!data.test) {
       throw_error("--data {}: it has no test set to compare by; accepted: with --validation",
                   configuration.data.text());
