@@ -28,10 +28,9 @@
 //     cycle(pct_start=0.4, anneal_strategy="linear", three_phase=True, base_momentum=0.8,
 //           max_momentum=0.9, div_factor=10, final_div_factor=100)
 
-#include <array>
 #include <cstddef>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -46,7 +45,7 @@ namespace {
 
 constexpr double kTolerance = 1e-12;
 
-void expect_factors(const std::string& text, double step, const std::vector<double>& expected) {
+void expect_restarts(const std::string& text, double step, const std::vector<double>& expected) {
   const auto schedule = ScheduleChoice(text).make({});
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double position = step * static_cast<double>(i);
@@ -56,14 +55,15 @@ void expect_factors(const std::string& text, double step, const std::vector<doub
 }
 
 TEST(WarmRestarts, AreThoseOfTorch) {
-  expect_factors(
+  expect_restarts(
       "cosine-restarts:first=3,mult=2,floor=0.1", 1,
       {1.0, 0.775, 0.3250000000000001, 1.0, 0.9397114317029974, 0.775, 0.55, 0.3250000000000001,
        0.16028856829700258, 1.0, 0.9846666218300807, 0.9397114317029974});
-  expect_factors("cosine-restarts:first=4", 0.75,
-                 {1.0, 0.9157348061512727, 0.6913417161825449, 0.4024548389919359,
-                  0.14644660940672627, 0.009607359798384785, 0.9619397662556434, 0.7777851165098011,
-                  0.5, 0.22221488349019902, 0.03806023374435663, 0.9903926402016152});
+  expect_restarts(
+      "cosine-restarts:first=4", 0.75,
+      {1.0, 0.9157348061512727, 0.6913417161825449, 0.4024548389919359, 0.14644660940672627,
+       0.009607359798384785, 0.9619397662556434, 0.7777851165098011, 0.5, 0.22221488349019902,
+       0.03806023374435663, 0.9903926402016152});
 }
 
 TEST(WarmRestarts, HaveNoEnd) {

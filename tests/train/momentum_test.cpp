@@ -1,12 +1,10 @@
 // The momentum of a schedule, in the steps of a training.
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -29,7 +27,7 @@ using test::trace_of;
 const std::string kCycle = "one-cycle:total=5,peak=2";
 const std::string kRateAlone = kCycle + ",cycle-momentum=false";
 
-TrainOptions options_of(std::string_view optimizer, const std::string& schedule = kCycle) {
+TrainOptions cycling_options(std::string_view optimizer, const std::string& schedule = kCycle) {
   return {.epochs = 2,
           .minibatch_size = 4,
           .learning_rate = 0.02,
@@ -42,19 +40,19 @@ TrainOptions options_of(std::string_view optimizer, const std::string& schedule 
           .threads = 2};
 }
 
-Trainer trainer_of(const TrainOptions& options) {
+Trainer cycling_trainer(const TrainOptions& options) {
   return {tiny_objective(), trace_of({8, 16, 4}), options};
 }
 
 std::vector<OptimizerAnswer> answers_of(const TrainOptions& options) {
-  Trainer trainer = trainer_of(options);
+  Trainer trainer = cycling_trainer(options);
   std::vector<OptimizerAnswer> answers;
   for (const StepRecord& step : test::recorded(trainer)->steps) answers.push_back(step.optimizer);
   return answers;
 }
 
-std::vector<double> weights_of(const TrainOptions& options) {
-  Trainer trainer = trainer_of(options);
+std::vector<double> trained_weights(const TrainOptions& options) {
+  Trainer trainer = cycling_trainer(options);
   trainer.fit();
   const auto values = trainer.parameters()[0].values<double>();
   return {values.begin(), values.end()};
@@ -72,7 +70,7 @@ TEST(ScheduledMomentum, IsThatOfEveryOptimizerWhichHasOne) {
         Case{"rmsprop", true, false}, Case{"adam", false, true}, Case{"adamw", false, true},
         Case{"muon", true, true}}) {
     SCOPED_TRACE(name);
-    const std::vector<OptimizerAnswer> answers = answers_of(options_of(name));
+    const std::vector<OptimizerAnswer> answers = answers_of(cycling_options(name));
     ASSERT_GE(answers.size(), 5U);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       const std::optional<double> now = cycle->momentum(static_cast<double>(i));
@@ -80,17 +78,18 @@ TEST(ScheduledMomentum, IsThatOfEveryOptimizerWhichHasOne) {
                                      .beta1 = beta1 ? now : std::nullopt};
       EXPECT_EQ(answers[i], expected) << i;
     }
-    for (const OptimizerAnswer& answer : answers_of(options_of(name, kRateAlone))) {
+    for (const OptimizerAnswer& answer : answers_of(cycling_options(name, kRateAlone))) {
       EXPECT_EQ(answer, OptimizerAnswer());
     }
-    EXPECT_NE(weights_of(options_of(name)), weights_of(options_of(name, kRateAlone)));
+    EXPECT_NE(trained_weights(cycling_options(name)),
+              trained_weights(cycling_options(name, kRateAlone)));
   }
 }
 
 // A rule of the user's own that answers the same numbers makes the same updates.
 TEST(ScheduledMomentum, IsUsedAsIfTheRuleHadAnsweredIt) {
   for (const std::string_view name : {"sgd", "adamw"}) {
-    TrainOptions options = options_of(name, kRateAlone);
+    TrainOptions options = cycling_options(name, kRateAlone);
     RuleRegistry rules;
     rules.add("same", [name, step = 0.0,
                        cycle = std::shared_ptr<LrSchedule>(ScheduleChoice(kCycle).make({}))](
@@ -100,28 +99,28 @@ TEST(ScheduledMomentum, IsUsedAsIfTheRuleHadAnsweredIt) {
       return rates;
     });
     options.rule = rules.choose("same");
-    EXPECT_EQ(weights_of(options), weights_of(options_of(name))) << name;
+    EXPECT_EQ(trained_weights(options), trained_weights(cycling_options(name))) << name;
   }
 }
 
 TEST(ScheduledMomentum, IsWhatRulesAndMemoriesBeginWith) {
-  TrainOptions options = options_of("sgd");
+  TrainOptions options = cycling_options("sgd");
   options.adjustments.memories.momentum = true;
   // The second step has 16 samples, where the reference batch has 8.
   const double second = ScheduleChoice(kCycle).make({})->momentum(1).value();
   EXPECT_DOUBLE_EQ(answers_of(options).at(1).momentum.value(), second * second);
-  options = options_of("adam");
+  options = cycling_options("adam");
   options.rule = "root-adam";
   EXPECT_DOUBLE_EQ(answers_of(options).at(1).beta1.value(), second * second);
 }
 
 TEST(ScheduledMomentum, LeavesGroupsTheirOwn) {
   const auto weights = [](const std::string& schedule) {
-    TrainOptions options = options_of("sgd", schedule);
+    TrainOptions options = cycling_options("sgd", schedule);
     options.groups = {{.name = "all",
                        .takes = [](const NamedArray&) { return true; },
                        .options = {.momentum = 0.5}}};
-    return weights_of(options);
+    return trained_weights(options);
   };
   EXPECT_EQ(weights(kCycle), weights(kRateAlone));
 }
@@ -129,10 +128,10 @@ TEST(ScheduledMomentum, LeavesGroupsTheirOwn) {
 TEST(ScheduledMomentum, HasTheSameBitsWhoeverComputes) {
   for (const std::string_view name : {"sgd", "adamw", "muon"}) {
     const auto make = [&](const auto& change) {
-      TrainOptions options = options_of(name);
+      TrainOptions options = cycling_options(name);
       options.rule = "linear";
       change(options);
-      return trainer_of(options);
+      return cycling_trainer(options);
     };
     EXPECT_EQ(test::difference_in_bits(make, 6), std::nullopt) << name;
   }
@@ -143,11 +142,11 @@ TEST(ScheduledMomentum, NeedsAnOptimizerThatHasOne) {
       "schedule: it moves the momentum, and the optimizer has none; accepted: with a momentum "
       "above 0, with optimizer adam, adamw or muon, or with cycle-momentum=false";
   const auto error = [](const TrainOptions& options) {
-    return error_of([&] { trainer_of(options); });
+    return error_of([&] { cycling_trainer(options); });
   };
-  EXPECT_EQ(error(options_of("adagrad")), refusal);
-  EXPECT_EQ(error(options_of("adagrad", kRateAlone)), "no error");
-  TrainOptions still = options_of("sgd");
+  EXPECT_EQ(error(cycling_options("adagrad")), refusal);
+  EXPECT_EQ(error(cycling_options("adagrad", kRateAlone)), "no error");
+  TrainOptions still = cycling_options("sgd");
   still.optimizer.momentum = 0;
   EXPECT_EQ(error(still), refusal);
   for (const std::string_view name : optimizer_names()) {
@@ -167,11 +166,11 @@ class TooMuch final : public LrSchedule {
 };
 
 TEST(ScheduledMomentum, OfTheUsersOwnIsChecked) {
-  TrainOptions options = options_of("sgd", "constant");
+  TrainOptions options = cycling_options("sgd", "constant");
   options.own_schedule = [] { return std::make_unique<TooMuch>(); };
-  Trainer trainer = trainer_of(options);
+  Trainer trainer = cycling_trainer(options);
   EXPECT_EQ(error_of([&] { trainer.fit(); }),
-            "schedule of your own gave the momentum 1 at epoch 2, step 3 of the run; accepted: "
+            "schedule of your own gave the momentum 1 at epoch 1, step 3 of the run; accepted: "
             "from 0 to below 1");
 }
 

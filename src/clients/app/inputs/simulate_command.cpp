@@ -23,6 +23,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/availability.hpp>
 #include <rubato/steps/random.hpp>
 
 #include "base/core/of_part.hpp"
