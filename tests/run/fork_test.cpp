@@ -117,6 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"adascale_in_a_metric",
              kJumps + "optimizer=adamw rule=adascale:metric=optimizer log-noise=true"},
         Case{"adamw", "optimizer=adamw lookahead=3 schedule=cosine:total=3"},
+        Case{"one_cycle", "optimizer=adamw schedule=one-cycle:total=3"},
         Case{"minibatches", "optimizer=adamw:second-moment=minibatch clip-norm=1"},
         Case{"ema", "ema=500 lookahead=2"}, Case{"rates", "lr-for=param*=0.3 momentum=0.9"},
         Case{"muon", "model=softmax optimizer=muon samples=1200"},

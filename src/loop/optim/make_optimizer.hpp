@@ -93,6 +93,8 @@ struct MethodFacts {
   /// FlatOptimizer::follows_sums(), and FlatOptimizer::needs_minibatch_squares().
   bool follows_sums = false;
   bool squares = false;
+  /// True if it has the betas of Adam.
+  bool betas = false;
   /// True if each layer has a rate of its own (GroupOptions::layer_wise).
   bool layer_wise = false;
   /// True if it remembers only zeros before its first update.
@@ -110,6 +112,9 @@ struct MethodFacts {
   std::vector<std::pair<std::string_view, std::string>> bound{};
 };
 [[nodiscard]] MethodFacts facts_of(const OptimizerMethod& method);
+
+/// Returns whether the optimizer has a momentum or a beta1 (OptimizerNumbers).
+[[nodiscard]] bool has_momentum(const OptimizerOptions& options);
 
 /// Sets Nesterov's momentum among the options of a method. Throws Refused if it has no such option.
 void set_nesterov(OptimizerMethod& method);

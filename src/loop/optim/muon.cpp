@@ -535,6 +535,7 @@ OptimizerRow muon_row() {
        .facts = [](const OptimizerMethod& method) -> MethodFacts {
          const auto& muon = std::get<MuonOptions>(method);
          return {.usual_rate = muon.scale == MuonScale::adamw ? 0.001 : 0.02,
+                 .betas = true,
                  .elements = muon.adamw,
                  // AdamW's two; a matrix has one.
                  .remembered = 2,

@@ -100,6 +100,11 @@ MethodFacts facts_of(const OptimizerMethod& method) {
   return row_of(method).facts(method);
 }
 
+bool has_momentum(const OptimizerOptions& options) {
+  const MethodFacts facts = facts_of(options.method);
+  return facts.betas || (facts.usual_momentum && options.momentum != 0);
+}
+
 void set_nesterov(OptimizerMethod& method) {
   const OptimizerRow& row = row_of(method);
   if (row.set_nesterov != nullptr) return row.set_nesterov(method);

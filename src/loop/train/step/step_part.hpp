@@ -76,6 +76,10 @@ struct StepChoices {
   /// FlatOptimizer::follows_sums() and needs_minibatch_squares() of the optimizer.
   bool follows_sums = false;
   bool squares = false;
+  /// True if the optimizer has a momentum or a beta1 (FlatOptimizer::numbers()), and if the
+  /// schedule sets it (LrSchedule::momentum()).
+  bool has_momentum = false;
+  bool moves_momentum = false;
 };
 
 /// A choice that other choices exclude. It is refused as a Refused.
