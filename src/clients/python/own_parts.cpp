@@ -69,6 +69,22 @@ Tensors rows_of(const Tensors& tensors, const std::vector<std::int64_t>& rows) {
   return chosen;
 }
 
+// The first inputs and targets of the training samples, to choose samples by; the classes are
+// counted if a sampler weighs them.
+DataSets first_rows(const RunConfiguration& configuration, const OwnParts& parts) {
+  constexpr std::int64_t kMostClasses = 1'000'000;
+  DataSets data{.train = {.inputs = SampleRows(array_of(parts.inputs.front(), "inputs")),
+                          .targets = SampleRows(array_of(parts.targets.front(), "targets"))}};
+  const SampleRows& targets = data.train.targets;
+  const bool one_class =
+      parts.targets.size() == 1 && targets.shape().empty() && !is_real(targets.type());
+  if (configuration.sampler->weights && one_class) {
+    data.classes =
+        count_classes(data.train, "data: 'y'", kMostClasses, ignored_targets(configuration, parts));
+  }
+  return data;
+}
+
 // Makes the training and the test set of samples with several inputs or targets. --validation holds
 // out the same samples as for single tensors.
 void put_several(const RunConfiguration& configuration, const OwnParts& parts, WorkloadParts& own) {
@@ -78,15 +94,17 @@ void put_several(const RunConfiguration& configuration, const OwnParts& parts, W
   require_finite(parts.test_targets, "y_test");
   own.train = dataset_of(parts.inputs, parts.targets);
   if (!parts.test_inputs.empty()) own.test = dataset_of(parts.test_inputs, parts.test_targets);
-  if (!configuration.validation) return;
-  const SampleRows rows(array_of(parts.inputs.front(), "inputs"));
-  DataSets data{.train = {.inputs = rows, .targets = rows}};
-  const auto& [share, seed] = *configuration.validation;
-  try {
-    hold_out(data, share, seed);
-  } catch (const Error& error) {
-    throw_error("--validation: {}", error.what());
+  if (!configuration.validation && !configuration.sampler->weights) return;
+  DataSets data = first_rows(configuration, parts);
+  if (const auto& held = configuration.validation) {
+    try {
+      hold_out(data, held->share, held->seed);
+    } catch (const Error& error) {
+      throw_error("--validation: {}", error.what());
+    }
   }
+  own.sampler = sampler_in(configuration, data);
+  if (!configuration.validation) return;
   const auto of = [&parts](const SampleSet& set) {
     return dataset_of(rows_of(parts.inputs, *set.chosen), rows_of(parts.targets, *set.chosen));
   };

@@ -116,6 +116,7 @@ class LibtorchWorkload final : public Workload {
 
   std::string description() const override { return parts_.description; }
   std::int64_t samples() const override { return parts_.train->size(); }
+  Sampler sampler() const override { return parts_.sampler; }
   bool has_real_targets() const override {
     const Tensors targets = parts_.train->range(0, 1).targets;
     return !targets.empty() && targets.front().is_floating_point();

@@ -130,6 +130,7 @@ class PartsLoader {
     }
     parts_.train = std::move(own_.train);
     parts_.test = std::move(own_.test);
+    parts_.sampler = std::move(own_.sampler);
     parts_.description = fmt::format("own data: {} training and {} test samples",
                                      parts_.train->size(), parts_.test ? parts_.test->size() : 0);
     const Tensors targets = parts_.train->range(0, 1).targets;
@@ -148,6 +149,7 @@ class PartsLoader {
     parts_.class_names = class_names(data);
     if (data.test) parts_.sample_names = data.test->sample_names();
     parts_.classes = data.classes;
+    parts_.sampler = sampler_in(configuration_, data);
     if (data.text && data.test) parts_.bytes_per_target = bytes_per_target(*data.test, *data.text);
     SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
     load_initial_weights();

@@ -84,6 +84,8 @@ struct SampleSet {
   std::shared_ptr<const std::vector<std::int64_t>> chosen{};
   /// The names of all rows, such as those of files; null if they have none.
   std::shared_ptr<const std::vector<std::string>> names{};
+  /// The weights of all rows by which training draws them; null if the data have none.
+  std::shared_ptr<const std::vector<double>> weights{};
 
   [[nodiscard]] std::int64_t size() const;
   /// The bytes of sample i, 0 <= i < size().

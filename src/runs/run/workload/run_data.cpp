@@ -176,6 +176,9 @@ DataSets read_data(const RunConfiguration& configuration) {
   const auto& own = configuration.extensions.data;
   DataSource source = *configuration.data;
   source.tensors.ignored = ignored_targets(configuration);
+  if (const auto& weights = configuration.sampler->weights) {
+    source.csv.weights = source.tensors.weights = weights->column;
+  }
   if (own.find(source.kind) != nullptr) {
     return sets_of(own.make(configuration.data.text())->load(), configuration.data.text());
   }
@@ -183,6 +186,72 @@ DataSets read_data(const RunConfiguration& configuration) {
   const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
   RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration accepts");
   return found->read(source);
+}
+
+namespace {
+
+// Weighs each sample by the inverse of the number of samples of its class.
+std::vector<double> balanced_weights(const SampleSet& train, std::int64_t classes,
+                                     const IgnoredTargets& ignored) {
+  if (classes == 0 || !train.targets.shape().empty()) {
+    throw Error("the samples have no classes, one each; accepted: data of classes");
+  }
+  std::vector<std::int64_t> of_samples(static_cast<std::size_t>(train.size()));
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes));
+  const auto counts_in_loss = [&](std::int64_t target) {
+    return target >= 0 && target < classes && !ignored.contains(target);
+  };
+  for (std::size_t i = 0; i < of_samples.size(); ++i) {
+    read_numbers(train.targets.type(), train.target(static_cast<std::int64_t>(i)), &of_samples[i]);
+    if (counts_in_loss(of_samples[i])) ++counts[static_cast<std::size_t>(of_samples[i])];
+  }
+  std::vector<double> weights;
+  weights.reserve(of_samples.size());
+  for (const std::int64_t target : of_samples) {
+    weights.push_back(counts_in_loss(target)
+                          ? 1 / static_cast<double>(counts[static_cast<std::size_t>(target)])
+                          : 0);
+  }
+  return weights;
+}
+
+// The weights of the training samples of all rows.
+std::vector<double> row_weights(const SampleSet& train, const std::vector<double>& rows) {
+  if (std::ssize(rows) != train.inputs.count()) {
+    throw_error("{} weights for {} training samples; accepted: one for each", rows.size(),
+                train.inputs.count());
+  }
+  // An error says the number of a row, also if some are held out.
+  static_cast<void>(weighted(rows));
+  if (!train.chosen) return rows;
+  std::vector<double> weights;
+  weights.reserve(train.chosen->size());
+  for (const std::int64_t row : *train.chosen) {
+    weights.push_back(rows[static_cast<std::size_t>(row)]);
+  }
+  return weights;
+}
+
+std::vector<double> weights_of(const SampleWeights& asked, const DataSets& data,
+                               const IgnoredTargets& ignored) {
+  if (asked.rows) return row_weights(data.train, *asked.rows);
+  if (asked.column.empty()) return balanced_weights(data.train, data.classes, ignored);
+  if (data.train.weights) return row_weights(data.train, *data.train.weights);
+  throw Error(
+      "the data have no columns; accepted: a column of csv:FILE, an array of tensors:FILE, or in "
+      "Python sampler=WEIGHTS");
+}
+
+}  // namespace
+
+Sampler sampler_in(const RunConfiguration& configuration, const DataSets& data) {
+  const auto& asked = configuration.sampler->weights;
+  if (!asked) return {};
+  try {
+    return weighted(weights_of(*asked, data, ignored_targets(configuration)));
+  } catch (const Error& error) {
+    throw_error("--sampler {}: {}", configuration.sampler.text(), error.what());
+  }
 }
 
 DataSets load_data(const RunConfiguration& configuration) {

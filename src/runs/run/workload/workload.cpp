@@ -87,6 +87,13 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
                      std::unique_ptr<StepSource> steps, const TrainOptions& options) {
   TrainOptions all = options;
   all.bytes_per_target = asked_bytes_per_target(workload, configuration);
+  if (all.sampler.weights) {
+    all.sampler = workload.sampler();
+    if (!all.sampler) {
+      refuse("sampler " + configuration.sampler.text(), "there are no data with weights or classes",
+             "shuffle or in-order");
+    }
+  }
   Trainer trainer = workload.make_trainer(std::move(steps), all);
   for (const std::string& pattern : no_decay_patterns(configuration.no_decay)) {
     if (pattern != kVectorsPattern) require_match(trainer, "no-decay", pattern);
