@@ -222,6 +222,45 @@ class Weights(TestCase):
             self.sha(1.0)
 
 
+class Probabilities(TestCase):
+    def test_of_classes_are_targets(self):
+        inputs, targets = points()
+        soft = 0.9 * nn.functional.one_hot(targets, 3).float() + 0.1 / 3
+        result = rubato.train(linear(), (inputs, soft), validation=(inputs, soft), loss="cross-entropy", **OPTIONS)
+        # Smoothed targets are those that label smoothing makes.
+        smooth = rubato.train(linear(), (inputs, targets), validation=(inputs, targets), label_smoothing=0.1, **OPTIONS)
+        numpy.testing.assert_allclose(result.steps["loss"], smooth.steps["loss"], rtol=1e-4)
+        self.assertGreater(result.test_accuracy, 0.9)
+        self.assertEqual(result.test_accuracy, smooth.test_accuracy)
+        outputs = result.predict(inputs)
+        found = result.evaluate(inputs, soft)
+        self.assertAlmostEqual(found["loss"], F.cross_entropy(outputs, soft).item(), places=5)
+        self.assertEqual(found["accuracy"], result.test_accuracy)
+        several = rubato.train(Columns(), ([inputs[:, 0], inputs[:, 1]], soft), loss="cross-entropy", **OPTIONS)
+        numpy.testing.assert_allclose(several.steps["loss"], result.steps["loss"], rtol=1e-4)
+
+    def test_train_models_with_a_name(self):
+        inputs, targets = points()
+        soft = F.softmax(3 * F.one_hot(targets, 3).float(), dim=1)
+        result = rubato.train("softmax", (inputs, soft), validation=0.25, loss="cross-entropy", **OPTIONS)
+        self.assertGreater(result.test_accuracy, 0.9)
+        self.assertTrue(torch.allclose(result.module(inputs).exp().sum(1), torch.ones(512)))
+
+    def test_what_is_none_is_refused(self):
+        inputs, targets = points()
+        soft = F.one_hot(targets, 3).double()
+        soft[7, 0] += 0.01
+        for data in ((inputs, soft), ([inputs[:, 0], inputs[:, 1]], soft)):
+            with self.assertRaisesRegex(rubato.Error, r"at \[7\] sum to .*; accepted: probabilities of the classes"):
+                rubato.train(linear() if data[0] is inputs else Columns(), data, loss="cross-entropy", **OPTIONS)
+        good = F.one_hot(targets, 3).double()
+        for words, options in (("^--metric perplexity: .* probabilities", {"metric": "perplexity"}),
+                               ("^--loss cross-entropy:ignore=1: ", {"loss": "cross-entropy:ignore=1"}),
+                               ("^--sampler weighted:balanced: the samples have no classes", {"sampler": "weighted:balanced"})):
+            with self.assertRaisesRegex(rubato.Error, words):
+                rubato.train(linear(), (inputs, good), validation=(inputs, good), **{"loss": "cross-entropy", **OPTIONS, **options})
+
+
 class Trained(TestCase):
     def check(self, model, data, held, **options):
         result = rubato.train(model, data, validation=held, **{**OPTIONS, **options})

@@ -62,6 +62,15 @@ void require_finite(const Tensors& tensors, std::string_view argument) {
   }
 }
 
+// Checks targets that the configuration's loss takes as probabilities.
+void require_probabilities(const RunConfiguration& configuration, const Tensors& targets,
+                           const char* argument) {
+  if (targets.size() != 1 || targets.front().dim() == 0) return;
+  const SampleRows rows(array_of(targets.front(), argument));
+  if (!are_probabilities(configuration, rows)) return;
+  rubato::require_probabilities(rows, fmt::format("data: '{}'", argument));
+}
+
 Tensors rows_of(const Tensors& tensors, const std::vector<std::int64_t>& rows) {
   const at::Tensor indices = at::tensor(at::IntArrayRef(rows), at::kLong);
   Tensors chosen;
@@ -92,6 +101,8 @@ void put_several(const RunConfiguration& configuration, const OwnParts& parts, W
   require_finite(parts.targets, "y");
   require_finite(parts.test_inputs, "x_test");
   require_finite(parts.test_targets, "y_test");
+  require_probabilities(configuration, parts.targets, "y");
+  require_probabilities(configuration, parts.test_targets, "y_test");
   own.train = dataset_of(parts.inputs, parts.targets);
   if (!parts.test_inputs.empty()) own.test = dataset_of(parts.test_inputs, parts.test_targets);
   if (!configuration.validation && !configuration.sampler->weights) return;

@@ -135,7 +135,10 @@ class PartsLoader {
                                      parts_.train->size(), parts_.test ? parts_.test->size() : 0);
     const Tensors targets = parts_.train->range(0, 1).targets;
     const bool is_real = !targets.empty() && targets.front().is_floating_point();
-    if (is_real) require_loss_of_numbers(configuration_);
+    const bool are_rows =
+        is_real && targets.size() == 1 && targets.front().dim() == 2 && targets.front().size(1) > 1;
+    const bool are_probabilities = are_rows && configuration_.loss->of_probabilities;
+    if (is_real && !are_probabilities) require_loss_of_numbers(configuration_);
     load_initial_weights();
     load_loss(is_real);
   }

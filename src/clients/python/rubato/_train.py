@@ -197,10 +197,10 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         what the model is evaluated on after each epoch, in place of the test set: data of the same form, for data of
         your own, or the share of the training set to hold out, a number or text as for --validation.
     loss:
-        the name of one ("cross-entropy", "nll", "mse", "bce", "script:FILE"), or a function or module of outputs and
-        targets that TorchScript compiles. It takes several outputs one by one, or as the Dict, Tuple or List that its first
-        argument is annotated with, and returns the mean of a minibatch, or a sum and its weight, which are averaged over
-        the step. [nll of models with a name, cross-entropy of your own, mse of real targets]
+        the name of one ("cross-entropy", whose targets may also be a row of probabilities for each sample, "nll", "mse",
+        "bce", "script:FILE"), or a function or module of outputs and targets that TorchScript compiles. It takes several
+        outputs one by one, or as the Dict, Tuple or List that its first argument is annotated with, and returns the mean
+        of a minibatch, or a sum and its weight, which are averaged over the step. [nll of models with a name, cross-entropy of your own, mse of real targets]
     rule:
         the name of a learning-rate rule (docs/options.md), or a function of a step's batch size and a dictionary of its
         statistics that returns the factor on the rate: `lambda batch, statistics: statistics["scale"]` is "linear". The

@@ -145,6 +145,9 @@ std::string what_they_are(const DataSets& data) {
                         data.table->columns_of(ColumnKind::categories));
   }
   if (data.classes > 0) return text + " in " + counted(data.classes, "class", "classes");
+  if (data.probabilities) {
+    return fmt::format("{} with probabilities of {} classes", text, data.train.targets.elements());
+  }
   return fmt::format("{} with {}", text,
                      counted(data.train.targets.elements(), "real target", "real targets"));
 }
@@ -155,6 +158,7 @@ KnownData known_data(const DataSets& data) {
   const std::vector<std::int64_t>& targets = data.train.targets.shape();
   return {.has_test = data.test.has_value(),
           .classes = data.classes,
+          .probabilities = data.probabilities,
           .dimensions = data.train.inputs.shape().size(),
           .targets = data.train.targets.elements(),
           .has_one_target = data.classes > 0 ? targets.empty() : targets.size() <= 1,
@@ -258,7 +262,18 @@ DataSets load_data(const RunConfiguration& configuration) {
   return prepared(configuration, read_data(configuration));
 }
 
+bool are_probabilities(const RunConfiguration& configuration, const SampleRows& targets) {
+  return configuration.loss->of_probabilities && is_real(targets.type()) &&
+         targets.shape().size() == 1 && targets.elements() > 1;
+}
+
 DataSets prepared(const RunConfiguration& configuration, DataSets data) {
+  data.probabilities = are_probabilities(configuration, data.train.targets);
+  if (data.probabilities && !data.unlabelled) {
+    const std::string source = fmt::format("--data {}: the", configuration.data.text());
+    require_probabilities(data.train.targets, source + " targets");
+    if (data.test) require_probabilities(data.test->targets, source + " test targets");
+  }
   if (const auto& held = configuration.validation) {
     try {
       hold_out(data, held->share, held->seed);
@@ -306,7 +321,7 @@ DataShape shape_of(const DataSets& data) {
   const std::vector<std::int64_t>& shape = data.train.inputs.shape();
   DataShape found{.outputs = data.classes > 0 ? data.classes : data.train.targets.elements(),
                   .vocabulary = data.vocabulary,
-                  .real_targets = data.classes == 0};
+                  .real_targets = data.classes == 0 && !data.probabilities};
   found.width = shape.empty() ? 1 : shape.back();
   found.height = shape.size() < 2 ? 1 : shape[shape.size() - 2];
   found.channels = 1;
@@ -378,6 +393,7 @@ DataSets load_recorded_data(const std::filesystem::path& run_folder,
                 .test = samples,
                 .inputs = known.inputs,
                 .classes = known.classes,
+                .unlabelled = !labels,
                 .vocabulary = known.vocabulary,
                 .text = known.text,
                 .table = known.table,
