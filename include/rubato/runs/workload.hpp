@@ -52,8 +52,9 @@ class Workload {
   [[nodiscard]] virtual std::string description() const = 0;
   /// The number of training samples.
   [[nodiscard]] virtual std::int64_t samples() const = 0;
-  /// The sampler of the weights in the data that the configuration asks for (Sampler::weights);
-  /// empty if it asks for none, or if the workload does not know its data.
+  /// The sampler of the weights in the data that the configuration which it was loaded for asks for
+  /// (Sampler::weights); empty if it asks for none, or if the workload does not know its data. A
+  /// workload is not for runs with another sampler of weights.
   [[nodiscard]] virtual Sampler sampler() const { return {}; }
   /// Whether the targets of the data are real numbers, and not class indices.
   [[nodiscard]] virtual bool has_real_targets() const { return false; }

@@ -63,6 +63,9 @@ struct SampleWeights {
   std::string column{};
   /// A weight for each training sample, those that are held out included; null for none.
   std::shared_ptr<const std::vector<double>> rows{};
+
+  /// Whether they are the same weights; those of `rows` if they are the same object.
+  friend bool operator==(const SampleWeights&, const SampleWeights&) = default;
 };
 
 /// Chooses the samples of an epoch and their order; a value type. An empty TrainOptions::sampler
@@ -81,7 +84,7 @@ struct Sampler {
   /// exactly once, and the next list follows without a gap: n epochs show a sample as often as it
   /// occurs in n lists, n times if these are permutations.
   std::function<std::vector<std::int64_t>(const EpochDraw& draw)> order{};
-  /// Set by weighted_in_data() alone.
+  /// Set by weighted_in_data(), and kept by the sampler that a run makes of it.
   std::optional<SampleWeights> weights{};
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(order); }

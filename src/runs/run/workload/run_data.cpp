@@ -252,7 +252,9 @@ Sampler sampler_in(const RunConfiguration& configuration, const DataSets& data) 
   const auto& asked = configuration.sampler->weights;
   if (!asked) return {};
   try {
-    return weighted(weights_of(*asked, data, ignored_targets(configuration)));
+    Sampler sampler = weighted(weights_of(*asked, data, ignored_targets(configuration)));
+    sampler.weights = asked;
+    return sampler;
   } catch (const Error& error) {
     throw_error("--sampler {}: {}", configuration.sampler.text(), error.what());
   }

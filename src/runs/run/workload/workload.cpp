@@ -20,6 +20,7 @@
 #include <rubato/runs/run_folder.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/check.hpp"
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
@@ -93,6 +94,8 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
       refuse("sampler " + configuration.sampler.text(), "there are no data with weights or classes",
              "shuffle or in-order");
     }
+    RUBATO_CHECK(all.sampler.weights == options.sampler.weights,
+                 "the workload was loaded for this sampler");
   }
   Trainer trainer = workload.make_trainer(std::move(steps), all);
   for (const std::string& pattern : no_decay_patterns(configuration.no_decay)) {
