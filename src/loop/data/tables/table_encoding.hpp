@@ -75,6 +75,9 @@ struct CsvOptions {
   TableHeader header = TableHeader::automatic;
   /// Names of columns that are left out; a name with a slash may be divided into several elements.
   std::vector<std::string> ignore{};
+  /// The column with the weights of the rows, which has to be left out of the features; empty for
+  /// none.
+  std::string weights{};
 };
 
 /// The encoding of a column's fields: a number, or one of some categories.
