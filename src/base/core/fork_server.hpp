@@ -14,6 +14,18 @@ namespace rubato {
 // A process that has prepared something forks children that use it, one for each request of its
 // parent (docs/adr/0084-forked-runs.md). The children are the parent's: it waits for them, and
 // they receive its signals, as if it had started them by start_child().
+//
+// The two processes exchange messages over a socket of whole messages (SOCK_SEQPACKET):
+//
+//     parent  ERRORS\0WORD\0WORD...   fork a child for this ForkRequest
+//     server  +       it is prepared: it answers the next request
+//             -       it is preparing again, and did not fork: ask again after +
+//             cPID    it has forked the child PID; the end of a connection to the child comes
+//                     with the message (SCM_RIGHTS)
+//             !WHY    it cannot fork, with the reason
+//
+// A child begins when the parent writes to that end, which it does as soon as it has the message,
+// and ends with kCannotStart when the end is closed instead.
 
 /// A command that a child is to execute.
 struct ForkRequest {
