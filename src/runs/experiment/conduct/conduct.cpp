@@ -170,6 +170,7 @@ class Stage final : public PoolObserver {
       }
       tasks_.push_back(std::move(task));
     }
+    results_.resize(tasks_.size());
   }
 
   // `before` are the results of the earlier rounds of the stage.
@@ -177,9 +178,9 @@ class Stage final : public PoolObserver {
             const std::vector<RunResult>& before) {
     std::vector<RunResult> ended = before;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      RunResult result = this->result(i);
+      const RunResult& result = this->result(i);
       if (result.end != ResultEnd::missing) {
-        ended.push_back(std::move(result));
+        ended.push_back(result);
       } else if (!result.reason.empty()) {
         view_.on_damaged(tasks_[i].name, result.reason,
                          folder_.worker().set_aside(tasks_[i].files));
@@ -209,11 +210,8 @@ class Stage final : public PoolObserver {
   }
 
   [[nodiscard]] RunsOfStage results() && {
-    RunsOfStage all{.results = {}, .measures = std::move(measures_)};
-    for (const RunTask& task : tasks_) {
-      all.results.push_back(result_of(task.files, all.measures[all.results.size()]));
-    }
-    return all;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) static_cast<void>(result(i));
+    return {.results = std::move(results_), .measures = std::move(measures_)};
   }
   [[nodiscard]] std::int64_t missing() const { return missing_; }
   [[nodiscard]] const std::vector<Measure>& measures() const { return measures_; }
@@ -243,8 +241,11 @@ class Stage final : public PoolObserver {
     const auto found = std::ranges::find(tasks_, task.name, &RunTask::name);
     return static_cast<std::size_t>(found - tasks_.begin());
   }
-  [[nodiscard]] RunResult result(std::size_t run) const {
-    return result_of(tasks_[run].files, measures_[run]);
+  // A result is read once, as nothing replaces it.
+  [[nodiscard]] const RunResult& result(std::size_t run) {
+    RunResult& known = results_[run];
+    if (known.end == ResultEnd::missing) known = result_of(tasks_[run].files, measures_[run]);
+    return known;
   }
 
   const ExperimentFolder& folder_;
@@ -252,6 +253,7 @@ class Stage final : public PoolObserver {
   ExperimentView& view_;
   std::vector<Measure> measures_;
   std::vector<RunTask> tasks_;
+  std::vector<RunResult> results_;
   std::int64_t missing_ = 0;
 };
 
