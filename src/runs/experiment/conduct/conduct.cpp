@@ -358,10 +358,8 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   // Says what a search costs, and lists its runs as they become known.
   const auto announce = [&](const std::vector<PlannedRun>& round) {
     for (const PlannedRun& run : round) names.push_back(name_in_list(run.name, true));
-    const bool is_done = std::ranges::all_of(round, [&](const PlannedRun& run) {
-      const RunState state = state_of(folder.files_of(run, true));
-      return state == RunState::ended || state == RunState::failed;
-    });
+    const bool is_done = std::ranges::all_of(
+        round, [&](const PlannedRun& run) { return has_result(folder.files_of(run, true)); });
     if (is_done) return;
     if (!tuned_by.empty()) folder.write_plan(with_names_of_plan(names, design));
     if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
