@@ -401,10 +401,23 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
 }
 
 void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
+  // The subjects for which there are runs with a tuned value.
+  std::set<std::size_t> tuned;
+  for (const PlannedRun& run : plan_of(design).runs) {
+    if (is_there(folder.files_of(run, false).config)) tuned.insert(run.subject);
+  }
   const auto check = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
     const bool tuning = plan == nullptr;
-    for (const PlannedRun& run : runs) folder.require_same(run, folder.files_of(run, tuning));
+    for (const PlannedRun& run : runs) {
+      const RunFiles files = folder.files_of(run, tuning);
+      folder.require_same(run, files);
+      if (!tuning || !tuned.contains(run.subject) || is_there(files.config)) continue;
+      throw_error(
+          "{}: has runs with the {} that was tuned without the run {}, which may change it\n"
+          "accepted: the same --tune and --tune-seeds, or another --out",
+          folder.path().string(), design.tuning->option, name_in_list(run.name, tuning));
+    }
     return tuning ? read_round(folder.path(), runs, facts) : std::nullopt;
   };
   static_cast<void>(evaluated(design, check));
