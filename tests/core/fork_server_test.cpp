@@ -104,6 +104,7 @@ TEST_F(ForkServers, ShowTheCommandOfAChild) {
   // The parent knows the child before the child has come so far.
   for (int i = 0; i < 1000 && test::read_file(file) != wanted; ++i) usleep(1000);
   EXPECT_EQ(test::read_file(file), wanted);
+  EXPECT_EQ(test::read_file("/proc/" + std::to_string(sleeper) + "/comm"), "rubato-sleep\n");
   pass_on(sleeper, SIGTERM);
   EXPECT_EQ(ending_of(sleeper), "signal 15");
 }

@@ -304,6 +304,8 @@ bool adopt_orphans(bool adopts) {
 }
 
 void show_as(const std::vector<std::string>& words) {
+  // The kernel cuts it after 15 letters.
+  prctl(PR_SET_NAME, fmt::format("{}-{}", words.at(0), words.at(1)).c_str());
   std::string text;
   for (const std::string& word : words) {
     text += word;

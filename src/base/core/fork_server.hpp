@@ -31,7 +31,8 @@ namespace rubato {
 struct ForkRequest {
   /// The file that becomes its stderr; what it contains is lost.
   std::string errors;
-  /// The words of its command, of which the first is the name of the program. `ps` shows them.
+  /// The words of its command, of which the first is the name of the program, and the second that
+  /// of the subcommand. `ps` shows them.
   std::vector<std::string> words;
 };
 
@@ -111,7 +112,8 @@ class ForkClient {
 /// them, or no longer. Returns whether the system can do that.
 [[nodiscard]] bool adopt_orphans(bool adopts);
 
-/// Makes `ps` and /proc show these words as the command of this process, if the system allows it.
+/// Makes `ps` and /proc show these words as the command of this process, if the system allows it,
+/// and `top` the first two: "rubato-train".
 void show_as(const std::vector<std::string>& words);
 
 }  // namespace rubato
