@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/throw_error.hpp"
+#include "record_scan.hpp"
 
 namespace rubato {
 
@@ -85,6 +87,7 @@ Cell cell_in(const ColumnInfo& column, const Value& value) {
 }  // namespace
 
 Cells cells_of(std::span<const ColumnInfo> columns, std::string_view json) {
+  if (std::optional<Cells> cells = scanned_cells(columns, json)) return *std::move(cells);
   const Value record = Value::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) throw Error("is not a JSON object");
   Cells cells(columns.size());
