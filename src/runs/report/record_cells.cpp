@@ -102,10 +102,13 @@ Cells cells_of(std::span<const ColumnInfo> columns, std::string_view json) {
   return cells;
 }
 
-std::optional<double> number_in(const RecordInfo& record, const Cells& cells,
-                                std::string_view column) {
+std::size_t column_index(const RecordInfo& record, std::string_view column) {
   const auto at = std::ranges::find(record.columns, column, &ColumnInfo::name);
-  const Cell& cell = cells.at(static_cast<std::size_t>(at - record.columns.begin()));
+  return static_cast<std::size_t>(at - record.columns.begin());
+}
+
+std::optional<double> number_in(const Cells& cells, std::size_t index) {
+  const Cell& cell = cells.at(index);
   if (const auto* const whole = std::get_if<std::int64_t>(&cell))
     return static_cast<double>(*whole);
   const auto* const real = std::get_if<double>(&cell);

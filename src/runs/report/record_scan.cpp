@@ -173,6 +173,8 @@ class RecordScanner {
     return take_list('{', '}', [&] {
       std::string_view key;
       if (!take_key(key)) return false;
+      // Of a line of metrics; no column is called so.
+      if (key == "kind") return skip_value();
       const auto is_wanted = [&](const ColumnInfo& column) {
         return column.json_key() == key ? column.object == object
                                         : object.empty() && column.object == key;
