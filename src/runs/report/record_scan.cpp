@@ -23,8 +23,8 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Number of digits of a whole number that is a count without a doubt, and needs no check.
-constexpr std::size_t kMostDigits = 15;
+// A whole number with so many digits is a count without a doubt.
+constexpr std::ptrdiff_t kMostDigits = 15;
 
 class RecordScanner {
  public:
@@ -59,70 +59,63 @@ class RecordScanner {
     return take(close);
   }
 
-  bool take_text(std::string_view& text) {
+  // The text between two quotation marks, as it is written.
+  bool take_quoted(std::string_view& text) {
     if (!take('"')) return false;
-    const char* const begin = at_;
-    while (at_ != end_ && *at_ >= ' ' && *at_ < '\x7f' && *at_ != '"' && *at_ != '\\') ++at_;
-    text = {begin, at_};
+    text = std::string_view(at_, end_);
+    text = text.substr(0, text.find('"'));
+    at_ += text.size();
     return take('"');
   }
 
-  bool take_key(std::string_view& key) { return take_text(key) && take(':'); }
-
-  void skip_digits() {
-    while (at_ != end_ && is_digit(*at_)) ++at_;
+  // Whether a text is what it says: without escapes, and ASCII.
+  static bool is_plain(std::string_view text) {
+    return std::ranges::all_of(
+        text, [](char letter) { return letter >= ' ' && letter <= '~' && letter != '\\'; });
   }
 
-  // JSON has no leading zeros.
-  bool take_digits(std::string_view& digits) {
-    const char* const begin = at_;
-    skip_digits();
-    digits = {begin, at_};
-    return !digits.empty() && (digits.size() == 1 || digits.front() != '0');
+  bool take_text(std::string_view& text) { return take_quoted(text) && is_plain(text); }
+
+  // The end of the digits that are next. JSON has no leading zeros: there are no digits then.
+  [[nodiscard]] const char* end_of_digits(const char* begin) const {
+    const char* end = begin;
+    while (end != end_ && is_digit(*end)) ++end;
+    return end - begin > 1 && *begin == '0' ? begin : end;
+  }
+
+  [[nodiscard]] bool is_whole_before(const char* end) const {
+    return end == end_ || (*end != '.' && *end != 'e' && *end != 'E');
   }
 
   bool take_whole(std::int64_t& whole) {
-    std::string_view digits;
-    if (!take_digits(digits) || digits.size() > kMostDigits) return false;
-    whole = 0;
-    for (const char digit : digits) whole = 10 * whole + (digit - '0');
-    // A fraction is not a whole number.
-    return !is_at('.') && !is_at('e') && !is_at('E');
+    const char* const end = end_of_digits(at_);
+    if (end == at_ || end - at_ > kMostDigits || !is_whole_before(end)) return false;
+    for (whole = 0; at_ != end; ++at_) whole = 10 * whole + (*at_ - '0');
+    return true;
   }
 
+  // What is a number for std::from_chars() and none for JSON is sorted out first.
   bool take_real(double& real) {
     if (take("null")) {
       real = std::numeric_limits<double>::quiet_NaN();
       return true;
     }
-    const char* const begin = at_;
-    const bool is_negative = take('-');
-    std::string_view digits;
-    if (!take_digits(digits)) return false;
-    bool is_whole = true;
-    if (take('.')) {
-      is_whole = false;
-      const char* const fraction = at_;
-      skip_digits();
-      if (at_ == fraction) return false;
-    }
-    if (take('e') || take('E')) {
-      is_whole = false;
-      if (!take('-')) take('+');
-      const char* const exponent = at_;
-      skip_digits();
-      if (at_ == exponent) return false;
-    }
+    const char* const digits = is_at('-') ? at_ + 1 : at_;
+    const char* const end = end_of_digits(digits);
+    if (end == digits) return false;
     // As a whole number of JSON, -0 is 0.
-    if (is_negative && is_whole) return false;
-    return std::from_chars(begin, at_, real).ec == std::errc();
+    if (digits != at_ && is_whole_before(end)) return false;
+    if (end != end_ && *end == '.' && (end + 1 == end_ || !is_digit(end[1]))) return false;
+    const auto [next, error] = std::from_chars(at_, end_, real);
+    at_ = next;
+    return error == std::errc();
   }
 
   bool take_numbers(std::vector<NamedNumber>& numbers) {
     const bool all = take_list('{', '}', [&] {
       std::string_view name;
       double value = 0;
-      if (!take_key(name) || !take_real(value)) return false;
+      if (!take_text(name) || !take(':') || !take_real(value)) return false;
       numbers.push_back({std::string(name), value});
       return true;
     });
@@ -172,7 +165,7 @@ class RecordScanner {
   bool take_members(std::string_view object, Cells& cells) {
     return take_list('{', '}', [&] {
       std::string_view key;
-      if (!take_key(key)) return false;
+      if (!take_quoted(key) || !take(':')) return false;
       // Of a line of metrics; no column is called so.
       if (key == "kind") return skip_value();
       const auto is_wanted = [&](const ColumnInfo& column) {
@@ -183,7 +176,7 @@ class RecordScanner {
       const auto found = std::find_if(next, columns_.end(), is_wanted);
       if (found == columns_.end()) {
         // A column that should have come before is a second one, or in another order.
-        return std::none_of(columns_.begin(), next, is_wanted) && skip_value();
+        return is_plain(key) && std::none_of(columns_.begin(), next, is_wanted) && skip_value();
       }
       next_ = found - columns_.begin();
       if (found->object == object) {
