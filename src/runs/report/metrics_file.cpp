@@ -18,7 +18,8 @@ namespace {
 // Number of bytes that the part read so far is recognised by. Lines of metrics end with times in
 // nanoseconds, so no two have the same last bytes.
 constexpr std::size_t kKnownBy = 256;
-constexpr std::size_t kChunk = 1 << 20;
+// Stays in the cache while its lines are read.
+constexpr std::size_t kChunk = 1 << 17;
 
 [[noreturn]] void cannot_read(const std::filesystem::path& file) {
   throw_error("{}: cannot read: {}", file.string(), std::generic_category().message(errno));
