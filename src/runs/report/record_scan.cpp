@@ -68,7 +68,7 @@ class RecordScanner {
     return take('"');
   }
 
-  // Whether a text is what it says: without escapes, and ASCII.
+  // Whether a text means what it says: it has printable ASCII letters only, and no escapes.
   static bool is_plain(std::string_view text) {
     return std::ranges::all_of(
         text, [](char letter) { return letter >= ' ' && letter <= '~' && letter != '\\'; });
@@ -83,6 +83,7 @@ class RecordScanner {
     return end - begin > 1 && *begin == '0' ? begin : end;
   }
 
+  // Whether the digits that end there are the whole number, without a fraction or an exponent.
   [[nodiscard]] bool is_whole_before(const char* end) const {
     return end == end_ || (*end != '.' && *end != 'e' && *end != 'E');
   }
@@ -94,7 +95,8 @@ class RecordScanner {
     return true;
   }
 
-  // What is a number for std::from_chars() and none for JSON is sorted out first.
+  // std::from_chars() also accepts what is no number in JSON, such as .5 and inf, which is refused
+  // first.
   bool take_real(double& real) {
     if (take("null")) {
       real = std::numeric_limits<double>::quiet_NaN();
@@ -166,7 +168,7 @@ class RecordScanner {
     return take_list('{', '}', [&] {
       std::string_view key;
       if (!take_quoted(key) || !take(':')) return false;
-      // Of a line of metrics; no column is called so.
+      // Each line of metrics has it, and no column has this name.
       if (key == "kind") return skip_value();
       const auto is_wanted = [&](const ColumnInfo& column) {
         return column.json_key() == key ? column.object == object
