@@ -72,7 +72,7 @@ TEST_F(NewDataCommand, CountsRowsWithACategoryThatTrainingDidNotHave) {
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, "sample,class\n0,\"below, zero\"\n1,above\n2,above\n");
   EXPECT_EQ(result.err,
-            "rubato predict: new.csv: 1 of 3 rows have a category that training did not have\n");
+            "rubato predict: new.csv: rows with a category that training did not have: 1 of 3\n");
   folder_.write("new.csv", "# by hand\na|b|colour\n-400|3|red\n");
   EXPECT_EQ(printed({"predict", "run", "--data=csv:new.csv,separator=|,comment=#", "--what=classes",
                      "--unseen=missing"}),

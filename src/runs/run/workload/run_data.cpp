@@ -269,7 +269,7 @@ SampleSet read_table(const DataRecord& record, const DataSource& source, bool la
   std::int64_t rows = 0;
   SampleSet samples = read_new_csv_samples(source.path, record, labels, source.csv, &rows);
   if (rows > 0) {
-    notes.push_back(fmt::format("{}: {} of {} rows have a category that training did not have",
+    notes.push_back(fmt::format("{}: rows with a category that training did not have: {} of {}",
                                 source.path.string(), rows, samples.size()));
   }
   return samples;
