@@ -31,6 +31,7 @@ if(RUBATO_SANITIZE)
   target_compile_options(rubato_build INTERFACE
     -fsanitize=${RUBATO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(rubato_build INTERFACE -fsanitize=${RUBATO_SANITIZE})
+  target_compile_definitions(rubato_build INTERFACE RUBATO_SANITIZED)
   if(RUBATO_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     target_compile_options(rubato_build INTERFACE
       "-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/tsan_ignored.txt")

@@ -217,8 +217,8 @@ def epoch_comparisons(place):
 
 def readme_command():
     """The options of README's comparison."""
-    command = re.search(r"^\$ rubato compare (--model softmax .*)$", README.read_text(encoding="utf-8"), re.MULTILINE)
-    return shlex.split(command[1])
+    text = README.read_text(encoding="utf-8").replace("\\\n", "")
+    return shlex.split(re.search(r"^\$ rubato compare (--model .*)$", text, re.MULTILINE)[1])
 
 
 def comparisons(place):

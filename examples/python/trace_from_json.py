@@ -3,9 +3,10 @@
     trace_from_json.py FILE > trace.csv
     trace_from_json.py PRICES DEVICES [ZONE|TYPE|PRODUCT...] > zone.csv
 
-The second form is for prices as `aws ec2 describe-spot-price-history` prints them. They tell nothing of devices, whose
-number is taken to be DEVICES all the time, and they are of one zone, instance type and product: what there are several
-of has to be named.
+The second form is for prices: those that `aws ec2 describe-spot-price-history` prints, those of Azure's retail prices
+(https://prices.azure.com/api/retail/prices), and those of Google's `advice.capacityHistory` for spot machines. They
+tell nothing of devices, whose number is taken to be DEVICES all the time, and they are of one zone or region, type and
+product: what there are several of has to be named. A file may have several answers, such as pages, each in a line.
 """
 
 import datetime
@@ -48,28 +49,57 @@ def events(lines):
     print(f"{end / 1000},")
 
 
+def prices_in(document):
+    """[({name: value, ...}, time, price, end or None), ...]: what each price is of, and from when until when it holds."""
+    if isinstance(document, list):
+        document = {"SpotPriceHistory": document}
+    found = []
+    # AWS: newest first, zones mixed.
+    for row in document.get("SpotPriceHistory", ()):
+        of = named(row, "AvailabilityZone", "InstanceType", "ProductDescription")
+        found.append((of, time_of(row["Timestamp"]), row["SpotPrice"], None))
+    # Azure: "D2 v3 Spot" is another meter than "D2 v3", and a reservation another type than consumption.
+    for row in document.get("Items", ()):
+        of = named(row, "armRegionName", "meterName", "productName", "type", "unitOfMeasure")
+        found.append((of, time_of(row["effectiveStartDate"]), row["retailPrice"], None))
+    # Google: money in whole units and billionths, each of which is left out where it is 0.
+    for row in document.get("priceHistory", ()):
+        money = row["listPrice"]
+        end = row["interval"].get("endTime")
+        found.append((named(document, "location", "machineType"), time_of(row["interval"]["startTime"]),
+                      int(money.get("units", 0)) + money.get("nanos", 0) / 1e9, end and time_of(end)))
+    return found
+
+
+def named(row, *names):
+    return {name: row.get(name, "") for name in names}
+
+
 def prices(rows, devices, chosen):
-    """[{"AvailabilityZone": ..., "SpotPrice": "0.918", "Timestamp": ...}, ...] of AWS: newest first, zones mixed."""
-    latest = max(time_of(row) for row in rows)
-    for key in ("AvailabilityZone", "InstanceType", "ProductDescription"):
-        values = sorted({row.get(key, "") for row in rows})
-        rows = [row for row in rows if len(values) == 1 or row.get(key, "") in chosen]
-        if not rows or len({row.get(key, "") for row in rows}) > 1:
+    """Prints the prices of one series among those of prices_in()."""
+    # A price holds until the next one. Where nothing says for how long the last one does, it is until an hour after the
+    # latest of all zones.
+    end = max(end or time + 3600 for _, time, _, end in rows)
+    for key in rows[0][0]:
+        values = sorted({of[key] for of, *_ in rows})
+        rows = [row for row in rows if len(values) == 1 or row[0][key] in chosen]
+        if not rows or len({of[key] for of, *_ in rows}) > 1:
             sys.exit(f"{sys.argv[1]}: {key} is {', '.join(values)}; accepted: one of them after the number of devices")
-    changes = {time_of(row): row["SpotPrice"] for row in reversed(rows)}
+    unit = rows[0][0].get("unitOfMeasure", "1 Hour")
+    if unit != "1 Hour":
+        sys.exit(f"{sys.argv[1]}: these are prices for {unit}; accepted: 1 Hour")
+    changes = {time: price for _, time, price, _ in reversed(rows)}
     print("seconds,count,price")
     before = None
     for time, price in sorted(changes.items()):
         if price != before:
             print(f"{time:.0f},{devices},{price}")
         before = price
-    # A price holds until the next one. Nothing says for how long the last one does: until an hour after the latest
-    # of all zones.
-    print(f"{latest + 3600:.0f},,")
+    print(f"{end:.0f},,")
 
 
-def time_of(row):
-    return datetime.datetime.fromisoformat(row["Timestamp"].replace("Z", "+00:00")).timestamp()
+def time_of(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def main():
@@ -80,8 +110,11 @@ def main():
     except ValueError:
         values = [json.loads(line) for line in text.splitlines() if line.strip()]
     first = values[0] if len(values) == 1 else values
-    rows = first.get("SpotPriceHistory") if isinstance(first, dict) else first
-    if rows and isinstance(rows, list) and isinstance(rows[0], dict) and "SpotPrice" in rows[0]:
+    if isinstance(first, list) and first and isinstance(first[0], dict) and "SpotPrice" in first[0]:
+        rows = prices_in(first)
+    else:
+        rows = [row for value in values if isinstance(value, dict) for row in prices_in(value)]
+    if rows:
         if len(sys.argv) < 3 or not sys.argv[2].isdecimal():
             sys.exit(f"{sys.argv[1]}: these are prices without devices; accepted: trace_from_json.py FILE DEVICES")
         prices(rows, sys.argv[2], sys.argv[3:])
@@ -93,7 +126,7 @@ def main():
         events(values)
     else:
         sys.exit(f"{sys.argv[1]}: a form of JSON that is not known here; accepted: records of pandas, counts at equal "
-                 "gaps, events, or prices of AWS")
+                 "gaps, events, or prices of AWS, Azure or Google")
 
 
 def is_event(value):

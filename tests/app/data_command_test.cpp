@@ -546,6 +546,11 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
       "    for i in range(400):\n"
       "        table.write(['NA  0.6  yes', 'AF  1.4  no', 'EU  -    yes', 'AS  4.7  no'][i % 4] + "
       "'\\n')\n"
+      "with open('rated.csv', 'w') as table:\n"
+      "    table.write('length,width,weight,species\\n')\n"
+      "    for i in range(2000):\n"
+      "        a, b = random.normal(size=2)\n"
+      "        table.write(f'{a},{b},{i % 3},{\"ant\" if b > 0 else \"bee\"}\\n')\n"
       "numpy.savez('pictures.npz', images=x[..., None].repeat(3, axis=3), labels=y)\n"
       "with open('iris.data', 'w') as iris:\n"
       "    for i in range(300):\n"
@@ -580,7 +585,7 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
 
 TEST(DataDoc, NamesEveryKindAndEveryArgument) {
   const std::string text = test::read_file(RUBATO_DATA_MD);
-  for (const std::string name : {"data", "augmentations", "metrics"}) {
+  for (const std::string name : {"data", "samplers", "augmentations", "metrics"}) {
     for (const Strategy& strategy : family(name).strategies) {
       EXPECT_THAT(text, HasSubstr("`" + strategy.name)) << name;
       for (const Argument& argument : strategy.arguments) {

@@ -111,17 +111,16 @@ TEST(Readme, ItsCommandsDoWhatItSays) {
   if (!RUBATO_TORCH) GTEST_SKIP() << "this build is without libtorch";
   const TempFolder folder;
   const std::string out = test::run_commands_of(readme(), folder);
-  // The numbers depend on the CPU's kernels.
-  for (const char* line :
-       {", tuned for the baseline and used by all\n", "trace spot:most=16,seed=1\n",
-        "  accuracy %    rank  to the baseline  p (Holm)  verdict\n"}) {
+  // The numbers may depend on the CPU's kernels.
+  for (const char* line : {", tuned for the baseline and used by all\n",
+                           "trace spot:most=32,seed=1\n", "to the baseline  p (Holm)  verdict\n"}) {
     EXPECT_THAT(readme(), HasSubstr(line));
     EXPECT_THAT(out, HasSubstr(line));
   }
-  // So does which of rules that are tied comes first.
-  const std::string tied = "\n(Best: [a-z]+\\. Tied with it: [a-z]+, [a-z]+, [a-z]+\\.)\n";
-  EXPECT_EQ(matches(readme(), tied).size(), 1U);
-  EXPECT_EQ(matches(out, tied).size(), 1U) << out;
+  // So may which of rules that are tied comes first.
+  const std::string best = "\n(Best: [^\n]*adascale[^\n]*)\n";
+  EXPECT_EQ(matches(readme(), best).size(), 1U);
+  EXPECT_EQ(matches(out, best).size(), 1U) << out;
 }
 
 // A command with a word in capitals is to be completed by the reader.

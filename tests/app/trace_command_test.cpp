@@ -139,11 +139,15 @@ TEST_F(TraceCommand, SummarisesAsJson) {
 TEST_F(TraceCommand, SaysWhatWasReadBesidesTheDevices) {
   folder_.write("z.csv", "time,w1-a,w10-a,price\n0,1,2,0.5\n60,1,2,0.75\n120,,,\n");
   const std::string shown = printed("show z.csv,zone=w1");
-  EXPECT_THAT(shown, HasSubstr("prices        0.5 to 0.75 for a device and hour, 1 change\n"));
+  const std::string prices = "0.5 to 0.75 for a device and hour, 0.625 on average, 1 change\n";
+  EXPECT_THAT(shown, HasSubstr("prices        " + prices));
   EXPECT_THAT(shown, HasSubstr("columns       w1-a\n"));
   const auto shown_json = nlohmann::json::parse(printed("show z.csv,zone=w1 --json"));
-  EXPECT_EQ(shown_json["prices"],
-            nlohmann::json({{"lowest", 0.5}, {"highest", 0.75}, {"changes", 1}}));
+  EXPECT_EQ(shown_json["prices"], nlohmann::json({{"lowest", 0.5},
+                                                  {"highest", 0.75},
+                                                  {"mean", 0.625},
+                                                  {"changes", 1},
+                                                  {"hours_without", 0.0}}));
   EXPECT_EQ(shown_json["columns"], nlohmann::json({"w1-a"}));
   EXPECT_EQ(nlohmann::json::parse(printed("show spot --json"))["prices"], nullptr);
   const std::string said = "the devices are those of w1-a\n";
@@ -155,6 +159,16 @@ TEST_F(TraceCommand, SaysWhatWasReadBesidesTheDevices) {
     EXPECT_THAT(result.err, EndsWith(": " + said)) << command;
   }
   EXPECT_EQ(rubato("trace import z.csv,zone=w1 --out o.csv").err, "") << "the summary has it";
+  const std::string cycle = " --on-trace-end cycle";
+  EXPECT_THAT(succeeds("plan --epochs 1 --trace z.csv,zone=w1" + cycle),
+              HasSubstr("\nprice  " + prices));
+  EXPECT_THAT(succeeds("simulate --samples 320 --trace z.csv,zone=w1" + cycle),
+              HasSubstr("\n\nprices of z.csv: " + prices));
+  folder_.write("free.csv", "time,n\n0,1\n60,\n");
+  for (const char* const command :
+       {"plan --epochs 1 --trace ", "simulate --samples 320 --trace "}) {
+    EXPECT_THAT(succeeds(command + ("free.csv" + cycle)), Not(HasSubstr("price"))) << command;
+  }
 }
 
 // The case of files that were recorded by one clock: b begins an hour after a.
@@ -163,6 +177,13 @@ TEST_F(TraceCommand, ShowsZonesOnTheirClock) {
   folder_.write("b.csv", "seconds,count\n1700003600,4\n1700007200,4\n1700010800,\n");
   const std::string shown = printed("show zone:a=a.csv,b=b.csv");
   EXPECT_THAT(shown, HasSubstr("begins        after 1 h, with its first sample\n"));
+  EXPECT_THAT(shown, Not(HasSubstr("prices")));
+  folder_.write("c.csv", "seconds,count,price\n1700003600,4,2\n1700007200,4,\n");
+  EXPECT_THAT(printed("show zone:a=a.csv,c=c.csv"),
+              HasSubstr("prices        2 for a device and hour, none for 1 h\n"));
+  EXPECT_THAT(succeeds("simulate --trace zone:a=a.csv,c=c.csv --samples 128"),
+              HasSubstr("\nprices of c in zone:a=a.csv,c=c.csv: 2 for a device and hour, none for "
+                        "1 h\n"));
   const auto zones = nlohmann::json::parse(printed("show zone:a=a.csv,b=b.csv --json"))["zones"];
   EXPECT_EQ(zones[0]["availability"]["begins_seconds"], 0);
   EXPECT_EQ(zones[1]["availability"]["begins_seconds"], 3600);

@@ -227,6 +227,16 @@ TEST(TrainArguments, FaultsAndStragglersNameTheirArguments) {
   });
 }
 
+TEST(TrainArguments, RatesOfParametersAreFactors) {
+  expect_refused({
+      {"--lr-for=a=1,b", "'b' is not of the form PATTERN=FACTOR", "such as head.*=10,stem.*=0"},
+      {"--lr-for=a=1,", "'' is not of the form PATTERN=FACTOR", "such as"},
+      {"--lr-for=a=1,a=2", "'a' has two factors", "one for each pattern"},
+      {"--lr-for=a=-1", "'-1' is out of range", "a number of at least 0"},
+      {"--lr-for=a=inf", "'inf' is out of range", "a number of at least 0"},
+  });
+}
+
 TEST(TrainArguments, AResumedRunStaysInItsFolderWithItsOptions) {
   const test::TempFolder folder;
   const std::string run = folder.path() / "run";

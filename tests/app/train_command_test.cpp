@@ -112,6 +112,7 @@ TEST_F(TrainCommand, EachTechniqueChangesTheResult) {
                                       "--momentum=0.9 --nesterov",
                                       "--weight-decay=0.1",
                                       "--weight-decay=0.1 --no-decay=vectors",
+                                      "--lr-for=*.bias=2",
                                       "--clip-norm=0.1",
                                       "--lookahead=3",
                                       "--lookahead=3 --lookahead-alpha=0.8",

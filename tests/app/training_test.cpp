@@ -85,6 +85,11 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
        [](const auto& o) {
          return o.lookahead == LookaheadOptions{.k = 5, .weights = LookaheadWeights::fast};
        }},
+      {"--lr-for=*.bias=2.5,a=b=1e-3,vectors=0",
+       [](const auto& o) {
+         return o.rate_factors ==
+                std::vector<RateFactor>{{"*.bias", 2.5}, {"a=b", 0.001}, {"vectors", 0}};
+       }},
       {"--ema=1000", [](const auto& o) { return o.ema_half_life == 1000; }},
       {"--clip-norm=2.5", [](const auto& o) { return o.clip_norm == 2.5; }},
       {"--clip-value=2.5", [](const auto& o) { return o.clip_value == 2.5; }},

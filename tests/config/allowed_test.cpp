@@ -65,6 +65,21 @@ TEST(Allowed, AsksDataForWhatOptionsNeed) {
   EXPECT_THAT(error_with({.model = "mlp", .label_smoothing = 0.1}, data),
               StartsWith("--label-smoothing: "));
   EXPECT_THAT(error_with({.model = "mlp", .top_k = 2}, data), StartsWith("--top-k: the targets"));
+  data.probabilities = true;
+  RunConfiguration soft{.loss = "cross-entropy", .label_smoothing = 0.1};
+  soft.target_accuracy = AccuracyTarget{.percent = 90};
+  EXPECT_EQ(error_with(soft, data), "no error");
+  soft.metric = "accuracy+top-k:k=2";
+  EXPECT_EQ(error_with(soft, data), "no error");
+  soft.metric = "perplexity";
+  EXPECT_EQ(error_with(soft, data),
+            "--metric perplexity: the targets of digits are probabilities, and not the numbers of "
+            "classes; accepted: accuracy and top-k, which take the largest as the class");
+  soft.metric = "mse";
+  EXPECT_THAT(error_with(soft, data), StartsWith("--metric mse: the targets of digits are prob"));
+  EXPECT_EQ(error_with({.loss = "cross-entropy:ignore=3"}, data),
+            "--loss cross-entropy:ignore=3: the targets of digits are probabilities, and not the "
+            "numbers of classes; accepted: without ignore");
   data = images();
   data.has_test = false;
   EXPECT_THAT(error_with({.patience = 1}, data), StartsWith("--patience: there is no test set"));

@@ -308,6 +308,25 @@ TEST_F(DiffTest, TellsWhatTheRecordsTellOfStepsThatCannotBeRepeated) {
       HasSubstr("the learning rate 0.08 and 0.16 in step 13"));
 }
 
+// Each side draws by its own weights, although nothing else of the data and the model differs.
+TEST_F(DiffTest, NamesTheWeightsOfSamples) {
+  std::string table = "x,w,v,y\n";
+  for (int i = 0; i < 256; ++i) table += fmt::format("{}.5,{},{},{}\n", i, i % 3, i % 5, i % 2);
+  write_file(folder("table.csv"), table);
+  const auto with = [&](const std::string& sampler) {
+    return of_two_epochs(fmt::format("data=csv:{},ignore=w/v,label=y trace=64 sampler={}",
+                                     folder("table.csv").string(), sampler));
+  };
+  const std::string by_w = "weighted:column=w";
+  for (const std::string other : {"weighted:column=v", "weighted:balanced", "shuffle"}) {
+    first_of(difference(with(by_w), with(other)),
+             {.stage = DiffStage::samples, .step = 1, .options = {"sampler"}});
+    first_of(difference(with(other), with(by_w)),
+             {.stage = DiffStage::samples, .step = 1, .options = {"sampler"}});
+  }
+  EXPECT_FALSE(difference(with(by_w), with(by_w)).first);
+}
+
 TEST_F(DiffTest, NamesTheGradientOfAMinibatch) {
   // Its gradient has noise, from the seed.
   const std::string noisy = "model=quadratic:dim=5,samples=512 trace=64 sampler=in-order ";

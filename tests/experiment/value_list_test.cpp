@@ -33,6 +33,7 @@ TEST(ListValues, LeavesArgumentsWithTheirStrategy) {
 
 TEST(ListValues, LeavesOptionsAloneWhoseValuesAreLists) {
   EXPECT_THAT(values("no-decay", "*.bias,vectors"), ElementsAre("*.bias,vectors"));
+  EXPECT_THAT(values("lr-for", "*.bias=2.0,vectors=0"), ElementsAre("*.bias=2,vectors=0"));
   EXPECT_THAT(values("target-accuracy", "98,best"), ElementsAre("98,best"));
 }
 

@@ -75,6 +75,7 @@ inline const std::vector<GroupOptions> kAllOptions{
     {.learning_rate_factor = 2, .weight_decay = 0.0, .momentum = 0.0, .layer_wise = false}};
 inline constexpr std::array<double, 3> kGroupFactors{1.5, 3, 0.25};
 inline constexpr std::array<double, 3> kLayerFactors{5, 2, 4};
+inline constexpr std::array<double, 3> kRateFactors{2, 0.5, 0.5};  // those of the layout
 inline constexpr double kDecayFactor = 3;
 inline constexpr double kGradientFactor = 0.25;
 inline constexpr double kBound = 0.3;
@@ -91,7 +92,8 @@ struct Expectation {
   const std::size_t group = kGroupOf.at(tensor);
   const GroupOptions& own = kAllOptions.at(group);
   const double factor = own.layer_wise ? kLayerFactors.at(tensor) : 1;
-  return {.rate = rate * own.learning_rate_factor * kGroupFactors.at(group) * factor,
+  return {.rate = rate * own.learning_rate_factor * kRateFactors.at(tensor) *
+                  kGroupFactors.at(group) * factor,
           .decay = own.weight_decay.value_or(options.weight_decay) * kDecayFactor,
           .momentum = own.momentum.value_or(options.momentum),
           .layer_wise = own.layer_wise};
@@ -107,6 +109,7 @@ struct GroupedProblem : FlatProblem {
     ParameterLayout layout =
         FlatProblem::layout({kGroupOf.begin(), kGroupOf.begin() + std::ssize(sizes)});
     if (sizes.front() % 5 == 0) layout.matrices = {{.rows = 5, .columns = sizes.front() / 5}};
+    layout.rate_factors = {kRateFactors.begin(), kRateFactors.begin() + std::ssize(sizes)};
     return layout;
   }
   [[nodiscard]] std::unique_ptr<FlatOptimizer<double>> make(const OptimizerOptions& options) const {

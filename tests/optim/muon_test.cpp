@@ -79,6 +79,7 @@ FlatProblem matrices_and_a_vector() {
 ParameterLayout layout_of(const FlatProblem& of) {
   ParameterLayout layout = of.layout({0, 1, 0, 0, 1});
   layout.matrices = {kShapes[0], kShapes[1], {}, kShapes[2], kShapes[3]};
+  layout.rate_factors = {1, 0.5, 3, 2, 0.25};
   return layout;
 }
 const std::vector<GroupOptions> kGroups{{}, {.learning_rate_factor = 0.5, .weight_decay = 0.03}};
@@ -124,7 +125,7 @@ TEST(Muon, FollowsItsFormulas) {
         const MatrixShape shape = layout.matrices[i];
         if (shape.rows == 0) continue;
         const bool other = layout.layer_groups[i] == 1;
-        const double of_tensor = other ? 0.5 * rate : rate;
+        const double of_tensor = (other ? 0.5 * rate : rate) * layout.rate_factors[i];
         const double decay = 2 * (other ? 0.03 : 0.01);
         const auto rows = static_cast<double>(shape.rows);
         const auto columns = static_cast<double>(shape.columns);

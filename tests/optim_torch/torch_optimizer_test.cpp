@@ -124,6 +124,62 @@ TEST(SgdOfGroups, IsTorchsSgdOfGroups) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_LT(problem.difference(i), 1e-12);
 }
 
+// Factors of the rates without groups: the scale has a rate of 0.
+const std::vector<double> kFactors{1, 10, 0};
+
+ParameterLayout layout_with_factors(const SharedState& shared) {
+  ParameterLayout layout = layout_of(shared, {0, 0, 0});
+  layout.rate_factors = kFactors;
+  return layout;
+}
+
+// Beside an optimizer of libtorch that has a group for each tensor, with its rate.
+template <class Optimizer, class Options>
+void expect_rates_of_torchs_groups(const OptimizerOptions& options, const Options& of_torch) {
+  Workers workers(2);
+  Problem<double> problem;
+  const at::Tensor scale = problem.plain[2].detach().clone();
+  const auto optimizer = make_optimizer<double>(options, layout_with_factors(problem.shared), {});
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  for (std::size_t i = 0; i < 3; ++i) {
+    groups.emplace_back(std::vector<at::Tensor>{problem.plain[i]},
+                        std::make_unique<Options>(of_torch));
+    groups.back().options().set_lr(of_torch.lr() * kFactors[i]);
+  }
+  Optimizer reference(groups, of_torch);
+  for (int step = 0; step < kSteps; ++step) {
+    problem.draw(4);
+    optimizer->step(problem.update(4, {.update_rate = of_torch.lr()}), workers);
+    reference.step();
+  }
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_LT(problem.difference(i), 1e-11) << i;
+  EXPECT_TRUE(at::equal(problem.shared.parameters()[2].tensor, scale)) << "a rate of 0";
+}
+
+TEST(RateFactors, AreTheRatesOfTorchsGroups) {
+  expect_rates_of_torchs_groups<torch::optim::SGD>(
+      {.momentum = 0.9, .weight_decay = 0.01},
+      torch::optim::SGDOptions(0.01).momentum(0.9).weight_decay(0.01));
+  expect_rates_of_torchs_groups<torch::optim::AdamW>(
+      {.method = AdamOptions{.decoupled = true}, .weight_decay = 0.1},
+      torch::optim::AdamWOptions(0.01).weight_decay(0.1));
+}
+
+TEST(TorchOptimizer, MultipliesTheRatesOfTensors) {
+  Workers workers(1);
+  Problem<double> problem;
+  TorchOptimizer<double> adapter(
+      layout_with_factors(problem.shared), trained_arrays(problem.shared), [](auto groups) {
+        return std::make_unique<torch::optim::SGD>(std::move(groups), torch::optim::SGDOptions(1));
+      });
+  problem.draw(1);
+  adapter.step(problem.update(1, {.update_rate = 0.5}), workers);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const at::Tensor moved = problem.plain[i].detach() - problem.shared.parameters()[i].tensor;
+    EXPECT_TRUE(at::allclose(moved, 0.5 * kFactors[i] * problem.sum_views[i], 1e-12, 1e-12)) << i;
+  }
+}
+
 // The same bits as the optimizer alone, at changing rates. `make` takes tensors or groups of them.
 template <class T, class Make>
 void expect_same_bits(const Make& make) {

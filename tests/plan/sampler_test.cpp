@@ -79,6 +79,21 @@ TEST(Sampler, WeightsAreNumbersToDrawBy) {
             "2 weights for 3 samples; accepted: one for each sample");
 }
 
+TEST(Sampler, WeightedInDataDrawsOnceTheDataAreRead) {
+  const OwnSamplers none("sampler", sampler_names);
+  const Sampler column = make_sampler("weighted:column=w", none);
+  EXPECT_EQ(column.weights.value().column, "w");
+  EXPECT_EQ(make_sampler("weighted:balanced", none).weights.value().column, "");
+  EXPECT_FALSE(make_sampler("in-order", none).weights);
+  EXPECT_EQ(
+      error_of([&] { SampleOrder(3, 1, 42, column); }),
+      "sampler weighted:column=w: the weights are in the data of a run; accepted: weighted()");
+  EXPECT_EQ(error_of([&] { return make_sampler("weighted", none); }),
+            "weighted needs a 'column'; accepted: weighted:column=weight");
+  EXPECT_EQ(error_of([&] { return make_sampler("weighted:balanced,by=2", none); }),
+            "weighted:balanced takes no arguments, but has 'by'");
+}
+
 Sampler of(std::vector<std::int64_t> list) {
   return {.name = "mine", .order = [list = std::move(list)](const EpochDraw&) { return list; }};
 }

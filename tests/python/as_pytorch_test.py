@@ -163,6 +163,104 @@ class Share(TestCase):
             rubato.train(Columns(), ([inputs[:4, 0], inputs[:4, 1]], targets[:4]), validation=0.01, minibatch=1, trace=1)
 
 
+class Weights(TestCase):
+    def setUp(self):
+        self.data = points()
+        self.weights = torch.rand(512, generator=torch.Generator().manual_seed(3))
+
+    def sha(self, sampler, **options):
+        return rubato.train(linear(), self.data, sampler=sampler, **{**OPTIONS, **options}).sha256
+
+    def test_of_samples_in_every_form(self):
+        wanted = self.sha(self.weights)
+        for given in (self.weights.double(), self.weights.numpy(), self.weights.tolist(),
+                      WeightedRandomSampler(self.weights, 512)):
+            self.assertEqual(self.sha(given), wanted)
+        self.assertEqual(self.sha(self.weights, threads=1, cores=3), wanted)
+        self.assertNotEqual(self.sha(None), wanted)
+        self.assertNotEqual(self.sha(torch.ones(512)), wanted)
+
+    def test_balance_classes(self):
+        targets = self.data[1]
+        self.assertEqual(self.sha("weighted:balanced"), self.sha(1 / targets.bincount().double()[targets]))
+
+    def test_are_those_of_the_samples_that_are_not_held_out(self):
+        inputs, targets = self.data
+        columns = [inputs[:, 0], inputs[:, 1]], targets
+        for sampler in (self.weights, "weighted:balanced"):
+            one = self.sha(sampler, validation=0.25)
+            several = rubato.train(Columns(), columns, sampler=sampler, validation=0.25, **OPTIONS)
+            self.assertEqual(several.sha256, one)
+
+    def test_are_for_data_with_a_name_too(self):
+        found = rubato.train("softmax", sampler=torch.ones(12000), trace=64, samples=3200)
+        self.assertNotEqual(found.sha256, rubato.train("softmax", trace=64, samples=3200).sha256)
+
+    def test_are_given_again_to_a_resume(self):
+        wanted = self.sha(self.weights)
+        folder = self.folder() / "run"
+        self.sha(self.weights, epochs=1, out=folder)
+        for sampler, words in ((None, "^--sampler own: the weights are in the program"), (torch.ones(512), "sampler was weighted by")):
+            with self.assertRaisesRegex(rubato.Error, words):
+                rubato.train(linear(), self.data, sampler=sampler, resume=folder, epochs=3)
+        found = rubato.train(linear(), self.data, sampler=self.weights, resume=folder, epochs=3)
+        self.assertEqual(found.sha256, wanted)
+
+    def test_what_is_none_is_refused(self):
+        for sampler, words in ((torch.ones(511), "^--sampler own: 511 weights for 512 training samples; accepted: one for each"),
+                               (torch.arange(512) - 1.0, "^--sampler own: sample 0 has the weight -1; accepted: finite"),
+                               (torch.full((512,), float("nan")), "sample 0 has the weight nan"),
+                               (torch.zeros(512), "have no sum to draw by"),
+                               (torch.ones(512, 2), r"^sampler: torch.float32 of shape \[512, 2\]; accepted: one weight for each"),
+                               (["a"] * 512, "^sampler: .*; accepted: a list of numbers"),
+                               (WeightedRandomSampler(torch.ones(512), 100), "^sampler: 100 draws from 512 samples with repl"),
+                               (WeightedRandomSampler(torch.ones(512), 512, False), "512 samples without replacement; accepted: as "),
+                               ("weighted:column=w", "the data have no columns; accepted: .* sampler=WEIGHTS")):
+            with self.assertRaisesRegex(rubato.Error, words):
+                self.sha(sampler)
+        with self.assertRaisesRegex(TypeError, "^sampler: it is of type float; accepted: the name of a sampler"):
+            self.sha(1.0)
+
+
+class Probabilities(TestCase):
+    def test_of_classes_are_targets(self):
+        inputs, targets = points()
+        soft = 0.9 * nn.functional.one_hot(targets, 3).float() + 0.1 / 3
+        result = rubato.train(linear(), (inputs, soft), validation=(inputs, soft), loss="cross-entropy", **OPTIONS)
+        # Smoothed targets are those that label smoothing makes.
+        smooth = rubato.train(linear(), (inputs, targets), validation=(inputs, targets), label_smoothing=0.1, **OPTIONS)
+        numpy.testing.assert_allclose(result.steps["loss"], smooth.steps["loss"], rtol=1e-4)
+        self.assertGreater(result.test_accuracy, 0.9)
+        self.assertEqual(result.test_accuracy, smooth.test_accuracy)
+        outputs = result.predict(inputs)
+        found = result.evaluate(inputs, soft)
+        self.assertAlmostEqual(found["loss"], F.cross_entropy(outputs, soft).item(), places=5)
+        self.assertEqual(found["accuracy"], result.test_accuracy)
+        several = rubato.train(Columns(), ([inputs[:, 0], inputs[:, 1]], soft), loss="cross-entropy", **OPTIONS)
+        numpy.testing.assert_allclose(several.steps["loss"], result.steps["loss"], rtol=1e-4)
+
+    def test_train_models_with_a_name(self):
+        inputs, targets = points()
+        soft = F.softmax(3 * F.one_hot(targets, 3).float(), dim=1)
+        result = rubato.train("softmax", (inputs, soft), validation=0.25, loss="cross-entropy", **OPTIONS)
+        self.assertGreater(result.test_accuracy, 0.9)
+        self.assertTrue(torch.allclose(result.module(inputs).exp().sum(1), torch.ones(512)))
+
+    def test_what_is_none_is_refused(self):
+        inputs, targets = points()
+        soft = F.one_hot(targets, 3).double()
+        soft[7, 0] += 0.01
+        for data in ((inputs, soft), ([inputs[:, 0], inputs[:, 1]], soft)):
+            with self.assertRaisesRegex(rubato.Error, r"at \[7\] sum to .*; accepted: probabilities of the classes"):
+                rubato.train(linear() if data[0] is inputs else Columns(), data, loss="cross-entropy", **OPTIONS)
+        good = F.one_hot(targets, 3).double()
+        for words, options in (("^--metric perplexity: .* probabilities", {"metric": "perplexity"}),
+                               ("^--loss cross-entropy:ignore=1: ", {"loss": "cross-entropy:ignore=1"}),
+                               ("^--sampler weighted:balanced: the samples have no classes", {"sampler": "weighted:balanced"})):
+            with self.assertRaisesRegex(rubato.Error, words):
+                rubato.train(linear(), (inputs, good), validation=(inputs, good), **{"loss": "cross-entropy", **OPTIONS, **options})
+
+
 class Trained(TestCase):
     def check(self, model, data, held, **options):
         result = rubato.train(model, data, validation=held, **{**OPTIONS, **options})

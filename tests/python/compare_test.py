@@ -127,6 +127,9 @@ class Compare(TestCase):
         found = rubato.compare(model="softmax", samples=320, trace=32, seed=1, weight_decay=0.1, tune="never",
                                no_decay=["bias,norm", "weight"])
         self.assertEqual(set(found.runs["no-decay"]), {"bias,norm", "weight"})
+        found = rubato.compare(model="softmax", samples=320, trace=32, seed=1, rule="linear", tune="never",
+                               lr_for=[{"*.bias": 10, "*": 1}, {"*": 1}])
+        self.assertEqual(set(found.runs["lr-for"]), {"*.bias=10,*=1", "*=1"})
 
     def test_the_rate_is_found_and_varied(self):
         found = rubato.compare(model="softmax", rule="linear", seed=1, samples=3200, tune="lr=0.05,0.1,only", tune_seeds=1,

@@ -1,6 +1,7 @@
 """Updates of 12 steps under a trace, against implementations in numpy and torch."""
 
 import copy
+import re
 import unittest
 
 import numpy
@@ -75,6 +76,53 @@ class Muon(TestCase):
         code, _, errors = rubato_program("train", "--model=softmax", "--optimizer=muon:adamw=*embed*")
         self.assertEqual(code, 2)
         self.assertIn("--optimizer: no parameter", errors)
+
+
+class RatesOfParameters(TestCase):
+    FACTORS = {"0.weight": 0, "2.*": 10}
+
+    def check(self, make, **options):
+        model, x, y = problem()
+        start = copy.deepcopy(model.state_dict())
+        found = train(model, (x, y), lr_for=self.FACTORS, **options)
+        layers = [([model[0].weight], 0), ([model[0].bias], 1), ([*model[2].parameters()], 10)]
+        optimizer = make([{"params": parameters} for parameters, _ in layers])
+        for rate, _ in steps_of(model, x, y):
+            for group, (_, factor) in zip(optimizer.param_groups, layers):
+                group["lr"] = rate * factor
+            optimizer.step()
+        for name, wanted in model.named_parameters():
+            self.assertTrue(torch.allclose(found.state_dict[name], wanted, rtol=1e-9, atol=1e-12), name)
+            self.assertEqual(torch.equal(found.state_dict[name], start[name]), name == "0.weight", name)
+        self.assertEqual(list(found.steps["lr"]), [LR * batch / REFERENCE for batch in BATCHES])
+
+    def test_are_those_of_groups_of_sgd(self):
+        self.check(lambda groups: torch.optim.SGD(groups, lr=1, momentum=0.9, weight_decay=DECAY), momentum=0.9)
+
+    def test_are_those_of_groups_of_adamw(self):
+        self.check(lambda groups: torch.optim.AdamW(groups, weight_decay=DECAY), optimizer="adamw")
+
+    def test_are_the_same_as_text_on_several_threads_and_in_a_fork(self):
+        folder = self.folder() / "run"
+        options = {"model": "mlp:hidden=16", "trace": 64, "samples": 1280, "optimizer": "adamw"}
+        found = rubato.train(**options, lr_for={"*.bias": 3, "linear1.*": 0.5}, threads=1, out=folder)
+        again = rubato.train(**options, lr_for="*.bias=3,linear1.*=0.5", threads=3, cores=3)
+        self.assertEqual(found.sha256, again.sha256)
+        self.assertNotEqual(found.sha256, rubato.train(**options).sha256)
+        self.assertEqual(rubato.train(**options, lr_for={"*": 1}).sha256, rubato.train(**options).sha256)
+        self.assertEqual(rubato.train(from_run=folder, from_step=9).sha256, found.sha256)
+        self.assertNotEqual(rubato.train(from_run=folder, from_step=9, lr_for={"*": 0.5}).sha256, found.sha256)
+
+    def test_with_wrong_values_are_refused(self):
+        for factors, message in (({"0.*": -1}, "--lr-for: '-1' is out of range"), ({"3.*": 1}, "--lr-for: no parameter matches '3.*'"),
+                                 ({"0.*": float("inf")}, "--lr-for: 'inf' is out of range")):
+            model, x, y = problem()
+            with self.assertRaisesRegex(rubato.Error, re.escape(message)):
+                train(model, (x, y), lr_for=factors)
+        with self.assertRaisesRegex(TypeError, re.escape("lr_for['0.*']: it is of type NoneType")):
+            rubato.train("softmax", lr_for={"0.*": None})
+        with self.assertRaisesRegex(TypeError, "momentum: it is of type dict"):
+            rubato.train("softmax", momentum={"*": 0.5})
 
 
 class Averages(TestCase):

@@ -47,17 +47,21 @@ TEST(Conflicts, AreRefusedInOneSentenceToUsersOfTheLibraryAndOfOptions) {
   for (const char* const options :
        {"clip-norm=1 clip-value=1", "clip-value=1 optimizer=adam:second-moment=minibatch",
         "transform=noise:deviation=1 optimizer=adam:second-moment=minibatch",
-        "rule=linear-momentum optimizer=adam", "memory=lookahead=samples", "reduce=mine"}) {
+        "rule=linear-momentum optimizer=adam", "memory=lookahead=samples", "reduce=mine",
+        "schedule=one-cycle:total=9 optimizer=adagrad"}) {
     SCOPED_TRACE(options);
     const RunConfiguration run = run_with(options);
     const TrainOptions training = train_options(run);
     const MethodFacts facts = facts_of(training.optimizer.method);
+    const bool moves = training.schedule.make(training.watch)->momentum(0).has_value();
     for (const StepPart& part : step_parts()) {
       for (const Conflict& conflict : part.conflicts) {
         const std::string why = conflict.why({.options = training,
                                               .rule = *training.rule,
                                               .follows_sums = facts.follows_sums,
-                                              .squares = facts.squares});
+                                              .squares = facts.squares,
+                                              .has_momentum = has_momentum(training.optimizer),
+                                              .moves_momentum = moves});
         if (why.empty()) continue;
         met.insert(&conflict);
         std::string choice(conflict.choice);

@@ -78,6 +78,15 @@ TEST(Workload, RefusesPatternsThatNameNothing) {
                 return trainer_of({.model = "softmax", .weight_decay = 0.1, .no_decay = "conv*"});
               }),
               StartsWith("--no-decay: "));
+  EXPECT_THAT(
+      error_of([] {
+        return trainer_of({.model = "softmax", .rate_factors = {{"linear.*", 2}, {"conv*", 0}}});
+      }),
+      StartsWith("--lr-for: no parameter matches 'conv*'"));
+  EXPECT_EQ(error_of([] {
+              return trainer_of({.model = "quadratic", .rate_factors = {{"vectors", 2}}});
+            }),
+            "no error");
 }
 
 // What a simulation knows of a model without it.

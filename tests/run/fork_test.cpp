@@ -117,8 +117,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"adascale_in_a_metric",
              kJumps + "optimizer=adamw rule=adascale:metric=optimizer log-noise=true"},
         Case{"adamw", "optimizer=adamw lookahead=3 schedule=cosine:total=3"},
+        Case{"one_cycle", "optimizer=adamw schedule=one-cycle:total=3"},
         Case{"minibatches", "optimizer=adamw:second-moment=minibatch clip-norm=1"},
-        Case{"ema", "ema=500 lookahead=2"},
+        Case{"ema", "ema=500 lookahead=2"}, Case{"rates", "lr-for=param*=0.3 momentum=0.9"},
         Case{"muon", "model=softmax optimizer=muon samples=1200"},
         Case{"plateau", "schedule=plateau:patience=1 watch=train-loss patience=2 keep-best=true"},
         Case{"carry", "remainder=carry trace=96 batch=noise-scale:max=128"},
@@ -157,6 +158,17 @@ TEST_F(ForkTest, HasAnotherRateFromThatStepOn) {
     EXPECT_EQ(metrics_in(folder(fmt::format("fork-{}", step))),
               metrics_in(folder(fmt::format("unbroken-{}", step))));
   }
+}
+
+// Twice the rate of all parameters is twice the rate.
+TEST_F(ForkTest, HasOtherRatesOfParametersFromThatStepOn) {
+  const std::string weights = train("run", forked("momentum=0.9"));
+  const std::string twice = fork("twice", forked("momentum=0.9 lr=0.1"), "run", 7);
+  EXPECT_NE(twice, weights);
+  EXPECT_EQ(fork("fork", forked("momentum=0.9 lr-for=p*=2"), "run", 7), twice);
+  EXPECT_EQ(fork("unchanged", forked("momentum=0.9 lr-for=p*=1"), "run", 7), weights);
+  // The fork of a fork has them no more.
+  EXPECT_EQ(fork("back", forked("momentum=0.9"), "fork", 7), weights);
 }
 
 TEST_F(ForkTest, HasAnotherRuleFromThatStepOn) {

@@ -1,5 +1,7 @@
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -98,6 +100,110 @@ TEST(ClassWeights, AreTorchsForBothLosses) {
               "the loss "
               "ignores, as with --loss cross-entropy:ignore=-100");
   }
+}
+
+// Targets that are probabilities of the classes.
+
+at::Tensor probabilities_like(const at::Tensor& logits) {
+  return at::softmax(at::randn(logits.sizes(), logits.options()), 1);
+}
+
+TEST(Probabilities, HaveTorchsCrossEntropy) {
+  at::manual_seed(1);
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{7, 4}, std::vector<std::int64_t>{3, 4, 2}}) {
+    const at::Tensor logits = at::randn(shape, at::kDouble);
+    const at::Tensor targets = probabilities_like(logits);
+    for (const double smoothing : {0.0, 0.2}) {
+      for (const ClassWeights& classes :
+           {ClassWeights(), ClassWeights{.weights = {0.5, 2, 0, 1}}}) {
+        const at::Tensor weights =
+            classes.weights.empty() ? at::Tensor() : at::tensor(classes.weights, at::kDouble);
+        EXPECT_DOUBLE_EQ(
+            cross_entropy_loss(classes, smoothing)(logits, targets).item<double>(),
+            at::cross_entropy_loss(logits, targets, weights, at::Reduction::Mean, -100, smoothing)
+                .item<double>());
+      }
+    }
+  }
+}
+
+TEST(Probabilities, OfOneClassAreThatClass) {
+  const at::Tensor logits = at::randn({7, 4}, at::kDouble);
+  const at::Tensor classes = at::tensor(std::vector<std::int64_t>{0, 1, 2, 3, 0, 1, 3});
+  const at::Tensor targets = at::one_hot(classes, 4).to(at::kDouble);
+  for (const double smoothing : {0.0, 0.2}) {
+    const Loss loss = cross_entropy_loss(smoothing);
+    EXPECT_NEAR(loss(logits, targets).item<double>(), loss(logits, classes).item<double>(), 1e-12);
+  }
+}
+
+TEST(Probabilities, SumToOneInFloat32) {
+  const at::Tensor logits = at::zeros({3, 4});
+  const at::Tensor targets = at::full({3, 4}, 0.25);
+  const auto error_with = [&](std::int64_t row, double more) {
+    at::Tensor changed = targets.clone();
+    changed[row][2] += more;
+    return error_of([&] { return cross_entropy_loss()(logits, changed); });
+  };
+  EXPECT_EQ(error_with(0, 0.00005), "no error");
+  EXPECT_EQ(error_with(2, 0.25),
+            "cross-entropy takes real targets as probabilities of the classes, and those at [2] of "
+            "the minibatch sum to 1.25; accepted: at least 0 and with a sum of 1, or integers, "
+            "which are classes");
+  EXPECT_THAT(error_with(1, -0.5), HasSubstr("those at [1] of the minibatch have -0.25; "));
+  EXPECT_THAT(error_with(1, std::numeric_limits<double>::quiet_NaN()), HasSubstr("[1]"));
+}
+
+TEST(Probabilities, HaveTheShapeOfTheOutputs) {
+  const at::Tensor logits = at::zeros({3, 4});
+  const auto error_with = [&](const Loss& loss, const at::Tensor& targets) {
+    return error_of([&] { return loss(logits, targets); });
+  };
+  EXPECT_EQ(error_with(cross_entropy_loss(), at::full({3, 2}, 0.5)),
+            "cross-entropy compares outputs and targets one by one, and outputs are [3, 4] and "
+            "targets [3, 2]; accepted: targets of the outputs' shape, or integers, which are "
+            "classes");
+  EXPECT_EQ(error_of([] { return cross_entropy_loss()(at::zeros({3}), at::ones({3})); }),
+            "real targets of [3] are not rows of probabilities; accepted: [samples, classes], or "
+            "integers, which are classes");
+  EXPECT_EQ(error_with(cross_entropy_loss({.ignore = 3}), at::full({3, 4}, 0.25)),
+            "targets are probabilities, of which no class is ignored, and the loss ignores 3; "
+            "accepted: integers, which are classes, or a loss that ignores none");
+  EXPECT_EQ(error_with(cross_entropy_loss({.weights = {1, 2}}), at::full({3, 4}, 0.25)),
+            "2 class weights, and outputs of 4 classes; accepted: one for each");
+}
+
+TEST(Probabilities, AreTrainedOnToTheSameBitsOfEveryNumberOfThreads) {
+  TensorDataset soft = dataset();
+  soft.targets = 0.9 * at::one_hot(soft.targets, 3).to(at::kDouble) + 0.1 / 3;
+  std::string bytes;
+  for (const int threads : {1, 2, 3}) {
+    TrainOptions options = options_of();
+    options.threads = threads;
+    options.top_k = 2;
+    options.perplexity = true;
+    TorchTrainer trainer(model_factory<Net>(), cross_entropy_loss(0.1), soft, Trace::constant(16),
+                         options);
+    trainer.set_test(soft, cross_entropy_loss());
+    const Evaluation found = trainer.fit().final_test.value();
+    EXPECT_EQ(found.accuracy, trainer.evaluate(dataset()).accuracy) << "against the largest";
+    EXPECT_GE(found.top_k_accuracy.value(), found.accuracy.value());
+    EXPECT_FALSE(found.perplexity) << "is of class indices";
+    if (bytes.empty()) bytes = test::state_bytes(trainer);
+    EXPECT_EQ(test::state_bytes(trainer), bytes) << threads;
+  }
+}
+
+TEST(Probabilities, OfTrainingDataAreRefusedWithTheirNumber) {
+  TensorDataset soft = dataset();
+  soft.targets = at::one_hot(soft.targets, 3).to(at::kDouble);
+  soft.targets[41][0] = 3;
+  EXPECT_THAT(error_of([&] {
+                return TorchTrainer(model_factory<Net>(), cross_entropy_loss(), soft,
+                                    Trace::constant(16), options_of());
+              }),
+              StartsWith("training data: the targets at [41] sum to "));
 }
 
 // The class of each token, in double precision.

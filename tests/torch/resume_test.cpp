@@ -103,6 +103,10 @@ TEST(Resume, IsBoundToEachOptionThatDecidesBits) {
        [](auto& o) { o.optimizer.method = SgdOptions{.momentum_form = MomentumForm::mxnet}; }},
       {"groups", [](auto& o) { o.groups = {no_decay_for_vectors()}; }},
       {"lookahead", [](auto& o) { o.lookahead.emplace(); }},
+      {"rate_factors",
+       [](auto& o) {
+         o.rate_factors = {{"*.bias", 2}};
+       }},
       {"clip_norm", [](auto& o) { o.clip_norm = 1; }},
       {"clip_value", [](auto& o) { o.clip_value = 1; }},
       {"precision", [](auto& o) { o.torch.precision = Precision::fp16; }},

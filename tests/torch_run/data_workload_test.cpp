@@ -108,6 +108,49 @@ TEST_F(DataWorkload, GivesScriptsRealNumbersAndTheirTargets) {
             "the outputs of the model are not scores of classes; accepted: the outputs themselves");
 }
 
+TEST_F(DataWorkload, HasProbabilitiesOfClasses) {
+  at::manual_seed(1);
+  const at::Tensor x = at::randn({300, 3, 2}, at::kDouble);
+  const at::Tensor y = at::softmax(at::randn({300, 4}, at::kDouble), 1);
+  const at::Tensor weight = at::randn({4, 6}, at::kDouble);
+  const at::Tensor logits = x.flatten(1).matmul(weight.t());
+  RunConfiguration run{.data = saved({{"x", x}, {"y", y}, {"x_test", x}, {"y_test", y}}),
+                       .model = script(weight, "torch.linear(x.flatten(1), self.weight)"),
+                       .loss = "cross-entropy",
+                       .label_smoothing = 0.1,
+                       .metric = "top-k:k=2"};
+  EXPECT_THAT(torch_workload(run)->description(),
+              HasSubstr("of 3 x 2 with probabilities of 4 classes"));
+  const Evaluation found = evaluated(run);
+  EXPECT_NEAR(found.loss, at::cross_entropy_loss(logits, y).item<double>(), 1e-12)
+      << "without label smoothing, which is of training";
+  EXPECT_NEAR(found.accuracy.value(),
+              logits.argmax(1).eq(y.argmax(1)).to(at::kDouble).mean().item<double>(), 1e-12);
+  EXPECT_GT(found.top_k_accuracy.value(), found.accuracy.value());
+  const ArrayCopies classes = predict(*torch_workload(run), run, Prediction::classes);
+  EXPECT_EQ(classes.arrays().front().shape, (std::vector<std::int64_t>{300}));
+  // Built-in models tell the classes apart.
+  run.model = "softmax";
+  EXPECT_FALSE(torch_workload(run)->has_real_targets());
+  EXPECT_TRUE(evaluated(run).accuracy.has_value());
+}
+
+TEST_F(DataWorkload, RefusesProbabilitiesThatAreNone) {
+  const at::Tensor x = at::zeros({6, 3});
+  const auto error_with = [&](const at::Tensor& y) {
+    return error_of({.data = saved({{"x", x}, {"y", y}}), .model = "mlp", .loss = "cross-entropy"});
+  };
+  at::Tensor y = at::full({6, 4}, 0.25);
+  EXPECT_EQ(error_with(y), "no error");
+  y[4][1] = 0.5;
+  EXPECT_THAT(error_with(y), EndsWith(": the targets at [4] sum to 1.25; accepted: probabilities "
+                                      "of the classes, at least 0 and with a sum of 1"));
+  y[4][2] = -0.25;
+  y[4][0] = 0.5;
+  EXPECT_THAT(error_with(y), HasSubstr(": the targets at [4] have -0.25; accepted: "));
+  EXPECT_THAT(error_with(at::ones({6, 1})), HasSubstr("are real numbers, and integers would be"));
+}
+
 TEST_F(DataWorkload, GivesScriptsTokensAsTheyAre) {
   const at::Tensor x = at::arange(60).remainder(5).view({15, 4});
   const at::Tensor y = at::remainder(x + 1, 5);

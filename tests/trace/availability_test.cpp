@@ -162,6 +162,18 @@ TEST(Availability, HasASummary) {
   EXPECT_EQ(summary_of({{{0, 8}, {10, 0}}, 10, "made"}).fewest, 8);
 }
 
+TEST(Availability, HasASummaryOfItsPrices) {
+  EXPECT_FALSE(summary_of(two_minutes()).prices);
+  const Availability priced({{0, 8}}, 100, "made", TraceEnd::error, {}, {{0, 2}, {75, 1}, {95, 5}});
+  const std::optional<PriceSummary> prices = summary_of(priced).prices;
+  ASSERT_TRUE(prices);
+  EXPECT_EQ(prices->lowest, 1);
+  EXPECT_EQ(prices->highest, 5);
+  EXPECT_DOUBLE_EQ(prices->mean, (75 * 2 + 20 * 1 + 5 * 5) / 100.0);
+  EXPECT_EQ(prices->changes, 2);
+  EXPECT_EQ(prices->hours_without, 0);
+}
+
 TEST(AvailabilityDeathTest, HasNoTimeBeforeItsStart) {
   EXPECT_DEATH(static_cast<void>(two_minutes().at(-1)), "from 0 on");
 }
@@ -207,6 +219,11 @@ TEST(ZonesOfOneClock, KeepTheTimesBetweenThem) {
     EXPECT_EQ(late.length(), 3660);
     EXPECT_EQ(late.prices(), (std::vector<PriceChange>{{0, 3}, {3630, 4}}));
     EXPECT_EQ(late.origin().delay, 3600);
+    const std::optional<PriceSummary> prices = summary_of(late).prices;
+    ASSERT_TRUE(prices);
+    EXPECT_DOUBLE_EQ(prices->mean, 3.5) << "of its own minute";
+    EXPECT_EQ(prices->hours_without, 1);
+    EXPECT_EQ(summary_of(zones.all()[1].availability).prices->hours_without, 0);
     EXPECT_EQ(zones.all()[1].availability.length(), 60) << "each ends where its file does";
     // Zones that are on their clock stay there.
     EXPECT_EQ(changes_of(Zones(zones.all(), "again"), 0), changes_of(zones, 0));
@@ -224,6 +241,12 @@ TEST(ZonesOfOneClock, BeginAgainTogether) {
   EXPECT_EQ(early.at(59), 2);
   EXPECT_EQ(early.at(60), 0) << "nothing is known of it until the round is over";
   EXPECT_EQ(early.at(160), 2);
+  for (const Zones& these : {zones, Zones(zones.all(), "again")}) {
+    const std::optional<PriceSummary> prices = summary_of(these.all()[1].availability).prices;
+    ASSERT_TRUE(prices);
+    EXPECT_DOUBLE_EQ(prices->mean, 3.5);
+    EXPECT_DOUBLE_EQ(prices->hours_without * 3600, 100);
+  }
   EXPECT_EQ(late.at(259), 0);
   EXPECT_EQ(late.at(260), 2);
   // Absolute times are of one clock even where they begin together.

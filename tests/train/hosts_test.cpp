@@ -41,6 +41,7 @@ TrainOptions hosted_options(const std::string& reduce = "tree") {
           .learning_rate = 0.02,
           .rule = "adascale",
           .optimizer = {.momentum = 0.9},
+          .rate_factors = {{"bias", 2}},
           .clip_norm = 0.5,
           .ema_half_life = 50,
           .cores = 5,

@@ -186,6 +186,7 @@ TEST(Loop, HasTheSameBitsWhoeverComputes) {
     options.optimizer.weight_decay = 0.01;
     options.groups = {no_decay_for_vectors()};
     options.lookahead.emplace().k = 3;
+    options.rate_factors = {{"weight", 2}};
     options.ema_half_life = 30;
     options.log_noise = true;
     options.clip_value = 0.5;

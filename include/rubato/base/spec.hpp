@@ -114,6 +114,8 @@ class Spec {
                                                  std::int64_t min, std::int64_t max);
 
   /// Any text; `accepted` says what it names.
+  [[nodiscard]] std::string text(std::string_view key, Required required,
+                                 std::string_view accepted);
   [[nodiscard]] std::optional<std::string> text(std::string_view key, Unset unset,
                                                 std::string_view accepted);
 

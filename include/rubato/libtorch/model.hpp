@@ -136,6 +136,14 @@ class Loss {
     return std::move(*this);
   }
 
+  /// Whether targets of a floating-point type are probabilities of the classes, in the shape of the
+  /// outputs, of which accuracies take the largest.
+  [[nodiscard]] bool takes_probabilities() const { return takes_probabilities_; }
+  [[nodiscard]] Loss with_probabilities() && {
+    takes_probabilities_ = true;
+    return std::move(*this);
+  }
+
   /// Looks at outputs and targets that are tried before training, and throws Error for those that
   /// the loss would misinterpret.
   using Check = std::function<void(const Tensors& outputs, const Tensors& targets)>;
@@ -149,6 +157,7 @@ class Loss {
   std::function<LossValue(const Tensors& outputs, const Tensors& targets)> function_;
   std::vector<std::int64_t> without_;
   double threshold_ = 0;
+  bool takes_probabilities_ = false;
   Check check_{};
 };
 

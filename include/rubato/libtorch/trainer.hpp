@@ -116,12 +116,17 @@ namespace rubato {
 
 /// Negative log-likelihood of log-probabilities against class indices.
 [[nodiscard]] Loss nll_loss(double label_smoothing = 0);
-/// Cross entropy of logits against class indices.
+/// Cross entropy of logits against class indices, or against probabilities of the classes: targets
+/// of a floating-point type in the shape of the outputs, [batch, classes] or with the classes as
+/// the second dimension, as in torch::nn::CrossEntropyLoss. Throws Error for probabilities below 0
+/// and for rows whose sum differs from 1 by more than 1e-4, with the number of the row in the
+/// minibatch.
 [[nodiscard]] Loss cross_entropy_loss(double label_smoothing = 0);
 
 /// Weights of the targets in a loss of classes.
 struct ClassWeights {
   /// Targets of this class (padding) have no weight, even if the model has no such output.
+  /// Probabilities leave out no class.
   std::optional<std::int64_t> ignore{};
   /// Weights of the classes, each at least 0; the vector is empty if all weigh 1.
   std::vector<double> weights{};
@@ -129,7 +134,8 @@ struct ClassWeights {
   [[nodiscard]] bool any() const { return ignore || !weights.empty(); }
 };
 /// The same losses as weighted sums (LossValue), if there are weights: the mean over a whole step
-/// is PyTorch's, with `ignore_index` and `weight`. They throw Error for weights out of their range.
+/// is PyTorch's, with `ignore_index` and `weight`. Against probabilities it is the mean over the
+/// samples, as PyTorch's. They throw Error for weights out of their range.
 [[nodiscard]] Loss nll_loss(const ClassWeights& classes, double label_smoothing = 0);
 [[nodiscard]] Loss cross_entropy_loss(const ClassWeights& classes, double label_smoothing = 0);
 /// Mean squared error of outputs against targets of the same shape; throws Error for another shape,

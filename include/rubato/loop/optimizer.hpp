@@ -276,6 +276,9 @@ struct ParameterLayout {
   std::vector<std::size_t> layer_groups;
   /// The shape of each tensor as a matrix; those beyond the list are not matrices.
   std::vector<MatrixShape> matrices{};
+  /// A factor of the learning rate of each tensor (TrainOptions::rate_factors), at least 0; those
+  /// beyond the list are 1.
+  std::vector<double> rate_factors{};
 
   /// A layout of one tensor in one group.
   [[nodiscard]] static ParameterLayout whole(std::size_t size) { return {{size}, {0}, {}}; }
@@ -376,7 +379,8 @@ struct TrainedArray {
   std::size_t end = 0;
 };
 
-/// The parameters that an optimizer will update.
+/// The parameters that an optimizer will update. Its rate of a tensor is that of the step times
+/// GroupOptions::learning_rate_factor of the tensor's group and ParameterLayout::rate_factors.
 struct OptimizerParts {
   ParameterLayout layout;
   /// The parameter tensors in the order of the layout. The arrays outlive the optimizer.
@@ -410,5 +414,18 @@ struct ParameterGroup {
 
 /// A group without decay of the parameters whose name matches a shell pattern ("*.bias").
 [[nodiscard]] ParameterGroup no_decay_for(const std::string& pattern);
+
+/// A factor of the learning rate of some parameters, such as 10 for a new head and 0 for a stem
+/// that stays as it is. It is multiplied with GroupOptions::learning_rate_factor of a parameter's
+/// group, but makes no group of its own: what rules measure in each group does not change, and a
+/// fork may have other factors than its run.
+struct RateFactor {
+  /// A shell pattern of names ("head.*"), or "vectors" for all parameters of one dimension.
+  std::string pattern{};
+  /// At least 0 and finite.
+  double factor = 1;
+
+  friend bool operator==(const RateFactor&, const RateFactor&) = default;
+};
 
 }  // namespace rubato

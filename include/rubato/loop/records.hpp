@@ -20,8 +20,9 @@ struct Evaluation {
   /// The mean over the samples.
   double loss = 0;
   /// The share of samples whose largest output is their target, from 0 to 1; the share of tokens
-  /// (pixels, ...) if each has a target. One with an output that is NaN is never correct. Empty if
-  /// targets are not class indices.
+  /// (pixels, ...) if each has a target. The target of probabilities of classes is the largest. One
+  /// with an output that is NaN is never correct. Empty if targets are neither class indices nor
+  /// such probabilities.
   std::optional<double> accuracy{};
   /// The same for the k largest outputs, if asked for (TrainOptions::top_k).
   std::optional<double> top_k_accuracy{};

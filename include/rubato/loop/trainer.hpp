@@ -170,8 +170,8 @@ struct TrainOptions {
   OwnOptimizer own_optimizer{};
   std::vector<ParameterGroup> groups{};
   std::optional<LookaheadOptions> lookahead{};
-  // Options that training has as users of the table of options have them: clip_norm, clip_value,
-  // ema_half_life.
+  // Options that training has as users of the table of options have them: rate_factors, clip_norm,
+  // clip_value, ema_half_life.
 #define RUBATO_STEP_OPTION(type, member, fallback, ...) type member = fallback;
 #include <rubato/loop/step_options.def>
 #undef RUBATO_OPTION

@@ -103,6 +103,12 @@ class LrSchedule {
 
   /// The factor on the learning rate at `position` >= 0, in the unit that the owner counts.
   [[nodiscard]] virtual double factor(double position) const = 0;
+  /// The momentum at `position`, from 0 to below 1: it replaces the momentum and the beta1 that the
+  /// optimizer has (OptimizerNumbers). Empty, at all positions, for a schedule of the rate alone.
+  [[nodiscard]] virtual std::optional<double> momentum(double position) const {
+    static_cast<void>(position);
+    return std::nullopt;
+  }
   /// Receives the watched metric after each epoch.
   virtual void observe(double metric) { static_cast<void>(metric); }
   /// True if observe() has an effect.
@@ -118,7 +124,8 @@ class LrSchedule {
 [[nodiscard]] std::vector<Strategy> lr_schedules();
 
 /// A schedule by its text (base/spec.hpp), such as "cosine:total=40"; several with '+' between them
-/// give their product. Throws Error for anything unknown, missing or out of range.
+/// give their product. Throws Error for anything unknown, missing or out of range, and for two that
+/// set the momentum.
 ///
 /// All except constant and plateau take after=N, too: the position at which they begin
 /// ("warmup:length=5+cosine:total=35,after=5"). The mode of plateau is that of the metric that is

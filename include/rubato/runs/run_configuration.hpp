@@ -248,8 +248,8 @@ struct HeldOut {
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
 
-/// The value of RunConfiguration::model, data or rule if it is a program's own and has no name; no
-/// command of `rubato` has them.
+/// The value of RunConfiguration::model, data, rule or sampler if it is a program's own and has no
+/// name; no command of `rubato` has them.
 inline constexpr std::string_view kOwn = "own";
 
 /// The configuration of a run, as a value. The members, their types, defaults and meanings are the

@@ -14,6 +14,7 @@
 #include <rubato/loop/trainer.hpp>
 #include <rubato/runs/records.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/random.hpp>
 #include <rubato/steps/step_source.hpp>
 
 namespace rubato {
@@ -51,6 +52,10 @@ class Workload {
   [[nodiscard]] virtual std::string description() const = 0;
   /// The number of training samples.
   [[nodiscard]] virtual std::int64_t samples() const = 0;
+  /// The sampler of the weights in the data that the configuration which it was loaded for asks for
+  /// (Sampler::weights); empty if it asks for none, or if the workload does not know its data. A
+  /// workload is not for runs with another sampler of weights.
+  [[nodiscard]] virtual Sampler sampler() const { return {}; }
   /// Whether the targets of the data are real numbers, and not class indices.
   [[nodiscard]] virtual bool has_real_targets() const { return false; }
   /// The bytes of text for which a target of the test set stands on average; 0 if the data are not

@@ -48,6 +48,9 @@ struct AvailabilityOrigin {
   /// Seconds from second 0 to the first sample, during which there are no devices; above 0 only for
   /// a zone that begins after others (Zones).
   double delay = 0;
+  /// Seconds from the end of the file's data to the length; above 0 only for a zone that ends
+  /// before others and is repeated with them.
+  double rest = 0;
   /// The names of the columns of devices that count; empty if the file has one alone.
   std::vector<std::string> columns{};
 };
@@ -215,6 +218,19 @@ struct DeviceColumns {
     const std::filesystem::path& path, TraceEnd end = TraceEnd::error,
     const DeviceColumns& columns = {});
 
+/// Statistics of the prices of a device for an hour.
+struct PriceSummary {
+  double lowest = 0;
+  double highest = 0;
+  /// The mean price, weighted by time.
+  double mean = 0;
+  /// The number of changes.
+  std::int64_t changes = 0;
+  /// The hours for which the file has no price: before its first sample and after its end
+  /// (AvailabilityOrigin). The mean does not count them.
+  double hours_without = 0;
+};
+
 /// Statistics of an availability.
 struct AvailabilitySummary {
   /// The smallest and the largest number of devices.
@@ -228,6 +244,8 @@ struct AvailabilitySummary {
   /// The share of time without any device, from 0 to 1, and the longest such interval in seconds.
   double share_at_zero = 0;
   double longest_at_zero = 0;
+  /// Empty without prices.
+  std::optional<PriceSummary> prices{};
 };
 /// The statistics of the known length(), without its continuation.
 [[nodiscard]] AvailabilitySummary summary_of(const Availability& availability);

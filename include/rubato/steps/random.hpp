@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +56,18 @@ struct EpochDraw {
   std::int64_t samples = 0;
 };
 
+/// Weights that belong to the data of a run. If neither member is set, each sample of a class
+/// weighs the inverse of their number, so that an epoch shows all classes equally often on average.
+struct SampleWeights {
+  /// The name of a table's column, or of an array in a file of tensors; empty for none.
+  std::string column{};
+  /// A weight for each training sample, those that are held out included; null for none.
+  std::shared_ptr<const std::vector<double>> rows{};
+
+  /// Whether they are the same weights; those of `rows` if they are the same object.
+  friend bool operator==(const SampleWeights&, const SampleWeights&) = default;
+};
+
 /// Chooses the samples of an epoch and their order; a value type. An empty TrainOptions::sampler
 /// shuffles (random_permutation() with seed + epoch).
 struct Sampler {
@@ -70,6 +84,8 @@ struct Sampler {
   /// exactly once, and the next list follows without a gap: n epochs show a sample as often as it
   /// occurs in n lists, n times if these are permutations.
   std::function<std::vector<std::int64_t>(const EpochDraw& draw)> order{};
+  /// Set by weighted_in_data(), and kept by the sampler that a run makes of it.
+  std::optional<SampleWeights> weights{};
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(order); }
 };
@@ -84,10 +100,15 @@ struct Sampler {
 /// training throws unless there are as many as samples. Its name contains a digest of the weights.
 [[nodiscard]] Sampler weighted(const std::vector<double>& weights);
 
+/// The sampler that a run replaces by weighted(), once it has read its data. Until then its order
+/// throws Error, as only the data have the weights.
+[[nodiscard]] Sampler weighted_in_data(std::string name, SampleWeights weights);
+
 /// Samplers that users add, by name.
 using OwnSamplers = Additions<Sampler>;
-/// The sampler that `text` asks for: "shuffle", which is an empty one, "in-order", or a user's.
-/// Throws Error for another name, with the nearest, and for arguments that it does not take.
+/// The sampler that `text` asks for: "shuffle", which is an empty one, "in-order", "weighted:..."
+/// of weights in the data, or a user's. Throws Error for another name, with the nearest, and for
+/// arguments that it does not take.
 [[nodiscard]] Sampler make_sampler(std::string_view text, const OwnSamplers& own);
 /// The names of the built-in samplers, and the samplers with their descriptions.
 [[nodiscard]] std::vector<std::string_view> sampler_names();

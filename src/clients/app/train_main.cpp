@@ -102,5 +102,5 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
 int main(int argc, char** argv) {
   rubato::app::prepare_streams();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return rubato::run_with_enough_stack([&] { return run(arguments, argv); });
+  rubato::leave(rubato::run_with_enough_stack([&] { return run(arguments, argv); }));
 }

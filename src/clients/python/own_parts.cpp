@@ -62,11 +62,36 @@ void require_finite(const Tensors& tensors, std::string_view argument) {
   }
 }
 
+// Checks targets that the configuration's loss takes as probabilities.
+void require_probabilities(const RunConfiguration& configuration, const Tensors& targets,
+                           const char* argument) {
+  if (targets.size() != 1 || targets.front().dim() == 0) return;
+  const SampleRows rows(array_of(targets.front(), argument));
+  if (!are_probabilities(configuration, rows)) return;
+  rubato::require_probabilities(rows, fmt::format("data: '{}'", argument));
+}
+
 Tensors rows_of(const Tensors& tensors, const std::vector<std::int64_t>& rows) {
   const at::Tensor indices = at::tensor(at::IntArrayRef(rows), at::kLong);
   Tensors chosen;
   for (const at::Tensor& tensor : tensors) chosen.push_back(tensor.index_select(0, indices));
   return chosen;
+}
+
+// The first inputs and targets of the training samples, to choose samples by; the classes are
+// counted if a sampler weighs them.
+DataSets first_rows(const RunConfiguration& configuration, const OwnParts& parts) {
+  constexpr std::int64_t kMostClasses = 1'000'000;
+  DataSets data{.train = {.inputs = SampleRows(array_of(parts.inputs.front(), "inputs")),
+                          .targets = SampleRows(array_of(parts.targets.front(), "targets"))}};
+  const SampleRows& targets = data.train.targets;
+  const bool one_class =
+      parts.targets.size() == 1 && targets.shape().empty() && !is_real(targets.type());
+  if (configuration.sampler->weights && one_class) {
+    data.classes =
+        count_classes(data.train, "data: 'y'", kMostClasses, ignored_targets(configuration, parts));
+  }
+  return data;
 }
 
 // Makes the training and the test set of samples with several inputs or targets. --validation holds
@@ -76,17 +101,21 @@ void put_several(const RunConfiguration& configuration, const OwnParts& parts, W
   require_finite(parts.targets, "y");
   require_finite(parts.test_inputs, "x_test");
   require_finite(parts.test_targets, "y_test");
+  require_probabilities(configuration, parts.targets, "y");
+  require_probabilities(configuration, parts.test_targets, "y_test");
   own.train = dataset_of(parts.inputs, parts.targets);
   if (!parts.test_inputs.empty()) own.test = dataset_of(parts.test_inputs, parts.test_targets);
-  if (!configuration.validation) return;
-  const SampleRows rows(array_of(parts.inputs.front(), "inputs"));
-  DataSets data{.train = {.inputs = rows, .targets = rows}};
-  const auto& [share, seed] = *configuration.validation;
-  try {
-    hold_out(data, share, seed);
-  } catch (const Error& error) {
-    throw_error("--validation: {}", error.what());
+  if (!configuration.validation && !configuration.sampler->weights) return;
+  DataSets data = first_rows(configuration, parts);
+  if (const auto& held = configuration.validation) {
+    try {
+      hold_out(data, held->share, held->seed);
+    } catch (const Error& error) {
+      throw_error("--validation: {}", error.what());
+    }
   }
+  own.sampler = sampler_in(configuration, data);
+  if (!configuration.validation) return;
   const auto of = [&parts](const SampleSet& set) {
     return dataset_of(rows_of(parts.inputs, *set.chosen), rows_of(parts.targets, *set.chosen));
   };

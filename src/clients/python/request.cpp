@@ -7,12 +7,15 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <pybind11/stl.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/run_folder.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "base/core/throw_error.hpp"
 #include "runs/config/configuration_file.hpp"
@@ -32,7 +35,8 @@ using Path = std::optional<std::string>;
 constexpr std::array<std::string_view, 3> kArguments{"config", "resume", "out"};
 
 std::shared_ptr<Request> request_of(const Path& config, const Path& resume, const Path& out,
-                                    const std::string& from, const py::object& rule) {
+                                    const std::string& from, const py::object& rule,
+                                    std::optional<std::vector<double>> weights) {
   if (config && resume) {
     throw Error("--config: --resume has a configuration of its own; accepted: one of them");
   }
@@ -49,6 +53,12 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
       // The name by which rubato.compare() distinguishes rules means nothing to the rule.
       static_cast<void>(arguments.text("name", Unset{"none"}, "a name"));
       return std::make_unique<PythonRule>(calls);
+    });
+  }
+  if (weights) {
+    const auto rows = std::make_shared<const std::vector<double>>(*std::move(weights));
+    extensions.samplers.add(std::string(kOwn), [rows](Spec&) {
+      return weighted_in_data(std::string(kOwn), {.rows = rows});
     });
   }
   request->run.extensions = extensions;

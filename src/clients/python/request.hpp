@@ -24,9 +24,9 @@ struct Request : RunRequest {
 
 /// Adds to the module:
 ///
-///     Request(config, resume, out, from, rule)
+///     Request(config, resume, out, from, rule, weights)
 ///                                          None or paths; RUN@STEP or empty; a dictionary
-///                                          (callbacks.hpp)
+///                                          (callbacks.hpp); numbers by which samples are drawn
 ///     Request.set(name, text)              sets an option, in the text of the command line
 ///     Request.set_hosts(rendezvous, count, least, most, weight, interface, token_file, timeout)
 ///                                          takes part in an elastic run, as rubato.Hosts says

@@ -91,6 +91,7 @@ std::string call_to_go_on(const Call& call, const Run& run) {
   if (!parts.test_inputs.empty()) own += "validation=validation, ";
   if (!parts.loss.empty()) own += "loss=loss, ";
   if (call.request.rule) own += "rule=rule, ";
+  if (call.request.run.sampler.text() == kOwn) own += "sampler=sampler, ";
   return fmt::format("rubato.train({}resume={})", own,
                      python_quoted(run.location().path().string()));
 }

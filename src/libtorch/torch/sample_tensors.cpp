@@ -72,6 +72,17 @@ std::optional<ClassRows> class_scores(const at::Tensor& outputs, const at::Tenso
                    .targets = targets.reshape({-1})};
 }
 
+at::Tensor rows_by_class(const at::Tensor& tensor) {
+  return tensor.dim() == 2 ? tensor : tensor.movedim(1, -1).flatten(0, -2);
+}
+
+std::optional<ClassRows> most_probable(const at::Tensor& outputs, const at::Tensor& targets) {
+  if (!targets.is_floating_point() || targets.dim() < 2 || outputs.sizes() != targets.sizes()) {
+    return std::nullopt;
+  }
+  return ClassRows{.outputs = rows_by_class(outputs), .targets = rows_by_class(targets).argmax(1)};
+}
+
 namespace {
 
 // A data set whose samples are converted on demand.

@@ -38,6 +38,14 @@ struct ClassRows {
 [[nodiscard]] std::optional<ClassRows> class_scores(const at::Tensor& outputs,
                                                     const at::Tensor& targets, double threshold);
 
+/// A tensor with the classes as the second dimension as rows, [things, classes].
+[[nodiscard]] at::Tensor rows_by_class(const at::Tensor& tensor);
+
+/// A model's scores for classes whose probabilities are the targets, in the shape of the outputs;
+/// the most probable is the true class. Empty for targets of another type or shape.
+[[nodiscard]] std::optional<ClassRows> most_probable(const at::Tensor& outputs,
+                                                     const at::Tensor& targets);
+
 /// How the samples of a set become tensors.
 struct SampleTensors {
   /// Shape of the input of a sample, with as many elements as the sample has numbers.

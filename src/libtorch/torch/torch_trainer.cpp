@@ -26,6 +26,7 @@
 #include "base/core/throw_error.hpp"
 #include "base/machine/kernels.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
+#include "loop/data/sample_set.hpp"
 #include "loop/optim/ranges.hpp"
 
 namespace rubato {
@@ -212,6 +213,23 @@ std::shared_ptr<const Dataset> checked(TensorDataset dataset, std::string_view n
   return make_dataset(std::move(dataset));
 }
 
+// Probabilities are checked here, too, since the loss knows only their places in a minibatch.
+std::shared_ptr<const Dataset> checked_for(const Loss& loss, TensorDataset dataset,
+                                           std::string_view name) {
+  const at::Tensor targets = dataset.targets;
+  std::shared_ptr<const Dataset> made = checked(std::move(dataset), name);
+  if (loss.takes_probabilities() && targets.is_floating_point() && targets.dim() == 2) {
+    const at::Tensor dense = targets.contiguous();
+    const NamedArray array = array_of({"targets", dense});
+    const auto bytes = static_cast<std::size_t>(targets.size(1)) * size_of(array.type);
+    const SampleRows rows(
+        array.type, {targets.size(1)}, bytes,
+        {{.begin = static_cast<const char*>(array.data), .count = targets.size(0)}}, nullptr);
+    require_probabilities(rows, fmt::format("{}: the targets", name));
+  }
+  return made;
+}
+
 }  // namespace
 
 TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
@@ -222,7 +240,7 @@ TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset t
 TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train,
                            std::unique_ptr<StepSource> source, const TrainOptions& options,
                            TorchOptions torch)
-    : TorchTrainer(model, std::move(loss), checked(std::move(train), "training data"),
+    : TorchTrainer(model, loss, checked_for(loss, std::move(train), "training data"),
                    std::move(source), options, std::move(torch)) {}
 
 TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss,

@@ -8,6 +8,7 @@
 #include "libtorch_workload.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -116,9 +117,11 @@ class LibtorchWorkload final : public Workload {
 
   std::string description() const override { return parts_.description; }
   std::int64_t samples() const override { return parts_.train->size(); }
+  Sampler sampler() const override { return parts_.sampler; }
   bool has_real_targets() const override {
     const Tensors targets = parts_.train->range(0, 1).targets;
-    return !targets.empty() && targets.front().is_floating_point();
+    return !targets.empty() && targets.front().is_floating_point() &&
+           !parts_.loss.takes_probabilities();
   }
   std::span<const WorkloadFile> files() const override { return parts_.files; }
 
@@ -210,9 +213,16 @@ class LibtorchWorkload final : public Workload {
       const at::Tensor& first = targets.front();
       std::vector<std::int64_t> shape = first.sizes().vec();
       shape.front() = parts_.test->size();
-      const double threshold = (parts_.test_loss ? parts_.test_loss : parts_.loss).threshold();
+      const Loss& loss = parts_.test_loss ? parts_.test_loss : parts_.loss;
+      const at::Tensor like = first.expand(shape);
+      const auto of_probabilities =
+          loss.takes_probabilities() ? most_probable(outputs.front(), like) : std::nullopt;
+      if (of_probabilities) {
+        shape.erase(shape.begin() + 1);
+        return of_probabilities->outputs.argmax(1).view(shape);
+      }
       // Only the type and the shape of the targets matter.
-      if (const auto rows = class_scores(outputs.front(), first.expand(shape), threshold)) {
+      if (const auto rows = class_scores(outputs.front(), like, loss.threshold())) {
         if (outputs.front().numel() == rows->targets.numel() && parts_.classes > 2) {
           throw_error("one output does not tell {} classes apart; accepted: the outputs themselves",
                       parts_.classes);

@@ -18,6 +18,7 @@
 #include <rubato/libtorch/trainer.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/workload.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "loop/data/sample_set.hpp"
 #include "runs/config/allowed.hpp"
@@ -75,6 +76,8 @@ struct WorkloadParts {
   std::shared_ptr<const Dataset> test{};
   /// Loss of the training and of the test set.
   Loss loss{};
+  /// Result of Workload::sampler() with these data sets.
+  Sampler sampler{};
 };
 
 /// torch_workload() (rubato/libtorch/workload.hpp) with these parts, for which its contract holds,
@@ -100,6 +103,8 @@ struct LibtorchParts {
   std::vector<std::string> transient{};
   /// The facts about the data that the options of a run must suit; empty if they are not known.
   std::optional<KnownData> known{};
+  /// Result of Workload::sampler().
+  Sampler sampler{};
   /// Number of classes of the targets; 0 if they are not classes, or were not counted.
   std::int64_t classes = 0;
   /// Result of Workload::bytes_per_target().

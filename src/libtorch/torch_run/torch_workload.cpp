@@ -132,11 +132,15 @@ class PartsLoader {
     }
     parts_.train = std::move(own_.train);
     parts_.test = std::move(own_.test);
+    parts_.sampler = std::move(own_.sampler);
     parts_.description = fmt::format("own data: {} training and {} test samples",
                                      parts_.train->size(), parts_.test ? parts_.test->size() : 0);
     const Tensors targets = parts_.train->range(0, 1).targets;
     const bool is_real = !targets.empty() && targets.front().is_floating_point();
-    if (is_real) require_loss_of_numbers(configuration_);
+    const bool are_rows =
+        is_real && targets.size() == 1 && targets.front().dim() == 2 && targets.front().size(1) > 1;
+    const bool are_probabilities = are_rows && configuration_.loss->of_probabilities;
+    if (is_real && !are_probabilities) require_loss_of_numbers(configuration_);
     load_initial_weights();
     load_loss(is_real);
   }
@@ -150,6 +154,7 @@ class PartsLoader {
     parts_.class_names = class_names(data);
     if (data.test) parts_.sample_names = data.test->sample_names();
     parts_.classes = data.classes;
+    parts_.sampler = sampler_in(configuration_, data);
     if (data.text && data.test) parts_.bytes_per_target = bytes_per_target(*data.test, *data.text);
     SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
     load_initial_weights();

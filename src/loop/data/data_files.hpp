@@ -69,6 +69,8 @@ struct TensorOptions {
   std::string y{};
   std::string x_test{};
   std::string y_test{};
+  /// The array with a weight for each sample of x; empty for none.
+  std::string weights{};
   ImageLayout layout = ImageLayout::chw;
   IgnoredTargets ignored{};
 };

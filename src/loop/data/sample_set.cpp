@@ -248,6 +248,22 @@ void require_finite(const SampleRows& rows, std::string_view name) {
   }
 }
 
+void require_probabilities(const SampleRows& rows, std::string_view name) {
+  constexpr std::string_view kAccepted =
+      "probabilities of the classes, at least 0 and with a sum of 1";
+  std::vector<double> values(static_cast<std::size_t>(rows.elements()));
+  for (std::int64_t i = 0; i < rows.count(); ++i) {
+    read_numbers(rows.type(), rows.row(i), values.data());
+    double sum = 0;
+    for (const double value : values) {
+      if (value < 0) throw_error("{} at [{}] have {:.6g}; accepted: {}", name, i, value, kAccepted);
+      sum += value;
+    }
+    if (std::abs(sum - 1) <= kSumTolerance) continue;
+    throw_error("{} at [{}] sum to {:.6g}; accepted: {}", name, i, sum, kAccepted);
+  }
+}
+
 std::int64_t count_classes(const SampleSet& samples, std::string_view name, std::int64_t most,
                            const IgnoredTargets& ignored) {
   std::vector<std::int64_t> targets(static_cast<std::size_t>(samples.targets.elements()));

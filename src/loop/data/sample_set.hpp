@@ -84,6 +84,8 @@ struct SampleSet {
   std::shared_ptr<const std::vector<std::int64_t>> chosen{};
   /// The names of all rows, such as those of files; null if they have none.
   std::shared_ptr<const std::vector<std::string>> names{};
+  /// The weights of all rows by which training draws them; null if the data have none.
+  std::shared_ptr<const std::vector<double>> weights{};
 
   [[nodiscard]] std::int64_t size() const;
   /// The bytes of sample i, 0 <= i < size().
@@ -131,6 +133,10 @@ struct DataSets {
   InputKind inputs = InputKind::reals;
   /// Targets are classes, 0 <= class < classes; 0 if they are real numbers.
   std::int64_t classes = 0;
+  /// True if real targets are the probabilities of as many classes, for the loss of a run.
+  bool probabilities = false;
+  /// True if targets only stand in for missing ones, of samples to predict.
+  bool unlabelled = false;
   /// The number of tokens, which are from 0 to below this, if samples are sequences of tokens that
   /// each have a class; 0 for all other data.
   std::int64_t vocabulary = 0;
@@ -169,6 +175,13 @@ void normalise(DataSets& data);
 /// Throws Error if a number is not finite as a float32, with its index in the array of all rows;
 /// the message names the rows as `name`.
 void require_finite(const SampleRows& rows, std::string_view name);
+
+/// The sum of probabilities may differ from 1 by this, as float32 has it.
+inline constexpr double kSumTolerance = 1e-4;
+
+/// Throws Error unless every row is one of probabilities, at least 0 and with a sum of 1, with the
+/// number of the row, from 0; the message names the rows as `name`.
+void require_probabilities(const SampleRows& rows, std::string_view name);
 
 /// Targets that a loss leaves out, and that are not classes.
 struct IgnoredTargets {

@@ -327,6 +327,7 @@ OptimizerRow row_of_adam(std::string_view name, std::string_view help) {
          const std::string_view moment = choice_name(kSecondMoments, adam.second_moment);
          return {.usual_rate = 0.001,
                  .squares = squares,
+                 .betas = true,
                  .remembered = adam.amsgrad ? 3 : 2,
                  .memory = adam.amsgrad ? "amsgrad" : "",
                  .bound = {{"betas", fmt::format("{} {}", adam.beta1, adam.beta2)},

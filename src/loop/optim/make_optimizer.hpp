@@ -93,6 +93,8 @@ struct MethodFacts {
   /// FlatOptimizer::follows_sums(), and FlatOptimizer::needs_minibatch_squares().
   bool follows_sums = false;
   bool squares = false;
+  /// True if it has the betas of Adam.
+  bool betas = false;
   /// True if each layer has a rate of its own (GroupOptions::layer_wise).
   bool layer_wise = false;
   /// True if it remembers only zeros before its first update.
@@ -111,6 +113,9 @@ struct MethodFacts {
 };
 [[nodiscard]] MethodFacts facts_of(const OptimizerMethod& method);
 
+/// Returns whether the optimizer has a momentum or a beta1 (OptimizerNumbers).
+[[nodiscard]] bool has_momentum(const OptimizerOptions& options);
+
 /// Sets Nesterov's momentum among the options of a method. Throws Refused if it has no such option.
 void set_nesterov(OptimizerMethod& method);
 
@@ -121,6 +126,12 @@ void set_nesterov(OptimizerMethod& method);
 
 /// Describes the memory of an optimizer: equal for optimizers that can continue from each other's.
 [[nodiscard]] std::string memory_kind(const OptimizerOptions& options);
+
+/// The pattern of options that takes all parameters of one dimension. All others are shell patterns
+/// of names.
+inline constexpr std::string_view kVectorsPattern = "vectors";
+/// Returns whether a pattern of an option takes a parameter.
+[[nodiscard]] bool takes(const std::string& pattern, const NamedArray& array);
 
 /// The shape of a tensor of at least two dimensions as a matrix; without rows for any other, and
 /// for one that the method's options exclude (MethodFacts::elements).

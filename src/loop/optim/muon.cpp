@@ -233,6 +233,9 @@ class Muon final : public FlatOptimizer<T> {
         rest_.push_back({.layer = layer, .begin = begin, .end = end});
         rest_layout_.layer_ends.push_back(rest_layout_.size() + end - begin);
         rest_layout_.layer_groups.push_back(layout_.layer_groups[layer]);
+        if (layer < layout_.rate_factors.size()) {
+          rest_layout_.rate_factors.push_back(layout_.rate_factors[layer]);
+        }
       }
       begin = end;
     }
@@ -532,6 +535,7 @@ OptimizerRow muon_row() {
        .facts = [](const OptimizerMethod& method) -> MethodFacts {
          const auto& muon = std::get<MuonOptions>(method);
          return {.usual_rate = muon.scale == MuonScale::adamw ? 0.001 : 0.02,
+                 .betas = true,
                  .elements = muon.adamw,
                  // AdamW's two; a matrix has one.
                  .remembered = 2,

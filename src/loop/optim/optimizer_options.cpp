@@ -100,6 +100,11 @@ MethodFacts facts_of(const OptimizerMethod& method) {
   return row_of(method).facts(method);
 }
 
+bool has_momentum(const OptimizerOptions& options) {
+  const MethodFacts facts = facts_of(options.method);
+  return facts.betas || (facts.usual_momentum && options.momentum != 0);
+}
+
 void set_nesterov(OptimizerMethod& method) {
   const OptimizerRow& row = row_of(method);
   if (row.set_nesterov != nullptr) return row.set_nesterov(method);
@@ -160,10 +165,26 @@ std::string memory_kind(const OptimizerOptions& options) {
                      options.momentum == 0 ? "" : " momentum", facts_of(options.method).memory);
 }
 
+namespace {
+
+bool is_vector(const NamedArray& array) {
+  return array.shape.size() <= 1;
+}
+
+bool has_name(const std::string& pattern, const NamedArray& array) {
+  return fnmatch(pattern.c_str(), array.name.c_str(), 0) == 0;
+}
+
+}  // namespace
+
+bool takes(const std::string& pattern, const NamedArray& array) {
+  return pattern == kVectorsPattern ? is_vector(array) : has_name(pattern, array);
+}
+
 MatrixShape matrix_shape(const OptimizerMethod& method, const NamedArray& array) {
-  if (array.shape.size() < 2) return {};
+  if (is_vector(array)) return {};
   const std::string pattern = facts_of(method).elements;
-  if (!pattern.empty() && fnmatch(pattern.c_str(), array.name.c_str(), 0) == 0) return {};
+  if (!pattern.empty() && has_name(pattern, array)) return {};
   MatrixShape shape{.rows = static_cast<std::size_t>(array.shape.front()), .columns = 1};
   for (const std::int64_t size : std::span(array.shape).subspan(1)) {
     shape.columns *= static_cast<std::size_t>(size);
@@ -178,17 +199,12 @@ constexpr GroupOptions kNoDecay{.weight_decay = 0.0, .layer_wise = false};
 }  // namespace
 
 ParameterGroup no_decay_for_vectors() {
-  return {.name = "vectors",
-          .takes = [](const NamedArray& named) { return named.shape.size() <= 1; },
-          .options = kNoDecay};
+  return {.name = std::string(kVectorsPattern), .takes = is_vector, .options = kNoDecay};
 }
 
 ParameterGroup no_decay_for(const std::string& pattern) {
   return {.name = pattern,
-          .takes =
-              [pattern](const NamedArray& named) {
-                return fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0;
-              },
+          .takes = [pattern](const NamedArray& array) { return has_name(pattern, array); },
           .options = kNoDecay};
 }
 

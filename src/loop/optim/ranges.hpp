@@ -96,6 +96,7 @@ struct LayerRates {
                                                const GroupOptions& group, double weight_decay,
                                                double momentum) {
   double rate = rates.update_rate * group.learning_rate_factor;
+  if (layer < layout.rate_factors.size()) rate *= layout.rate_factors[layer];
   if (!rates.group_factors.empty()) rate *= rates.group_factors[layout.layer_groups[layer]];
   if (!rates.layer_factors.empty() && group.layer_wise) rate *= rates.layer_factors[layer];
   return {.index = layer,

@@ -122,9 +122,13 @@ void require_factors(std::span<const double> factors, std::size_t count, std::st
   }
 }
 
+bool is_below_one(const std::optional<double>& number) {
+  return !number || (*number >= 0 && *number < 1);
+}
+
 void require_below_one(const std::optional<double>& answer, std::string_view what,
                        const RatesContext& context) {
-  if (!answer || (*answer >= 0 && *answer < 1)) return;
+  if (is_below_one(answer)) return;
   throw_error("rule {} gave the {} {} at {}; accepted: from 0 to below 1", context.rule, what,
               in_words(*answer), context.place);
 }
@@ -170,10 +174,15 @@ void require_applicable_rate(double rate) {
   throw_error("learning rate {}: accepted are finite numbers of at least 0", in_words(rate));
 }
 
-void require_applicable(double schedule_factor, std::string_view schedule, std::string_view place) {
-  if (is_applicable(schedule_factor)) return;
-  throw_error("schedule {} gave the factor {} at {}; accepted: finite numbers of at least 0",
-              schedule, in_words(schedule_factor), place);
+void require_applicable(double schedule_factor, const std::optional<double>& momentum,
+                        std::string_view schedule, std::string_view place) {
+  if (!is_applicable(schedule_factor)) {
+    throw_error("schedule {} gave the factor {} at {}; accepted: finite numbers of at least 0",
+                schedule, in_words(schedule_factor), place);
+  }
+  if (is_below_one(momentum)) return;
+  throw_error("schedule {} gave the momentum {} at {}; accepted: from 0 to below 1", schedule,
+              in_words(*momentum), place);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,8 +70,10 @@ void require_applicable(const Rates& rates, const RatesContext& context);
 /// finite.
 void require_applicable_rate(double rate);
 
-/// Throws Error if the factor of the schedule at `place` is negative or not finite.
-void require_applicable(double schedule_factor, std::string_view schedule, std::string_view place);
+/// Throws Error if the factor of the schedule at `place` is negative or not finite, or if its
+/// momentum is not from 0 to below 1.
+void require_applicable(double schedule_factor, const std::optional<double>& momentum,
+                        std::string_view schedule, std::string_view place);
 
 /// Returns the options with their defaults filled in. Throws Error for one out of range; options of
 /// a rule, a schedule, an optimizer or the plan are checked by these.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/portable_math.hpp"
 #include "base/core/throw_error.hpp"
 
 namespace rubato {
@@ -53,6 +55,36 @@ void ReduceOnPlateau::visit_state(NumberVisitor& numbers) {
   numbers.optional(best_);
   numbers.count(bad_);
   numbers.count(cooldown_left_);
+}
+
+OneCycle::OneCycle(const OneCycleOptions& options)
+    : annealing_(options.annealing), moves_momentum_(options.momentum.has_value()) {
+  const auto [base, max] = options.momentum.value_or(OneCycleOptions::Momentum());
+  turns_ = {{.position = 0, .factor = options.start, .momentum = max},
+            {.position = options.peak, .factor = 1, .momentum = base}};
+  if (options.three_phase) {
+    turns_.push_back({.position = 2 * options.peak, .factor = options.start, .momentum = max});
+  }
+  turns_.push_back({.position = options.total, .factor = options.floor, .momentum = max});
+}
+
+double OneCycle::factor(double position) const {
+  return between_turns(position, &Turn::factor);
+}
+
+std::optional<double> OneCycle::momentum(double position) const {
+  if (!moves_momentum_) return std::nullopt;
+  return between_turns(position, &Turn::momentum);
+}
+
+double OneCycle::between_turns(double position, double Turn::*value) const {
+  const auto next = std::ranges::upper_bound(turns_, position, {}, &Turn::position);
+  if (next == turns_.end()) return turns_.back().*value;
+  const Turn& last = *std::prev(next);
+  const double done = (position - last.position) / (next->position - last.position);
+  const double way =
+      annealing_ == Annealing::linear ? done : 0.5 * (1 - exact::cos_of_turns(0.5 * done));
+  return last.*value + way * ((*next).*value - last.*value);
 }
 
 }  // namespace rubato

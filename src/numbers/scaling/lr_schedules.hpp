@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include <rubato/base/parse.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 
 namespace rubato {
@@ -56,6 +59,58 @@ class ReduceOnPlateau final : public LrSchedule {
   std::optional<double> best_;
   std::int64_t bad_ = 0;
   std::int64_t cooldown_left_ = 0;
+};
+
+/// The way from one value to the next.
+enum class Annealing { cos, linear };
+
+inline constexpr std::array<Choice<Annealing>, 2> kAnnealings{
+    {{Annealing::cos, "cos"}, {Annealing::linear, "linear"}}};
+
+struct OneCycleOptions {
+  /// The position at which the rate is highest, above 0, and the end of the cycle, above that.
+  double peak = 27;
+  double total = 90;
+  /// The factors on the rate at the beginning and at the end; it is 1 at the peak.
+  double start = 1. / 25;
+  double floor = 1. / 25 / 1e4;
+  Annealing annealing = Annealing::cos;
+  /// True if the rate is back at `start` as long after the peak as it was before it, and falls to
+  /// the floor from there, which needs a peak in the first half. False if it falls in one phase.
+  bool three_phase = false;
+  /// The momentum at the peak, and at the beginning and the end; empty if it does not move.
+  struct Momentum {
+    double base = 0.85;
+    double max = 0.95;
+  };
+  std::optional<Momentum> momentum = Momentum();
+};
+
+/// One cycle (Smith 2018, "A disciplined approach to neural network hyper-parameters: part 1"): the
+/// rate rises and then falls to a fraction of where it began, while the momentum moves against it.
+/// The values are those of torch's OneCycleLR of N steps if `total` is N - 1 and `peak` is
+/// pct_start N - 1. After the end they stay as they are there.
+class OneCycle final : public LrSchedule {
+ public:
+  explicit OneCycle(const OneCycleOptions& options);
+
+  [[nodiscard]] double factor(double position) const override;
+  [[nodiscard]] std::optional<double> momentum(double position) const override;
+
+ private:
+  // A position at which one phase ends and the next begins.
+  struct Turn {
+    double position = 0;
+    double factor = 0;
+    double momentum = 0;
+  };
+
+  [[nodiscard]] double between_turns(double position, double Turn::*value) const;
+
+  // In ascending order, the first of them at 0.
+  std::vector<Turn> turns_;
+  Annealing annealing_;
+  bool moves_momentum_;
 };
 
 }  // namespace rubato

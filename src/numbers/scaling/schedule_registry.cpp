@@ -1,19 +1,24 @@
 // A schedule is a function of the position in training; except for plateau, which remembers the
-// watched metric, the built-in ones are closures over their arguments (LambdaSchedule). kSchedules
-// has a row for each of them, and a user's own schedules are looked up first (make_one()). A text
-// with several parts joined by '+' gives their product (ChainedSchedule), and `after` moves the
-// beginning of a part (DelayedSchedule). Powers and cosines are those of portable_math.hpp, so that
-// the rates have the same bits on every machine.
+// watched metric, and one-cycle, which has a momentum, too, the built-in ones are closures over
+// their arguments (LambdaSchedule). kSchedules has a row for each of them, and a user's own
+// schedules are looked up first (make_one()). A text with several parts joined by '+' gives their
+// product (ChainedSchedule), and `after` moves the beginning of a part (DelayedSchedule). Powers
+// and cosines are those of portable_math.hpp, so that the rates have the same bits on every
+// machine.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include <rubato/base/error.hpp>
 #include <rubato/base/spec.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 
@@ -27,6 +32,7 @@ namespace rubato {
 namespace {
 
 constexpr std::int64_t kMostObservations = 1'000'000'000;
+constexpr std::int64_t kLargestMult = 1'000'000;
 constexpr RealRange kInsideShare{0, 1, false, false, "a number between 0 and 1"};
 constexpr Required kTotal{"90"};
 constexpr Required kLength{"5"};
@@ -45,6 +51,9 @@ class DelayedSchedule final : public LrSchedule {
   [[nodiscard]] double factor(double position) const override {
     return schedule_->factor(std::max(0.0, position - begin_));
   }
+  [[nodiscard]] std::optional<double> momentum(double position) const override {
+    return schedule_->momentum(std::max(0.0, position - begin_));
+  }
   void observe(double metric) override { schedule_->observe(metric); }
   [[nodiscard]] bool watches() const override { return schedule_->watches(); }
   void visit_state(NumberVisitor& numbers) override { schedule_->visit_state(numbers); }
@@ -54,7 +63,7 @@ class DelayedSchedule final : public LrSchedule {
   double begin_;
 };
 
-// The product of several schedules.
+// The product of several schedules, of which at most one has a momentum.
 class ChainedSchedule final : public LrSchedule {
  public:
   explicit ChainedSchedule(std::vector<Schedule> schedules) : schedules_(std::move(schedules)) {}
@@ -62,6 +71,12 @@ class ChainedSchedule final : public LrSchedule {
     double product = 1;
     for (const Schedule& schedule : schedules_) product *= schedule->factor(position);
     return product;
+  }
+  [[nodiscard]] std::optional<double> momentum(double position) const override {
+    for (const Schedule& schedule : schedules_) {
+      if (const auto momentum = schedule->momentum(position)) return momentum;
+    }
+    return std::nullopt;
   }
   void observe(double metric) override {
     for (const Schedule& schedule : schedules_) schedule->observe(metric);
@@ -130,6 +145,21 @@ Schedule make_cosine(Spec& spec) {
   return by_position([=](double x) { return cosine_factor(x, total, floor); });
 }
 
+// The same paper's restarts: each period begins at a factor of 1 and is `mult` times as long as the
+// one before it.
+Schedule make_cosine_restarts(Spec& spec) {
+  const double first = spec.real("first", Required{"10"}, kPositive);
+  const auto mult = static_cast<double>(spec.whole("mult", 1, 1, kLargestMult));
+  const double floor = spec.real("floor", 0, kShare);
+  return by_position([=](double x) {
+    if (mult == 1) return cosine_factor(std::fmod(x, first), first, floor);
+    double begin = 0;
+    double period = first;
+    for (; x >= begin + period; period *= mult) begin += period;
+    return cosine_factor(x - begin, period, floor);
+  });
+}
+
 Schedule make_exponential(Spec& spec) {
   const double gamma = spec.real("gamma", 0.95, kPositive);
   return by_position([=](double x) { return exact::pow(gamma, x); });
@@ -152,6 +182,38 @@ Schedule make_warmup_cosine(Spec& spec) {
   return by_position([=](double x) {
     return x < warmup ? warmup_factor(x, warmup, 0) : cosine_factor(x - warmup, total - warmup, 0);
   });
+}
+
+void read_cycle_momentum(Spec& spec, OneCycleOptions& options) {
+  OneCycleOptions::Momentum momentum;
+  const bool moves = spec.flag("cycle-momentum", true);
+  momentum.base = spec.real("base-momentum", momentum.base, kBelowOne);
+  momentum.max = spec.real("max-momentum", momentum.max, kBelowOne);
+  if (moves) {
+    options.momentum = momentum;
+    return;
+  }
+  options.momentum.reset();
+  for (const std::string_view key : {"base-momentum", "max-momentum"}) {
+    spec.refuse(key, "does nothing with cycle-momentum=false; accepted: without that");
+  }
+}
+
+Schedule make_one_cycle(Spec& spec) {
+  OneCycleOptions options;
+  options.total = spec.real("total", kTotal, kPositive);
+  options.peak = spec.real("peak", Unset{"0.3 total"}, kPositive).value_or(0.3 * options.total);
+  options.start = spec.real("start", options.start, kShare);
+  options.floor = spec.real("floor", options.floor, kShare);
+  options.annealing = spec.choice("anneal", options.annealing, kAnnealings);
+  options.three_phase = spec.flag("three-phase", options.three_phase);
+  read_cycle_momentum(spec, options);
+  if (options.three_phase ? 2 * options.peak > options.total : options.peak >= options.total) {
+    spec.reject("peak", fmt::format("{} is too late in a cycle of {}; accepted: {}", options.peak,
+                                    options.total,
+                                    options.three_phase ? "at most its half" : "less than that"));
+  }
+  return std::make_unique<OneCycle>(options);
 }
 
 // The watched metric decides if larger is better.
@@ -188,15 +250,21 @@ struct ScheduleRow {
   bool placed = true;
 };
 
-constexpr std::array<ScheduleRow, 9> kSchedules{
+constexpr std::array<ScheduleRow, 11> kSchedules{
     {{"constant", "value", make_constant, false},
      {"step", "gamma^floor(x / every)", make_step},
      {"multi-step", "gamma^(milestones reached)", make_multi_step},
      {"polynomial", "floor + (1 - floor) (1 - x / total)^power", make_polynomial},
      {"cosine", "floor + (1 - floor) (1 + cos(pi x / total)) / 2", make_cosine},
+     {"cosine-restarts",
+      "the cosine again and again, in periods of first, first mult, first mult^2",
+      make_cosine_restarts},
      {"exponential", "gamma^x", make_exponential},
      {"warmup", "start + (1 - start) x / length, then 1", make_warmup},
      {"warmup-cosine", "a warm-up from 0, then the cosine until total", make_warmup_cosine},
+     {"one-cycle",
+      "from start to 1 at peak, then to floor at total; the momentum moves the other way",
+      make_one_cycle},
      {"plateau",
       "falls by factor when the watched metric has not improved for more than patience epochs",
       nullptr, false}}};
@@ -289,6 +357,13 @@ ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own
     chain.reserve(parts.size());
     for (const Spec& part : parts) chain.push_back(make_one(part, watched, own));
     if (chain.size() == 1) return std::move(chain.front());
+    const auto moves = [](const Schedule& part) { return part->momentum(0).has_value(); };
+    if (std::ranges::count_if(chain, moves) > 1) {
+      throw Error(
+          "two parts of the schedule set the momentum; accepted: one of them, as one-cycle does "
+          "not "
+          "with cycle-momentum=false");
+    }
     return std::make_unique<ChainedSchedule>(std::move(chain));
   };
   return {text, std::move(names), make, std::nullopt};

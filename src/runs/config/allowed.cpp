@@ -71,6 +71,18 @@ void require_no_classes(const RunConfiguration& run) {
   require_loss_of_numbers(run);
 }
 
+// Refuses everything that needs the numbers of classes, and not their probabilities.
+void require_no_class_numbers(const RunConfiguration& run) {
+  const std::string why = fmt::format(
+      "the targets of {} are probabilities, and not the numbers of classes", run.data.text());
+  if (run.loss->ignore) refuse("loss " + run.loss.text(), why, "without ignore");
+  const TestMetrics metrics = test_metrics_of(run);
+  const std::string_view metric = metrics.perplexity ? "perplexity" : metrics.mse ? "mse" : "";
+  if (metric.empty()) return;
+  refuse(fmt::format("metric {}", metric), why,
+         "accuracy and top-k, which take the largest as the class");
+}
+
 // Refuses samples that rubato's own models cannot be made for.
 void require_samples(const RunConfiguration& run, const KnownData& data) {
   const bool has_sequences = data.has_tokens && data.dimensions == 1;
@@ -93,7 +105,7 @@ void require_samples(const RunConfiguration& run, const KnownData& data) {
     refuse(model_of(run), fmt::format("samples of {} dimensions", data.dimensions),
            "channels x height x width, height x width, or features");
   }
-  if (data.classes == 0 && !run.model->takes_real_targets) {
+  if (data.classes == 0 && !data.probabilities && !run.model->takes_real_targets) {
     refuse(model_of(run),
            fmt::format("it tells classes apart, and the targets of {} are real numbers",
                        run.data.text()),
@@ -115,7 +127,9 @@ void require_loss_of_numbers(const RunConfiguration& run) {
 void require_data(const RunConfiguration& run, const KnownData& data) {
   require_images(run, data);
   if (!data.has_test) require_no_test(run);
-  if (data.classes == 0) {
+  if (data.probabilities) {
+    require_no_class_numbers(run);
+  } else if (data.classes == 0) {
     require_no_classes(run);
   } else if (test_metrics_of(run).mse) {
     refuse("metric mse", fmt::format("the targets of {} are classes", run.data.text()),

@@ -1,6 +1,7 @@
 #include "chosen_parts.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include <rubato/base/error.hpp>
@@ -46,6 +47,17 @@ std::vector<OwnGradientTransform> transforms_of(const std::string& text, const E
   return all;
 }
 
+// A configuration can be read without having the sampler kOwn, whose order is then an error.
+Sampler sampler_of(const std::string& text, const OwnSamplers& own) {
+  const bool elsewhere = text == kOwn && std::ranges::count(own.names(), kOwn) == 0;
+  if (!elsewhere) return make_sampler(text, own);
+  return {.name = text, .order = [](const EpochDraw&) -> std::vector<std::int64_t> {
+            throw Error(
+                "--sampler own: the weights are in the program that trained with them; accepted: "
+                "that program, or the name of a sampler (rubato list samplers)");
+          }};
+}
+
 ReducerChoice reducer_of(const std::string& text, const Extensions& own) {
   ReducerChoice reducer{own.reducers.make(text)};
   if (!reducer.own) require_reducer(text);
@@ -89,7 +101,7 @@ RUBATO_PARSE(rule_of(text, own.rules), RuleChoice)
 RUBATO_PARSE(choose_lr_schedule(text, own.schedules), ScheduleChoice)
 RUBATO_PARSE(optimizer_of(text, own), OptimizerChoice)
 RUBATO_PARSE(transforms_of(text, own), std::vector<OwnGradientTransform>)
-RUBATO_PARSE(make_sampler(text, own.samplers), Sampler)
+RUBATO_PARSE(sampler_of(text, own.samplers), Sampler)
 RUBATO_PARSE(reducer_of(text, own), ReducerChoice)
 RUBATO_PARSE(metrics_of(text, own), MetricChoice)
 RUBATO_PARSE(watched_of(text, own), std::optional<WatchedMetric>)

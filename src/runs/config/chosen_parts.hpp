@@ -45,8 +45,7 @@ struct MetricChoice {
 /// trains in Python's process; empty for any other.
 [[nodiscard]] std::string_view own_rule_name(std::string_view rule);
 
-/// The pattern of --no-decay for all parameters of one dimension, and the patterns in its text.
-inline constexpr std::string_view kVectorsPattern = "vectors";
+/// The patterns in the text of --no-decay.
 [[nodiscard]] std::vector<std::string> no_decay_patterns(const std::string& no_decay);
 
 /// Whether --batch names a policy that decides the batch sizes, so that the trace does not

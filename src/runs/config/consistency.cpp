@@ -22,6 +22,7 @@
 #include "chosen_parts.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "loop/train/checked_options.hpp"
+#include "loop/train/checked_parts.hpp"
 #include "loop/train/step/step_part.hpp"
 #include "run_option.hpp"
 #include "runs/config/engine.hpp"
@@ -87,14 +88,16 @@ void check_rule(const RunConfiguration& run) {
 }
 
 // Asks what the trainer asks; optimizers of the user's own are known to the trainer alone.
-void check_step(const RunConfiguration& run, const OptimizerMethod& method) {
+void check_step(const RunConfiguration& run, const OptimizerOptions& optimizer) {
   const bool own = run.optimizer->own.has_value();
-  const MethodFacts facts = facts_of(method);
+  const MethodFacts facts = facts_of(optimizer.method);
   const TrainOptions options = train_options(run);
   require_compatible({.options = options,
                       .rule = *options.rule,
                       .follows_sums = own || facts.follows_sums,
-                      .squares = !own && facts.squares});
+                      .squares = !own && facts.squares,
+                      .has_momentum = own || has_momentum(optimizer),
+                      .moves_momentum = schedule_of(options)->momentum(0).has_value()});
   require_known(options.watch, options);
 }
 
@@ -188,7 +191,7 @@ void check_values(const RunConfiguration& run) {
   check_clock(run);
   check_batch(run);
   check_rule(run);
-  check_step(run, optimizer.method);
+  check_step(run, optimizer);
   static_cast<void>(engine_of(run));
   check_classes(run);
   check_metrics(run);

@@ -15,7 +15,9 @@
 #include <rubato/base/index.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/loop/faults.hpp>
+#include <rubato/loop/optimizer.hpp>
 
+#include "loop/train/step/rate_factors.hpp"
 #include "run_option.hpp"
 
 namespace rubato {
@@ -140,6 +142,19 @@ struct Text {
   }
 };
 
+/// Reads "head.*=10,stem.*=0".
+struct RateFactors {
+  static constexpr OptionKind kKind = OptionKind::text;
+  [[nodiscard]] static std::string accepted() { return {}; }
+  [[nodiscard]] static std::string value() { return "PATTERN=FACTOR,..."; }
+  [[nodiscard]] static std::vector<RateFactor> read(const std::string& text) {
+    return parse_rate_factors(text);
+  }
+  [[nodiscard]] static std::string write(const std::vector<RateFactor>& factors) {
+    return to_text(factors);
+  }
+};
+
 /// Reads "98" or "98,best".
 struct Accuracy {
   static constexpr OptionKind kKind = OptionKind::text_or_number;
@@ -205,6 +220,9 @@ template <class Enum, std::size_t N>
   return {};
 }
 [[nodiscard]] constexpr Text<OptionKind::text_or_number> text_or_number() {
+  return {};
+}
+[[nodiscard]] constexpr RateFactors rate_factors_text() {
   return {};
 }
 [[nodiscard]] constexpr Accuracy accuracy_target() {

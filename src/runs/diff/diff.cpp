@@ -286,7 +286,9 @@ class Comparison {
 
   // Equal data and models are loaded once, if nothing that decides about them differs.
   std::shared_ptr<const Workload> workload_of(std::size_t side) {
-    const bool same = side == 1 && options_at(DiffStage::gradient, found_.options).empty() &&
+    // A workload has the weights by which the sampler draws.
+    const bool same = side == 1 && configurations_[0].sampler == configurations_[1].sampler &&
+                      options_at(DiffStage::gradient, found_.options).empty() &&
                       options_at(DiffStage::start, found_.options).empty() &&
                       options_at(DiffStage::trace, found_.options).empty();
     return same ? workloads_[0] : parts_.load(repeated(side));

@@ -170,20 +170,42 @@ std::vector<std::int64_t> draws_by(const std::vector<double>& sums, const EpochD
 struct SamplerRow {
   std::string_view name;
   std::string_view help;
-  Sampler (*make)();
+  Sampler (*make)(Spec& spec);
 };
 
-constexpr std::array<SamplerRow, 2> kSamplers{
-    {{"shuffle", "a new random permutation for each epoch, by --seed", [] { return Sampler(); }},
+constexpr std::string_view kBalanced = "weighted:balanced";
+
+constexpr std::array<SamplerRow, 4> kSamplers{
+    {{"shuffle", "a new random permutation for each epoch, by --seed",
+      [](Spec&) { return Sampler(); }},
      {"in-order", "the order of the data in every epoch, for data that are shuffled already",
-      in_order}}};
+      [](Spec&) { return in_order(); }},
+     {"weighted",
+      "draws with replacement, in proportion to weights that the data have (docs/data.md)",
+      [](Spec& spec) {
+        const std::string column =
+            spec.text("column", Required{"weight"},
+                      "a column that ignore= of the table names, or an array of "
+                      "tensors:FILE");
+        return weighted_in_data("weighted:column=" + column, {.column = column});
+      }},
+     {kBalanced, "draws with replacement, each class as often as any other",
+      [](Spec&) { return weighted_in_data(std::string(kBalanced), {}); }}}};
 
 }  // namespace
 
 Sampler make_sampler(std::string_view text, const OwnSamplers& own) {
+  // A Spec has no name with a colon.
+  if (text.starts_with(kBalanced)) {
+    const std::string_view more = text.substr(kBalanced.size());
+    if (more.empty()) return weighted_in_data(std::string(text), {});
+    const std::string_view argument = more.substr(more.starts_with(',') ? 1 : 0);
+    throw_error("{} takes no arguments, but has '{}'", kBalanced,
+                argument.substr(0, argument.find('=')));
+  }
   if (auto made = own.make(text)) return *std::move(made);
-  const Spec spec(text);
-  Sampler sampler = find_row("sampler", spec.name(), kSamplers).make();
+  Spec spec(text);
+  Sampler sampler = find_row("sampler", spec.name(), kSamplers).make(spec);
   spec.finish();
   return sampler;
 }
@@ -193,7 +215,8 @@ std::vector<std::string_view> sampler_names() {
 }
 
 std::vector<Strategy> samplers() {
-  return strategies_of(kSamplers, [](const SamplerRow&, Spec&) {});
+  return strategies_of(
+      kSamplers, [](const SamplerRow& row, Spec& spec) { static_cast<void>(row.make(spec)); });
 }
 
 Sampler in_order() {
@@ -211,6 +234,15 @@ Sampler weighted(const std::vector<double>& weights) {
           .order = [sums = cumulative(weights)](const EpochDraw& draw) {
             return draws_by(sums, draw);
           }};
+}
+
+Sampler weighted_in_data(std::string name, SampleWeights weights) {
+  return {.name = name,
+          .order = [name](const EpochDraw&) -> std::vector<std::int64_t> {
+            throw_error("sampler {}: the weights are in the data of a run; accepted: weighted()",
+                        name);
+          },
+          .weights = std::move(weights)};
 }
 
 }  // namespace rubato

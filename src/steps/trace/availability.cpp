@@ -223,6 +223,29 @@ void Availability::write_csv(std::ostream& out) const {
   out << text << fmt::format("{},{}\n", length_, priced ? "," : "");
 }
 
+namespace {
+
+std::optional<PriceSummary> summary_of_prices(const Availability& availability) {
+  const std::vector<PriceChange>& prices = availability.prices();
+  if (prices.empty()) return std::nullopt;
+  const AvailabilityOrigin& origin = availability.origin();
+  const double end = availability.length() - origin.rest;
+  double sum = 0;
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    const double until = i + 1 == prices.size() ? end : std::min(end, prices[i + 1].seconds);
+    const double stretch = until - std::max(origin.delay, prices[i].seconds);
+    if (stretch > 0) sum += stretch * prices[i].price;
+  }
+  const auto [lowest, highest] = std::ranges::minmax(prices, {}, &PriceChange::price);
+  return PriceSummary{.lowest = lowest.price,
+                      .highest = highest.price,
+                      .mean = sum / (end - origin.delay),
+                      .changes = std::ssize(prices) - 1,
+                      .hours_without = (origin.delay + origin.rest) / kSecondsOfHour};
+}
+
+}  // namespace
+
 AvailabilitySummary summary_of(const Availability& availability) {
   const std::vector<AvailabilityChange>& changes = availability.changes();
   AvailabilitySummary summary{.fewest = changes.front().devices, .most = changes.front().devices};
@@ -246,6 +269,7 @@ AvailabilitySummary summary_of(const Availability& availability) {
   summary.changes_per_hour =
       static_cast<double>(summary.changes) * kSecondsOfHour / availability.length();
   summary.share_at_zero = at_zero / availability.length();
+  summary.prices = summary_of_prices(availability);
   return summary;
 }
 
@@ -258,7 +282,8 @@ Availability delayed(const Availability& of, double delay, double length) {
   for (const AvailabilityChange& change : of.changes()) {
     changes.push_back({.seconds = delay + change.seconds, .devices = change.devices});
   }
-  if (const double end = rounded(delay + of.length()); rounded(length) > end) {
+  const double end = rounded(delay + of.length());
+  if (rounded(length) > end) {
     if (rounded(changes.back().seconds) == end) changes.pop_back();
     changes.push_back({.seconds = end, .devices = 0});
   }
@@ -269,6 +294,7 @@ Availability delayed(const Availability& of, double delay, double length) {
   AvailabilityOrigin origin = of.origin();
   origin.start = *origin.start - delay;
   origin.delay += delay;
+  origin.rest += rounded(length) - end;
   return {std::move(changes), length,           of.source(), of.end(), of.sample_gap(),
           std::move(prices),  std::move(origin)};
 }

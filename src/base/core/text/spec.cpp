@@ -194,6 +194,11 @@ std::vector<std::int64_t> Spec::wholes(std::string_view key,
       .value_or(fallback);
 }
 
+std::string Spec::text(std::string_view key, Required required, std::string_view accepted) {
+  return *read(argument_of(key, ArgumentKind::text, accepted, required),
+               [](std::string_view text) { return std::string(text); });
+}
+
 std::optional<std::string> Spec::text(std::string_view key, Unset unset,
                                       std::string_view accepted) {
   return read(argument_of(key, ArgumentKind::text, accepted, unset),

@@ -23,6 +23,8 @@ struct PlanView {
   std::uint64_t seed = 42;
   /// True if the JSON lists the samples of every minibatch.
   bool indices = false;
+  /// The prices of the trace, in half a line (prices_text()); empty if it has none.
+  std::string prices{};
 };
 
 /// Formats a plan as JSON. The minibatches of "indices" are in the order of the assignments. An

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/availability.hpp>
 #include <rubato/steps/plan.hpp>
 #include <rubato/steps/random.hpp>
 
@@ -33,6 +35,7 @@
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/run_request.hpp"
 #include "runs/run/workload/run_steps.hpp"
+#include "trace_views.hpp"
 
 namespace rubato::app {
 
@@ -231,6 +234,7 @@ std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs
   text += fmt::format("data   {} in minibatches of {}, on {}, {}\n",
                       count_of(plan.dataset_size, "sample"), grouped(plan.minibatch_size),
                       cores_text(planner), choice_name(kAssignments, view.assignment));
+  if (!view.prices.empty()) text += fmt::format("price  {}\n", view.prices);
   if (!epochs.empty()) put_epochs(text, plan, epochs, width);
   const bool constant = trace.length() == 1 && trace.endless();
   text += '\n';
@@ -289,6 +293,14 @@ std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
                           : fmt::format("1 to {}", held));
 }
 
+std::string prices_of(const RunConfiguration& run) {
+  // Generators have none.
+  if (files_of(*run.trace).empty()) return {};
+  const RunSteps loaded = load_steps(run.trace, run.on_trace_end, "--trace: ");
+  const auto* const zones = std::get_if<Zones>(&loaded);
+  return zones == nullptr ? std::string() : prices_text(zones->only());
+}
+
 std::vector<EpochPlan> epochs_to_show(const Planner& planner, const PlanCommandOptions& options) {
   if (options.epoch && options.epochs) {
     throw Error("--epoch and --epochs exclude each other; accepted: one of them");
@@ -331,7 +343,7 @@ int plan_command(std::span<const std::string> arguments) {
   for (const std::string& note : reading_notes(run)) {
     print_error(fmt::format("rubato plan: {}\n", note));
   }
-  const PlanView view{run.assignment, options.seed, options.indices};
+  const PlanView view{run.assignment, options.seed, options.indices, prices_of(run)};
   if (options.json) {
     print_out(plan_json(planner.options(), epochs, view));
   } else {

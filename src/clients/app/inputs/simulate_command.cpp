@@ -23,6 +23,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/availability.hpp>
 #include <rubato/steps/random.hpp>
 
 #include "base/core/of_part.hpp"
@@ -48,6 +49,7 @@
 #include "runs/report/report_schemas.hpp"
 #include "runs/run/workload/run_steps.hpp"
 #include "steps/sim/optimum.hpp"
+#include "trace_views.hpp"
 
 namespace rubato::app {
 
@@ -279,14 +281,37 @@ class LoadedSteps {
     for (std::string& note : reading_notes(*run.trace, loaded)) {
       if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(std::move(note));
     }
+    add_prices(loaded);
     return run_steps_of(run, loaded);
   }
   // The notes on how the traces were read.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  // The prices of the traces that have any, after an empty line.
+  [[nodiscard]] std::string prices(LineWidth width) const {
+    std::string text;
+    for (const std::string& line : prices_) {
+      text += fmt::format("{}{}\n", text.empty() ? "\n" : "", fitted(line, width));
+    }
+    return text;
+  }
 
  private:
+  void add_prices(const RunSteps& loaded) {
+    const auto* const zones = std::get_if<Zones>(&loaded);
+    if (zones == nullptr) return;
+    for (const Zone& zone : zones->all()) {
+      const std::string prices = prices_text(zone.availability);
+      if (prices.empty()) continue;
+      std::string line =
+          fmt::format("prices of {}{}: {}", zones->several() ? zone.name + " in " : "",
+                      zones->source(), prices);
+      if (std::ranges::find(prices_, line) == prices_.end()) prices_.push_back(std::move(line));
+    }
+  }
+
   std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
   std::vector<std::string> notes_;
+  std::vector<std::string> prices_;
 };
 
 std::vector<RunConfiguration> checked_combinations(const SimulateOptions& options) {
@@ -435,6 +460,7 @@ int simulate_command(std::span<const std::string> arguments) {
       "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
   line.parse(arguments);
   LoadedSteps steps;
+  const LineWidth width = output_width();
   const std::string printed = [&] {
     try {
       if (!options.mtbf.empty()) {
@@ -442,10 +468,11 @@ int simulate_command(std::span<const std::string> arguments) {
           throw Error("--regret and --mtbf answer different questions; accepted: one of them");
         }
         const std::vector<FailureRow> rows = simulated_with_failures(options, steps);
-        return options.json ? failure_json(rows) : failure_table(rows, output_width());
+        return options.json ? failure_json(rows) : failure_table(rows, width) + steps.prices(width);
       }
       const std::vector<SimulatedRun> runs = simulated(options, steps);
-      return options.json ? simulation_json(runs) : simulation_table(runs, output_width());
+      return options.json ? simulation_json(runs)
+                          : simulation_table(runs, width) + steps.prices(width);
     } catch (...) {
       rethrow_of_plugins(*options.base.plugin);
     }

@@ -266,23 +266,18 @@ std::string duration_text(double seconds) {
   return rest == 0 ? text : fmt::format("{} {} {}", text, rest, kUnits[unit + 1].name);
 }
 
-namespace {
-
-// The prices of an availability that has any, over its length.
-struct PriceRange {
-  double lowest = 0;
-  double highest = 0;
-  std::int64_t changes = 0;
-};
-
-std::optional<PriceRange> prices_of(const Availability& availability) {
-  const std::vector<PriceChange>& prices = availability.prices();
-  if (prices.empty()) return std::nullopt;
-  const auto [lowest, highest] = std::ranges::minmax(prices, {}, &PriceChange::price);
-  return PriceRange{lowest.price, highest.price, std::ssize(prices) - 1};
+std::string prices_text(const Availability& availability) {
+  const std::optional<PriceSummary> prices = summary_of(availability).prices;
+  if (!prices) return {};
+  std::string text = fmt::format("{} for a device and hour", prices->lowest);
+  if (prices->changes > 0) {
+    text = fmt::format("{} to {} for a device and hour, {:.4g} on average, {} change{}",
+                       prices->lowest, prices->highest, prices->mean, grouped(prices->changes),
+                       prices->changes == 1 ? "" : "s");
+  }
+  if (prices->hours_without > 0) text += fmt::format(", none for {:.4g} h", prices->hours_without);
+  return text;
 }
-
-}  // namespace
 
 std::string summary_text(const Availability& availability, LineWidth width) {
   const AvailabilitySummary summary = summary_of(availability);
@@ -303,14 +298,7 @@ std::string summary_text(const Availability& availability, LineWidth width) {
   table.add({"changes", fmt::format("{}, {:.1f} per hour", grouped(summary.changes),
                                     summary.changes_per_hour)});
   table.add({"at zero", at_zero});
-  if (const std::optional<PriceRange> range = prices_of(availability)) {
-    std::string prices = fmt::format("{} for a device and hour", range->lowest);
-    if (range->changes > 0) {
-      prices = fmt::format("{} to {} for a device and hour, {} change{}", range->lowest,
-                           range->highest, grouped(range->changes), range->changes == 1 ? "" : "s");
-    }
-    table.add({"prices", prices});
-  }
+  if (summary.prices) table.add({"prices", prices_text(availability)});
   const AvailabilityOrigin& origin = availability.origin();
   if (!origin.columns.empty()) table.add({"columns", names_in_short(origin.columns)});
   if (origin.delay > 0) {
@@ -366,11 +354,17 @@ JsonForm<Availability> availability_form() {
         of_summary(&AvailabilitySummary::share_at_zero)},
        {"longest_at_zero_seconds", "the longest time without a device",
         of_summary(&AvailabilitySummary::longest_at_zero)},
-       {"prices", "of a device for an hour; null where it has none", prices_of,
-        form_of_object<PriceRange>(
-            {{"lowest", "the lowest price", &PriceRange::lowest},
-             {"highest", "the highest price", &PriceRange::highest},
-             {"changes", "how often the price changed", &PriceRange::changes}})},
+       {"prices", "of a device for an hour; null where it has none",
+        of_summary(&AvailabilitySummary::prices),
+        form_of_object<PriceSummary>(
+            {{"lowest", "the lowest price", &PriceSummary::lowest},
+             {"highest", "the highest price", &PriceSummary::highest},
+             {"mean", "the price on average, over time", &PriceSummary::mean},
+             {"changes", "how often the price changed", &PriceSummary::changes},
+             {"hours_without",
+              "hours before its first and after its last sample; above 0 only for a zone beside "
+              "others",
+              &PriceSummary::hours_without}})},
        {"columns",
         "the names of the columns that count; empty where the file has one column of devices, or "
         "none",

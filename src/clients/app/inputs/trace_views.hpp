@@ -45,7 +45,10 @@ struct Timeline {
 [[nodiscard]] std::string summary_text(const Availability& availability, LineWidth width = {});
 [[nodiscard]] std::string summary_text(const Trace& trace, LineWidth width = {});
 
-/// The same as JSON: that of an availability if there is one zone.
+/// The prices of a device for an hour, in half a line; empty if it has none.
+[[nodiscard]] std::string prices_text(const Availability& availability);
+
+/// The summaries as JSON: that of an availability if there is one zone.
 [[nodiscard]] std::string summary_json(const Zones& zones);
 [[nodiscard]] std::string summary_json(const Trace& trace);
 /// The JSON Schema of both.

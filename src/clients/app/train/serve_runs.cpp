@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <rubato/base/machine.hpp>
+
 #include "base/core/fork_server.hpp"
 #include "base/core/process.hpp"
 #include "clients/app/line/command_line.hpp"
@@ -33,7 +35,10 @@ int train_forked(const ForkRequest& request, const KeptWorkload& kept) {
 
 ExitCode serve_runs(const TrainArguments& arguments, const LoadWorkload& load) {
   ForkServer server;
-  KeptWorkload kept(arguments.run, load);
+  // Most often the runs wait for it, and leave all CPUs to it.
+  RunConfiguration run = arguments.run;
+  run.threads = cpus().usable();
+  KeptWorkload kept(run, load);
   const auto request = server.next_child([&] { return kept.is_current(); }, [&] { kept.load(); });
   if (!request) return ExitCode::good;
   return static_cast<ExitCode>(

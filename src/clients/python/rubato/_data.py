@@ -1,7 +1,8 @@
 """Users' data: tensors of the same memory if they are dense, and data sets, which are read once."""
 
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import (DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler,
+                              WeightedRandomSampler)
 
 from ._rubato import Error
 
@@ -67,7 +68,7 @@ def _in_order(data, name):
     shuffled = isinstance(data.sampler, RandomSampler) and not data.sampler.replacement
     if data.batch_size is None or not (shuffled or isinstance(data.sampler, SequentialSampler)):
         raise Error(f"{name}: a DataLoader with a sampler of its own, which training would not follow; accepted: one with "
-                    "batch_size and shuffle alone, a Subset, or tensors")
+                    "batch_size and shuffle alone, a Subset, or tensors; weights of samples are given as sampler=WEIGHTS")
     return DataLoader(data.dataset, batch_size=data.batch_size, collate_fn=data.collate_fn, num_workers=data.num_workers)
 
 
@@ -125,3 +126,27 @@ def tensors_of(data, name):
         raise Error(f"{name}: {type(data).__name__} is not data; {_ACCEPTED}")
     return tensor_list(data[0], f"{name}, inputs"), tensor_list(data[1], f"{name}, targets")
 
+
+
+def sampler_of(sampler):
+    """(the text of a sampler, the weights of its samples or None) of what train() takes."""
+    if sampler is None or isinstance(sampler, str):
+        return sampler, None
+    if isinstance(sampler, WeightedRandomSampler):
+        draws, samples = sampler.num_samples, len(sampler.weights)
+        if not sampler.replacement or draws != samples:
+            raise Error(f"sampler: {draws} draws from {samples} samples with{'' if sampler.replacement else 'out'} replacement; "
+                        "accepted: as many draws as samples, with replacement")
+        sampler = sampler.weights
+    if isinstance(sampler, (list, tuple)):
+        try:
+            sampler = torch.tensor(sampler, dtype=torch.float64)
+        except (TypeError, ValueError) as error:
+            raise Error(f"sampler: {error}; accepted: a list of numbers") from None
+    if not isinstance(sampler, torch.Tensor) and not hasattr(sampler, "__array__"):
+        raise TypeError(f"sampler: it is of type {type(sampler).__name__}; accepted: the name of a sampler, a tensor or an "
+                        "array of weights, or a WeightedRandomSampler")
+    weights = _tensor(sampler, "sampler")
+    if weights.dim() != 1 or weights.is_complex():
+        raise Error(f"sampler: {weights.dtype} of shape {list(weights.shape)}; accepted: one weight for each training sample")
+    return "own", weights.to(torch.float64).tolist()

@@ -5,6 +5,7 @@ import inspect
 import numbers
 import os
 import textwrap
+from collections.abc import Mapping
 
 from . import _rubato
 
@@ -34,8 +35,15 @@ def option_name(word, caller, names=None):
     raise TypeError(f"{caller}() got an unexpected keyword argument '{word}'{meant}")
 
 
+def takes_mapping(option):
+    """Whether the text of an option is such as "NAME=samples,...", and its value in Python may be a mapping."""
+    return option["value"].endswith(",...") and option["value"].count("=") == 1
+
+
 def text_of(word, value):
     """The text of a value, as the command line has it."""
+    if isinstance(value, Mapping) and takes_mapping(_BY_NAME.get(word.replace("_", "-"), {"value": ""})):
+        return ",".join(f"{key}={text_of(f'{word}[{key!r}]', one)}" for key, one in value.items())
     if isinstance(value, bool) or type(value).__name__ == "bool_":
         return "true" if value else "false"
     if isinstance(value, str):
@@ -66,6 +74,8 @@ _TYPES = {"flag": "bool", "whole": "int", "real": "float", "text": "str", "text_
 def annotation(option):
     """The type of an option, for type checkers."""
     types = _TYPES[option["kind"]] + (" | PathLike[str]" if option["names_file"] else "")
+    if takes_mapping(option):
+        types += " | Mapping[str, str | float]"
     # train() takes a state_dict, too.
     return f"{types}{' | dict[str, Tensor]' if option['name'] == 'weights' else ''} | None"
 

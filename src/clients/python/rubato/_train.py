@@ -133,7 +133,7 @@ def _fork_point(run, step):
     return f"{os.fspath(run)}@{step}"
 
 
-def _request(paths, fork_point, options, trace, steps, rule, weights):
+def _request(paths, fork_point, options, trace, steps, rule, sampler, weights):
     """The request, as C++ takes it; weights that are not a file are written to the file `weights`."""
     given = options.get("weights")
     if isinstance(given, dict):
@@ -151,7 +151,11 @@ def _request(paths, fork_point, options, trace, steps, rule, weights):
     if rule is not None:
         own = rule.text if isinstance(rule, NamedRule) else "own"
         texts.append(("rule", own if callable(rule) else _options.text_of("rule", rule)))
-    request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), fork_point, rule_for_cpp(rule))
+    sampler, sample_weights = _data.sampler_of(sampler)
+    if sampler is not None:
+        texts.append(("sampler", sampler))
+    request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), fork_point, rule_for_cpp(rule),
+                              sample_weights)
     for name, text in texts:
         request.set(name, text)
     return request
@@ -167,8 +171,8 @@ def _trace_or_batch_size(trace, batch_size):
     return int(batch_size)
 
 
-def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, rule=None, out=None, resume=None,
-          config=None, from_run=None, from_step=None, hosts=None, on_step=None, on_epoch=None, progress=False, **options):
+def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, rule=None, sampler=None, out=None,
+          resume=None, config=None, from_run=None, from_step=None, hosts=None, on_step=None, on_epoch=None, progress=False, **options):
     """Trains a model while the number of accelerator cores, and with it the global batch size, changes underneath it.
 
     The weights are the same bits as those of `rubato train` with the same options, and for every number of threads
@@ -193,10 +197,10 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         what the model is evaluated on after each epoch, in place of the test set: data of the same form, for data of
         your own, or the share of the training set to hold out, a number or text as for --validation.
     loss:
-        the name of one ("cross-entropy", "nll", "mse", "bce", "script:FILE"), or a function or module of outputs and
-        targets that TorchScript compiles. It takes several outputs one by one, or as the Dict, Tuple or List that its first
-        argument is annotated with, and returns the mean of a minibatch, or a sum and its weight, which are averaged over
-        the step. [nll of models with a name, cross-entropy of your own, mse of real targets]
+        the name of one ("cross-entropy", whose targets may also be a row of probabilities for each sample, "nll", "mse",
+        "bce", "script:FILE"), or a function or module of outputs and targets that TorchScript compiles. It takes several
+        outputs one by one, or as the Dict, Tuple or List that its first argument is annotated with, and returns the mean
+        of a minibatch, or a sum and its weight, which are averaged over the step. [nll of models with a name, cross-entropy of your own, mse of real targets]
     rule:
         the name of a learning-rate rule (docs/options.md), or a function of a step's batch size and a dictionary of its
         statistics that returns the factor on the rate: `lambda batch, statistics: statistics["scale"]` is "linear". The
@@ -208,6 +212,10 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         it may return a dictionary with it and with numbers that replace the optimizer's in that step: momentum, beta1,
         beta2, epsilon (those that the optimizer has are statistics, too), weight_decay_factor, and mean_factor,
         variance_factor and forget_squares, which change what the optimizer remembers (docs/extending.md). [linear]
+    sampler:
+        the name of one ("shuffle", "in-order", "weighted:balanced", "weighted:column=NAME"), or a weight for each training
+        sample, those that are held out included, as a tensor, an array or a list, or as a WeightedRandomSampler, of which
+        the weights are taken. An epoch then draws as many samples as there are, with replacement (docs/data.md). [shuffle]
     out:
         the run folder, which must not exist; by default nothing is written.
     resume:
@@ -240,7 +248,7 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     text, steps = _trace.steps_of(_trace_or_batch_size(trace, batch_size))
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         weights = Path(folder) / "weights.pt"
-        request = _request((config, resume, out), _fork_point(from_run, from_step), options, text, steps, rule, weights)
+        request = _request((config, resume, out), _fork_point(from_run, from_step), options, text, steps, rule, sampler, weights)
         if hosts is not None:
             hosts._set_in(request)
         parts = _Parts(request, model, data, validation, loss, steps)

@@ -107,6 +107,8 @@ struct BatchResult {
   std::int64_t classified = 0;
   std::int64_t correct = 0;
   std::int64_t in_top_k = 0;
+  // The targets are probabilities of classes.
+  bool soft = false;
   // There is a single output for more than two classes, which it cannot tell apart.
   bool unclear = false;
   // Sum of (output - target)^2 over real targets, and their number.
@@ -130,7 +132,10 @@ void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& re
 std::optional<ClassRows> class_scores_of(const Tensors& outputs, const Tensors& targets,
                                          const Loss& loss, bool weighted) {
   if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
-  std::optional<ClassRows> rows = class_scores(outputs.front(), targets.front(), loss.threshold());
+  const bool soft = loss.takes_probabilities() && targets.front().is_floating_point();
+  std::optional<ClassRows> rows =
+      soft ? most_probable(outputs.front(), targets.front())
+           : class_scores(outputs.front(), targets.front(), loss.threshold());
   if (!rows) return rows;
   at::Tensor counted = rows->targets.ge(0);
   if (weighted) {
@@ -232,10 +237,12 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
         if (options.mse) add_squares(outputs, targets, result);
         const auto rows = class_scores_of(outputs, targets, loss, value.weight.defined());
         if (!rows || rows->targets.numel() == 0) return;
-        if (targets.front().numel() == outputs.front().numel()) {
+        const at::Tensor& target = targets.front();
+        if (!target.is_floating_point() && target.numel() == outputs.front().numel()) {
           result.unclear = rows->targets.gt(1).any().item<bool>();
         }
         result.classified = rows->targets.numel();
+        result.soft = target.is_floating_point();
         // NaN counts as the largest of all outputs in argmax(), topk() and amax(), and is never
         // correct.
         const at::Tensor expected = rows->targets.masked_fill(rows->outputs.amax(1).isnan(), -1);
@@ -256,6 +263,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
     all.in_top_k += result.in_top_k;
     all.squares += result.squares;
     all.squared += result.squared;
+    all.soft = all.soft || result.soft;
     all.unclear = all.unclear || result.unclear;
   }
   if (all.weight == 0) {
@@ -272,7 +280,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
   };
   evaluation.accuracy = share(all.correct);
   if (options.top_k > 0) evaluation.top_k_accuracy = share(all.in_top_k);
-  if (options.perplexity) evaluation.perplexity = std::exp(evaluation.loss);
+  if (options.perplexity && !all.soft) evaluation.perplexity = std::exp(evaluation.loss);
   if (options.bytes_per_target > 0) {
     evaluation.bits_per_byte = evaluation.loss / std::numbers::ln2 / options.bytes_per_target;
   }

@@ -4,7 +4,8 @@
 // minibatches. libtorch's ignored index is set to a number that no target has unless the user
 // ignores a class, so an invalid class is an error. Most losses carry a check of their outputs,
 // such as probabilities in place of logits; it runs only on minibatches that are tried
-// (tried_loss()).
+// (tried_loss()). The cross entropy of probabilities is libtorch's own, of rows that are checked in
+// every minibatch.
 
 #include <algorithm>
 #include <array>
@@ -72,15 +73,20 @@ ClassWeights checked(const ClassWeights& classes) {
               fmt::join(weights, "/"));
 }
 
-// The weighted sum of negative log-probabilities over rows, and the sum of their weights.
-LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, double spread) {
-  const std::int64_t outputs = rows.outputs.dim() == 2 ? rows.outputs.size(1) : 0;
-  if (!classes.weights.empty() && std::ssize(classes.weights) != outputs) {
+// The weights of as many classes as there are outputs; undefined if all weigh 1.
+at::Tensor class_weights(const ClassWeights& classes, std::int64_t outputs) {
+  if (classes.weights.empty()) return {};
+  if (std::ssize(classes.weights) != outputs) {
     throw_error("{} class weights, and outputs of {} classes; accepted: one for each",
                 classes.weights.size(), outputs);
   }
-  const at::Tensor weights =
-      classes.weights.empty() ? at::Tensor() : at::tensor(classes.weights, at::kDouble);
+  return at::tensor(classes.weights, at::kDouble);
+}
+
+// The weighted sum of negative log-probabilities over rows, and the sum of their weights.
+LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, double spread) {
+  const std::int64_t outputs = rows.outputs.dim() == 2 ? rows.outputs.size(1) : 0;
+  const at::Tensor weights = class_weights(classes, outputs);
   const at::Tensor typed = weights.defined() ? weights.to(rows.outputs.scalar_type()) : weights;
   const std::int64_t ignored = classes.ignore.value_or(kIgnoreNone);
   at::Tensor sum = of_classes(rows.targets, [&] {
@@ -94,6 +100,53 @@ LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, doubl
   }
   if (!weights.defined()) return {sum, counted.sum()};
   return {sum, weights.index_select(0, rows.targets.masked_select(counted)).sum()};
+}
+
+// libtorch would broadcast other shapes.
+void require_same_shape(std::string_view loss, const at::Tensor& output, const at::Tensor& target) {
+  if (output.sizes() == target.sizes()) return;
+  throw_error(
+      "{} compares outputs and targets one by one, and outputs are [{}] and targets [{}]; "
+      "accepted: targets of the outputs' shape{}",
+      loss, fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "),
+      target.is_floating_point() ? ", or integers, which are classes" : "");
+}
+
+void require_probabilities(const at::Tensor& target) {
+  const at::Tensor rows = rows_by_class(target.detach());
+  const at::Tensor sums = rows.sum(1, /*keepdim=*/false, at::kDouble);
+  // The sum is NaN if a probability is.
+  const at::Tensor good = (sums - 1).abs().le(kSumTolerance).logical_and_(rows.ge(0).all(1));
+  if (good.all().item<bool>()) return;
+  const auto row = good.logical_not().nonzero()[0].item<std::int64_t>();
+  const auto least = rows[row].min().item<double>();
+  throw_error(
+      "cross-entropy takes real targets as probabilities of the classes, and those at [{}] of the "
+      "minibatch {} {:.6g}; accepted: at least 0 and with a sum of 1, or integers, which are "
+      "classes",
+      row, least < 0 ? "have" : "sum to", least < 0 ? least : sums[row].item<double>());
+}
+
+// The mean cross entropy of probabilities, as PyTorch has it: class weights change no divisor.
+at::Tensor of_probabilities(const at::Tensor& output, const at::Tensor& target,
+                            const ClassWeights& classes, double spread) {
+  if (classes.ignore) {
+    throw_error(
+        "targets are probabilities, of which no class is ignored, and the loss ignores {}; "
+        "accepted: integers, which are classes, or a loss that ignores none",
+        *classes.ignore);
+  }
+  require_same_shape("cross-entropy", output, target);
+  if (target.dim() < 2) {
+    throw_error(
+        "real targets of [{}] are not rows of probabilities; accepted: [samples, classes], or "
+        "integers, which are classes",
+        fmt::join(target.sizes(), ", "));
+  }
+  require_probabilities(target);
+  at::Tensor weights = class_weights(classes, output.size(1));
+  if (weights.defined()) weights = weights.to(target.scalar_type());
+  return at::cross_entropy_loss(output, target, weights, at::Reduction::Mean, kIgnoreNone, spread);
 }
 
 std::vector<std::int64_t> without_weight(const ClassWeights& classes) {
@@ -122,7 +175,9 @@ bool are_probabilities(const at::Tensor& rows) {
 // Rows of outputs that are tried, in double; empty if there are no two classes.
 std::optional<at::Tensor> tried_rows(const Tensors& outputs, const Tensors& targets) {
   if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
-  const auto rows = class_rows(outputs.front().detach(), targets.front());
+  const at::Tensor output = outputs.front().detach();
+  auto rows = class_rows(output, targets.front());
+  if (!rows) rows = most_probable(output, targets.front());
   if (!rows || rows->outputs.size(1) < 2 || rows->outputs.numel() == 0) return std::nullopt;
   return rows->outputs.to(at::kDouble);
 }
@@ -157,24 +212,18 @@ void refuse_probabilities(const Tensors& outputs, const Tensors& targets) {
 // The loss of classes with weights, of log-probabilities or of logits.
 Loss weighted_loss(const ClassWeights& classes, double label_smoothing, bool of_logits) {
   const Loss loss = [classes = checked(classes), spread = checked(label_smoothing), of_logits](
-                        const at::Tensor& output, const at::Tensor& target) {
+                        const at::Tensor& output, const at::Tensor& target) -> LossValue {
+    if (of_logits && target.is_floating_point()) {
+      return of_probabilities(output, target, classes, spread);
+    }
     ClassRows rows = rows_of(output, target);
     if (of_logits) rows.outputs = at::log_softmax(rows.outputs, 1);
     return weighted_sum(rows, classes, spread);
   };
-  return loss.without(without_weight(classes))
-      .with_threshold(kNever)
-      .with_check(of_logits ? refuse_probabilities : require_log_probabilities);
-}
-
-// libtorch would broadcast other shapes.
-void require_same_shape(std::string_view loss, const at::Tensor& output, const at::Tensor& target) {
-  if (output.sizes() == target.sizes()) return;
-  throw_error(
-      "{} compares outputs and targets one by one, and outputs are [{}] and targets [{}]; "
-      "accepted: targets of the outputs' shape{}",
-      loss, fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "),
-      target.is_floating_point() ? ", or integers, which are classes" : "");
+  Loss weighted = loss.without(without_weight(classes))
+                      .with_threshold(kNever)
+                      .with_check(of_logits ? refuse_probabilities : require_log_probabilities);
+  return of_logits ? std::move(weighted).with_probabilities() : weighted;
 }
 
 void require_shares(const at::Tensor& target) {
@@ -256,13 +305,17 @@ Loss nll_loss(double label_smoothing) {
 Loss cross_entropy_loss(double label_smoothing) {
   const double spread = checked(label_smoothing);
   Loss cross_entropy([spread](const at::Tensor& output, const at::Tensor& target) {
+    if (target.is_floating_point()) return of_probabilities(output, target, {}, spread);
     const ClassRows rows = rows_of(output, target);
     return of_classes(rows.targets, [&] {
       return at::cross_entropy_loss(rows.outputs, rows.targets, /*weight=*/at::Tensor(),
                                     at::Reduction::Mean, kIgnoreNone, spread);
     });
   });
-  return std::move(cross_entropy).with_threshold(kNever).with_check(refuse_probabilities);
+  return std::move(cross_entropy)
+      .with_threshold(kNever)
+      .with_check(refuse_probabilities)
+      .with_probabilities();
 }
 
 Loss mse_loss() {

@@ -119,6 +119,16 @@ class TableEncoder {
     }
   }
 
+  // Reads the weights of the rows from that column, too, which must not be one of the encoding.
+  void read_weights(const std::string& column) {
+    weights_at_ = table_.column(column);
+    const auto& ignored = encoding_.ignored;
+    if (std::ranges::find(ignored, column) != ignored.end()) return;
+    throw_error(
+        "{}: the weights in column {} are a feature or the label, too; accepted: with ignore={}",
+        table_.source(), excerpt(column), column);
+  }
+
   // Reserves memory if the number of rows is known.
   void reserve(std::int64_t rows) {
     require_memory(
@@ -142,6 +152,7 @@ class TableEncoder {
     } else {
       set.targets = rows_of(ElementType::f64, {1}, rows_, std::move(numbers_of_rows_));
     }
+    if (weights_at_) set.weights = std::make_shared<const std::vector<double>>(std::move(weights_));
     return set;
   }
   // The number of rows without a value.
@@ -206,6 +217,7 @@ class TableEncoder {
       if (i != encoding_.label) next = add_features(i, next);
     }
     if (has_unseen_) ++rows_with_unseen_;
+    if (weights_at_) weights_.push_back(weight());
     if (!labelled_) return;
     if (classes_ > 0) {
       classes_of_rows_.push_back(place(encoding_.label));
@@ -246,6 +258,13 @@ class TableEncoder {
     }
     return *value;
   }
+  [[nodiscard]] double weight() const {
+    const std::string_view text = table_.fields()[*weights_at_];
+    const auto value = number_in(text, encoding_.format.decimal);
+    if (value && *value >= 0) return *value;
+    table_.fail(*weights_at_, fmt::format("has the weight {}", excerpt(text)),
+                "a number of at least 0 in every row");
+  }
   [[nodiscard]] std::int64_t place(std::size_t i) const {
     const auto found = places_[i].find(field(i));
     if (!found) fail(i, kKnown);
@@ -264,6 +283,8 @@ class TableEncoder {
   std::vector<double> inputs_;
   std::vector<std::int64_t> classes_of_rows_;
   std::vector<double> numbers_of_rows_;
+  std::optional<std::size_t> weights_at_;
+  std::vector<double> weights_;
   std::int64_t rows_ = 0;
   std::int64_t left_out_ = 0;
   // Whether the row has a category that the encoding does not have, and the number of such rows.
@@ -276,6 +297,7 @@ class TableEncoder {
 DataSets read_csv_samples(const path& file, const CsvOptions& options) {
   const auto encoding = std::make_shared<const TableEncoding>(learn_encoding(file, options));
   TableEncoder train(*encoding, file);
+  if (!options.weights.empty()) train.read_weights(options.weights);
   train.reserve(encoding->rows);
   DataSets data{.train = train.read(), .left_out = train.left_out()};
   if (options.test) {

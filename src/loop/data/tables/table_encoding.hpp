@@ -96,6 +96,9 @@ struct CsvOptions {
   TableHeader header = TableHeader::automatic;
   /// Names of columns that are left out; a name with a slash may be divided into several elements.
   std::vector<std::string> ignore{};
+  /// The column with the weights of the rows, which has to be left out of the features; empty for
+  /// none.
+  std::string weights{};
   /// As in TableFormat; without a separator it is found (found_separator()).
   std::string separator{};
   std::string comment{};

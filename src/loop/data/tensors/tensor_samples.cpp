@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,7 +74,9 @@ struct Source {
   bool needs_test = false;
 
   [[nodiscard]] std::vector<std::string> wanted() const {
-    return {meant.x, meant.y, meant.x_test, meant.y_test};
+    std::vector<std::string> all{meant.x, meant.y, meant.x_test, meant.y_test};
+    if (!meant.weights.empty()) all.push_back(meant.weights);
+    return all;
   }
   [[nodiscard]] bool has(const std::string& array) const {
     return std::ranges::find(names, array) != names.end();
@@ -117,6 +120,20 @@ class PairReader {
     return set;
   }
 
+  // One number for each sample.
+  [[nodiscard]] std::vector<double> weights(const std::string& name) const {
+    const SampleRows all = rows(name, "the name of an array of weights");
+    if (all.elements() != 1) {
+      throw_error("{}: '{}' has {} weights for each sample; accepted: one", source_.name, name,
+                  all.elements());
+    }
+    std::vector<double> weights(static_cast<std::size_t>(all.count()));
+    for (std::int64_t i = 0; i < all.count(); ++i) {
+      read_numbers(all.type(), all.row(i), &weights[static_cast<std::size_t>(i)]);
+    }
+    return weights;
+  }
+
   // Grey images get one channel.
   [[nodiscard]] SampleRows inputs(const std::string& name) const {
     const SampleRows all =
@@ -145,13 +162,15 @@ class PairReader {
                             array.owner, fmt::format("{}: '{}'", source_.name, name)));
   }
 
-  [[nodiscard]] SampleRows rows(const std::string& name) const {
+  [[nodiscard]] SampleRows rows(
+      const std::string& name,
+      std::string_view accepted =
+          "x and y, and for a test set x_test and y_test; x_train and y_train; arr_0 and arr_1; "
+          "other names by x=NAME,y=NAME") const {
     const auto found = source_.arrays.find(name);
     if (found == source_.arrays.end()) {
-      throw_error(
-          "{}: holds {}, and not '{}'; accepted: x and y, and for a test set x_test and y_test; "
-          "x_train and y_train; arr_0 and arr_1; other names by x=NAME,y=NAME",
-          source_.name, source_.names.empty() ? "no array" : some_of(source_.names), name);
+      throw_error("{}: holds {}, and not '{}'; accepted: {}", source_.name,
+                  source_.names.empty() ? "no array" : some_of(source_.names), name, accepted);
     }
     const NumberArray& array = found->second;
     if (array.shape.empty() || array.bytes.empty()) {
@@ -194,6 +213,9 @@ DataSets samples_of(const Source& source) {
   const PairReader reader(source);
   const TensorOptions& names = source.meant;
   DataSets data{.train = reader.read(names.x, names.y)};
+  if (!names.weights.empty()) {
+    data.train.weights = std::make_shared<const std::vector<double>>(reader.weights(names.weights));
+  }
   data.inputs = input_kind_of(data.train.inputs.type());
   if (names.layout == ImageLayout::chw && has_channels_last(data.train.inputs)) {
     data.notes.push_back(

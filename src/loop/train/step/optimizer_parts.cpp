@@ -85,9 +85,9 @@ RecordColumn<StepRecord> answer_column(std::string name,
 }
 
 std::vector<RecordColumn<StepRecord>> answer_columns() {
-  return {answer_column("momentum", &OptimizerAnswer::momentum, "momentum, if the rule answers it",
-                        "Momentum and betas", "momentum"),
-          answer_column("beta1", &OptimizerAnswer::beta1, "beta1, if the rule answers it",
+  return {answer_column("momentum", &OptimizerAnswer::momentum,
+                        "momentum, if rule or schedule set it", "Momentum and betas", "momentum"),
+          answer_column("beta1", &OptimizerAnswer::beta1, "beta1, if rule or schedule set it",
                         "Momentum and betas", "beta1"),
           answer_column("beta2", &OptimizerAnswer::beta2, "beta2, if the rule answers it",
                         "Momentum and betas", "beta2"),

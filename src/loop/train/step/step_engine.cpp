@@ -37,6 +37,7 @@
 #include "loop/train/checked_options.hpp"
 #include "loop/train/trainer_stage.hpp"
 #include "numbers/scaling/rate_adjuster.hpp"
+#include "rate_factors.hpp"
 #include "state_digest.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
@@ -59,6 +60,7 @@ ParameterLayout layout_of(const std::vector<TrainedArray>& trained, const TrainO
     layout.layer_groups.push_back(
         found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin()) + 1);
     layout.matrices.push_back(matrix_shape(options.optimizer.method, of.array));
+    layout.rate_factors.push_back(rate_factor_of(of.array, options.rate_factors));
   }
   return layout;
 }
@@ -167,11 +169,14 @@ class TypedStepEngine final : public StepEngine {
     for (const OtherWeightsInfo& info : other_weights(&options)) {
       others_.emplace(info.name, std::get<OtherWeightsMaker<T>>(info.make)(options));
     }
+    const OptimizerNumbers numbers = optimizer_->numbers();
     require_compatible({.options = options,
                         .rule = rule_,
                         .follows_sums = optimizer_->follows_sums(),
-                        .squares = squares_ > 0});
-    adjuster_.require_effect(optimizer_->numbers(), rule_);
+                        .squares = squares_ > 0,
+                        .has_momentum = numbers.momentum || numbers.beta1,
+                        .moves_momentum = parts.schedule.momentum(0).has_value()});
+    adjuster_.require_effect(numbers, rule_);
   }
 
   StepOutcome run(const StepPlan& step, const SampleOrder& samples,
@@ -418,6 +423,15 @@ class TypedStepEngine final : public StepEngine {
     record.skipped = !record.applied && !loss_scaler_->exhausted();
   }
 
+  // The numbers of the optimizer in a step whose schedule sets such a momentum, so that the rule
+  // and the adjuster continue from it.
+  [[nodiscard]] OptimizerNumbers numbers_at(const std::optional<double>& momentum) const {
+    OptimizerNumbers numbers = optimizer_->numbers();
+    if (momentum && numbers.momentum) numbers.momentum = momentum;
+    if (momentum && numbers.beta1) numbers.beta1 = momentum;
+    return numbers;
+  }
+
   void update_by_rule(std::span<T> sum, const StepPlan& step, const StepSettings& settings,
                       StepOutcome& outcome) {
     const RuleNeeds needs = rule_.needs();
@@ -432,7 +446,7 @@ class TypedStepEngine final : public StepEngine {
         .metric_groups = meter_.metric_groups(),
         .from_pair = outcome.from_pair,
         .layers = needs.parameter_norms ? meter_.layers() : std::span<const ParameterNorms>(),
-        .optimizer = optimizer_->numbers(),
+        .optimizer = numbers_at(settings.momentum),
         .group_count = options_.groups.size() + 1,
         .layer_count = layout_.layers()};
     const Rates answer = rule_.rates(input);
@@ -446,7 +460,12 @@ class TypedStepEngine final : public StepEngine {
                                 .groups = options_.groups.size() + 1,
                                 .layers = layout_.layers(),
                                 .optimizer = input.optimizer});
-    const Rates rates = adjuster_.adjust(answer, input, rule_);
+    Rates rates = adjuster_.adjust(answer, input, rule_);
+    if (settings.momentum) {
+      OptimizerAnswer& answered = rates.optimizer;
+      if (!answered.momentum) answered.momentum = input.optimizer.momentum;
+      if (!answered.beta1) answered.beta1 = input.optimizer.beta1;
+    }
     record.learning_rate = rates.learning_rate;
     record.optimizer = rates.optimizer;
     const double decay = options_.optimizer.weight_decay;

@@ -14,6 +14,7 @@
 #include <rubato/loop/records.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/loop/workers.hpp>
+#include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
 #include <rubato/steps/plan.hpp>
 #include <rubato/steps/random.hpp>
@@ -27,6 +28,7 @@ struct StepEngineParts {
   Objective& objective;
   Workers& workers;
   Rule& rule;
+  const LrSchedule& schedule;
 };
 
 /// Bounds of the steps to come, as far as they are known.
@@ -42,6 +44,9 @@ struct StepRange {
 struct StepSettings {
   EpochIndex epoch{};
   double base_learning_rate = 0;
+  /// The momentum and beta1 of the step, as far as the optimizer has them (LrSchedule::momentum());
+  /// empty if they are those of its options.
+  std::optional<double> momentum{};
   /// True if the step has a digest (StepRecord::digest).
   bool digest = false;
   /// Called before the step changes something that cannot be undone; until then an exception leaves

@@ -76,6 +76,10 @@ struct StepChoices {
   /// FlatOptimizer::follows_sums() and needs_minibatch_squares() of the optimizer.
   bool follows_sums = false;
   bool squares = false;
+  /// True if the optimizer has a momentum or a beta1 (FlatOptimizer::numbers()), and if the
+  /// schedule sets it (LrSchedule::momentum()).
+  bool has_momentum = false;
+  bool moves_momentum = false;
 };
 
 /// A choice that other choices exclude. It is refused as a Refused.
@@ -108,6 +112,7 @@ struct StepPart {
 
 // The parts besides parameters and buffers, each in its file, and their list.
 [[nodiscard]] StepPart rate_part();
+[[nodiscard]] StepPart rate_factors_part();
 [[nodiscard]] StepPart optimizer_part();
 [[nodiscard]] StepPart lookahead_part();
 [[nodiscard]] StepPart averages_part();
@@ -116,9 +121,9 @@ struct StepPart {
 [[nodiscard]] StepPart loss_scale_part();
 [[nodiscard]] StepPart digest_part();
 [[nodiscard]] StepPart reducer_part();
-inline constexpr std::array kStepParts{rate_part,       optimizer_part,   lookahead_part,
-                                       averages_part,   preparation_part, adjustments_part,
-                                       loss_scale_part, digest_part,      reducer_part};
+inline constexpr std::array kStepParts{
+    rate_part,        rate_factors_part, optimizer_part,  lookahead_part, averages_part,
+    preparation_part, adjustments_part,  loss_scale_part, digest_part,    reducer_part};
 
 /// All parts, those of the model first.
 [[nodiscard]] std::span<const StepPart> step_parts();

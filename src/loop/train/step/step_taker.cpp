@@ -1,5 +1,6 @@
 #include "step_taker.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -56,7 +57,7 @@ StepTaker::StepTaker(Objective& objective, Workers& workers, const TrainOptions&
     : options_(options),
       rule_(options.rule.make()),
       schedule_(schedule_of(options)),
-      engine_(make_step_engine({objective, workers, *rule_}, options, steps)),
+      engine_(make_step_engine({objective, workers, *rule_, *schedule_}, options, steps)),
       noise_(options.groups.size() + 1),
       order_(objective.samples(), options.minibatch_size, options.seed, options.sampler) {}
 
@@ -67,14 +68,18 @@ StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& trai
   enter("sampler");
   order_.prepare(next.epoch, plan);
   enter("schedule");
-  const double factor = schedule_->factor(
-      position_of(progress_of(walk, training.objective().samples()), options_.schedule_unit));
-  require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule.text(),
+  const double position =
+      position_of(progress_of(walk, training.objective().samples()), options_.schedule_unit);
+  const double factor = schedule_->factor(position);
+  const std::optional<double> momentum = schedule_->momentum(position);
+  require_applicable(factor, momentum,
+                     options_.own_schedule ? "of your own" : options_.schedule.text(),
                      place_of(next.epoch, plan.index));
   enter({});
   StepSettings settings = settings_of(next, training, listeners, quiet);
   settings.enter = [this](std::string_view part) { enter(part); };
   settings.base_learning_rate = own_rate_.value_or(options_.learning_rate) * factor;
+  settings.momentum = momentum;
   settings.digest =
       options_.digest_every > 0 && (plan.index.value() + 1) % options_.digest_every == 0;
   settings.before_change = std::move(before_change);
@@ -121,6 +126,13 @@ StepPart rate_part() {
             // It may be one that an observer has set.
             anew("learning_rate", fmt::to_string(options.learning_rate), "rate")};
       },
+      .conflicts = {{.choice = "schedule",
+                     .why = [](const StepChoices& step) -> std::string {
+                       const bool moves = step.moves_momentum && !step.has_momentum;
+                       return moves ? "it moves the momentum, and the optimizer has none" : "";
+                     },
+                     .accepted = "with a momentum above 0, with optimizer adam, adamw or muon, or "
+                                 "with cycle-momentum=false"}},
       .columns =
           [] {
             return std::vector<RecordColumn<StepRecord>>{

@@ -23,8 +23,10 @@ void read_class_weights(Spec& spec, LossChoice& loss) {
 constexpr std::array<LossEntry, 5> kLosses{
     {{.name = "cross-entropy",
       .help = "of the softmax of the outputs, logits of [batch, classes], and the classes, without "
-              "those equal to ignore, and each weighing what class-weights says",
+              "those equal to ignore, and each weighing what class-weights says; or of rows of "
+              "probabilities",
       .of_classes = true,
+      .of_probabilities = true,
       .read = read_class_weights},
      {.name = "nll",
       .help = "the negative log-likelihood of outputs that are log-probabilities of "

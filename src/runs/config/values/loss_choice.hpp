@@ -21,6 +21,8 @@ struct LossEntry {
   std::string_view help;
   /// True if its targets must be classes, which --label-smoothing can spread.
   bool of_classes = false;
+  /// True if its targets may be probabilities of the classes instead, a row of real numbers each.
+  bool of_probabilities = false;
   /// Reads its arguments; null if it has none.
   void (*read)(Spec& spec, LossChoice& loss) = nullptr;
 };

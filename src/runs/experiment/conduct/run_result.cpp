@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/runs/run_folder.hpp>
 
@@ -22,6 +23,7 @@
 #include "base/core/throw_error.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/allowed.hpp"
+#include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/report/metrics_file.hpp"
@@ -182,9 +184,16 @@ namespace {
 
 double share_of_largest_class(const SampleSet& samples, std::int64_t classes) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(classes));
-  std::vector<std::int64_t> targets(static_cast<std::size_t>(samples.targets.elements()));
+  const SampleRows& rows = samples.targets;
+  std::vector<std::int64_t> targets(static_cast<std::size_t>(rows.elements()));
+  std::vector<double> probabilities(is_real(rows.type()) ? targets.size() : 0);
   for (std::int64_t i = 0; i < samples.size(); ++i) {
-    read_numbers(samples.targets.type(), samples.target(i), targets.data());
+    if (!probabilities.empty()) {
+      read_numbers(rows.type(), samples.target(i), probabilities.data());
+      targets = {std::ranges::max_element(probabilities) - probabilities.begin()};
+    } else {
+      read_numbers(rows.type(), samples.target(i), targets.data());
+    }
     for (const std::int64_t target : targets) ++counts[static_cast<std::size_t>(target)];
   }
   const auto most = static_cast<double>(*std::ranges::max_element(counts));
@@ -194,8 +203,8 @@ double share_of_largest_class(const SampleSet& samples, std::int64_t classes) {
 // Configurations with the same key have the same data.
 std::string data_key(const RunConfiguration& configuration) {
   const auto& held = configuration.validation;
-  return fmt::format("data {} {} {}", configuration.data.text(), held ? held->share : 0,
-                     held ? held->seed : 0);
+  return fmt::format("data {} {} {} {}", configuration.data.text(), held ? held->share : 0,
+                     held ? held->seed : 0, configuration.loss->of_probabilities);
 }
 
 }  // namespace
@@ -211,13 +220,17 @@ const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuratio
   if (const auto found = facts_.find(key); found != facts_.end()) return found->second;
   Facts facts{.measure = {.is_accuracy = classifies}};
   if (classifies) {
-    const DataSets data = load_data(configuration);
+    // No run has begun yet, so that all CPUs are free to read.
+    RunConfiguration alone = configuration;
+    alone.threads = cpus().usable();
+    const DataSets data = load_data(alone);
     if (!data.test) {
       throw_error("--data {}: it has no test set to compare by; accepted: with --validation",
                   configuration.data.text());
     }
-    facts.measure.is_accuracy = data.classes > 0;
-    if (data.classes > 0) facts.measure.chance = share_of_largest_class(*data.test, data.classes);
+    const std::int64_t classes = data.probabilities ? data.train.targets.elements() : data.classes;
+    facts.measure.is_accuracy = classes > 0;
+    if (classes > 0) facts.measure.chance = share_of_largest_class(*data.test, classes);
     facts.samples = data.train.size();
     facts.shape = shape_of(data);
   } else {

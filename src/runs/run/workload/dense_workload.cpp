@@ -104,6 +104,7 @@ class DenseWorkload final : public Workload {
 
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_->samples(); }
+  Sampler sampler() const override { return sampler_; }
   bool has_real_targets() const override { return has_real_targets_; }
   void require_suits(const RunConfiguration& run) const override { require_data(run, known_); }
   void complete() const override {
@@ -140,7 +141,8 @@ class DenseWorkload final : public Workload {
         data_record_(rubato::data_record(configuration, data)),
         class_names_(rubato::class_names(data)),
         known_(known_data(data)),
-        has_real_targets_(data.classes == 0) {
+        has_real_targets_(data.classes == 0),
+        sampler_(sampler_in(configuration, data)) {
     const ModelOptions& model = configuration.model->options;
     if (const auto* mlp = std::get_if<PerceptronOptions>(&model)) perceptron_ = *mlp;
     require_room(configuration, data);
@@ -153,6 +155,7 @@ class DenseWorkload final : public Workload {
   std::vector<std::string> class_names_;
   KnownData known_;
   bool has_real_targets_;
+  Sampler sampler_;
   std::optional<DenseDataset<float>> train_;
   std::optional<DenseDataset<float>> test_;
   // Empty for softmax regression.

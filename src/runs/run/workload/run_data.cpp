@@ -145,6 +145,9 @@ std::string what_they_are(const DataSets& data) {
                         data.table->columns_of(ColumnKind::categories));
   }
   if (data.classes > 0) return text + " in " + counted(data.classes, "class", "classes");
+  if (data.probabilities) {
+    return fmt::format("{} with probabilities of {} classes", text, data.train.targets.elements());
+  }
   return fmt::format("{} with {}", text,
                      counted(data.train.targets.elements(), "real target", "real targets"));
 }
@@ -155,6 +158,7 @@ KnownData known_data(const DataSets& data) {
   const std::vector<std::int64_t>& targets = data.train.targets.shape();
   return {.has_test = data.test.has_value(),
           .classes = data.classes,
+          .probabilities = data.probabilities,
           .dimensions = data.train.inputs.shape().size(),
           .targets = data.train.targets.elements(),
           .has_one_target = data.classes > 0 ? targets.empty() : targets.size() <= 1,
@@ -176,6 +180,9 @@ DataSets read_data(const RunConfiguration& configuration) {
   const auto& own = configuration.extensions.data;
   DataSource source = *configuration.data;
   source.tensors.ignored = ignored_targets(configuration);
+  if (const auto& weights = configuration.sampler->weights) {
+    source.csv.weights = source.tensors.weights = weights->column;
+  }
   if (own.find(source.kind) != nullptr) {
     return sets_of(own.make(configuration.data.text())->load(), configuration.data.text());
   }
@@ -185,11 +192,90 @@ DataSets read_data(const RunConfiguration& configuration) {
   return found->read(source);
 }
 
+namespace {
+
+// Weighs each sample by the inverse of the number of samples of its class.
+std::vector<double> balanced_weights(const SampleSet& train, std::int64_t classes,
+                                     const IgnoredTargets& ignored) {
+  if (classes == 0 || !train.targets.shape().empty()) {
+    throw Error("the samples have no classes, one each; accepted: data of classes");
+  }
+  std::vector<std::int64_t> of_samples(static_cast<std::size_t>(train.size()));
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes));
+  const auto counts_in_loss = [&](std::int64_t target) {
+    return target >= 0 && target < classes && !ignored.contains(target);
+  };
+  for (std::size_t i = 0; i < of_samples.size(); ++i) {
+    read_numbers(train.targets.type(), train.target(static_cast<std::int64_t>(i)), &of_samples[i]);
+    if (counts_in_loss(of_samples[i])) ++counts[static_cast<std::size_t>(of_samples[i])];
+  }
+  std::vector<double> weights;
+  weights.reserve(of_samples.size());
+  for (const std::int64_t target : of_samples) {
+    weights.push_back(counts_in_loss(target)
+                          ? 1 / static_cast<double>(counts[static_cast<std::size_t>(target)])
+                          : 0);
+  }
+  return weights;
+}
+
+// The weights of the training samples of all rows.
+std::vector<double> row_weights(const SampleSet& train, const std::vector<double>& rows) {
+  if (std::ssize(rows) != train.inputs.count()) {
+    throw_error("{} weights for {} training samples; accepted: one for each", rows.size(),
+                train.inputs.count());
+  }
+  // An error says the number of a row, also if some are held out.
+  static_cast<void>(weighted(rows));
+  if (!train.chosen) return rows;
+  std::vector<double> weights;
+  weights.reserve(train.chosen->size());
+  for (const std::int64_t row : *train.chosen) {
+    weights.push_back(rows[static_cast<std::size_t>(row)]);
+  }
+  return weights;
+}
+
+std::vector<double> weights_of(const SampleWeights& asked, const DataSets& data,
+                               const IgnoredTargets& ignored) {
+  if (asked.rows) return row_weights(data.train, *asked.rows);
+  if (asked.column.empty()) return balanced_weights(data.train, data.classes, ignored);
+  if (data.train.weights) return row_weights(data.train, *data.train.weights);
+  throw Error(
+      "the data have no columns; accepted: a column of csv:FILE, an array of tensors:FILE, or in "
+      "Python sampler=WEIGHTS");
+}
+
+}  // namespace
+
+Sampler sampler_in(const RunConfiguration& configuration, const DataSets& data) {
+  const auto& asked = configuration.sampler->weights;
+  if (!asked) return {};
+  try {
+    Sampler sampler = weighted(weights_of(*asked, data, ignored_targets(configuration)));
+    sampler.weights = asked;
+    return sampler;
+  } catch (const Error& error) {
+    throw_error("--sampler {}: {}", configuration.sampler.text(), error.what());
+  }
+}
+
 DataSets load_data(const RunConfiguration& configuration) {
   return prepared(configuration, read_data(configuration));
 }
 
+bool are_probabilities(const RunConfiguration& configuration, const SampleRows& targets) {
+  return configuration.loss->of_probabilities && is_real(targets.type()) &&
+         targets.shape().size() == 1 && targets.elements() > 1;
+}
+
 DataSets prepared(const RunConfiguration& configuration, DataSets data) {
+  data.probabilities = are_probabilities(configuration, data.train.targets);
+  if (data.probabilities && !data.unlabelled) {
+    const std::string source = fmt::format("--data {}: the", configuration.data.text());
+    require_probabilities(data.train.targets, source + " targets");
+    if (data.test) require_probabilities(data.test->targets, source + " test targets");
+  }
   if (const auto& held = configuration.validation) {
     try {
       hold_out(data, held->share, held->seed);
@@ -237,7 +323,7 @@ DataShape shape_of(const DataSets& data) {
   const std::vector<std::int64_t>& shape = data.train.inputs.shape();
   DataShape found{.outputs = data.classes > 0 ? data.classes : data.train.targets.elements(),
                   .vocabulary = data.vocabulary,
-                  .real_targets = data.classes == 0};
+                  .real_targets = data.classes == 0 && !data.probabilities};
   found.width = shape.empty() ? 1 : shape.back();
   found.height = shape.size() < 2 ? 1 : shape[shape.size() - 2];
   found.channels = 1;
@@ -327,6 +413,7 @@ DataSets load_recorded_data(const std::filesystem::path& run_folder,
                 .test = samples,
                 .inputs = known.inputs,
                 .classes = known.classes,
+                .unlabelled = !labels,
                 .vocabulary = known.vocabulary,
                 .text = known.text,
                 .table = known.table,

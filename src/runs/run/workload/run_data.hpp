@@ -7,6 +7,7 @@
 
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "loop/data/sample_set.hpp"
 #include "loop/data/tables/table_encoding.hpp"
@@ -28,6 +29,14 @@ namespace rubato {
 
 /// The same for data of the program itself.
 [[nodiscard]] DataSets prepared(const RunConfiguration& configuration, DataSets data);
+
+/// Whether targets are rows of probabilities of classes, as the configuration's loss takes them.
+[[nodiscard]] bool are_probabilities(const RunConfiguration& configuration,
+                                     const SampleRows& targets);
+
+/// The sampler of the weights in the training set that --sampler asks for; empty if it asks for
+/// none. Throws Error if the data have no such weights, or none to draw by.
+[[nodiscard]] Sampler sampler_in(const RunConfiguration& configuration, const DataSets& data);
 
 /// The facts about data that require_data() compares with the options of a run.
 [[nodiscard]] KnownData known_data(const DataSets& data);

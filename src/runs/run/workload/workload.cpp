@@ -20,6 +20,7 @@
 #include <rubato/runs/run_folder.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/check.hpp"
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
@@ -87,9 +88,21 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
                      std::unique_ptr<StepSource> steps, const TrainOptions& options) {
   TrainOptions all = options;
   all.bytes_per_target = asked_bytes_per_target(workload, configuration);
+  if (all.sampler.weights) {
+    all.sampler = workload.sampler();
+    if (!all.sampler) {
+      refuse("sampler " + configuration.sampler.text(), "there are no data with weights or classes",
+             "shuffle or in-order");
+    }
+    RUBATO_CHECK(all.sampler.weights == options.sampler.weights,
+                 "the workload was loaded for this sampler");
+  }
   Trainer trainer = workload.make_trainer(std::move(steps), all);
   for (const std::string& pattern : no_decay_patterns(configuration.no_decay)) {
     if (pattern != kVectorsPattern) require_match(trainer, "no-decay", pattern);
+  }
+  for (const RateFactor& of : options.rate_factors) {
+    if (of.pattern != kVectorsPattern) require_match(trainer, "lr-for", of.pattern);
   }
   const std::string elements = facts_of(options.optimizer.method).elements;
   if (!elements.empty()) require_match(trainer, "optimizer", elements);
