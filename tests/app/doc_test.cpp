@@ -251,6 +251,8 @@ TEST(Docs, NameOptionsThatExist) {
                                       "--system-site-packages",
                                       "--without-pip" /*venv*/,
                                       "--collector" /*node_exporter*/,
+                                      "--build-arg",
+                                      "--rm" /*podman*/,
                                       "--base" /*bench/step_cost*/,
                                       "--with",
                                       "--logdir" /*tensorboard*/}) {
