@@ -41,7 +41,7 @@ rubato_package(programs rubato
   RECOMMENDS gnuplot-nox libjs-d3)
 rubato_package(development librubato-dev
   CONTENTS "headers, static libraries, and files for CMake and pkg-config" SECTION libdevel
-  DEPENDS libfmt-dev libisal-dev libjpeg62-turbo-dev libpng-dev libprotobuf-dev libssl-dev libtbb-dev libxxhash-dev
+  DEPENDS libfmt-dev libisal-dev libjpeg-dev libpng-dev libprotobuf-dev libssl-dev libtbb-dev libxxhash-dev
     nlohmann-json3-dev zlib1g-dev
   RECOMMENDS libtorch-dev libgloo-dev)
 rubato_package(documentation rubato-doc

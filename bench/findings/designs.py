@@ -4,6 +4,7 @@ whose rate is an end of what was tried is an error."""
 import argparse
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import re
@@ -15,12 +16,22 @@ import sys
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """What is trained: `samples` are those of an epoch, in whole batches of 32."""
+    """What is trained: `samples` are those of an epoch, in whole batches of 32. The last epoch may be a part of one."""
 
     options: tuple
     samples: int
-    epochs: int
+    epochs: float
     seeds: int = 5
+
+    def total(self, times=1):
+        """The samples of a training."""
+        return int(self.samples * self.epochs * times)
+
+    def length(self, times=1):
+        """The options that end it."""
+        epochs = math.ceil(self.epochs * times)
+        part = ["--samples", self.total(times)] if self.total(times) < self.samples * epochs else []
+        return ["--epochs", epochs, *part]
 
 
 def transformer(dim):
@@ -29,12 +40,12 @@ def transformer(dim):
 
 
 def mlp(hidden):
-    return Model(("--model", f"mlp:hidden={hidden}", "--data", "mnist:{data}/fashion-mnist"), 60000, 3, 10)
+    return Model(("--model", f"mlp:hidden={hidden}", "--data", "mnist:{data}/fashion-mnist"), 60000, 2, 10)
 
 
 # Epochs with which the baseline is within a point of where it ends with twice as many, which the part `epochs` checks.
-# On Fashion-MNIST the CNN would need four or more, and the whole another five hours of a CPU.
-MODELS = {"mlp": mlp(64), "mnist-cnn": Model(("--model", "mnist-cnn", "--data", "mnist:{data}/mnist"), 60000, 1),
+# On Fashion-MNIST the CNN would need four or more, which are most of a day of a CPU.
+MODELS = {"mlp": mlp(64), "mnist-cnn": Model(("--model", "mnist-cnn", "--data", "mnist:{data}/mnist"), 60000, 0.5),
           "transformer": transformer(32)}
 # The sizes between which findings may transfer, and the optimizer of each.
 SIZES = {**{f"transformer-{dim}": (transformer(dim), "adamw") for dim in (32, 64, 128)},
@@ -56,9 +67,8 @@ SEARCH = 10  # runs, at least, with which compare finds a rate: five rates with 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 
 
-def schedule(name, model, epochs):
+def schedule(name, total):
     """It counts samples, of which the warm-up takes a tenth, so that it is the same for every rule and trace."""
-    total = model.samples * epochs
     return ["--schedule", SCHEDULES[name].format(total=total, warmup=total // 10), "--schedule-unit", "samples"]
 
 
@@ -144,12 +154,12 @@ class Place:
         """Seconds of a CPU that a run of a model takes; trains one the first time, at a rate on which nothing depends."""
         file = self.out / "seconds.json"
         known = json.loads(file.read_text()) if file.exists() else {}
-        key = " ".join([*model.options, "--epochs", str(model.epochs)])
+        key = " ".join(map(str, [*model.options, *model.length()]))
         if key not in known:
             self.out.mkdir(parents=True, exist_ok=True)
             before = used_seconds()
-            options = [*model.options, "--lr", 0.001, "--ref-batch", 32, "--minibatch", 32, "--trace", 32, "--epochs",
-                       model.epochs]
+            options = [*model.options, "--lr", 0.001, "--ref-batch", 32, "--minibatch", 32, "--trace", 32,
+                       *model.length()]
             subprocess.run([self.rubato, "train", *self.filled(options), "--digest", "never", "--checkpoint-every", "never",
                             "--quiet", "--out", self.out / "first" / f"{os.getpid()}-{len(known)}"],
                            check=True, stdout=subprocess.DEVNULL)
@@ -162,8 +172,8 @@ def design(place, part, name, model, optimizer, shape, rules, traces=tuple(TRACE
     """A comparison of rules on traces; with an axis of another option, each of its values has a baseline and a rate."""
     seeds, values = place.seeds(seeds or model.seeds), max(1, len(axis) // 2)
     factors = 2 * (place.rates.bit_length() - 1) + 1
-    options = [*OPTIMIZERS[optimizer], *schedule(shape, model, model.epochs), "--epochs", model.epochs, "--ref-batch", 32,
-               "--minibatch", 32, "--on-trace-end", "cycle", "--rule", ",".join(rules), *place.traces(traces),
+    options = [*OPTIMIZERS[optimizer], *schedule(shape, model.total()), *model.length(), "--ref-batch", 32, "--minibatch", 32,
+               "--on-trace-end", "cycle", "--rule", ",".join(rules), *place.traces(traces),
                "--seed", f"1..{seeds}", "--margin", "baseline", "--rates", place.rates, *axis]
     return Comparison(part, name, model, options, values * (SEARCH + factors * seeds * (len(rules) * len(traces) + 1)))
 
@@ -195,7 +205,7 @@ def treatment_comparisons(place):
 def iteration_comparison(place):
     """Every rule takes as many steps as it needs for the same scale-invariant iterations."""
     of = design(place, "iterations", "sgd", MODELS["mlp"], "sgd", "cosine", ["linear", "root", "adascale"], seeds=5)
-    iterations = of.model.samples * of.model.epochs // 32
+    iterations = of.model.total() // 32
     options = list(map(str, of.options))
     for option, value in (("--schedule", f"cosine:total={iterations}"), ("--schedule-unit", "iterations")):
         options[options.index(option) + 1] = value
@@ -209,9 +219,9 @@ def epoch_comparisons(place):
     for name, model in MODELS.items():
         for optimizer in OPTIMIZERS:
             for times in (1, 2):
-                seeds, epochs = place.seeds(model.seeds), times * model.epochs
-                options = [*OPTIMIZERS[optimizer], *schedule("cosine", model, epochs), "--epochs", epochs, "--ref-batch", 32,
-                           "--minibatch", 32, "--rule", "constant", "--trace", 32, "--seed", f"1..{seeds}"]
+                seeds = place.seeds(model.seeds)
+                options = [*OPTIMIZERS[optimizer], *schedule("cosine", model.total(times)), *model.length(times),
+                           "--ref-batch", 32, "--minibatch", 32, "--rule", "constant", "--trace", 32, "--seed", f"1..{seeds}"]
                 yield Comparison("epochs", f"{name}-{optimizer}-x{times}", model, options, SEARCH + seeds, times)
 
 

@@ -15,10 +15,9 @@ newest = {}
 with open(run / "metrics.jsonl", encoding="utf-8") as lines:
     for line in lines:
         if line.endswith("\n"):  # The last line of a run that is training may be incomplete.
-            record = json.loads(line)
-            newest[record["kind"]] = record
+            newest[line.split('"', 4)[3]] = line  # {"kind":"step",...; there may be a million of them.
 for kind in "step", "epoch":
-    for name, value in newest.get(kind, {}).items():
+    for name, value in json.loads(newest.get(kind, "{}")).items():
         numbers = value if isinstance(value, dict) else {"": value}
         for key, number in numbers.items():
             if isinstance(number, (int, float)):

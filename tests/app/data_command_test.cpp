@@ -227,12 +227,14 @@ TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
 
 TEST_F(DataCommand, SaysWhatIsWrongWithData) {
   folder_.write("table.csv", "a,y\n1,0\n,1\n");
+  folder_.write("table.csv.gz", "");
   folder_.write("good.csv", "a,b,y\n1,2,0\n2,1,1\n3,1,1\n4,1,0\n");
   folder_.write("book.txt", std::string(1000, 'a') + "b");
   for (const auto& [data, more, message] : std::vector<std::array<std::string, 3>>{
            {"csv:table.csv", "", "table.csv:3: column 'a' has no value"},
            {"tensors:table.csv", "", "it is not a zip archive"},
            {"table.csv", "", "'table.csv' is a file; did you mean 'csv:table.csv'?"},
+           {"table.csv.gz", "", "'table.csv.gz' is a file; did you mean 'csv:table.csv.gz'?"},
            {"cifar10:images", "", "data_batch_1.bin: No such file"},
            {"text:book.txt,length=10", "", "accepted: transformer of tokens, or script:FILE"},
            {"csv:good.csv", " --target-accuracy 50", "there is no test set in csv:good.csv"},
@@ -537,6 +539,13 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
       "        a, b = random.normal(size=2)\n"
       "        table.write(f'{a},{b},{\"red\" if a > 0 else \"blue\"},{\"ant\" if b > 0 else "
       "\"bee\"}\\n')\n"
+      "with open('new.csv', 'w') as table:\n"
+      "    table.write('length,width,colour\\n0.5,0.25,red\\n-0.5,0.25,green\\n')\n"
+      "with open('lands.txt', 'w') as table:\n"
+      "    table.write('# NA is North America\\ncontinent  population  rich\\n')\n"
+      "    for i in range(400):\n"
+      "        table.write(['NA  0.6  yes', 'AF  1.4  no', 'EU  -    yes', 'AS  4.7  no'][i % 4] + "
+      "'\\n')\n"
       "with open('rated.csv', 'w') as table:\n"
       "    table.write('length,width,weight,species\\n')\n"
       "    for i in range(2000):\n"
@@ -566,6 +575,8 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
   }
   EXPECT_GE(commands.size(), 10U);
   EXPECT_THAT(content("shapes.csv"), HasSubstr("row 7"));
+  EXPECT_THAT(content("new-classes.csv"), StartsWith("sample,class\n0,"));
+  EXPECT_THAT(content("run-lands/data.json"), HasSubstr("\"NA\""));
   const auto epochs = records("run-sentences", "epoch");
   ASSERT_EQ(epochs.size(), 2U);
   EXPECT_LT(epochs[0]["test_bits_per_byte"], 4.16) << "of bytes drawn one by one";

@@ -181,7 +181,7 @@ TEST(FindingsDoc, HasCommandsThatRun) {
   EXPECT_THAT(run("money --help"), HasSubstr("bench/findings/"));
 }
 
-TEST(FindingsDoc, HasScriptsThatFailWhereARateIsAnEnd) {
+TEST(FindingsDoc, HasScriptsThatFailWhereARateIsAnEndOrAnAnswerIsMissing) {
   if (test::shell("command -v python3").code != 0) GTEST_SKIP() << "no python3 for the scripts";
   const TempFolder folder;
   folder.write("rubato", R"(#!/bin/sh
@@ -203,6 +203,12 @@ done
                   folder.path());
   EXPECT_EQ(result.code, 1) << result.out;
   EXPECT_THAT(result.err, HasSubstr("the best lr is at an end of those that were tried: 3\n"));
+
+  folder.write("interrupted/readme/tuned/answer.json", "{}");
+  const ProgramResult tables =
+      test::shell(fmt::format("'{}/tables' interrupted", RUBATO_FINDINGS), folder.path());
+  EXPECT_EQ(tables.code, 1);
+  EXPECT_THAT(tables.err, HasSubstr("interrupted/readme: no answer in half, twice; "));
 }
 
 TEST(Docs, LinkToFilesThatExist) {
@@ -245,6 +251,8 @@ TEST(Docs, NameOptionsThatExist) {
                                       "--system-site-packages",
                                       "--without-pip" /*venv*/,
                                       "--collector" /*node_exporter*/,
+                                      "--build-arg",
+                                      "--rm" /*podman*/,
                                       "--base" /*bench/step_cost*/,
                                       "--with",
                                       "--logdir" /*tensorboard*/}) {

@@ -62,6 +62,25 @@ TEST_F(NewDataCommand, PredictsNamesWithoutLabelsAndWithoutTheTrainingSet) {
   EXPECT_THAT(refusal("predict run --data=csv:bare.csv"), HasSubstr("there is no run/data.json"));
 }
 
+TEST_F(NewDataCommand, CountsRowsWithACategoryThatTrainingDidNotHave) {
+  static_cast<void>(trained("run"));
+  folder_.write("new.csv", "a,b,colour\n-400,3,red\n400,3,green\n400,3,\n");
+  EXPECT_THAT(refusal("predict run --data=csv:new.csv"),
+              HasSubstr("new.csv:3: column 'colour' has 'green' in row 2; accepted: --unseen "
+                        "missing, or a value that is in"));
+  const auto result = rubato("predict run --data=csv:new.csv --what=classes --unseen=missing");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out, "sample,class\n0,\"below, zero\"\n1,above\n2,above\n");
+  EXPECT_EQ(result.err,
+            "rubato predict: new.csv: rows with a category that training did not have: 1 of 3\n");
+  folder_.write("new.csv", "# by hand\na|b|colour\n-400|3|red\n");
+  EXPECT_EQ(printed({"predict", "run", "--data=csv:new.csv,separator=|,comment=#", "--what=classes",
+                     "--unseen=missing"}),
+            "sample,class\n0,\"below, zero\"\n");
+  EXPECT_THAT(refusal("predict run --unseen=missing"),
+              HasSubstr("--unseen: only a table that was not trained on has such categories"));
+}
+
 TEST_F(NewDataCommand, ComparesTheWeightsWithTheSummary) {
   const std::string first = trained("first")["weights_sha256"];
   const std::string second = trained("second", "--seed=5")["weights_sha256"];

@@ -123,6 +123,13 @@ TEST_F(PlotCommandTest, DrawsScoresOverTheLearningRate) {
   EXPECT_THAT(plotted("rates --x rate"),
               AllOf(ContainsRegex("title ' elastic linear'"),
                     ContainsRegex("title ' 128 constant \\(baseline\\)'")));
+  // The last loss is 6,000 times the least one.
+  succeeds(
+      "compare --model quadratic:dim=5 --rule linear --epochs 1 --seed 1 --tune-seeds 1 --quiet "
+      "--tune lr=0.01,0.1,2.5,3,only --out losses");
+  EXPECT_THAT(plotted("losses --x rate"),
+              AllOf(HasSubstr("\nset logscale y\nset title 'test_loss' noenhanced\n"),
+                    ContainsRegex("\n0.01 [0-9.]+ .*\n0.1 [0-9.]+ .*\n2.5 [0-9.]+ .*\n3 NaN ")));
   succeeds("compare --model softmax --rule linear --epochs 1 --lr 0.1 --quiet --out one");
   EXPECT_THAT(refusal("plot one --x rate"), HasSubstr("--x rate: nothing was tried at several"));
 }

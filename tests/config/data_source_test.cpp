@@ -12,6 +12,7 @@
 namespace rubato {
 namespace {
 
+using testing::IsEmpty;
 using testing::Pair;
 
 TEST(DataSource, HasTheTypesOfColumns) {
@@ -58,6 +59,39 @@ TEST(DataSource, HasTheColumnsThatAreIgnored) {
               HasSubstr("unknown argument of csv 'ingore'; did you mean 'ignore'?"));
   EXPECT_THAT(error_of([&] { ignored("csv:t.csv,decimal=coma"); }),
               HasSubstr("did you mean 'comma'?"));
+}
+
+TEST(DataSource, SaysHowATableIsWritten) {
+  const auto csv = [](const std::string& arguments) {
+    return Parsed<DataSource>("csv:t.csv" + arguments)->csv;
+  };
+  EXPECT_EQ(csv("").separator, "");
+  EXPECT_EQ(csv(",separator=|").separator, "|");
+  EXPECT_EQ(csv(",separator= || ").separator, "||");
+  EXPECT_EQ(csv(",separator=;,comment=;;").separator, ";");
+  EXPECT_EQ(csv(",separator=comma").separator, ",");
+  EXPECT_EQ(csv(",separator=tab").separator, "\t");
+  EXPECT_EQ(csv(",separator=\t").separator, "\t");
+  EXPECT_EQ(csv(",separator=blanks").separator, " ");
+  EXPECT_EQ(csv(",separator=  ").separator, " ");
+  EXPECT_EQ(csv(",comment=#,label=y").comment, "#");
+  EXPECT_THAT(error_of([&] { csv(",separator=\"a"); }),
+              HasSubstr("csv: separator: '\"a' has a quote or a line end; accepted: comma, "
+                        "semicolon, tab, blanks, or a text without these"));
+  EXPECT_THAT(error_of([&] { csv(",separator=#,comment=#"); }),
+              HasSubstr("csv: comment: separates the fields, too"));
+}
+
+TEST(DataSource, HasTheWordsForMissingValues) {
+  const auto csv = [](const std::string& missing) {
+    return Parsed<DataSource>("csv:t.csv,missing=" + missing)->csv;
+  };
+  EXPECT_THAT(csv("mean").missing_words, IsEmpty());
+  EXPECT_EQ(csv("mean:-").missing, MissingValues::mean);
+  EXPECT_THAT(csv("mean:-+N/A+-999").missing_words, ElementsAre("", "-", "N/A", "-999"));
+  EXPECT_THAT(csv("drop:empty").missing_words, ElementsAre(""));
+  EXPECT_THAT(error_of([&] { csv("-"); }),
+              HasSubstr("csv: missing: unknown value '-'; accepted: error, mean, drop"));
 }
 
 TEST(DataSource, HasTheNamesOfArrays) {

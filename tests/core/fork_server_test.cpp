@@ -104,6 +104,7 @@ TEST_F(ForkServers, ShowTheCommandOfAChild) {
   // The parent knows the child before the child has come so far.
   for (int i = 0; i < 1000 && test::read_file(file) != wanted; ++i) usleep(1000);
   EXPECT_EQ(test::read_file(file), wanted);
+  EXPECT_EQ(test::read_file("/proc/" + std::to_string(sleeper) + "/comm"), "rubato-sleep\n");
   pass_on(sleeper, SIGTERM);
   EXPECT_EQ(ending_of(sleeper), "signal 15");
 }
@@ -119,12 +120,16 @@ TEST_F(ForkServers, KeepCrashesApart) {
 
 TEST_F(ForkServers, AreNotNeededByTheirChildren) {
   start();
+  // The parent knows this child, which may not have begun.
   const pid_t sister = child("sleep", "sister");
-  // It does not begin without the server, and makes this file when it does.
-  while (!std::filesystem::exists(folder_.path() / "sister")) usleep(1000);
   kill(server_, SIGKILL);
   EXPECT_EQ(ending_of(server_), "signal 9");
   server_ = -1;
+  // It makes this file when it begins.
+  while (!std::filesystem::exists(folder_.path() / "sister")) {
+    ASSERT_EQ(waitpid(sister, nullptr, WNOHANG), 0);
+    usleep(1000);
+  }
   EXPECT_EQ(child("end"), 0);
   EXPECT_EQ(client_.state(), ForkClient::State::gone);
   EXPECT_EQ(waitpid(sister, nullptr, WNOHANG), 0);

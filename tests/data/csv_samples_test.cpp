@@ -83,7 +83,8 @@ TEST_F(CsvSamples, HasAClassForEachLargeNumber) {
   EXPECT_THAT(targets_of(read_new_csv_samples(again, record, true)), ElementsAre(3, 2));
   const auto other = folder_.write("other.csv", "a,y\n1,740245381351497731\n");
   EXPECT_THAT(error_of([&] { return read_new_csv_samples(other, record, true); }),
-              HasSubstr("column 'y' has '740245381351497731'; accepted: a value that is in"));
+              HasSubstr("column 'y' has '740245381351497731' in row 1; accepted: a value "
+                        "that is in"));
 }
 
 TEST_F(CsvSamples, CallsClassesAsTheTableDoes) {
@@ -189,7 +190,7 @@ TEST_F(CsvSamples, ReadsATestTableByTheTrainingTable) {
   EXPECT_THAT(input_of(data, *data.test, 0), ElementsAre(3, 0, 1));
   EXPECT_THAT(targets_of(*data.test), ElementsAre(0));
   EXPECT_THAT(error(table, with_test("a,c,y\n5,v,no\n5,w,no\n")),
-              HasSubstr("test.csv:3: column 'c' has 'w'; accepted: a value that is in"));
+              HasSubstr("test.csv:3: column 'c' has 'w' in row 2; accepted: a value that is in"));
   EXPECT_THAT(error(table, with_test("a,c,y\n5,v,maybe\n")), HasSubstr("column 'y' has 'maybe'"));
   EXPECT_THAT(error(table, with_test("a,c,y\nfive,v,no\n")), HasSubstr("column 'a' has 'five'"));
   EXPECT_THAT(error(table, with_test("a,d,y\n5,v,no\n")), HasSubstr("the columns are 'a, d, y'"));

@@ -38,6 +38,18 @@ TEST(DamagedTable, IsReadOrRefused) {
   }
 }
 
+TEST(DamagedTable, IsReadOrRefusedWithOtherSeparators) {
+  expect_harmless("# by hand\nage::\"eye::colour\"::label\n30::\"light::blue\"::yes\n",
+                  [](const std::filesystem::path& file) {
+                    return read_csv_samples(file, {.separator = "::", .comment = "#"});
+                  });
+  expect_harmless(
+      "age \"eye colour\" label\n30 \"light blue\" yes\n41.5 - no\n",
+      [](const std::filesystem::path& file) {
+        return read_csv_samples(file, {.missing = MissingValues::mean, .missing_words = {"", "-"}});
+      });
+}
+
 TEST(DamagedTable, IsReadOrRefusedAsATestSet) {
   const std::string table = "a;b;c\n1;x;0\n2;y;1\n";
   const test::TempFolder folder;

@@ -105,6 +105,26 @@ TEST_F(Conducting, TunesNothingByRunsOneOfWhichWasKilled) {
   EXPECT_THAT(notes_->stages, ElementsAre("tuning lr", "runs"));
 }
 
+// Another value may be the best, with which the runs that exist were not trained.
+TEST_F(Conducting, RefusesFurtherTuningOfRunsThatExistBeforeItTrains) {
+  set_values(design_, "momentum", {"0", "0.5"});
+  design_.tuning = parse_tuning("lr=0.01,0.02,only");
+  ASSERT_TRUE(conduct("finish").answer.has_value());
+  const auto refusal = [&] {
+    const ExperimentFolder folder(path_);
+    DataFacts facts;
+    return error_of([&] { require_same_runs(folder.adopt(design_), folder, facts); });
+  };
+  EXPECT_EQ(refusal(), "no error");
+  set_values(design_, "momentum", {"0", "0.5", "0.9"});
+  EXPECT_EQ(refusal(), "no error") << "the runs that it is tuned for do not exist";
+  design_.tuning = parse_tuning("lr=0.01,0.02,0.03,only");
+  EXPECT_EQ(refusal(), path_.string() +
+                           ": has runs with the lr that was tuned without the run "
+                           "tune/momentum-0_lr-0.03_seed-1000001, which may change it\n"
+                           "accepted: the same --tune and --tune-seeds, or another --out");
+}
+
 // The baseline is best at 1, ten times the usual rate of SGD.
 constexpr const char* kLosses =
     "case $out in */tune/lr-0.032_*) loss=0.9;; */tune/lr-0.1_*) loss=0.5;;"

@@ -1,5 +1,6 @@
 #include "runs/experiment/conduct/run_pool.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 
@@ -57,17 +58,22 @@ class RunPools : public testing::Test {
     }
   }
   void run(const std::string& script, std::int64_t jobs = 1, std::int64_t cpus = 0) {
-    const auto program =
-        folder_.write("program",
-                      "#!/bin/bash\n"
-                      "echo \"$*\" >>" +
-                          (folder_.path() / "calls").string() +
-                          "\n"
-                          "case $2 in --resume) out=$3;; *) out=$5;; esac\n"
-                          "name=${out##*/}\n"
-                          "finish() { mkdir -p $out; echo '{}' >$out/summary.json; }\n" +
-                          script);
+    work(program_of(script), jobs, cpus);
+  }
+  [[nodiscard]] std::filesystem::path program_of(const std::string& script) const {
+    auto program = folder_.write("program",
+                                 "#!/bin/bash\n"
+                                 "echo \"$*\" >>" +
+                                     (folder_.path() / "calls").string() +
+                                     "\n"
+                                     "case $2 in --resume) out=$3;; *) out=$5;; esac\n"
+                                     "name=${out##*/}\n"
+                                     "finish() { mkdir -p $out; echo '{}' >$out/summary.json; }\n" +
+                                     script);
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    return program;
+  }
+  void work(const std::filesystem::path& program, std::int64_t jobs = 1, std::int64_t cpus = 0) {
     const Worker worker(folder_.path());
     execute(tasks_,
             {.program = program, .jobs = jobs, .cpus = cpus, .stopping = [&] { return stop_(); }},
@@ -86,6 +92,19 @@ class RunPools : public testing::Test {
   Notes notes_;
   std::function<bool()> stop_ = [] { return false; };
 };
+
+// Neither has written anything when the other one begins.
+TEST_F(RunPools, DivideRunsWithOthersThatBeginAtTheSameTime) {
+  const auto program = program_of("sleep 0.2\nfinish");
+  const pid_t other = fork();
+  work(program);
+  if (other == 0) _exit(0);
+  EXPECT_EQ(await_child(other), 0);
+  const std::string calls = file("calls");
+  EXPECT_EQ(std::ranges::count(calls, '\n'), 3) << calls;
+  EXPECT_THAT(notes_.ended,
+              UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
+}
 
 TEST_F(RunPools, BringAllToTheirEnd) {
   run("finish");

@@ -2,14 +2,18 @@
 
 #include "runs/experiment/conduct/worker.hpp"
 
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +54,11 @@ class Workers : public testing::Test {
     begin(attempt, steps);
     return attempt;
   }
+  [[nodiscard]] fs::path claim() const { return run_.folder.string() + ".claim1"; }
+  void claim_for(const std::string& worker) const {
+    fs::create_directories(claim().parent_path());
+    fs::create_symlink(worker, claim());
+  }
   static void let_be_silent(const fs::path& attempt, std::chrono::seconds time) {
     const auto then = fs::file_time_type::clock::now() - time;
     for (const char* name : {"metrics.jsonl", "checkpoints", ""}) {
@@ -76,7 +85,7 @@ TEST_F(Workers, LeaveNothingWhereNothingIsUnderWay) {
 TEST_F(Workers, ContinueTheFurthestOfThoseThatAreGone) {
   for (const int steps : {3, 8, 5}) leave(steps);
   const Worker worker(folder_.path());
-  EXPECT_THAT(worker.taken_by_others(), IsEmpty()) << "they are known to be gone";
+  EXPECT_TRUE(worker.claim(run_)) << "they are known to be gone";
   worker.take_over(run_);
   EXPECT_EQ(read_file(worker.attempt_at(run_).folder / "config.toml"), "8");
   EXPECT_EQ(state_of(worker.attempt_at(run_)), RunState::begun);
@@ -100,7 +109,6 @@ TEST_F(Workers, CopyWhatAnotherMachineMayStillTrain) {
   std::ofstream(far / "summary.json") << "{}";
   std::ofstream(far / "checkpoints/step-2.safetensors") << "older";
   const Worker worker(folder_.path());
-  EXPECT_THAT(worker.taken_by_others(), ElementsAre(run_.folder));
   worker.take_over(run_);
   const fs::path mine = worker.attempt_at(run_).folder;
   EXPECT_EQ(read_file(mine / "checkpoints/step-9.safetensors"), "9");
@@ -134,14 +142,33 @@ TEST_F(Workers, CopyNoRunWhoseCheckpointIsPrunedMeanwhile) {
 // Nobody waits for a worker that has been silent for a minute.
 TEST_F(Workers, WaitForThoseThatWrite) {
   const fs::path far = far_attempt(9);
+  claim_for("far.00000000.7");
   const Worker worker(folder_.path());
-  EXPECT_THAT(worker.taken_by_others(), ElementsAre(run_.folder));
+  EXPECT_FALSE(worker.claim(run_));
   let_be_silent(far, std::chrono::seconds(90));
-  EXPECT_THAT(worker.taken_by_others(), IsEmpty());
+  EXPECT_FALSE(worker.claim(run_)) << "it has just claimed it, and may be loading its data";
+  const timespec before{.tv_sec = time(nullptr) - 90, .tv_nsec = 0};
+  const std::array<timespec, 2> times{before, before};
+  ASSERT_EQ(utimensat(AT_FDCWD, claim().c_str(), times.data(), AT_SYMLINK_NOFOLLOW), 0);
+  EXPECT_TRUE(worker.claim(run_));
+  EXPECT_TRUE(worker.claim(run_)) << "once more";
   const Worker other(folder_.path());
-  begin(other.attempt_at(run_).folder, 1);
-  EXPECT_THAT(worker.taken_by_others(), ElementsAre(run_.folder));
-  fs::remove_all(other.attempt_at(run_).folder);
+  EXPECT_FALSE(other.claim(run_));
+}
+
+// Of several that find the claim of one that was killed, one has the next.
+TEST_F(Workers, ClaimWhatThoseThatAreGoneHadClaimed) {
+  claim_for("gone");
+  const Worker one(folder_.path());
+  const Worker other(folder_.path());
+  EXPECT_TRUE(other.claim(run_));
+  EXPECT_FALSE(one.claim(run_));
+  begin(other.attempt_at(run_).folder, 3);
+  std::ofstream(other.attempt_at(run_).folder / "summary.json") << "{}";
+  EXPECT_EQ(other.publish(run_).kind, Publication::Kind::first);
+  EXPECT_EQ(std::distance(fs::directory_iterator(run_.folder.parent_path()), {}), 1);
+  EXPECT_TRUE(one.claim(run_)) << "nobody has to wait for it";
+  EXPECT_EQ(std::distance(fs::directory_iterator(run_.folder.parent_path()), {}), 1);
 }
 
 TEST_F(Workers, RemoveWhatNobodyNeeds) {

@@ -21,8 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
          .targets = rubato::kCsvTargets[*data % rubato::kCsvTargets.size()].value,
          .missing = rubato::kMissingValues[*data / 8 % rubato::kMissingValues.size()].value,
          .decimal = (*data & 64U) != 0 ? rubato::Decimal::comma : rubato::Decimal::point,
-         .header =
-             (*data & 128U) != 0 ? rubato::TableHeader::no : rubato::TableHeader::automatic}));
+         .header = (*data & 128U) != 0 ? rubato::TableHeader::no : rubato::TableHeader::automatic,
+         .separator = (*data & 2U) != 0 && (*data & 64U) != 0 ? " " : "",
+         .comment = (*data & 128U) != 0 ? "#" : ""}));
   } catch (const rubato::Error&) {
     // As it should be.
   }

@@ -3,6 +3,7 @@
 #include "runs/page/buckets.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -73,6 +74,24 @@ TEST(Buckets, TakesNumbersThatComeLaterAndLeavesOutWhatIsNotFinite) {
   EXPECT_EQ(buckets.range_of(buckets.buckets()[1], "loss").count, 0);
   EXPECT_EQ(buckets.range_of(buckets.buckets()[3], "gain").count, 1);
   EXPECT_EQ(numbers_json(buckets, "gain", 100).dump(), "[null,null,200,200]");
+}
+
+TEST(Buckets, TakeNumbersInAnyOrder) {
+  Buckets buckets(2);
+  for (const auto& names : {std::array{"a", "b", "c"}, std::array{"c", "a", "b"},
+                            std::array{"b", "b", "a"}, std::array{"c", "c", "c"}}) {
+    buckets.begin_step(after(1));
+    for (const char* name : names) buckets.add(name, name[0]);
+  }
+  EXPECT_THAT(buckets.names(), ElementsAre("a", "b", "c"));
+  for (const char* name : {"a", "b", "c"}) {
+    const Buckets::Range first = buckets.range_of(buckets.buckets()[0], name);
+    EXPECT_EQ(first.count, 2) << name;
+    EXPECT_EQ(first.low, name[0]);
+    EXPECT_EQ(first.high, name[0]);
+  }
+  EXPECT_EQ(buckets.range_of(buckets.buckets()[1], "b").count, 2);
+  EXPECT_EQ(buckets.range_of(buckets.buckets()[1], "c").count, 3);
 }
 
 TEST(Buckets, OfSeveralStepsHaveTheirRangeInJson) {

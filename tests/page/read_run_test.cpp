@@ -1,13 +1,18 @@
 // Run folders as pages read them: whole, killed, damaged.
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/base/error.hpp>
 
+#include "runs/page/html.hpp"
+#include "runs/page/page.hpp"
 #include "runs/page/thinned_run.hpp"
 #include "support/matchers.hpp"
 #include "support/temp_folder.hpp"
@@ -55,6 +60,36 @@ TEST_F(ReadRun, AddsUpWhatEachStepTook) {
   EXPECT_TRUE(run.epochs.has("test_accuracy"));
   EXPECT_FALSE(run.steps.has("test_accuracy"));
   EXPECT_THAT(run.warnings, SizeIs(0));
+}
+
+TEST_F(ReadRun, KeepsTheExtremesOfManyLines) {
+  std::string metrics;
+  for (int i = 0; i < 20'000; ++i) {
+    const double gain = i == 777 ? 50 : i == 15'000 ? -3 : 1;
+    // Every second line has its columns in another order than a run, and is read differently.
+    metrics += i % 2 == 1
+                   ? step(i, fmt::format(R"(,"gain":{})", gain))
+                   : fmt::format(R"({{"kind":"step","step":{},"batch":64,"cores":2,"gain":{}}})"
+                                 "\n",
+                                 i, gain);
+  }
+  const std::vector<ThinnedRun> runs{read(metrics)};
+  const ThinnedRun& run = runs.front();
+  EXPECT_EQ(run.last[Axis::steps], 20'000);
+  EXPECT_LE(run.steps.buckets().size(), 100U);
+  double least = 0;
+  double most = 0;
+  std::int64_t count = 0;
+  for (const Buckets::Bucket& bucket : run.steps.buckets()) {
+    const Buckets::Range range = run.steps.range_of(bucket, "gain");
+    least = std::min(least, range.low);
+    most = std::max(most, range.high);
+    count += range.count;
+  }
+  EXPECT_EQ(least, -3);
+  EXPECT_EQ(most, 50);
+  EXPECT_EQ(count, 20'000);
+  EXPECT_LT(to_html(document_of_runs(runs), "").size(), 2'000'000U);
 }
 
 TEST_F(ReadRun, GoesAsFarAsAKilledRunWrote) {

@@ -160,6 +160,19 @@ TEST(SplitCsv, LeavesOutNoBreakSpacesAroundAField) {
   EXPECT_THAT(fields.fields, ElementsAre("5", "6", "a\xC2\xA0 b"));
 }
 
+TEST(SplitCsv, SplitsAtTextsAndAtBlanks) {
+  detail::CsvFields fields;
+  detail::split_csv("a :: \"b::c\" ::d::", "::", fields);
+  EXPECT_THAT(fields.fields, ElementsAre("a", "b::c", "d", ""));
+  detail::split_csv(" \ta  b\t\t\"c  d\" \"\" e ", detail::kBlanks, fields);
+  EXPECT_THAT(fields.fields, ElementsAre("a", "b", "c  d", "", "e"));
+  EXPECT_EQ(fields.flaw, "");
+  detail::split_csv("\"a\"b c", detail::kBlanks, fields);
+  EXPECT_EQ(fields.flaw, "something follows a closing quote");
+  detail::split_csv("a \"b ", detail::kBlanks, fields);
+  EXPECT_TRUE(fields.is_open);
+}
+
 // A record may go on in the next line; the memory of the fields is used again.
 TEST(SplitCsv, SaysWhetherAQuoteIsOpen) {
   detail::CsvFields fields;

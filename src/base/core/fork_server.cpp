@@ -1,13 +1,11 @@
-// The two processes exchange messages over a socket of whole messages (SOCK_SEQPACKET). The first
-// character of an answer says what it is: the server is prepared, is preparing, has forked the
-// child whose number follows, or cannot fork for the reason that follows.
-//
 // A child is to be the parent's, so the server forks twice: the process in the middle ends at once,
 // and its child goes to the nearest ancestor that adopts orphans (PR_SET_CHILD_SUBREAPER), which
 // is the parent. The kernel does that before waitpid() reports the end of the middle process, so
-// the parent hears of a child only once it can wait for it. The child begins when the parent has
-// been told of it: if the server is killed in between, the child ends, as the parent will start
-// the run in another way.
+// the parent hears of a child only once it can wait for it. The answer contains the end of a
+// connection to the child, through which the parent lets it begin, so no death of the server comes
+// between hearing of a child and beginning it. The child ends if nobody has that end any more: the
+// server was killed before it answered, or the parent has given it up, and starts the run in
+// another way.
 
 #include "fork_server.hpp"
 
@@ -51,19 +49,53 @@ constexpr char kRefused = '!';
 constexpr std::size_t kLongestRequest = std::size_t{1} << 20U;
 constexpr std::size_t kLongestAnswer = 1024;
 
-bool send_to(int connection, std::string_view message) {
-  return ::send(connection, message.data(), message.size(), MSG_NOSIGNAL) ==
-         static_cast<ssize_t>(message.size());
+// Room for a descriptor beside a message.
+struct Passed {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+};
+
+// Sends a message, and a copy of the descriptor `passed` unless it is -1.
+bool send_to(int connection, std::string_view message, int passed = -1) {
+  // The const_cast is safe: sendmsg() does not write to it.
+  iovec text{.iov_base = const_cast<char*>(message.data()), .iov_len = message.size()};
+  Passed beside;
+  msghdr whole{};
+  whole.msg_iov = &text;
+  whole.msg_iovlen = 1;
+  if (passed >= 0) {
+    whole.msg_control = beside.room.data();
+    whole.msg_controllen = beside.room.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&whole);
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    std::memcpy(CMSG_DATA(header), &passed, sizeof(int));
+  }
+  return sendmsg(connection, &whole, MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
 }
 
-// Returns the length of the message, 0 if the other end is closed, and -1 with errno.
-ssize_t receive_from(int connection, std::string& message, std::size_t longest, int flags) {
+// Returns the length of the message, 0 if the other end is closed, and -1 with errno. Sets `passed`
+// to the descriptor that comes with it, if one does.
+ssize_t receive_from(int connection, std::string& message, std::size_t longest, int flags,
+                     int* passed = nullptr) {
   message.resize(longest);
+  iovec text{.iov_base = message.data(), .iov_len = message.size()};
+  Passed beside;
+  msghdr whole{};
   ssize_t length = 0;
   do {
-    length = recv(connection, message.data(), message.size(), flags);
+    whole = {};
+    whole.msg_iov = &text;
+    whole.msg_iovlen = 1;
+    if (passed != nullptr) {
+      whole.msg_control = beside.room.data();
+      whole.msg_controllen = beside.room.size();
+    }
+    length = recvmsg(connection, &whole, flags | MSG_CMSG_CLOEXEC);
   } while (length < 0 && errno == EINTR);
   message.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
+  const cmsghdr* const header = length < 0 ? nullptr : CMSG_FIRSTHDR(&whole);
+  if (header != nullptr) std::memcpy(passed, CMSG_DATA(header), sizeof(int));
   return length;
 }
 
@@ -157,7 +189,7 @@ bool ForkServer::fork_child(const ForkRequest& request) {
     return false;
   };
   if (!has_one_thread()) return refuse("it has several threads");
-  // Through this the server learns the number of the child, and the child that it may begin.
+  // Through this the server learns the number of the child, and the parent lets the child begin.
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return refuse(std::generic_category().message(errno));
@@ -196,7 +228,7 @@ bool ForkServer::fork_child(const ForkRequest& request) {
     close(servers);
     return refuse("the system allows no further process");
   }
-  if (send(fmt::format("{}{}", kForked, child))) static_cast<void>(send_to(servers, "g"));
+  static_cast<void>(send_to(connection_, fmt::format("{}{}", kForked, child), servers));
   close(servers);
   return false;
 }
@@ -222,8 +254,9 @@ void ForkClient::give() {
 
 bool ForkClient::receive(std::string& message, bool waits) {
   if (state_ == State::gone) return false;
+  int child = -1;
   const ssize_t length =
-      receive_from(connection_, message, kLongestAnswer, waits ? 0 : MSG_DONTWAIT);
+      receive_from(connection_, message, kLongestAnswer, waits ? 0 : MSG_DONTWAIT, &child);
   if (length < 0 && errno == EAGAIN) return false;
   if (length <= 0) {
     state_ = State::gone;
@@ -231,6 +264,10 @@ bool ForkClient::receive(std::string& message, bool waits) {
   }
   if (message.front() == kPrepared) state_ = State::prepared;
   if (message.front() == kPreparing) state_ = State::preparing;
+  if (child >= 0) {
+    static_cast<void>(send_to(child, "g"));
+    close(child);
+  }
   return true;
 }
 
@@ -267,6 +304,8 @@ bool adopt_orphans(bool adopts) {
 }
 
 void show_as(const std::vector<std::string>& words) {
+  // The kernel cuts it after 15 letters.
+  prctl(PR_SET_NAME, fmt::format("{}-{}", words.at(0), words.at(1)).c_str());
   std::string text;
   for (const std::string& word : words) {
     text += word;

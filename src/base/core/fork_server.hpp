@@ -14,12 +14,25 @@ namespace rubato {
 // A process that has prepared something forks children that use it, one for each request of its
 // parent (docs/adr/0084-forked-runs.md). The children are the parent's: it waits for them, and
 // they receive its signals, as if it had started them by start_child().
+//
+// The two processes exchange messages over a socket of whole messages (SOCK_SEQPACKET):
+//
+//     parent  ERRORS\0WORD\0WORD...   fork a child for this ForkRequest
+//     server  +       it is prepared: it answers the next request
+//             -       it is preparing again, and did not fork: ask again after +
+//             cPID    it has forked the child PID; the end of a connection to the child comes
+//                     with the message (SCM_RIGHTS)
+//             !WHY    it cannot fork, with the reason
+//
+// A child begins when the parent writes to that end, which it does as soon as it has the message,
+// and ends with kCannotStart when the end is closed instead.
 
 /// A command that a child is to execute.
 struct ForkRequest {
   /// The file that becomes its stderr; what it contains is lost.
   std::string errors;
-  /// The words of its command, of which the first is the name of the program. `ps` shows them.
+  /// The words of its command, of which the first is the name of the program, and the second that
+  /// of the subcommand. `ps` shows them.
   std::vector<std::string> words;
 };
 
@@ -99,7 +112,8 @@ class ForkClient {
 /// them, or no longer. Returns whether the system can do that.
 [[nodiscard]] bool adopt_orphans(bool adopts);
 
-/// Makes `ps` and /proc show these words as the command of this process, if the system allows it.
+/// Makes `ps` and /proc show these words as the command of this process, if the system allows it,
+/// and `top` the first two: "rubato-train".
 void show_as(const std::vector<std::string>& words);
 
 }  // namespace rubato

@@ -48,9 +48,10 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
                                    predicts ? EvaluateCommand::predict : EvaluateCommand::evaluate);
       rubato::use_right_kernels(argv, options.run.kernels);
       const rubato::LoadWorkload load = [&](const rubato::RunConfiguration& run) {
-        return options.other_data ? rubato::recorded_workload(run, options.folder,
-                                                              /*labels=*/!predicts)
-                                  : rubato::torch_workload(run);
+        if (!options.other_data) return rubato::torch_workload(run);
+        return rubato::recorded_workload(
+            run, options.folder, /*labels=*/!predicts, options.unseen,
+            [&](const std::string& line) { print_error("rubato " + name + ": " + line + "\n"); });
       };
       try {
         return static_cast<int>((predicts ? predict : evaluate)(options, load));

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@
 #include "libtorch_workload.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
+#include "loop/data/tables/table_encoding.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/loss_choice.hpp"
 #include "runs/config/values/model_choice.hpp"
@@ -283,12 +285,14 @@ std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configura
   return libtorch_workload(PartsLoader(configuration, std::move(parts)).load());
 }
 
-std::shared_ptr<const Workload> recorded_workload(const RunConfiguration& configuration,
-                                                  const std::filesystem::path& run_folder,
-                                                  bool labels) {
+std::shared_ptr<const Workload> recorded_workload(
+    const RunConfiguration& configuration, const std::filesystem::path& run_folder, bool labels,
+    UnseenCategories unseen, const std::function<void(const std::string&)>& note) {
   RunConfiguration all = configuration;
   all.validation.reset();
-  return torch_workload(all, {.data = load_recorded_data(run_folder, all, labels)});
+  DataSets data = load_recorded_data(run_folder, all, labels, unseen);
+  for (const std::string& line : data.notes) note(line);
+  return torch_workload(all, {.data = std::move(data)});
 }
 
 TorchOptions torch_options(const RunConfiguration& configuration) {

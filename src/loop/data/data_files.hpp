@@ -124,9 +124,14 @@ struct TensorOptions {
                                                 const DataRecord& record, bool labels,
                                                 const TensorOptions& options = {});
 
-/// Reads a table with the same columns in any order.
+/// Reads a table with the same columns in any order. It is written as the training table, except
+/// that the separator, the comment and the words for missing values of `options` take precedence.
+/// A category that training did not have is an error. If `unseen` is not null, such a category in a
+/// feature's column has features of 0 instead, and `*unseen` becomes the number of rows with one.
 [[nodiscard]] SampleSet read_new_csv_samples(const std::filesystem::path& file,
-                                             const DataRecord& record, bool labels);
+                                             const DataRecord& record, bool labels,
+                                             const CsvOptions& options = {},
+                                             std::int64_t* unseen = nullptr);
 
 /// Reads the folders of the same classes, in `test` or `val` if there is one. Without labels it
 /// reads folders with any names, or images that lie in the folder itself.

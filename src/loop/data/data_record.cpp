@@ -53,15 +53,20 @@ Json json_of(const TableEncoding& table) {
     if (column.kind == ColumnKind::categories) of["categories"] = column.categories;
     columns.push_back(std::move(of));
   }
-  return {{"source", table.source},
-          {"label", table.columns[table.label].name},
-          {"label_by_value", table.label_by_value},
-          {"missing", choice_name(kMissingValues, table.missing)},
-          {"decimal", choice_name(kDecimals, table.decimal)},
-          {"has_header", table.has_header},
-          {"ignored", table.ignored},
-          {"rows", table.rows},
-          {"columns", std::move(columns)}};
+  Json json{{"source", table.source},
+            {"label", table.columns[table.label].name},
+            {"label_by_value", table.label_by_value},
+            {"missing", choice_name(kMissingValues, table.missing)},
+            {"decimal", choice_name(kDecimals, table.format.decimal)},
+            {"has_header", table.format.has_header},
+            {"ignored", table.ignored},
+            {"rows", table.rows},
+            {"columns", std::move(columns)}};
+  // A table without these is described as earlier versions did it.
+  if (!table.format.separator.empty()) json["separator"] = table.format.separator;
+  if (!table.format.comment.empty()) json["comment"] = table.format.comment;
+  if (!table.missing_words.empty()) json["missing_words"] = table.missing_words;
+  return json;
 }
 
 TableEncoding table_in(const Json& json) {
@@ -71,10 +76,13 @@ TableEncoding table_in(const Json& json) {
                       .rows = count_in(json.at("rows"))};
   // Runs of earlier versions have none of these.
   if (json.contains("decimal")) {
-    table.decimal = choice_in(json.at("decimal"), kDecimals);
-    table.has_header = json.at("has_header");
+    table.format.decimal = choice_in(json.at("decimal"), kDecimals);
+    table.format.has_header = json.at("has_header");
     json.at("ignored").get_to(table.ignored);
   }
+  table.format.separator = json.value("separator", std::string());
+  table.format.comment = json.value("comment", std::string());
+  table.missing_words = json.value("missing_words", std::vector<std::string>());
   const auto label = json.at("label").get<std::string>();
   bool has_label = false;
   for (const Json& of : json.at("columns")) {

@@ -39,19 +39,23 @@ void Buckets::begin_step(const Position& at) {
   }
   buckets_.back().at = at;
   ++buckets_.back().steps;
+  next_ = 0;
 }
 
 void Buckets::add(std::string_view name, double value) {
   if (!std::isfinite(value) || buckets_.empty()) return;
-  auto found = numbers_.find(name);
-  if (found == numbers_.end()) {
-    if (names_.size() == kMostNames) return;
-    found = numbers_.emplace(name, names_.size()).first;
-    names_.emplace_back(name);
+  if (next_ == names_.size() || names_[next_] != name) {
+    auto found = numbers_.find(name);
+    if (found == numbers_.end()) {
+      if (names_.size() == kMostNames) return;
+      found = numbers_.emplace(name, names_.size()).first;
+      names_.emplace_back(name);
+    }
+    next_ = found->second;
   }
   std::vector<Range>& ranges = buckets_.back().ranges;
-  if (ranges.size() <= found->second) ranges.resize(found->second + 1);
-  ranges[found->second].add(value);
+  if (ranges.size() <= next_) ranges.resize(next_ + 1);
+  ranges[next_++].add(value);
 }
 
 Buckets::Range Buckets::range_of(const Bucket& bucket, std::string_view name) const {

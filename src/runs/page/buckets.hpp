@@ -93,6 +93,9 @@ class Buckets {
   std::vector<Bucket> buckets_{};
   std::map<std::string, std::size_t, std::less<>> numbers_{};
   std::vector<std::string> names_{};
+  // Index of the name after that of the last number: most steps have their numbers in the same
+  // order.
+  std::size_t next_ = 0;
 };
 
 // JSON of buckets, in the form that web/lines.js reads.

@@ -18,11 +18,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/base/parse.hpp>
-
 #include "buckets.hpp"
 #include "experiment_page.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
+#include "runs/experiment/answer/rate_curves.hpp"
 
 namespace rubato::page {
 
@@ -314,16 +313,18 @@ Json profile_section(const Answer& answer) {
   return section;
 }
 
-// A score over a rate; without a mean if a run is lost.
-Json rate_point(double rate, const std::optional<Estimate>& score, std::int64_t lost,
-                std::span<const double> values) {
-  Json point{{"rate", rate}, {"lost", lost}};
-  if (!score || values.empty() || lost > 0) return point;
-  const auto [low, high] = std::ranges::minmax(values);
-  point["mean"] = chart_number(score->mean);
-  point["low"] = chart_number(low);
-  point["high"] = chart_number(high);
-  return point;
+// Scores over rates; without a mean where a run is lost.
+Json rate_points(std::span<const RateCurve::Point> points) {
+  Json json = Json::array();
+  for (const auto& [factor, rate, values, score, lost] : points) {
+    Json& point = json.emplace_back(Json{{"rate", rate}, {"lost", lost}});
+    if (!score) continue;
+    const auto [low, high] = std::ranges::minmax(values);
+    point["mean"] = chart_number(score->mean);
+    point["low"] = chart_number(low);
+    point["high"] = chart_number(high);
+  }
+  return json;
 }
 
 Json rates_figure(bool is_accuracy, std::string title, std::string group, std::string across) {
@@ -339,15 +340,10 @@ Json rates_figure(bool is_accuracy, std::string title, std::string group, std::s
 
 // The curve of what was tuned; empty if its values are not positive numbers.
 std::optional<Json> tuning_figure(const TuningAnswer& tuning) {
+  const std::vector<RateCurve::Point> points = points_of(tuning);
+  if (points.empty()) return std::nullopt;
   Json figure = rates_figure(tuning.is_accuracy, "What was tuned", tuning.setting, tuning.option);
-  Json points = Json::array();
-  for (const TuningAnswer::Value& value : tuning.values) {
-    if (!is_number(value.value) || std::stod(value.value) <= 0) return std::nullopt;
-    const auto lost = std::ranges::count_if(
-        value.ends, [](const std::string& end) { return end != name_of(ResultEnd::finished); });
-    points.push_back(rate_point(std::stod(value.value), value.estimate, lost, value.finals));
-  }
-  figure["rows"].push_back({{"label", "the runs that tune"}, {"points", std::move(points)}});
+  figure["rows"].push_back({{"label", "the runs that tune"}, {"points", rate_points(points)}});
   figure["taken"] = std::stod(tuning.values[tuning.best].value);
   return figure;
 }
@@ -356,7 +352,9 @@ std::optional<Json> tuning_figure(const TuningAnswer& tuning) {
 Json rates_section(const Answer& answer, std::span<const TuningAnswer> tuning) {
   Json section{
       {"title", "Learning rates"},
-      {"help", "The area reaches from the least seed to the greatest; a cross has a lost run."},
+      {"help",
+       "The area reaches from the least seed to the greatest; a cross has a lost run, or a loss "
+       "above a thousand times the least."},
       {"figures", Json::array()}};
   for (const TuningAnswer& tuned : tuning) {
     if (auto figure = tuning_figure(tuned)) section["figures"].push_back(*std::move(figure));
@@ -367,13 +365,9 @@ Json rates_section(const Answer& answer, std::span<const TuningAnswer> tuning) {
     for (const RateCurve& curve : answer.rates) {
       const Cell& cell = answer.cells[curve.cell];
       if (cell.condition != i) continue;
-      Json row{{"label", label_of(answer, cell)},
-               {"baseline", cell.is_baseline},
-               {"points", Json::array()}};
-      for (const auto& [factor, rate, values, score, lost] : curve.points) {
-        row["points"].push_back(rate_point(rate, score, lost, values));
-      }
-      figure["rows"].push_back(std::move(row));
+      figure["rows"].push_back({{"label", label_of(answer, cell)},
+                                {"baseline", cell.is_baseline},
+                                {"points", rate_points(curve.points)}});
     }
     if (!figure["rows"].empty()) section["figures"].push_back(std::move(figure));
   }

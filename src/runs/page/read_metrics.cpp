@@ -101,10 +101,6 @@ class MetricsReader {
  public:
   void take_step(const Cells& cells) {
     const StepRecord step = record_of(step_schema(), cells);
-    // Modelled time has the digits that are written, not those of seconds.
-    const auto hours = [&](const char* column) {
-      return number_in(step_, cells, column).value_or(0);
-    };
     // Steps count from 1 on the page.
     count_ = step.plan.index.value() + 1;
     const auto cores = static_cast<double>(step.plan.cores);
@@ -115,22 +111,16 @@ class MetricsReader {
     run_.last[Axis::seconds] += step.seconds.wall;
     if (step.time) {
       run_.has_clock = true;
-      run_.clock = {.idle_hours = hours("idle_hours"),
-                    .lost_hours = hours("lost_hours"),
-                    .restart_hours = hours("restart_hours"),
-                    .join_hours = hours("join_hours"),
-                    .redone_hours = hours("redone_hours"),
-                    .checkpoint_hours = hours("checkpoint_hours"),
-                    .restarts = static_cast<double>(step.time->restarts)};
-      run_.last[Axis::hours] = hours("hours");
+      for (const auto& [index, time] : clock_columns_) {
+        run_.clock.*time = number_in(cells, index).value_or(0);
+      }
+      run_.last[Axis::hours] = number_in(cells, hours_).value_or(0);
       run_.last[Axis::money] = step.time->money;
     }
     run_.steps.begin_step(run_.last);
     take_numbers(step_columns_, cells, run_.steps);
     for (const auto& [name, value] : std::exchange(pending_, {})) run_.steps.add(name, value);
-    const auto substeps = std::ranges::find(step_.columns, "substeps", &ColumnInfo::name);
-    if (const auto* const counts = std::get_if<std::vector<std::int64_t>>(
-            &cells[static_cast<std::size_t>(substeps - step_.columns.begin())])) {
+    if (const auto* const counts = std::get_if<std::vector<std::int64_t>>(&cells[substeps_])) {
       run_.substeps.add(*counts, step.plan.cores);
     }
     run_.times.data += step.seconds.data;
@@ -183,6 +173,17 @@ class MetricsReader {
   const RecordInfo& own_ = record_info(own_schema().name);
   const std::vector<NumberColumn> step_columns_ = number_columns(step_);
   const std::vector<NumberColumn> epoch_columns_ = number_columns(epoch_);
+  const std::size_t substeps_ = column_index(step_, "substeps");
+  // Modelled time has the digits that are written, not those of the seconds of a record.
+  const std::size_t hours_ = column_index(step_, "hours");
+  const std::vector<std::pair<std::size_t, double ModelledTimes::*>> clock_columns_{
+      {column_index(step_, "idle_hours"), &ModelledTimes::idle_hours},
+      {column_index(step_, "lost_hours"), &ModelledTimes::lost_hours},
+      {column_index(step_, "restart_hours"), &ModelledTimes::restart_hours},
+      {column_index(step_, "join_hours"), &ModelledTimes::join_hours},
+      {column_index(step_, "redone_hours"), &ModelledTimes::redone_hours},
+      {column_index(step_, "checkpoint_hours"), &ModelledTimes::checkpoint_hours},
+      {column_index(step_, "restarts"), &ModelledTimes::restarts}};
   // Number of marks of hosts, which were added before the metrics are read and come first.
   const std::size_t host_marks_ = run_.marks.size();
   // The last step, counted from 1.

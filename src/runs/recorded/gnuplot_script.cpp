@@ -66,6 +66,7 @@ std::string layout_of(const Plot& plot, const PlotForm& form) {
   layout += fmt::format("set border 3\nset tics nomirror out\n{}\nset xlabel {}\n",
                         plot.is_logarithmic ? "set logscale x" : "set xrange [0:*]",
                         gnuplot_quoted(plot.across));
+  if (plot.has_logarithmic_values) layout += "set logscale y\n";
   layout +=
       fmt::format("set {} {} noenhanced\n", text ? "title" : "ylabel", gnuplot_quoted(plot.up));
   if (lines_of_legend(plot) == 0) return layout + "unset key\n";

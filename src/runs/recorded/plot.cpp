@@ -124,17 +124,16 @@ class CurveReader {
   CurveReader(const CurveColumn& y, CurveOver x) : y_(y), x_(x) {}
 
   void take(const MetricsLine& line) {
-    const bool is_step = line.kind() == step_schema().name;
-    if (!is_step && line.kind() != epoch_schema().name) return;
-    const RecordInfo& record = record_info(line.kind());
+    const bool is_step = line.kind() == step_.name;
+    if (!is_step && line.kind() != epoch_.name) return;
     const Cells cells = line.cells();
     if (is_step) {
-      samples_ += number_in(record, cells, "batch").value_or(0);
-      steps_ = number_in(record, cells, "step").value_or(0) + 1;
+      samples_ += number_in(cells, batch_index_).value_or(0);
+      steps_ = number_in(cells, step_index_).value_or(0) + 1;
     }
     if (is_step == y_.of_epochs) return;
-    const auto x = across(record, cells);
-    auto y = number_in(record, cells, y_.info.name);
+    const auto x = across(cells);
+    auto y = number_in(cells, y_index_);
     if (!x || !y) return;
     if (y_.info.unit == kShareUnit) *y *= 100;
     points_.push_back({.x = *x, .y = *y});
@@ -142,22 +141,31 @@ class CurveReader {
   [[nodiscard]] std::vector<PlotPoint> points() && { return std::move(points_); }
 
  private:
-  [[nodiscard]] std::optional<double> across(const RecordInfo& record, const Cells& cells) const {
+  [[nodiscard]] std::optional<double> across(const Cells& cells) const {
     switch (x_) {
       case CurveOver::samples:
         return samples_;
       case CurveOver::steps:
         return steps_;
       case CurveOver::hours:
-        return number_in(record, cells, "hours");
+        return number_in(cells, hours_index_);
       case CurveOver::money:
-        return number_in(record, cells, "money");
+        return number_in(cells, money_index_);
     }
     return std::nullopt;
   }
 
   const CurveColumn& y_;
   CurveOver x_;
+  const RecordInfo& step_ = record_info(step_schema().name);
+  const RecordInfo& epoch_ = record_info(epoch_schema().name);
+  // The record with the points.
+  const RecordInfo& record_ = y_.of_epochs ? epoch_ : step_;
+  const std::size_t step_index_ = column_index(step_, "step");
+  const std::size_t batch_index_ = column_index(step_, "batch");
+  const std::size_t hours_index_ = column_index(record_, "hours");
+  const std::size_t money_index_ = column_index(record_, "money");
+  const std::size_t y_index_ = column_index(record_, y_.info.name);
   double samples_ = 0;
   double steps_ = 0;
   std::vector<PlotPoint> points_;

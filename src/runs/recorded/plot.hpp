@@ -44,6 +44,8 @@ struct Plot {
   std::vector<Curve> curves{};
   /// Whether the horizontal axis is logarithmic; it then begins with the first point, not with 0.
   bool is_logarithmic = false;
+  /// Whether the vertical axis is.
+  bool has_logarithmic_values = false;
 };
 
 /// A curve with more than four points in each of `parts` equal parts of its width becomes the mean

@@ -1,13 +1,12 @@
 #include "metrics_export.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,26 +36,47 @@ struct CsvColumn {
   [[nodiscard]] std::string name() const {
     return number ? with_name(info.name, *number) : info.name;
   }
-  [[nodiscard]] std::string field(const Cells& cells) const {
-    const Cell& cell = cells.at(index);
-    if (number) {
-      const auto* const numbers = std::get_if<std::vector<NamedNumber>>(&cell);
-      if (numbers == nullptr) return {};
-      const auto found = std::ranges::find(*numbers, *number, &NamedNumber::name);
-      return found == numbers->end() ? std::string() : csv_field_of(found->value);
-    }
-    return csv_field_of(cell);
+  // Its text; nullptr if it has none.
+  [[nodiscard]] const std::string* text(const Cells& cells) const {
+    return std::get_if<std::string>(&cells.at(index));
   }
-
- private:
-  // Empty for a number that is not finite, which JSON writes as null.
-  static std::string csv_field_of(const Cell& cell) {
-    const nlohmann::ordered_json value = json_of(cell);
-    if (value.is_null() || (value.is_number_float() && !std::isfinite(value.get<double>())))
-      return {};
-    return value.is_string() ? csv_field(value.get<std::string>()) : value.dump();
+  // The value as JSON; null if it has none, or is a text.
+  [[nodiscard]] nlohmann::json value(const Cells& cells) const {
+    const Cell& cell = cells.at(index);
+    if (const auto* const real = std::get_if<double>(&cell)) return *real;
+    if (const auto* const whole = std::get_if<std::int64_t>(&cell)) return *whole;
+    if (const auto* const large = std::get_if<std::uint64_t>(&cell)) return *large;
+    if (const auto* const flag = std::get_if<bool>(&cell)) return *flag;
+    const auto* const numbers = std::get_if<std::vector<NamedNumber>>(&cell);
+    if (!number || numbers == nullptr) return {};
+    const auto found = std::ranges::find(*numbers, *number, &NamedNumber::name);
+    return found == numbers->end() ? nlohmann::json() : nlohmann::json(found->value);
   }
 };
+
+// The line of a row. JSON writes all its numbers at once, because beginning to write takes longer
+// than a number. One that is not finite is null, as one that is missing.
+std::string row_of(const std::vector<CsvColumn>& columns, const Cells& cells) {
+  nlohmann::json::array_t values;
+  values.reserve(columns.size());
+  for (const CsvColumn& column : columns) values.push_back(column.value(cells));
+  std::string json = nlohmann::json(std::move(values)).dump();
+  json.back() = ',';
+  std::string row;
+  row.reserve(json.size());
+  std::size_t begin = 1;
+  for (const CsvColumn& column : columns) {
+    const std::size_t end = json.find(',', begin);
+    const auto value = std::string_view(json).substr(begin, end - begin);
+    begin = end + 1;
+    const std::string* const text = column.text(cells);
+    if (text != nullptr) row += csv_field(*text);
+    if (value != "null") row += value;
+    row += ',';
+  }
+  row.back() = '\n';
+  return row;
+}
 
 std::vector<RecordInfo> metrics_infos() {
   std::vector<RecordInfo> infos = record_infos();
@@ -108,16 +128,10 @@ void write_metrics_csv(const std::filesystem::path& file, std::string_view kind,
   const RecordInfo& record = find_row("kind of line", kind, infos);
   require_metrics(file);
   const std::vector<CsvColumn> columns = columns_of(file, record);
-  const auto write_row = [&](const auto& field) {
-    std::vector<std::string> row;
-    row.reserve(columns.size());
-    for (const CsvColumn& column : columns) row.push_back(field(column));
-    sink(fmt::format("{}\n", fmt::join(row, ",")));
-  };
-  write_row([](const CsvColumn& column) { return csv_field(column.name()); });
-  for_each_line(file, record, [&](const Cells& cells) {
-    write_row([&](const CsvColumn& column) { return column.field(cells); });
-  });
+  std::vector<std::string> names;
+  for (const CsvColumn& column : columns) names.push_back(csv_field(column.name()));
+  sink(fmt::format("{}\n", fmt::join(names, ",")));
+  for_each_line(file, record, [&](const Cells& cells) { sink(row_of(columns, cells)); });
 }
 
 }  // namespace rubato

@@ -18,21 +18,24 @@ namespace {
 // Number of bytes that the part read so far is recognised by. Lines of metrics end with times in
 // nanoseconds, so no two have the same last bytes.
 constexpr std::size_t kKnownBy = 256;
-constexpr std::size_t kChunk = 1 << 20;
+// Stays in the cache while its lines are read.
+constexpr std::size_t kChunk = 1 << 17;
 
 [[noreturn]] void cannot_read(const std::filesystem::path& file) {
   throw_error("{}: cannot read: {}", file.string(), std::generic_category().message(errno));
 }
 
-// Returns fewer than `count` bytes at the end of the file.
-std::string bytes_of(std::ifstream& in, std::int64_t offset, std::size_t count,
-                     const std::filesystem::path& file) {
-  std::string bytes(count, '\0');
+// Appends `count` bytes, or fewer at the end of the file. Returns how many there were.
+std::size_t append_bytes(std::string& to, std::ifstream& in, std::int64_t offset, std::size_t count,
+                         const std::filesystem::path& file) {
+  const std::size_t size = to.size();
+  to.resize(size + count);
   in.clear();
-  in.seekg(offset).read(bytes.data(), static_cast<std::streamsize>(count));
+  in.seekg(offset).read(to.data() + size, static_cast<std::streamsize>(count));
   if (in.bad()) cannot_read(file);
-  bytes.resize(static_cast<std::size_t>(in.gcount()));
-  return bytes;
+  const auto there = static_cast<std::size_t>(in.gcount());
+  to.resize(size + there);
+  return there;
 }
 
 }  // namespace
@@ -49,8 +52,9 @@ void GrowingLines::read(const std::function<void()>& begin_anew,
   std::ifstream in(file_, std::ios::binary);
   if (!in.is_open() && errno != ENOENT) cannot_read(file_);
   const auto known = static_cast<std::int64_t>(last_bytes_.size());
-  if (bytes_ > 0 &&
-      (!in.is_open() || bytes_of(in, bytes_ - known, last_bytes_.size(), file_) != last_bytes_)) {
+  std::string there;
+  if (in.is_open()) append_bytes(there, in, bytes_ - known, last_bytes_.size(), file_);
+  if (bytes_ > 0 && there != last_bytes_) {
     rewind();
     begin_anew();
   }
@@ -59,11 +63,10 @@ void GrowingLines::read(const std::function<void()>& begin_anew,
   std::string rest;
   std::int64_t offset = bytes_;
   while (true) {
-    const std::string chunk = bytes_of(in, offset, kChunk, file_);
     has_rest_ = !rest.empty();
-    if (chunk.empty()) return;
-    offset += static_cast<std::int64_t>(chunk.size());
-    rest += chunk;
+    const std::size_t count = append_bytes(rest, in, offset, kChunk, file_);
+    if (count == 0) return;
+    offset += static_cast<std::int64_t>(count);
     std::size_t begin = 0;
     for (std::size_t end = 0; (end = rest.find('\n', begin)) != std::string::npos;
          begin = end + 1) {
@@ -72,7 +75,8 @@ void GrowingLines::read(const std::function<void()>& begin_anew,
     }
     if (begin == 0) continue;
     bytes_ += static_cast<std::int64_t>(begin);
-    last_bytes_.append(rest, 0, begin);
+    const std::size_t last = std::min(begin, kKnownBy);
+    last_bytes_.append(rest, begin - last, last);
     last_bytes_.erase(0, last_bytes_.size() - std::min(last_bytes_.size(), kKnownBy));
     rest.erase(0, begin);
   }

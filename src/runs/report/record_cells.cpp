@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/throw_error.hpp"
+#include "record_scan.hpp"
 
 namespace rubato {
 
@@ -85,6 +87,7 @@ Cell cell_in(const ColumnInfo& column, const Value& value) {
 }  // namespace
 
 Cells cells_of(std::span<const ColumnInfo> columns, std::string_view json) {
+  if (std::optional<Cells> cells = scanned_cells(columns, json)) return *std::move(cells);
   const Value record = Value::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) throw Error("is not a JSON object");
   Cells cells(columns.size());
@@ -99,10 +102,13 @@ Cells cells_of(std::span<const ColumnInfo> columns, std::string_view json) {
   return cells;
 }
 
-std::optional<double> number_in(const RecordInfo& record, const Cells& cells,
-                                std::string_view column) {
+std::size_t column_index(const RecordInfo& record, std::string_view column) {
   const auto at = std::ranges::find(record.columns, column, &ColumnInfo::name);
-  const Cell& cell = cells.at(static_cast<std::size_t>(at - record.columns.begin()));
+  return static_cast<std::size_t>(at - record.columns.begin());
+}
+
+std::optional<double> number_in(const Cells& cells, std::size_t index) {
+  const Cell& cell = cells.at(index);
   if (const auto* const whole = std::get_if<std::int64_t>(&cell))
     return static_cast<double>(*whole);
   const auto* const real = std::get_if<double>(&cell);

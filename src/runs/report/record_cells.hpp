@@ -24,9 +24,15 @@ using Cells = std::vector<Cell>;
 /// another type than its column ('seconds.wall is "x"').
 [[nodiscard]] Cells cells_of(std::span<const ColumnInfo> columns, std::string_view json);
 
-/// The number of a column, as it is written; empty if the record has none there.
-[[nodiscard]] std::optional<double> number_in(const RecordInfo& record, const Cells& cells,
-                                              std::string_view column);
+/// The index of a column among RecordInfo::columns, where it must be.
+[[nodiscard]] std::size_t column_index(const RecordInfo& record, std::string_view column);
+/// The number of a column, as it is written; empty if the record has none there. Readers of many
+/// records look the index up once.
+[[nodiscard]] std::optional<double> number_in(const Cells& cells, std::size_t index);
+[[nodiscard]] inline std::optional<double> number_in(const RecordInfo& record, const Cells& cells,
+                                                     std::string_view column) {
+  return number_in(cells, column_index(record, column));
+}
 /// The values of a summary.json. Throws Error, naming the file, if it is not one.
 [[nodiscard]] Cells summary_cells(const std::filesystem::path& file);
 

@@ -55,8 +55,9 @@ RecordedSteps recorded_steps(const fs::path& run) {
     // The step in which a run diverged was not taken.
     if (!step.applied && !step.skipped) return;
     steps.count = step.plan.index.value() + 1;
-    steps.numbers[steps.count] = numbers_of(step);
-    if (step.digest) steps.digests[steps.count] = *step.digest;
+    // Each step comes after the others, of which there may be a million.
+    steps.numbers.insert_or_assign(steps.numbers.end(), steps.count, numbers_of(step));
+    if (step.digest) steps.digests.insert_or_assign(steps.digests.end(), steps.count, *step.digest);
   });
   return steps;
 }

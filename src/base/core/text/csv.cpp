@@ -25,9 +25,17 @@ namespace {
 
 constexpr char kQuote = '"';
 
-// A tab is a blank unless it is the separator.
-std::string_view blanks(char separator) {
-  return separator == '\t' ? " " : " \t";
+constexpr std::string_view kAnyBlank = " \t";
+
+// What may stand around a field without belonging to it. A tab is a blank unless it is the
+// separator.
+std::string_view blanks(std::string_view separator) {
+  if (separator == kBlanks) return "";
+  return separator == "\t" ? " " : kAnyBlank;
+}
+
+std::size_t find_separator(std::string_view text, std::string_view separator) {
+  return separator == kBlanks ? text.find_first_of(kAnyBlank) : text.find(separator);
 }
 
 // No-break spaces in UTF-8, which spreadsheets and web pages put beside numbers: U+00A0, U+2007 and
@@ -59,11 +67,11 @@ std::size_t closing_quote(std::string_view line, std::size_t begin) {
 }
 
 // Takes the field at the front of `rest`, which then begins with the separator or is empty.
-std::string_view take_field(std::string_view& rest, char separator, CsvFields& fields) {
+std::string_view take_field(std::string_view& rest, std::string_view separator, CsvFields& fields) {
   const std::string_view blank = blanks(separator);
   const std::size_t begin = rest.find_first_not_of(blank);
   if (begin == std::string_view::npos || rest[begin] != kQuote) {
-    const std::string_view field = rest.substr(0, rest.find(separator));
+    const std::string_view field = rest.substr(0, find_separator(rest, separator));
     rest.remove_prefix(field.size());
     return trimmed(field, blank);
   }
@@ -76,7 +84,7 @@ std::string_view take_field(std::string_view& rest, char separator, CsvFields& f
   }
   const std::string_view within = rest.substr(begin + 1, close - begin - 1);
   rest.remove_prefix(std::min(rest.find_first_not_of(blank, close + 1), rest.size()));
-  if (!rest.empty() && rest.front() != separator) {
+  if (!rest.empty() && find_separator(rest, separator) != 0) {
     fields.flaw = "something follows a closing quote";
   }
   if (within.find(kQuote) == std::string_view::npos) return trimmed(within, blank);
@@ -100,15 +108,17 @@ void CsvFields::drop_empty_beyond(std::size_t columns) {
   while (fields.size() > columns && fields.back().empty()) fields.pop_back();
 }
 
-void split_csv(std::string_view line, char separator, CsvFields& fields) {
+void split_csv(std::string_view line, std::string_view separator, CsvFields& fields) {
   fields.fields.clear();
   fields.unquoted.clear();
   fields.flaw = {};
   fields.is_open = false;
+  const bool by_blanks = separator == kBlanks;
+  if (by_blanks) line = trimmed(line, kAnyBlank);
   while (true) {
     fields.fields.push_back(take_field(line, separator, fields));
     if (line.empty() || !fields.flaw.empty()) return;
-    line.remove_prefix(1);
+    line.remove_prefix(by_blanks ? line.find_first_not_of(kAnyBlank) : separator.size());
   }
 }
 
@@ -177,7 +187,7 @@ std::string_view flaw_of(std::string_view field) {
 namespace rubato {
 
 std::string csv_field(std::string_view text) {
-  const bool trims = detail::trimmed(text, detail::blanks(',')).size() < text.size();
+  const bool trims = detail::trimmed(text, detail::blanks(",")).size() < text.size();
   if (!trims && text.find_first_of("\",\n\r") == std::string_view::npos) return std::string(text);
   std::string field = "\"";
   for (const char letter : text) {

@@ -36,8 +36,16 @@ struct CsvFields {
   void drop_empty_beyond(std::size_t columns);
 };
 
-/// Splits `line` at `separator`, which may also stand within quotes. Reuses the memory of `fields`.
-void split_csv(std::string_view line, char separator, CsvFields& fields);
+/// The separator that stands for any number of blanks and tabs; those around a line separate
+/// nothing.
+inline constexpr std::string_view kBlanks = " ";
+
+/// Splits `line` at `separator`, which may also stand within quotes: kBlanks, a tab, or a text that
+/// neither is empty nor begins or ends with a blank. Reuses the memory of `fields`.
+void split_csv(std::string_view line, std::string_view separator, CsvFields& fields);
+inline void split_csv(std::string_view line, char separator, CsvFields& fields) {
+  split_csv(line, std::string_view(&separator, 1), fields);
+}
 
 }  // namespace rubato::detail
 

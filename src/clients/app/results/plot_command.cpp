@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -30,6 +31,7 @@
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/drawing.hpp"
 #include "clients/app/line/output.hpp"
+#include "runs/experiment/answer/rate_curves.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
@@ -196,48 +198,53 @@ PlottedCurves curves_of(const std::vector<Plotted>& all, const CurveColumn& up, 
   return drawn;
 }
 
+constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
+
 // A curve over rates; a rate at which a run is lost is a gap.
-class RateCurveMaker {
- public:
-  explicit RateCurveMaker(std::string name) { curve_.name = std::move(name); }
-
-  void add(double rate, bool is_lost, const std::optional<Estimate>& score,
-           const std::vector<double>& values) {
-    constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
-    const bool is_gap = is_lost || !score || values.empty();
-    curve_.points.push_back({rate, is_gap ? kGap : score->mean});
-    const auto [least, most] =
-        is_gap ? std::ranges::min_max_result<double>{kGap, kGap} : std::ranges::minmax(values);
-    curve_.band.push_back({least, most});
+Plot::Curve curve_over_rates(std::string name, const std::vector<RateCurve::Point>& points) {
+  Plot::Curve curve{.name = std::move(name)};
+  for (const auto& [factor, rate, values, score, lost] : points) {
+    curve.points.push_back({rate, score ? score->mean : kGap});
+    curve.band.push_back(score ? PlotRange{std::ranges::min(values), std::ranges::max(values)}
+                               : PlotRange{kGap, kGap});
   }
-  [[nodiscard]] Plot::Curve curve() && { return std::move(curve_); }
+  return curve;
+}
 
- private:
-  Plot::Curve curve_;
-};
+// Losses that would flatten all others become gaps, and others that differ much have a logarithmic
+// axis, as on the page (web/rates.js).
+void scale_losses(Plot& plot) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Plot::Curve& curve : plot.curves) {
+    for (const PlotPoint& point : curve.points) least = std::fmin(least, point.y);
+  }
+  if (least <= 0) return;
+  for (Plot::Curve& curve : plot.curves) {
+    for (PlotPoint& point : curve.points) {
+      if (point.y > 1000 * least) point.y = kGap;
+      plot.has_logarithmic_values = plot.has_logarithmic_values || point.y > 10 * least;
+    }
+  }
+}
 
 // The scores of experiments over the learning rate: those of --rates, or of the runs that tune.
 Plot plot_over_rates(const std::vector<path>& folders) {
   Plot plot{.across = "learning rate", .up = {}, .curves = {}, .is_logarithmic = true};
+  bool is_loss = false;
   for (const path& folder : folders) {
     const RecordedExperiment read = read_experiment(folder);
     const Answer& answer = read.answer;
-    plot.up = answer.is_accuracy ? "test_accuracy, %" : "test_loss";
+    is_loss = !answer.is_accuracy;
+    plot.up = is_loss ? "test_loss" : "test_accuracy, %";
     for (const RateCurve& rates : answer.rates) {
-      RateCurveMaker maker(name_of(answer.cells[rates.cell], answer.cells));
-      for (const auto& [factor, rate, values, score, lost] : rates.points) {
-        maker.add(rate, lost > 0, score, values);
-      }
-      plot.curves.push_back(std::move(maker).curve());
+      plot.curves.push_back(
+          curve_over_rates(name_of(answer.cells[rates.cell], answer.cells), rates.points));
     }
     if (!answer.rates.empty()) continue;
     for (const TuningAnswer& tuned : read.tuning) {
-      if (tuned.option != kRateOption) continue;
-      RateCurveMaker maker(printable("tuning " + tuned.setting));
-      for (const TuningAnswer::Value& value : tuned.values) {
-        maker.add(std::stod(value.value), value.is_lost, value.estimate, value.finals);
-      }
-      plot.curves.push_back(std::move(maker).curve());
+      const std::vector<RateCurve::Point> points = points_of(tuned);
+      if (tuned.option != kRateOption || points.empty()) continue;
+      plot.curves.push_back(curve_over_rates(printable("tuning " + tuned.setting), points));
     }
   }
   if (plot.curves.empty()) {
@@ -245,6 +252,7 @@ Plot plot_over_rates(const std::vector<path>& folders) {
         "--x rate: nothing was tried at several rates; accepted: an experiment with --rates, "
         "or whose lr was tuned");
   }
+  if (is_loss) scale_losses(plot);
   return plot;
 }
 

@@ -38,6 +38,7 @@
 #include "clients/app/line/run_options_line.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
+#include "runs/config/values/data_source.hpp"
 #include "runs/config/values/model_choice.hpp"
 #include "runs/report/progress.hpp"
 #include "runs/report/report_schemas.hpp"
@@ -82,6 +83,11 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
   line.choice("what", "all outputs, or the class of the largest",
               std::string(choice_name(kPredictions, arguments.what)), "prediction", kPredictions,
               arguments.what);
+  line.choice("unseen",
+              "what a category of a table is that training did not have: an error, or a missing "
+              "one, whose rows are counted",
+              std::string(choice_name(kUnseenCategories, arguments.unseen)), "treatment",
+              kUnseenCategories, arguments.unseen);
   line.option("out", "FILE.csv|.pt|.safetensors",
               "where to write them: as CSV, with a row for each sample, or as tensors",
               "stdout, as CSV", [&](const std::string& text) {
@@ -140,6 +146,11 @@ EvaluateArguments parse_evaluate_arguments(std::span<const std::string> argument
   const auto& given = line.given();
   read.other_data = !read.folder.empty() && given.contains("data") && !given.contains("validation");
   require_something_to_evaluate(read.run);
+  if (given.contains("unseen") && !(read.other_data && read.run.data->kind == "csv")) {
+    throw_error(
+        "--unseen: only a table that was not trained on has such categories; accepted: with RUN "
+        "--data csv:FILE");
+  }
   // The metrics of plug-ins that a run has recorded belong to its training; only a given --metric
   // is refused.
   if (given.contains("metric") && !read.run.metric->own.empty()) {

@@ -11,6 +11,7 @@
 
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
+#include "loop/data/tables/table_encoding.hpp"
 
 namespace rubato::app {
 
@@ -29,6 +30,7 @@ struct EvaluateArguments {
   bool json = false;
   /// Used by `rubato predict` alone, which writes CSV to stdout if `out` is empty.
   Prediction what = Prediction::outputs;
+  UnseenCategories unseen = UnseenCategories::refuse;
   std::optional<std::filesystem::path> out;
 
   friend bool operator==(const EvaluateArguments&, const EvaluateArguments&) = default;

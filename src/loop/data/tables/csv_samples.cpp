@@ -3,9 +3,9 @@
 // test on, and any new one, is read with the encoding of the training table and may have its
 // columns in any order; field(i) is always column i of the encoding. Numbers become one feature and
 // categories one-hot features; where missing values are replaced by means, a missing number is NaN
-// until InputReader replaces it, and a missing category leaves all of its features 0. Labels are
-// found by their value if all labels of the training table are numbers, and by their text
-// otherwise.
+// until InputReader replaces it, and a missing category leaves all of its features 0, as one does
+// that the encoding lacks if the user says that it may. Labels are found by their value if all
+// labels of the training table are numbers, and by their text otherwise.
 
 #include <algorithm>
 #include <cmath>
@@ -25,6 +25,7 @@
 #include "base/core/throw_error.hpp"
 #include "csv_table.hpp"
 #include "loop/data/data_files.hpp"
+#include "separator.hpp"
 #include "table_encoding.hpp"
 
 namespace rubato {
@@ -103,16 +104,18 @@ enum class Labels { read, left_alone };
 // Makes samples of the rows of a table that has the columns of an encoding, in any order.
 class TableEncoder {
  public:
-  TableEncoder(const TableEncoding& encoding, const path& file, Labels labels = Labels::read)
+  TableEncoder(const TableEncoding& encoding, const path& file, Labels labels = Labels::read,
+               bool takes_unseen = false)
       : encoding_(encoding),
-        table_(file, encoding.has_header, encoding.decimal),
+        table_(open_table(file), encoding.format),
         labelled_(labels == Labels::read),
+        takes_unseen_(takes_unseen),
         features_(static_cast<std::size_t>(encoding.features())),
         classes_(encoding.classes()) {
     find_columns();
     for (std::size_t i = 0; i < encoding.columns.size(); ++i) {
       places_.emplace_back(encoding.columns[i].categories,
-                           i == encoding.label && encoding.label_by_value, encoding.decimal);
+                           i == encoding.label && encoding.label_by_value, encoding.format.decimal);
     }
   }
 
@@ -154,8 +157,13 @@ class TableEncoder {
   }
   // The number of rows without a value.
   [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+  // The number of rows with a category that the encoding does not have.
+  [[nodiscard]] std::int64_t rows_with_unseen() const { return rows_with_unseen_; }
 
  private:
+  static constexpr std::string_view kKnown = "a value that is in";
+  static constexpr std::string_view kKnownOrMissing = "--unseen missing, or a value that is in";
+
   // Finds the place in the table of each column of the encoding.
   void find_columns() {
     const std::vector<std::string>& names = table_.names();
@@ -180,10 +188,13 @@ class TableEncoder {
 
   [[nodiscard]] std::string_view field(std::size_t i) const { return table_.fields()[at_[i]]; }
 
+  [[nodiscard]] bool is_missing(std::size_t i) const {
+    return rubato::is_missing(field(i), encoding_.missing_words);
+  }
   // Returns the first column without a value.
   [[nodiscard]] std::optional<std::size_t> missing() const {
     for (std::size_t i = 0; i < at_.size(); ++i) {
-      if ((labelled_ || i != encoding_.label) && is_missing(field(i))) return i;
+      if ((labelled_ || i != encoding_.label) && is_missing(i)) return i;
     }
     return std::nullopt;
   }
@@ -195,15 +206,17 @@ class TableEncoder {
       return;
     }
     if (missing && encoding_.missing == MissingValues::refuse) {
-      table_.fail(at_[*missing], "has no value", kEveryValue);
+      refuse_missing(table_, at_[*missing]);
     }
     ++rows_;
     const std::size_t begin = inputs_.size();
     inputs_.resize(begin + features_);
     double* next = inputs_.data() + begin;
+    has_unseen_ = false;
     for (std::size_t i = 0; i < encoding_.columns.size(); ++i) {
       if (i != encoding_.label) next = add_features(i, next);
     }
+    if (has_unseen_) ++rows_with_unseen_;
     if (weights_at_) weights_.push_back(weight());
     if (!labelled_) return;
     if (classes_ > 0) {
@@ -214,23 +227,31 @@ class TableEncoder {
   }
 
   // Returns the place of the next column's features.
-  double* add_features(std::size_t i, double* features) const {
+  double* add_features(std::size_t i, double* features) {
     const TableColumn& column = encoding_.columns[i];
-    const bool missing = is_missing(field(i));
+    const bool missing = is_missing(i);
     if (column.kind == ColumnKind::numbers) {
       *features = missing ? std::numeric_limits<double>::quiet_NaN() : number(i);
       return features + 1;
     }
-    if (!missing) features[place(i)] = 1;
+    if (!missing) {
+      if (const auto found = places_[i].find(field(i))) {
+        features[*found] = 1;
+      } else if (takes_unseen_) {
+        has_unseen_ = true;
+      } else {
+        fail(i, labelled_ ? kKnown : kKnownOrMissing);
+      }
+    }
     return features + column.categories.size();
   }
 
   [[noreturn]] void fail(std::size_t i, std::string_view accepted) const {
-    table_.fail(at_[i], fmt::format("has {}", excerpt(field(i))),
+    table_.fail(at_[i], fmt::format("has {} in row {}", excerpt(field(i)), rows_),
                 fmt::format("{} {}", accepted, encoding_.source));
   }
   [[nodiscard]] double number(std::size_t i) const {
-    const auto value = number_in(field(i), encoding_.decimal);
+    const auto value = number_in(field(i), encoding_.format.decimal);
     if (!value) fail(i, "a number, as in");
     if (!std::isfinite(static_cast<float>(*value))) {
       table_.fail(at_[i], "is too large", "a number that float32 holds");
@@ -239,20 +260,22 @@ class TableEncoder {
   }
   [[nodiscard]] double weight() const {
     const std::string_view text = table_.fields()[*weights_at_];
-    const auto value = number_in(text, encoding_.decimal);
+    const auto value = number_in(text, encoding_.format.decimal);
     if (value && *value >= 0) return *value;
     table_.fail(*weights_at_, fmt::format("has the weight {}", excerpt(text)),
                 "a number of at least 0 in every row");
   }
   [[nodiscard]] std::int64_t place(std::size_t i) const {
     const auto found = places_[i].find(field(i));
-    if (!found) fail(i, "a value that is in");
+    if (!found) fail(i, kKnown);
     return *found;
   }
 
   const TableEncoding& encoding_;
   CsvTable table_;
   bool labelled_;
+  // Whether categories that the encoding does not have are no error, but none of its categories.
+  bool takes_unseen_;
   std::size_t features_;
   std::int64_t classes_;
   std::vector<std::size_t> at_;
@@ -264,6 +287,9 @@ class TableEncoder {
   std::vector<double> weights_;
   std::int64_t rows_ = 0;
   std::int64_t left_out_ = 0;
+  // Whether the row has a category that the encoding does not have, and the number of such rows.
+  bool has_unseen_ = false;
+  std::int64_t rows_with_unseen_ = 0;
 };
 
 }  // namespace
@@ -288,12 +314,22 @@ DataSets read_csv_samples(const path& file, const CsvOptions& options) {
   data.means_for_missing = options.missing == MissingValues::mean;
   data.classes = encoding->classes();
   data.table = encoding;
+  if (options.separator.empty() && !encoding->format.separator.empty()) {
+    data.notes.push_back("fields separated by " + shown_separator(encoding->format.separator));
+  }
   return data;
 }
 
-SampleSet read_new_csv_samples(const path& file, const DataRecord& record, bool labels) {
-  TableEncoder encoder(*record.table, file, labels ? Labels::read : Labels::left_alone);
+SampleSet read_new_csv_samples(const path& file, const DataRecord& record, bool labels,
+                               const CsvOptions& options, std::int64_t* unseen) {
+  TableEncoding encoding = *record.table;
+  if (!options.separator.empty()) encoding.format.separator = options.separator;
+  if (!options.comment.empty()) encoding.format.comment = options.comment;
+  if (!options.missing_words.empty()) encoding.missing_words = options.missing_words;
+  TableEncoder encoder(encoding, file, labels ? Labels::read : Labels::left_alone,
+                       unseen != nullptr);
   SampleSet set = encoder.read();
+  if (unseen != nullptr) *unseen = encoder.rows_with_unseen();
   // The remaining predictions would not have the numbers of their rows if one were left out.
   if (encoder.left_out() > 0) {
     throw_error(

@@ -1,9 +1,10 @@
-// CsvTable makes records of the lines of a TextReader: it joins lines for as long as a quote is
-// open, chooses the separator once, by the first line, and checks every record for UTF-8, so that
-// later code can rely on it. A gzipped table is unpacked by a stream buffer below the same reader.
-// The functions at the end decide what a field says: a number, a truth or a missing value.
-// resembles_number() is a heuristic for texts that were meant as numbers; it only decides whether a
-// column is refused (table_encoding.cpp), and never what a field is converted to.
+// CsvTable makes records of the lines of a TextReader: it passes over comments, joins lines for as
+// long as a quote is open, chooses the separator once, by the first line, unless the format names
+// it, and checks every record for UTF-8, so that later code can rely on it. A gzipped table is
+// unpacked by a stream buffer below the same reader. The functions at the end decide what a field
+// says: a number, a truth or a missing value. resembles_number() is a heuristic for texts that were
+// meant as numbers; it only decides whether a column is refused (table_encoding.cpp), and never
+// what a field is converted to.
 
 #include "csv_table.hpp"
 
@@ -28,6 +29,7 @@
 #include "base/core/text/csv.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/input_file.hpp"
+#include "separator.hpp"
 #include "text.hpp"
 
 namespace rubato {
@@ -67,21 +69,6 @@ class UnpackedStream : public std::istream {
  private:
   UnpackedBuffer buffer_;
 };
-
-detail::TextReader open(const std::filesystem::path& file) {
-  // A pipe cannot be read twice.
-  std::error_code ignored;
-  if (std::filesystem::is_fifo(file, ignored)) {
-    throw_error("{}: is a pipe; accepted: a file", file.string());
-  }
-  constexpr std::string_view kTable = "a table in CSV with a header, which gzip may have packed";
-  detail::TextReader reader = detail::TextReader::open(file, "the table", kTable);
-  if (reader.beginning().starts_with("\x1F\x8B")) {
-    reader = {std::make_unique<UnpackedStream>(file, std::string(kTable)), file.string()};
-  }
-  refuse_binary(reader.beginning(), file, kTable);
-  return reader;
-}
 
 // The first whole number that a double has in common with the next one.
 constexpr double kFirstInexact = 9007199254740992.0;
@@ -151,19 +138,26 @@ bool may_be_in_number(std::string_view word, char before, char after, std::int64
   return (is_digit(before) && is_attached_unit(word)) || (before == '/' && is_unit(word));
 }
 
-// Returns the most frequent separator of the first line. If numbers have commas, any other takes
-// precedence.
-char separator_of(std::string_view line, Decimal decimal) {
-  return *std::ranges::max_element(detail::kSeparators, {}, [&](char separator) {
-    const bool in_numbers = separator == ',' && decimal == Decimal::comma;
-    return in_numbers ? 0 : std::ranges::count(line, separator);
-  });
-}
-
 }  // namespace
 
-CsvTable::CsvTable(const std::filesystem::path& file, bool has_header, Decimal decimal)
-    : reader_(open(file)), decimal_(decimal), has_row_(!has_header) {
+detail::TextReader open_table(const std::filesystem::path& file) {
+  // A pipe cannot be read twice.
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(file, ignored)) {
+    throw_error("{}: is a pipe; accepted: a file", file.string());
+  }
+  constexpr std::string_view kTable = "a table in CSV with a header, which gzip may have packed";
+  detail::TextReader reader = detail::TextReader::open(file, "the table", kTable);
+  if (reader.beginning().starts_with("\x1F\x8B")) {
+    reader = {std::make_unique<UnpackedStream>(file, std::string(kTable)), file.string()};
+  }
+  refuse_binary(reader.beginning(), file, kTable);
+  return reader;
+}
+
+CsvTable::CsvTable(detail::TextReader reader, const TableFormat& format)
+    : reader_(std::move(reader)), format_(format), has_row_(!format.has_header) {
+  const bool has_header = format.has_header;
   if (!next_record()) {
     reader_.fail(has_header ? "there is no header" : "there is no row",
                  has_header ? "a line with the columns' names" : "a row for each sample");
@@ -200,15 +194,20 @@ void CsvTable::fail(std::size_t column, std::string_view wrong, std::string_view
 }
 
 bool CsvTable::next_record() {
+  const auto is_comment = [&](std::string_view line) {
+    return !format_.comment.empty() && line.starts_with(format_.comment);
+  };
   do {
     if (!reader_.next_line()) return false;
-  } while (detail::is_blank(reader_.line()));
+  } while (detail::is_blank(reader_.line()) || is_comment(reader_.line()));
   line_ = reader_.line_number();
   // The line that names the columns determines the separator.
-  if (names_.empty())
-    separator_ = reader_.separator().value_or(separator_of(reader_.line(), decimal_));
+  if (format_.separator.empty()) {
+    format_.separator =
+        reader_.separator().value_or(usual_separator(reader_.line(), format_.decimal));
+  }
   std::string_view record = reader_.line();
-  detail::split_csv(record, separator_, cells_);
+  detail::split_csv(record, format_.separator, cells_);
   if (cells_.is_open) record = joined_record();
   if (!cells_.flaw.empty()) {
     fail(fmt::format("{} in {}", cells_.flaw, excerpt(record)), "quotes in pairs");
@@ -228,7 +227,7 @@ std::string_view CsvTable::joined_record() {
          record_.size() < kMostBytes && reader_.next_line()) {
     record_ += '\n';
     record_ += reader_.line();
-    detail::split_csv(record_, separator_, cells_);
+    detail::split_csv(record_, format_.separator, cells_);
   }
   return record_;
 }
@@ -336,11 +335,21 @@ std::string_view truth_in(std::string_view text) {
   return found == kTruths.end() ? std::string_view() : *found;
 }
 
-bool is_missing(std::string_view field) {
+bool is_missing(std::string_view field, const std::vector<std::string>& words) {
+  if (!words.empty()) return std::ranges::find(words, field) != words.end();
   constexpr std::array<std::string_view, 8> kWords{"",    "na",   "n/a",  "#n/a",
                                                    "nan", "null", "none", "?"};
   return std::ranges::any_of(kWords,
                              [&](std::string_view word) { return detail::is_name(field, word); });
+}
+
+void refuse_missing(const CsvTable& table, std::size_t column) {
+  const std::string_view field = table.fields()[column];
+  table.fail(column, "has no value",
+             fmt::format("a value in every field, missing=mean or missing=drop{}",
+                         field.empty() ? ""
+                                       : fmt::format(", or missing=error:empty where {} is a text",
+                                                     excerpt(field))));
 }
 
 }  // namespace rubato

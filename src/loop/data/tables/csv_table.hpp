@@ -13,20 +13,24 @@
 
 namespace rubato {
 
+/// Opens a table, which gzip may have packed. Throws Error for a pipe, a binary file, and a file
+/// that cannot be read.
+[[nodiscard]] detail::TextReader open_table(const std::filesystem::path& file);
+
 /// Reads a table row by row. A field in quotes may contain line breaks.
 class CsvTable {
  public:
   /// Reads the first line, which names the columns if there is a header. Throws Error if it is
   /// missing, or if names occur twice.
-  CsvTable(const std::filesystem::path& file, bool has_header, Decimal decimal);
+  CsvTable(detail::TextReader reader, const TableFormat& format);
 
   [[nodiscard]] const std::string& source() const { return reader_.source(); }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   /// Throws Error if there is no column of this name.
   [[nodiscard]] std::size_t column(const std::string& name) const;
 
-  /// Reads the next row; returns false at the end. Blank lines are left out. Throws Error for a row
-  /// with more or fewer fields than there are names.
+  /// Reads the next row; returns false at the end. Blank lines and comments are left out. Throws
+  /// Error for a row with more or fewer fields than there are names.
   bool next();
   /// The fields of the row that was read last, valid until the next call of next().
   [[nodiscard]] const std::vector<std::string_view>& fields() const { return cells_.fields; }
@@ -39,8 +43,8 @@ class CsvTable {
                          std::string_view accepted) const;
 
  private:
-  // Reads the next line that is not blank, and the lines into which a quote continues; returns
-  // false at the end.
+  // Reads the next line that is neither blank nor a comment, and the lines into which a quote
+  // continues; returns false at the end.
   bool next_record();
   // Joins that line with those into which its open quote continues, and splits the result.
   std::string_view joined_record();
@@ -50,8 +54,8 @@ class CsvTable {
   // The joined lines of a record of more than one line.
   std::string record_;
   std::int64_t line_ = 0;
-  Decimal decimal_;
-  char separator_ = ',';
+  // Its separator is empty until the first line is read.
+  TableFormat format_;
   detail::CsvFields cells_;
   std::vector<std::string> names_;
   // If this is true, the first line is a row that next() has yet to return.
@@ -84,12 +88,11 @@ struct ExactNumber {
 /// TRUE and true are one category.
 [[nodiscard]] std::string_view truth_in(std::string_view text);
 
-/// The accepted alternatives to a field without a value.
-inline constexpr std::string_view kEveryValue =
-    "a value in every field, missing=mean or missing=drop";
+/// Returns whether the field is one of these marks for a missing value; if they are empty, whether
+/// it is a usual one in any case: "", "NA", "N/A", "#N/A", "NaN", "null", "None", "?".
+[[nodiscard]] bool is_missing(std::string_view field, const std::vector<std::string>& words);
 
-/// Returns whether the field is a usual mark for a missing value: "", "NA", "N/A", "NaN", "null",
-/// "None", "?".
-[[nodiscard]] bool is_missing(std::string_view field);
+/// Throws Error because a field of the row that was read last is missing.
+[[noreturn]] void refuse_missing(const CsvTable& table, std::size_t column);
 
 }  // namespace rubato

@@ -26,6 +26,7 @@
 #include "base/core/text/csv.hpp"
 #include "base/core/throw_error.hpp"
 #include "csv_table.hpp"
+#include "separator.hpp"
 
 namespace rubato {
 
@@ -98,13 +99,13 @@ struct ColumnFacts {
 class EncodingLearner {
  public:
   EncodingLearner(const std::filesystem::path& file, const CsvOptions& options)
-      : options_(options), table_(file, options.header != TableHeader::no, options.decimal) {
+      : options_(options), format_(format_of(file, options)), table_(open_table(file), format_) {
     const std::vector<std::string>& names = table_.names();
     require_names(names);
     encoding_.source = table_.source();
     encoding_.missing = options.missing;
-    encoding_.decimal = options.decimal;
-    encoding_.has_header = options.header != TableHeader::no;
+    encoding_.missing_words = options.missing_words;
+    encoding_.format = format_;
     find_ignored();
     const std::size_t label = options.label.empty() ? last_column() : table_.column(options.label);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -114,7 +115,9 @@ class EncodingLearner {
       at_.push_back(i);
     }
     if (at_.size() < 2) {
-      table_.fail("there is one column", "at least one feature and the label");
+      table_.fail("there is one column",
+                  "at least one feature and the label, or separator= where they are separated by "
+                  "neither commas, semicolons nor tabs");
     }
     if (is_ignored(names[label])) {
       fail_option("ignore", names[label], "is that of the labels", "another label=NAME");
@@ -146,6 +149,16 @@ class EncodingLearner {
   }
 
  private:
+  [[nodiscard]] static TableFormat format_of(const std::filesystem::path& file,
+                                             const CsvOptions& options) {
+    TableFormat format{.separator = options.separator,
+                       .comment = options.comment,
+                       .decimal = options.decimal,
+                       .has_header = options.header != TableHeader::no};
+    if (format.separator.empty()) format.separator = found_separator(file, format);
+    return format;
+  }
+
   [[noreturn]] void fail_option(std::string_view option, std::string_view column,
                                 std::string_view wrong, std::string_view accepted) const {
     throw_error("{}: {}: column {} {}; accepted: {}", table_.source(), option, excerpt(column),
@@ -215,10 +228,13 @@ class EncodingLearner {
   }
 
   [[nodiscard]] std::string_view field(std::size_t i) const { return table_.fields()[at_[i]]; }
+  [[nodiscard]] bool is_missing(std::size_t i) const {
+    return rubato::is_missing(field(i), options_.missing_words);
+  }
   // Returns the first column without a value in a row.
   [[nodiscard]] std::optional<std::size_t> missing() const {
     for (std::size_t i = 0; i < at_.size(); ++i) {
-      if (is_missing(field(i))) return at_[i];
+      if (is_missing(i)) return at_[i];
     }
     return std::nullopt;
   }
@@ -227,11 +243,11 @@ class EncodingLearner {
     const auto missing = this->missing();
     if (missing && options_.missing == MissingValues::drop) return;
     if (missing && options_.missing == MissingValues::refuse) {
-      table_.fail(*missing, "has no value", kEveryValue);
+      refuse_missing(table_, *missing);
     }
     ++encoding_.rows;
     for (std::size_t i = 0; i < facts_.size(); ++i) {
-      if (!is_missing(field(i))) {
+      if (!is_missing(i)) {
         facts_[i].see(field(i), table_.line(), options_.decimal);
       } else if (i == encoding_.label) {
         table_.fail(at_[i], "has no value", "a label in every row, or missing=drop");
@@ -385,6 +401,7 @@ class EncodingLearner {
   }
 
   const CsvOptions& options_;
+  TableFormat format_;
   CsvTable table_;
   TableEncoding encoding_;
   // Each column of the encoding has its place in the table here, and facts about its fields.

@@ -58,6 +58,27 @@ enum class TableHeader {
 inline constexpr std::array<Choice<TableHeader>, 3> kTableHeaders{
     {{TableHeader::automatic, "auto"}, {TableHeader::yes, "yes"}, {TableHeader::no, "no"}}};
 
+/// How a table is written.
+struct TableFormat {
+  /// The text between fields, as split_csv() takes it; empty for the usual_separator() of the first
+  /// line, or what a line such as "sep=;" before it says.
+  std::string separator{};
+  /// The text with which lines begin that are not part of the table; empty for none.
+  std::string comment{};
+  Decimal decimal = Decimal::point;
+  bool has_header = true;
+};
+
+/// The treatment of a category that the training table does not have.
+enum class UnseenCategories {
+  refuse,
+  /// It is none of the column's categories: all of its features are 0.
+  missing
+};
+
+inline constexpr std::array<Choice<UnseenCategories>, 2> kUnseenCategories{
+    {{UnseenCategories::refuse, "error"}, {UnseenCategories::missing, "missing"}}};
+
 /// Options for reading a table.
 struct CsvOptions {
   /// The name of the column of labels; empty is the last one.
@@ -78,6 +99,11 @@ struct CsvOptions {
   /// The column with the weights of the rows, which has to be left out of the features; empty for
   /// none.
   std::string weights{};
+  /// As in TableFormat; without a separator it is found (found_separator()).
+  std::string separator{};
+  std::string comment{};
+  /// The texts that stand for a missing value; empty for the usual ones (is_missing()).
+  std::vector<std::string> missing_words{};
 };
 
 /// The encoding of a column's fields: a number, or one of some categories.
@@ -98,8 +124,9 @@ struct TableEncoding {
   /// True if the classes are numbers, so that "1.0" is the class "1".
   bool label_by_value = false;
   MissingValues missing = MissingValues::refuse;
-  Decimal decimal = Decimal::point;
-  bool has_header = true;
+  /// As in CsvOptions.
+  std::vector<std::string> missing_words{};
+  TableFormat format{};
   /// Additional columns that a table may have.
   std::vector<std::string> ignored{};
   /// The rows of the table from which it was learned, without those that are left out.

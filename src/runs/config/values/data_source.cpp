@@ -29,6 +29,7 @@
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/published_data.hpp"
+#include "loop/data/tables/separator.hpp"
 
 namespace rubato {
 
@@ -58,6 +59,9 @@ void read_tensors(Spec& spec, DataSource& source) {
   read_standardise(spec, source);
 }
 
+constexpr std::string_view kSeparator = "comma, semicolon, tab, blanks, or the text itself";
+constexpr std::string_view kMissing =
+    "error, mean or drop, and behind a colon the words that stand for it with + between them";
 constexpr std::string_view kIgnored = "names of columns, several with / or commas between them";
 constexpr std::string_view kTypes = "NAME:number or NAME:category, several with / between them";
 
@@ -96,6 +100,39 @@ std::map<std::string, ColumnKind> parse_types(std::string_view text) {
   return types;
 }
 
+// Reads "mean", or "mean:?+-999" with the words that stand for a missing value.
+void read_missing(Spec& spec, CsvOptions& csv) {
+  const auto text = spec.text("missing", Unset{"a missing value is an error"}, kMissing);
+  if (!text) return;
+  const std::size_t colon = text->find(':');
+  try {
+    csv.missing = parse_choice("value", text->substr(0, colon), kMissingValues);
+  } catch (const Error& error) {
+    spec.reject("missing", error.what());
+  }
+  if (colon == std::string::npos) return;
+  csv.missing_words = {""};
+  for (const std::string_view word : split_at(std::string_view(*text).substr(colon + 1), '+')) {
+    if (word != "empty") csv.missing_words.emplace_back(word);
+  }
+}
+
+// Reads how the fields and lines of a table are told apart.
+void read_format(Spec& spec, CsvOptions& csv) {
+  if (const auto separator = spec.text("separator", Unset{"found in the table"}, kSeparator)) {
+    try {
+      csv.separator = parse_separator(*separator);
+    } catch (const Error& error) {
+      spec.reject("separator", error.what());
+    }
+  }
+  csv.comment = spec.text("comment", Unset{"no line is one"}, "what comments begin with, such as #")
+                    .value_or(std::string());
+  if (!csv.comment.empty() && csv.comment == csv.separator) {
+    spec.reject("comment", "separates the fields, too; accepted: another text than separator=");
+  }
+}
+
 void read_csv(Spec& spec, DataSource& source) {
   source.csv.label = spec.text("label", Unset{"the last one"}, "the name of the column of labels")
                          .value_or(std::string());
@@ -107,7 +144,8 @@ void read_csv(Spec& spec, DataSource& source) {
       spec.reject("types", error.what());
     }
   }
-  source.csv.missing = spec.choice("missing", MissingValues::refuse, kMissingValues);
+  read_missing(spec, source.csv);
+  read_format(spec, source.csv);
   source.csv.decimal = spec.choice("decimal", Decimal::point, kDecimals);
   source.csv.header = spec.choice("header", TableHeader::automatic, kTableHeaders);
   if (const auto ignore = spec.text("ignore", Unset{"no column is left out"}, kIgnored)) {
@@ -196,8 +234,13 @@ const DataRow* row_of(std::string_view kind) {
                 text);
   }
   if (std::filesystem::is_regular_file(text, ignored)) {
-    constexpr std::array<std::array<std::string_view, 2>, 4> kKinds{
-        {{".npz", "tensors"}, {".pt", "tensors"}, {".csv", "csv"}, {".txt", "text"}}};
+    constexpr std::array<std::array<std::string_view, 2>, 7> kKinds{{{".npz", "tensors"},
+                                                                     {".pt", "tensors"},
+                                                                     {".csv", "csv"},
+                                                                     {".csv.gz", "csv"},
+                                                                     {".tsv", "csv"},
+                                                                     {".tsv.gz", "csv"},
+                                                                     {".txt", "text"}}};
     for (const auto& [ending, kind] : kKinds) {
       if (!text.ends_with(ending)) continue;
       throw_error("'{0}' is a file; did you mean '{1}:{0}'?", text, kind);

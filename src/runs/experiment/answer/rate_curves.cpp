@@ -5,9 +5,12 @@
 #include "rate_curves.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include <rubato/base/parse.hpp>
 
 #include "answer_columns.hpp"
 #include "base/core/text/json.hpp"
@@ -89,6 +92,17 @@ std::vector<RateCurve> rate_curves(const ExperimentPlan& plan, const Answer& ans
     judge(answer, curve);
   }
   return curves;
+}
+
+std::vector<RateCurve::Point> points_of(const TuningAnswer& tuning) {
+  std::vector<RateCurve::Point> points;
+  for (const auto& [value, estimate, ends, is_lost, finals] : tuning.values) {
+    if (!is_number(value) || std::stod(value) <= 0) return {};
+    points.push_back({.rate = std::stod(value), .values = finals});
+    points.back().lost = std::ssize(ends) - std::ranges::count(ends, name_of(ResultEnd::finished));
+    if (!is_lost) points.back().score = estimate;
+  }
+  return points;
 }
 
 AnswerDocument::Table rates_table(const Answer& answer) {

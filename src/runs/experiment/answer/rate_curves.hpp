@@ -12,6 +12,7 @@
 #include "answer_document.hpp"
 #include "runs/experiment/conduct/run_result.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
+#include "tuning_answer.hpp"
 
 namespace rubato {
 
@@ -25,5 +26,9 @@ namespace rubato {
 /// same at ExperimentPlan::rates. `results` has one element per run of the plan.
 [[nodiscard]] std::vector<RateCurve> rate_curves(const ExperimentPlan& plan, const Answer& answer,
                                                  std::span<const RunResult> results);
+
+/// The scores at the values of what was tuned, which count as rates; empty unless all values are
+/// positive numbers.
+[[nodiscard]] std::vector<RateCurve::Point> points_of(const TuningAnswer& tuning);
 
 }  // namespace rubato

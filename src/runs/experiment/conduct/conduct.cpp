@@ -170,6 +170,7 @@ class Stage final : public PoolObserver {
       }
       tasks_.push_back(std::move(task));
     }
+    results_.resize(tasks_.size());
   }
 
   // `before` are the results of the earlier rounds of the stage.
@@ -177,9 +178,9 @@ class Stage final : public PoolObserver {
             const std::vector<RunResult>& before) {
     std::vector<RunResult> ended = before;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      RunResult result = this->result(i);
+      const RunResult& result = this->result(i);
       if (result.end != ResultEnd::missing) {
-        ended.push_back(std::move(result));
+        ended.push_back(result);
       } else if (!result.reason.empty()) {
         view_.on_damaged(tasks_[i].name, result.reason,
                          folder_.worker().set_aside(tasks_[i].files));
@@ -209,11 +210,8 @@ class Stage final : public PoolObserver {
   }
 
   [[nodiscard]] RunsOfStage results() && {
-    RunsOfStage all{.results = {}, .measures = std::move(measures_)};
-    for (const RunTask& task : tasks_) {
-      all.results.push_back(result_of(task.files, all.measures[all.results.size()]));
-    }
-    return all;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) static_cast<void>(result(i));
+    return {.results = std::move(results_), .measures = std::move(measures_)};
   }
   [[nodiscard]] std::int64_t missing() const { return missing_; }
   [[nodiscard]] const std::vector<Measure>& measures() const { return measures_; }
@@ -243,8 +241,11 @@ class Stage final : public PoolObserver {
     const auto found = std::ranges::find(tasks_, task.name, &RunTask::name);
     return static_cast<std::size_t>(found - tasks_.begin());
   }
-  [[nodiscard]] RunResult result(std::size_t run) const {
-    return result_of(tasks_[run].files, measures_[run]);
+  // A result is read once, as nothing replaces it.
+  [[nodiscard]] const RunResult& result(std::size_t run) {
+    RunResult& known = results_[run];
+    if (known.end == ResultEnd::missing) known = result_of(tasks_[run].files, measures_[run]);
+    return known;
   }
 
   const ExperimentFolder& folder_;
@@ -252,6 +253,7 @@ class Stage final : public PoolObserver {
   ExperimentView& view_;
   std::vector<Measure> measures_;
   std::vector<RunTask> tasks_;
+  std::vector<RunResult> results_;
   std::int64_t missing_ = 0;
 };
 
@@ -356,10 +358,8 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   // Says what a search costs, and lists its runs as they become known.
   const auto announce = [&](const std::vector<PlannedRun>& round) {
     for (const PlannedRun& run : round) names.push_back(name_in_list(run.name, true));
-    const bool is_done = std::ranges::all_of(round, [&](const PlannedRun& run) {
-      const RunState state = state_of(folder.files_of(run, true));
-      return state == RunState::ended || state == RunState::failed;
-    });
+    const bool is_done = std::ranges::all_of(
+        round, [&](const PlannedRun& run) { return has_result(folder.files_of(run, true)); });
     if (is_done) return;
     if (!tuned_by.empty()) folder.write_plan(with_names_of_plan(names, design));
     if (!design.tuning->is_search() || std::exchange(is_announced, true)) return;
@@ -401,10 +401,23 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
 }
 
 void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts) {
+  // The subjects for which there are runs with a tuned value.
+  std::set<std::size_t> tuned;
+  for (const PlannedRun& run : plan_of(design).runs) {
+    if (is_there(folder.files_of(run, false).config)) tuned.insert(run.subject);
+  }
   const auto check = [&](const std::vector<PlannedRun>& runs,
                          const ExperimentPlan* plan) -> std::optional<RunsOfStage> {
     const bool tuning = plan == nullptr;
-    for (const PlannedRun& run : runs) folder.require_same(run, folder.files_of(run, tuning));
+    for (const PlannedRun& run : runs) {
+      const RunFiles files = folder.files_of(run, tuning);
+      folder.require_same(run, files);
+      if (!tuning || !tuned.contains(run.subject) || is_there(files.config)) continue;
+      throw_error(
+          "{}: has runs with the {} that was tuned without the run {}, which may change it\n"
+          "accepted: the same --tune and --tune-seeds, or another --out",
+          folder.path().string(), design.tuning->option, name_in_list(run.name, tuning));
+    }
     return tuning ? read_round(folder.path(), runs, facts) : std::nullopt;
   };
   static_cast<void>(evaluated(design, check));

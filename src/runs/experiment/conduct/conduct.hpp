@@ -102,8 +102,9 @@ struct Conducted {
                                 const Work& work = {});
 
 /// Checks that the runs of the folder that the design has, as far as they are known, differ from
-/// its own at most in options that do not affect results. Writes nothing, so that a design which
-/// the folder cannot have replaces none. Throws Error, also if nothing can be tuned.
+/// its own at most in options that do not affect results, and that nothing is left to be tuned for
+/// them. Writes nothing, so that a design which the folder cannot have replaces none. Throws Error,
+/// also if nothing can be tuned.
 void require_same_runs(const Design& design, const ExperimentFolder& folder, DataFacts& facts);
 
 /// Writes the configurations of the runs that can be done now: those that tune, as far as they are

@@ -40,11 +40,13 @@ void make_folder(const fs::path& path) {
   if (error) throw_error("{}: cannot make the folder: {}", path.string(), error.message());
 }
 
-// Throws Error for a folder with foreign contents, so that an experiment never overwrites them.
+// Throws Error for a folder with foreign contents, so that an experiment never overwrites them. One
+// that another process is just making has the folder of its worker.
 void require_own(const fs::path& path) {
   std::error_code ignored;
-  if (!is_there(path) || is_there(path / kDesignFile)) return;
+  if (!is_there(path)) return;
   if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return;
+  if (is_there(path / kDesignFile) || is_there(path / kWorkFolder)) return;
   throw_error(
       "{}: is not the folder of an experiment; accepted: one with a {}, or a folder that does not "
       "exist yet",
@@ -73,9 +75,9 @@ ExperimentFolder::ExperimentFolder(fs::path path) : path_(absolute_path(path)) {
   if (!path_.has_filename()) path_ = path_.parent_path();
   require_own(path_);
   make_folder(path_);
+  worker_ = std::make_unique<Worker>(path_);
   make_folder(path_ / kTraces);
   make_folder(runs());
-  worker_ = std::make_unique<Worker>(path_);
 }
 
 Design ExperimentFolder::adopt(const Design& given) const {

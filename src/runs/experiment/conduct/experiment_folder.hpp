@@ -20,9 +20,10 @@ namespace rubato {
 ///     design.toml   reproduces the experiment: rubato compare --config DIR/design.toml
 ///     plan.txt      the names of its runs, one in each line
 ///     traces/       copies of the files that --trace named
-///     runs/         for each run NAME its folder, NAME.toml, and NAME.log or NAME.failed; if it
-///                   shares its first steps with another run, NAME.fork.toml as well;
-///                   with --tensorboard also an event file with the columns of HPARAMS
+///     runs/         for each run NAME its folder, NAME.toml, and NAME.log or NAME.failed, and
+///                   NAME.claim1 while a worker does it; if it shares its first steps with
+///                   another run, NAME.fork.toml as well; with --tensorboard also an event file
+///                   with the columns of HPARAMS
 ///     tune/         the same for the runs that tune the option of --tune
 ///     workers/      for each worker a folder with the runs that are under way (Worker)
 ///     shared/       the first steps of runs that others share (PrefixOfTask)

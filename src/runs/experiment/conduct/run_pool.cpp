@@ -180,13 +180,8 @@ void remove_empty_log(const RunFiles& attempt) {
   if (fs::file_size(attempt.log, error) == 0 && !error) fs::remove(attempt.log, error);
 }
 
-bool has_result(const RunTask& task) {
-  const RunState state = state_of(task.files);
-  return state == RunState::ended || state == RunState::failed;
-}
-
 bool is_done(const RunTask& task) {
-  return !task.is_check && has_result(task);
+  return !task.is_check && has_result(task.files);
 }
 
 // The state of one call of execute().
@@ -210,7 +205,7 @@ class RunPool {
     while (true) {
       const bool stopping = options_.stopping && options_.stopping();
       if (stopping) stop();
-      look_at_others();
+      forget_others();
       loading_.clear();
       while (!stopping && std::ssize(running_) < options_.jobs) {
         const auto next =
@@ -238,19 +233,26 @@ class RunPool {
     bool is_reused = false;
   };
 
-  // Looks every second for the runs at which others work.
-  void look_at_others() {
-    if (!options_.waits_for_others || waiting_.empty()) return;
+  // Tries every second to claim the runs at which others work.
+  void forget_others() {
     if (looked_ && looked_->seconds() < 1) return;
-    taken_ = worker_.taken_by_others();
+    taken_.clear();
     looked_.emplace();
   }
 
   // A task that waits for another one is behind it, so that one of those that wait is always ready
   // if none is running, unless others work at it.
   [[nodiscard]] bool is_ready(const RunTask& task) {
-    if (!task.is_check && taken_.contains(task.files.folder) && !has_result(task)) return false;
-    return has_steps(task) && has_workload(task);
+    if (taken_.contains(task.files.folder) && !is_done(task)) return false;
+    return has_steps(task) && has_workload(task) && is_claimed(task);
+  }
+
+  // Claims a task that can begin now.
+  [[nodiscard]] bool is_claimed(const RunTask& task) {
+    if (task.is_check || task.is_pythons) return true;
+    if (worker_.claim(task.files) || !options_.waits_for_others) return true;
+    taken_.insert(task.files.folder);
+    return false;
   }
 
   [[nodiscard]] bool has_steps(const RunTask& task) const {
@@ -441,7 +443,7 @@ class RunPool {
   // The runs that have not been started.
   std::vector<const RunTask*> waiting_;
   std::vector<Running> running_;
-  // The runs at which others work, and when that was looked up.
+  // The runs that others had claimed, and when these began to be collected.
   std::set<fs::path> taken_;
   std::optional<Stopwatch> looked_;
   bool stopped_ = false;

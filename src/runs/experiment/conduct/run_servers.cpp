@@ -77,16 +77,7 @@ RunServers::Forked RunServers::fork_run(const std::string& workload,
 }
 
 void RunServers::end(const std::string& workload) {
-  const auto found = servers_.find(workload);
-  if (found == servers_.end()) return;
-  std::erase_if(leaving_, [](ChildProcess& process) {
-    ChildEnd ignored;
-    return process.has_ended(ignored);
-  });
-  // It ends because its connection is closed. If it were killed, it could not tell the child that
-  // it has just forked to begin.
-  leaving_.push_back(std::move(found->second->process));
-  servers_.erase(found);
+  servers_.erase(workload);
 }
 
 std::vector<std::string> RunServers::take_failures() {

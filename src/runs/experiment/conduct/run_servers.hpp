@@ -67,8 +67,6 @@ class RunServers {
   int inherited_;
   bool adopts_ = false;
   std::map<std::string, std::unique_ptr<Server>> servers_;
-  // The servers that nobody needs any more, some of which have not ended yet.
-  std::vector<ChildProcess> leaving_;
   // The number of failures of the servers of a workload.
   std::map<std::string, int> failed_;
   std::vector<std::string> failures_;

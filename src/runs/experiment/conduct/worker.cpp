@@ -1,9 +1,13 @@
 // Workers need no lock (docs/adr/0078): a result is published by renaming its folder, which fails
-// if there is a result already, and then both are compared. The lock of a worker's folder says only
-// that the worker is gone, and only to processes of the same start of the same machine, whose boot
-// id is in the folder's name (GoneWorker). An attempt is moved if its worker is gone, and copied if
-// the worker may be alive (copy_run()). Other workers rename and remove folders at any time, so an
-// error in reading them usually means that there is nothing to take.
+// if there is a result already, and then both are compared. A claim is a symbolic link, as making
+// one fails if there is one, and it has its content from the beginning. A claim whose worker is
+// gone stays, and another one with the next number is made: removing it might hit the claim of
+// somebody who has just done the same. All of them are removed once the run has a result. The lock
+// of a worker's folder says only that the worker is gone, and only to processes of the same start
+// of the same machine, whose boot id is in the folder's name (GoneWorker). An attempt is moved if
+// its worker is gone, and copied if the worker may be alive (copy_run()). Other workers rename and
+// remove folders at any time, so an error in reading them usually means that there is nothing to
+// take.
 
 #include "worker.hpp"
 
@@ -11,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -215,6 +220,16 @@ bool copy_run(const fs::path& from, const fs::path& to, std::optional<std::int64
   return false;
 }
 
+fs::path claim_of(const RunFiles& run, int number) {
+  return fmt::format("{}.claim{}", run.folder.string(), number);
+}
+
+void remove_claims(const RunFiles& run) {
+  std::error_code error;
+  for (int number = 1; fs::remove(claim_of(run, number), error); ++number) {
+  }
+}
+
 void rename_or_throw(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::rename(from, to, error);
@@ -228,6 +243,11 @@ RunState state_of(const RunFiles& files) {
   if (is_there(files.folder / RunFolder::kSummary)) return RunState::ended;
   const bool begun = is_there(files.folder / RunFolder::kConfiguration);
   return begun && !checkpoints_of(files.folder).empty() ? RunState::begun : RunState::absent;
+}
+
+bool has_result(const RunFiles& files) {
+  const RunState state = state_of(files);
+  return state == RunState::ended || state == RunState::failed;
 }
 
 RunFiles files_of(const fs::path& folder, const std::string& run, bool tuning) {
@@ -343,19 +363,31 @@ bool Worker::share(const fs::path& from, const fs::path& shared, std::int64_t st
   return !checkpoints_of(shared).empty();
 }
 
-std::set<fs::path> Worker::taken_by_others() const {
-  std::set<fs::path> taken;
-  for (const fs::path& other : folders_in(experiment_ / kWorkFolder)) {
-    if (other == path_) continue;
-    std::vector<fs::path> attempts = attempts_in(other);
-    std::erase_if(attempts,
-                  [](const fs::path& attempt) { return !is_written_within(attempt, kAtWork); });
-    if (attempts.empty() || GoneWorker(other).is_known()) continue;
-    for (const fs::path& attempt : attempts) {
-      taken.insert(experiment_ / attempt.lexically_relative(other));
+bool Worker::claim(const RunFiles& run) const {
+  // It leads nowhere, so that nobody who looks for runs follows it.
+  const fs::path me = path_.filename();
+  std::error_code error;
+  for (int number = 1;; ++number) {
+    const fs::path claim = claim_of(run, number);
+    fs::create_symlink(me, claim, error);
+    if (error != std::errc::file_exists || fs::read_symlink(claim, error) == me) {
+      // The others' claims may have been removed because the run has been published.
+      if (has_result(run)) fs::remove(claim, error);
+      return true;
     }
+    if (is_at_work(claim, run)) return has_result(run);
   }
-  return taken;
+}
+
+// The worker writes into the folder of its attempt only once the data have been loaded.
+bool Worker::is_at_work(const fs::path& claim, const RunFiles& run) const {
+  std::error_code error;
+  const fs::path other = experiment_ / kWorkFolder / fs::read_symlink(claim, error);
+  if (!is_there(other) || GoneWorker(other).is_known()) return false;
+  struct stat made {};
+  const bool is_new =
+      lstat(claim.c_str(), &made) == 0 && time(nullptr) - made.st_mtime < kAtWork.count();
+  return is_new || is_written_within(files_in(other, run).folder, kAtWork);
 }
 
 fs::path Worker::set_beside(const fs::path& folder, std::string_view ending) const {
@@ -377,6 +409,7 @@ Publication Worker::publish(const RunFiles& run) const {
       if (!error) {
         fs::rename(mine.log, run.log, ignored);
         flush_to_disk(parent_of(run.folder));
+        remove_claims(run);
         return {};
       }
       const bool is_second =
@@ -397,6 +430,7 @@ Publication Worker::publish(const RunFiles& run) const {
       rename_or_throw(mine.folder, set_beside(run.folder));
     }
     remove_attempt(mine);
+    remove_claims(run);
     return publication;
   }
 }
@@ -426,6 +460,7 @@ Publication Worker::publish_failure(const RunFiles& run, std::string words) cons
     write(run.failed, words);
   }
   remove_attempt(mine);
+  remove_claims(run);
   return publication;
 }
 
@@ -453,9 +488,8 @@ void Worker::clean_up() const {
     bool is_needed = !is_gone && is_written_within(other, kForgotten);
     for (const fs::path& attempt : attempts_in(other)) {
       const bool tuning = attempt.parent_path().filename() == kTuneFolder;
-      const RunState state = state_of(files_of(experiment_, attempt.filename().string(), tuning));
-      const bool has_result = state == RunState::ended || state == RunState::failed;
-      if (has_result && (is_gone || !is_written_within(attempt, kForgotten))) {
+      const RunFiles run = files_of(experiment_, attempt.filename().string(), tuning);
+      if (has_result(run) && (is_gone || !is_written_within(attempt, kForgotten))) {
         remove_attempt(files_of(other, attempt.filename().string(), tuning));
       } else {
         is_needed = true;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +29,8 @@ enum class RunState {
   failed,  ///< the message of the failure exists
 };
 [[nodiscard]] RunState state_of(const RunFiles& files);
+/// Whether the run has ended or failed.
+[[nodiscard]] bool has_result(const RunFiles& files);
 /// The paths of a run in `folder`, that of the experiment or of a worker; `tuning` selects the runs
 /// that tune.
 [[nodiscard]] RunFiles files_of(const std::filesystem::path& folder, const std::string& run,
@@ -59,6 +60,8 @@ struct Publication {
 ///
 ///     workers/WORKER/runs/NAME/   an attempt at a run, and NAME.log with its messages
 ///     workers/WORKER/tune/NAME/   the same for the runs that tune
+///     runs/NAME.claim1            a link with the name of WORKER, which does the run; the last
+///                                 of several links counts
 ///
 /// Any number of workers, on any number of machines, share the folder of an experiment, and need no
 /// lock for it: nobody writes into the folder of another worker, a result is renamed into place as
@@ -92,9 +95,11 @@ class Worker {
   [[nodiscard]] bool share(const std::filesystem::path& from, const std::filesystem::path& shared,
                            std::int64_t steps) const;
 
-  /// The folders of the runs at which other workers seem to be working: attempts with files of the
-  /// last minute, whose workers are not known to be gone. It saves work, and nothing relies on it.
-  [[nodiscard]] std::set<std::filesystem::path> taken_by_others() const;
+  /// Claims the run for this worker, until it has a result. Returns false if another worker has
+  /// claimed it that is not known to be gone, and that has claimed or written anything for the run
+  /// in the last minute. It saves work, and nothing relies on it: a file system without symbolic
+  /// links has no claims.
+  [[nodiscard]] bool claim(const RunFiles& run) const;
 
   /// Makes the result of a complete attempt the result of the run, unless it has one. The attempt
   /// is gone afterwards. A result that differs goes to `different/`. Throws OutputError.
@@ -114,6 +119,7 @@ class Worker {
   void clean_up() const;
 
  private:
+  [[nodiscard]] bool is_at_work(const std::filesystem::path& claim, const RunFiles& run) const;
   [[nodiscard]] RunFiles files_in(const std::filesystem::path& worker, const RunFiles& run) const;
   [[nodiscard]] std::filesystem::path set_beside(const std::filesystem::path& folder,
                                                  std::string_view ending = {}) const;

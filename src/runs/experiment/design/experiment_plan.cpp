@@ -163,10 +163,12 @@ class Planning {
   // The configuration of a combination, without its seed.
   [[nodiscard]] RunConfiguration configured(const Combination& combination);
   [[nodiscard]] RunConfiguration baseline(const Combination& setting);
-  PlannedRun run(const std::string& name, RunConfiguration configuration, const std::string& seed);
+  PlannedRun run(const std::string& name, RunConfiguration configuration, const std::string& seed,
+                 std::size_t subject);
   // Adds the runs of all cells at the other rates.
   void add_rates();
-  void add_cell(PlannedCell cell, const std::string& name, const RunConfiguration& configuration);
+  void add_cell(PlannedCell cell, const std::string& name, const RunConfiguration& configuration,
+                std::size_t subject);
   [[nodiscard]] std::vector<std::string> labels_of_baseline(const RunConfiguration& configuration,
                                                             const Combination& setting) const;
   [[nodiscard]] std::vector<Combination> settings() const;
@@ -223,9 +225,10 @@ RunConfiguration Planning::baseline(const Combination& setting) {
 }
 
 PlannedRun Planning::run(const std::string& name, RunConfiguration configuration,
-                         const std::string& seed) {
+                         const std::string& seed, std::size_t subject) {
   run_option(kSeedOption).set(configuration, seed);
   const auto [known, is_new] = known_.try_emplace(to_toml(configuration));
+  known->second.subject = subject;
   if (!is_new) return known->second;
   std::string own = fmt::format("{}_seed-{}", name, seed);
   for (int i = 2; !names_.insert(own).second; ++i) {
@@ -240,12 +243,14 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
     throw_error("{} (of the run {})", error.what(), own);
   }
   const std::uint64_t number = configuration.seed;
-  return known->second = {
-             .name = std::move(own), .configuration = std::move(configuration), .seed = number};
+  return known->second = {.name = std::move(own),
+                          .configuration = std::move(configuration),
+                          .seed = number,
+                          .subject = subject};
 }
 
 void Planning::add_cell(PlannedCell cell, const std::string& name,
-                        const RunConfiguration& configuration) {
+                        const RunConfiguration& configuration, std::size_t subject) {
   std::vector<std::string> given;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (!is_condition(columns_[i].option)) continue;
@@ -254,7 +259,7 @@ void Planning::add_cell(PlannedCell cell, const std::string& name,
   cell.condition = conditions_.number_of(fmt::to_string(fmt::join(given, ", ")));
   for (const std::string& seed : seeds_) {
     cell.runs.push_back(plan_.runs.size());
-    plan_.runs.push_back(run(name, configuration, seed));
+    plan_.runs.push_back(run(name, configuration, seed, subject));
   }
   plan_.cells.push_back(std::move(cell));
 }
@@ -311,7 +316,8 @@ ExperimentPlan Planning::plan() && {
     if (tunes_each() && i < tuned_.size()) {
       run_option(design_.tuning->option).set(configuration, tuned_[i]);
     }
-    add_cell(std::move(cell), name, configuration);
+    const std::size_t subject = tunes_each() ? i : cell.setting;
+    add_cell(std::move(cell), name, configuration, subject);
   }
   std::ranges::stable_sort(plan_.cells, {}, &PlannedCell::condition);
   add_rates();
@@ -340,8 +346,8 @@ void Planning::add_rates() {
             .set(configuration, fmt::format("{:.6g}", configuration.learning_rate * factor));
         const std::string name = own.name.substr(0, own.name.rfind("_seed-"));
         rate.runs.push_back(plan_.runs.size());
-        plan_.runs.push_back(
-            run(fmt::format("{}_lr-x{:g}", name, factor), std::move(configuration), seeds_[i]));
+        plan_.runs.push_back(run(fmt::format("{}_lr-x{:g}", name, factor), std::move(configuration),
+                                 seeds_[i], own.subject));
       }
       plan_.rates.push_back(std::move(rate));
     }
@@ -379,7 +385,7 @@ std::vector<TuningCell> Planning::tuning(const std::vector<std::vector<std::stri
       TuningCell cell{.subject = i, .value = value, .runs = {}};
       const std::string own = all[i].prefix + slug(fmt::format("{}-{}", option.name, value));
       for (const std::string& seed : tuning_seeds_of(design_)) {
-        cell.runs.push_back(run(own, configuration, seed));
+        cell.runs.push_back(run(own, configuration, seed, i));
       }
       cells.push_back(std::move(cell));
     }

@@ -19,6 +19,8 @@ struct PlannedRun {
   std::string name;
   RunConfiguration configuration;
   std::uint64_t seed = 0;
+  /// Index of subjects_of(): the one that the run tunes, or whose tuned value it has.
+  std::size_t subject = 0;
 };
 
 /// The runs that differ in nothing but the seed.

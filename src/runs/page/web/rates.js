@@ -1,11 +1,17 @@
 // Scores over the learning rate, a curve for each choice with the band of its seeds. A rate at which
-// a run is lost has a cross at the bottom.
+// a run is lost has a cross at the bottom, and so has a loss that would flatten all others.
 
-// Runs of points without a lost one, as a line does not go on across those.
-function wholeParts(points) {
+// The greatest mean that is drawn as a point.
+function limitOfRates(spec, points) {
+  const least = d3.min(points, point => point.mean);
+  return spec.least && least > 0 ? 1000 * least : Infinity;
+}
+
+// Runs of points without a cross, as a line does not go on across those.
+function wholeParts(points, limit) {
   const parts = [[]];
   for (const point of points) {
-    if (point.mean === undefined) parts.push([]);
+    if (!(point.mean <= limit)) parts.push([]);
     else parts[parts.length - 1].push(point);
   }
   return parts.filter(part => part.length > 0);
@@ -28,11 +34,14 @@ function drawRates(figure) {
   const { width, height } = svg.datum();
   const bottom = height - 34;
   const points = [].concat(...spec.rows.map(row => row.points));
-  const whole = points.filter(point => point.mean !== undefined);
+  const limit = limitOfRates(spec, points);
+  const whole = points.filter(point => point.mean <= limit);
   const rates = [...new Set(points.map(point => point.rate))].sort((a, b) => a - b);
   const x = d3.scale.log().domain(d3.extent(rates));
-  const y = d3.scale.linear().domain(whole.length === 0 ? [0, 1]
-    : [d3.min(whole, point => point.low), d3.max(whole, point => point.high)]).nice().range([bottom - 12, 10]);
+  const ends = whole.length === 0 ? [0, 1]
+    : [d3.min(whole, point => point.low), d3.max(whole, point => point.high)];
+  const isWide = spec.least && ends[0] > 0 && ends[1] > 10 * ends[0];
+  const y = (isWide ? d3.scale.log() : d3.scale.linear()).domain(ends).nice().range([bottom - 12, 10]);
   const values = ticksOf(y, 5);
   drawAxisBelow(svg, x, { least: roomBeside(values), title: spec.across, at: bottom, values: rates });
   drawAxisBeside(svg, y, { values: values, left: x.range()[0], right: width - 14, title: unitWords(spec.value, spec.unit) });
@@ -41,7 +50,7 @@ function drawRates(figure) {
   }
   spec.rows.forEach((row, number) => {
     const color = number % colors;
-    for (const part of wholeParts(row.points)) {
+    for (const part of wholeParts(row.points, limit)) {
       svg.append("path").attr({
         class: "band f" + color,
         d: d3.svg.area().x(point => x(point.rate)).y0(point => y(point.low)).y1(point => y(point.high))(part),
@@ -53,12 +62,12 @@ function drawRates(figure) {
     }
     for (const point of row.points) {
       const title = labelWords(row) + " at " + numberText(point.rate) + ": ";
-      if (point.mean === undefined) {
+      if (!(point.mean <= limit)) {
         const at = [x(point.rate) + 3 * number, bottom - 5];
         svg.append("path").attr({
           class: "s" + color, "stroke-width": 1.8,
           d: "M" + (at[0] - 4) + "," + (at[1] - 4) + "l8,8m0,-8l-8,8",
-        }).append("title").text(title + point.lost + " lost");
+        }).append("title").text(title + (point.mean === undefined ? point.lost + " lost" : numberText(point.mean)));
       } else {
         svg.append("circle").attr({ class: "f" + color, r: 2.5, cx: x(point.rate), cy: y(point.mean) })
             .append("title").text(title + numberText(point.mean));

@@ -346,7 +346,23 @@ SampleSet tested(const RunConfiguration& configuration) {
   return data.test ? *std::move(data.test) : std::move(data.train);
 }
 
-SampleSet read(const DataRecord& record, const RunConfiguration& configuration, bool labels) {
+// Reads a table, and notes what it has that training did not have.
+SampleSet read_table(const DataRecord& record, const DataSource& source, bool labels,
+                     UnseenCategories unseen, std::vector<std::string>& notes) {
+  if (unseen == UnseenCategories::refuse) {
+    return read_new_csv_samples(source.path, record, labels, source.csv);
+  }
+  std::int64_t rows = 0;
+  SampleSet samples = read_new_csv_samples(source.path, record, labels, source.csv, &rows);
+  if (rows > 0) {
+    notes.push_back(fmt::format("{}: rows with a category that training did not have: {} of {}",
+                                source.path.string(), rows, samples.size()));
+  }
+  return samples;
+}
+
+SampleSet read(const DataRecord& record, const RunConfiguration& configuration, bool labels,
+               UnseenCategories unseen, std::vector<std::string>& notes) {
   const DataSource& source = *configuration.data;
   const bool is_sentences = source.kind == "sentences";
   const bool is_text = source.kind == "text" || is_sentences;
@@ -356,7 +372,7 @@ SampleSet read(const DataRecord& record, const RunConfiguration& configuration, 
     refuse(option_of(configuration), fmt::format("the model was trained on {} data", record.kind),
            of_text ? "text:FILE" : record.kind + ":FILE");
   }
-  if (source.kind == "csv") return read_new_csv_samples(source.path, record, labels);
+  if (source.kind == "csv") return read_table(record, source, labels, unseen, notes);
   if (source.kind == "images") return read_new_images(source.path, record, labels);
   if (is_sentences) return make_new_sentence_samples(source.sentences, record);
   if (is_text) return read_new_text_samples(source.path, record);
@@ -381,7 +397,8 @@ void require_same(const DataRecord& record, const RunConfiguration& configuratio
 }  // namespace
 
 DataSets load_recorded_data(const std::filesystem::path& run_folder,
-                            const RunConfiguration& configuration, bool labels) {
+                            const RunConfiguration& configuration, bool labels,
+                            UnseenCategories unseen) {
   const std::filesystem::path record = run_folder / kDataRecordFile;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(record, ignored)) {
@@ -390,7 +407,8 @@ DataSets load_recorded_data(const std::filesystem::path& run_folder,
            "the run's own data, or to resume it, which writes that file");
   }
   const DataRecord known = parse_data_record(read_file(record), record.string());
-  const SampleSet samples = read(known, configuration, labels);
+  std::vector<std::string> notes;
+  const SampleSet samples = read(known, configuration, labels, unseen, notes);
   DataSets data{.train = samples,
                 .test = samples,
                 .inputs = known.inputs,
@@ -400,6 +418,7 @@ DataSets load_recorded_data(const std::filesystem::path& run_folder,
                 .text = known.text,
                 .table = known.table,
                 .class_names = known.class_names,
+                .notes = std::move(notes),
                 .channels = known.channels,
                 .features = known.features};
   require_same(known, configuration, data);

@@ -10,6 +10,7 @@
 #include <rubato/steps/random.hpp>
 
 #include "loop/data/sample_set.hpp"
+#include "loop/data/tables/table_encoding.hpp"
 #include "runs/config/allowed.hpp"
 #include "runs/config/values/model_choice.hpp"
 
@@ -59,11 +60,14 @@ inline constexpr const char* kDataRecordFile = "data.json";
 /// The samples that --data of `configuration` names, converted for a model that was trained on
 /// other data, by the facts about those that its run kept in its folder. They are the test set if
 /// the data have one, otherwise all, and are returned as both sets, since nothing is trained on
-/// them. With `labels` they have targets; without, targets are ignored and may be missing.
+/// them. With `labels` they have targets; without, targets are ignored and may be missing. With
+/// UnseenCategories::missing, DataSets::notes says how many rows of a table have a category that
+/// training did not have.
 ///
 /// Throws Error for data that cannot be read, or are not of the kind that the model needs.
 [[nodiscard]] DataSets load_recorded_data(const std::filesystem::path& run_folder,
-                                          const RunConfiguration& configuration, bool labels);
+                                          const RunConfiguration& configuration, bool labels,
+                                          UnseenCategories unseen = UnseenCategories::refuse);
 
 /// Throws Error if `weights` is the folder of a run and its summary.json names parameters other
 /// than these, which were read from it.
