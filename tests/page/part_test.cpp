@@ -84,7 +84,7 @@ TEST(Part, HasTwoChartsOfASectionAndStaysSmall) {
   for (const char* title : {"Loss", "Batch size", "Cores"}) {
     EXPECT_THAT(html, HasSubstr(fmt::format("<figcaption>{} ", title)));
   }
-  EXPECT_LT(html.size(), 55'000U);
+  EXPECT_LT(html.size(), 40'000U);
   EXPECT_THAT(html, HasSubstr("after 100000 steps and 4800000 samples"));
 }
 

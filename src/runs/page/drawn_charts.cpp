@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -138,19 +139,23 @@ std::string drawn(const DrawnCurve& curve, const Scale& x, const Scale& y, bool 
   return svg;
 }
 
-// The marks of a figure: one line for each, and their number by kind in the legend. With more than
-// two runs nobody can tell whose they are.
+// The marks of a figure: lines, of which those that are too near to the one before are left out,
+// and their number by kind in the legend. With more than two runs nobody can tell whose they are.
 std::string drawn_marks(const Json& charts, const Json& figure, const std::string& axis,
                         const Scale& x, const Scale& y, Legend& legend) {
+  constexpr double kNear = 5;
   std::string svg;
   if (!figure.contains("marks") || charts["runs"].size() > 2) return svg;
   for (const Json& kind : figure["marks"]) {
     std::int64_t count = 0;
+    double last = -kNear;
     for (const Json& run : charts["runs"]) {
       for (const Json& mark : run.value("marks", Json::array())) {
         if (mark["kind"] != kind) continue;
         count += mark["count"].get<std::int64_t>();
         const double at = x(mark["at"][axis].get<double>());
+        if (std::abs(at - last) < kNear) continue;
+        last = at;
         svg += line_at("marked", at, y.to - 6, at, y.from, mark["kind"].get<std::string>());
       }
     }
