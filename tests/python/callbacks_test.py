@@ -159,6 +159,52 @@ class Interrupted(TestCase):
         result = rubato.train(resume=folder, on_step=lambda step: False)
         self.assertEqual(result.steps["step"].tolist(), [caught.exception.result.steps.rows])
 
+    def test_goes_on_from_the_result_without_a_folder(self):
+        class Ended(Exception):
+            pass
+
+        class Counting:
+            def __init__(self):
+                self.calls = 0.0
+
+            def __call__(self, batch, statistics):
+                self.calls += 1
+                return self.calls
+
+            def state(self):
+                return [self.calls]
+
+            def load_state(self, numbers):
+                self.calls, = numbers
+
+        def ended_in(last):
+            def on_step(step):
+                if step["step"] == last:
+                    raise Ended
+            return on_step
+
+        data = torch.rand(640, 4), torch.arange(640) % 3
+        options = {"trace": [64, 32], "on_trace_end": "cycle", "lr": 1e-5, "momentum": 0.9, "epochs": 2}
+        model = torch.nn.Linear(4, 3)
+        options["weights"] = {name: tensor + 1 for name, tensor in model.state_dict().items()}
+        whole = rubato.train(model, data, rule=Counting(), **options)
+        with self.assertRaises(Ended) as first:
+            rubato.train(model, data, rule=Counting(), on_step=ended_in(3), **options)
+        with self.assertRaises(Ended) as second:
+            rubato.train(model, data, rule=Counting(), resume=first.exception.result, on_step=ended_in(17))
+        result = rubato.train(model, data, rule=Counting(), resume=second.exception.result)
+        self.assertEqual(result.sha256, whole.sha256)
+        self.assertEqual(result.steps["step"].tolist(), whole.steps["step"][18:].tolist())
+        self.assertEqual(result.steps["lr"].tolist(), whole.steps["lr"][18:].tolist())
+        so_far = first.exception.result
+        for error, arguments in (("--lr", {"lr": 1}), ("--out", {"out": self.folder() / "run"}), ("--config", {"config": "x"})):
+            with self.assertRaisesRegex(rubato.Error, error):
+                rubato.train(model, data, rule=Counting(), resume=so_far, **arguments)
+        with self.assertRaisesRegex(rubato.Error, "--rule own"):
+            rubato.train(model, data, resume=so_far)
+        with self.assertRaisesRegex(rubato.Error, "resume: the training has ended"):
+            rubato.train(resume=whole)
+
     def test_the_way_on_names_what_has_no_name(self):
         def on_step(step):
             raise KeyboardInterrupt

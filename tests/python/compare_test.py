@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import rubato
 from support import TestCase, rubato_program
@@ -119,6 +120,21 @@ class Compare(TestCase):
         self.assertGreaterEqual(found.runs.rows, 2)
         self.assertIsNone(found.folder)
         self.assertEqual((list(here.iterdir()), list(temporary.iterdir())), ([], []))
+        # What a notebook shows was read before.
+        self.assertIn("Final test accuracy", found._repr_html_())
+
+    def test_plots(self):
+        found = rubato.compare(model="softmax", rule=["linear", "root"], cores=[2, 4], seed=[1, 2], samples=320, tune="never",
+                               trace=["32", "64"])
+        axes = mock.Mock()
+        self.assertIs(found.plot(axes), axes)
+        drawn = [(call.args, call.kwargs["xerr"]) for call in axes.errorbar.call_args_list]
+        rows = zip(found.cells["mean"], found.cells["half_width"])
+        self.assertEqual(drawn, [((mean, row), half) for row, (mean, half) in enumerate(rows)])
+        places, labels = axes.set_yticks.call_args.args
+        self.assertEqual(len(labels), len(places))
+        self.assertEqual(len(set(labels)), len(labels))
+        self.assertIn("trace 32, cores 2, linear", labels)
 
     def test_values_with_commas(self):
         found = rubato.compare(model="softmax", samples=320, trace=32, clock="virtual", seed=1, rule="linear", tune="never",

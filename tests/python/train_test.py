@@ -282,6 +282,34 @@ class Results(TestCase):
         self.assertEqual(result.other_weights, {})
         self.assertIsNone(result.best_epoch)
 
+    def test_a_run_has_the_records_of_its_result(self):
+        folder = self.folder() / "run"
+        result = rubato.train("softmax", trace=128, samples=1280, out=folder, log_minibatches=True, monitor="*.weight",
+                              fault="core=2,step=2", on_step=lambda step: {"own": 1} if step["step"] > 2 else None,
+                              on_epoch=lambda epoch: {"own": 2})
+        run = rubato.Run(folder)
+        for kind in ("steps", "epochs", "minibatches", "faults", "monitored"):
+            of_result, of_run = getattr(result, kind), getattr(run, kind)
+            for name, column in of_result.items():
+                self.assertEqual(of_run[name].dtype, column.dtype, name)
+                numpy.testing.assert_array_equal(of_run[name], column, name)
+        self.assertEqual((run.summary, run.sha256, run.folder), (result.summary, result.sha256, str(folder)))
+        self.assertEqual(run._repr_html_(), result._repr_html_())
+        with self.assertRaisesRegex(rubato.Error, "accepted: the folder of a run"):
+            rubato.Run(self.folder())
+
+    def test_plots(self):
+        result = rubato.train(**SMALL)
+        axes = unittest.mock.Mock()
+        self.assertIs(result.plot(axes=axes), axes)
+        steps, losses = axes.plot.call_args.args
+        self.assertEqual((steps[0], losses.tolist()), (1, result.steps["loss"].tolist()))
+        result.plot("test_accuracy", axes)
+        self.assertEqual(axes.plot.call_args.args[1].tolist(), result.epochs["test_accuracy"].tolist())
+        for column in ("digest", "accuracy"):
+            with self.assertRaisesRegex(rubato.Error, f"no column of numbers '{column}'; accepted: .*loss"):
+                result.plot(column, axes)
+
     def test_metrics_of_real_targets_and_of_tokens(self):
         inputs = torch.rand(64, 3)
         tokens = torch.randint(0, 7, (64, 6))

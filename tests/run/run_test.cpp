@@ -420,5 +420,19 @@ TEST_F(RunTest, KeepsTheBestWeights) {
             std::vector(best.begin(), best.end()));
 }
 
+TEST_F(RunTest, ContinuesWithoutAFolderToTheSameBits) {
+  const auto whole = outcome_of(configuration_).summary.value();
+  rubato::Run first(configuration_, dense_workload(configuration_));
+  first.trainer().add_observer<PauseAfter>(11);
+  ASSERT_EQ(first.execute().end, RunEnd::paused);
+  const State state = first.trainer().state();
+  configuration_.threads = 1;
+  const auto rest = outcome_of(configuration_, RunLocation::continue_from(state, configuration_));
+  EXPECT_EQ(rest.summary.value().weights_sha256, whole.weights_sha256);
+  configuration_.learning_rate = 0.7;
+  EXPECT_THAT(error_of([&] { return RunLocation::continue_from(state, configuration_); }),
+              HasSubstr("--lr"));
+}
+
 }  // namespace
 }  // namespace rubato

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <rubato/base/state.hpp>
 #include <rubato/loop/observers.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/runs/records.hpp>
@@ -51,6 +52,11 @@ class RunLocation {
       const std::filesystem::path& folder, const RunConfiguration& configuration,
       const std::optional<std::filesystem::path>& checkpoint = {}, bool again = false);
 
+  /// No folder, but the state of a run that had none either, as its Trainer::state() left it.
+  /// Throws Error if that was trained with options other than those of `configuration`, naming
+  /// them.
+  [[nodiscard]] static RunLocation continue_from(State state,
+                                                 const RunConfiguration& configuration);
   /// A folder in which a run of other hosts continues from its state, with its records. It is
   /// created, or is a folder of the same run that holds nothing newer. Throws Error if it belongs
   /// to another run, or if another process uses it and has not ended within `patience`; OutputError

@@ -174,6 +174,7 @@ PYBIND11_MODULE(_rubato, module) {
   define_request(module);
   define_estimator(module);
   define_trained(module);
+  define_showing(module);
   module.def("train", &train);
   module.def("first_inputs", &list_of_first_inputs);
   module.def("end_training", &end_training);

@@ -54,4 +54,15 @@ struct TrainedOn {
 /// Inputs have the form of those of training, and are normalised by those. Both throw Error.
 void define_trained(pybind11::module_& module);
 
+/// Adds to `module` what notebooks show, as HTML (runs/page/part.hpp), and the records of a run:
+///
+///     html_of_result(TrainedOn, steps, epochs, faults, text of summary.json or "") -> HTML
+///     html_of_folder(folder of a run or an experiment) -> HTML
+///     html_of_steps(Trace or Availability) -> HTML
+///     recorded_run(folder) -> {"steps", "epochs", "minibatches", "faults", "monitored":
+///                              {column: array}, "summary": text of summary.json or ""}
+///
+/// Columns are as in train(). All throw Error.
+void define_showing(pybind11::module_& module);
+
 }  // namespace rubato::python

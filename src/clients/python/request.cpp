@@ -23,6 +23,7 @@
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/fork_point.hpp"
 #include "runs/run/fork.hpp"
+#include "runs/run/resumption.hpp"
 
 namespace rubato::python {
 
@@ -36,11 +37,15 @@ constexpr std::array<std::string_view, 3> kArguments{"config", "resume", "out"};
 
 std::shared_ptr<Request> request_of(const Path& config, const Path& resume, const Path& out,
                                     const std::string& from, const py::object& rule,
-                                    std::optional<std::vector<double>> weights) {
-  if (config && resume) {
+                                    std::optional<std::vector<double>> weights,
+                                    std::shared_ptr<Unfinished> unfinished) {
+  if (config && (resume || unfinished)) {
     throw Error("--config: --resume has a configuration of its own; accepted: one of them");
   }
-  if (!from.empty() && (config || resume)) {
+  if (unfinished && out) {
+    throw Error("--out: the result to resume has no folder; accepted: resume alone");
+  }
+  if (!from.empty() && (config || resume || unfinished)) {
     throw Error(
         "from_run: a fork begins with the options of its run; accepted: without config and "
         "resume");
@@ -69,6 +74,8 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
         config ? std::filesystem::path(*config) : *request->resume / RunFolder::kConfiguration;
     request->run = read_configuration(file, kArguments, request->run);
   }
+  if (unfinished) request->run = configuration_in(unfinished->state, extensions);
+  request->unfinished = std::move(unfinished);
   if (!from.empty()) {
     const Parsed<ForkPoint> point = from;
     request->run = configuration_of_run(point->run, request->run);
@@ -122,6 +129,7 @@ void check(const RunRequest& request) {
 }
 
 void define_request(py::module_& module) {
+  static_cast<void>(py::class_<Unfinished, std::shared_ptr<Unfinished>>(module, "Unfinished"));
   py::class_<Request, std::shared_ptr<Request>>(module, "Request")
       .def(py::init(&request_of))
       .def("set",

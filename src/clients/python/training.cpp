@@ -56,7 +56,7 @@ struct Outcome {
   SessionOutcome session{};
   std::vector<std::string> warnings{};
   std::string folder{};
-  // The call, as users write it, that continues a run with a folder.
+  // The call, as users write it, that continues the run.
   std::string to_go_on{};
   std::string model_name{};
   std::shared_ptr<TrainedOn> trained_on = std::make_shared<TrainedOn>();
@@ -66,6 +66,8 @@ struct Outcome {
   // TorchScript with the weights, if the model is TorchScript.
   std::optional<std::string> model{};
   std::optional<std::int64_t> best_epoch{};
+  // Null unless the training was interrupted and has no folder.
+  std::shared_ptr<Unfinished> unfinished{};
   // There are weights.
   bool is_whole = false;
 };
@@ -92,8 +94,10 @@ std::string call_to_go_on(const Call& call, const Run& run) {
   if (!parts.loss.empty()) own += "loss=loss, ";
   if (call.request.rule) own += "rule=rule, ";
   if (call.request.run.sampler.text() == kOwn) own += "sampler=sampler, ";
+  // Without a folder, the exception that Python has raised last has the result.
+  const std::string folder = run.location().path().string();
   return fmt::format("rubato.train({}resume={})", own,
-                     python_quoted(run.location().path().string()));
+                     folder.empty() ? "sys.last_value.result" : python_quoted(folder));
 }
 
 // Keeps warnings for the calling thread; an exception of Python ends the session.
@@ -156,6 +160,9 @@ std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread
 }
 
 RunLocation location_in(const Call& call, PythonOwner& owner) {
+  if (const auto& unfinished = call.request.unfinished) {
+    return RunLocation::continue_from(unfinished->state, call.request.run);
+  }
   return location_to_train(
       call.request,
       {.load = [&](const RunConfiguration& run) { return load_workload(run, call.parts); },
@@ -307,6 +314,11 @@ void train_in(Call& call, CallingThread& calling) {
     prepare(call, calling, session.run());
     outcome.session = session.execute();
     put_weights(session.run(), outcome);
+    const bool is_kept = !outcome.folder.empty();
+    if (outcome.session.end == RunEnd::paused && !is_kept && session.run().trainer().has_state()) {
+      outcome.unfinished = std::make_shared<Unfinished>(
+          Unfinished{.state = session.run().trainer().state(), .steps = call.parts.steps});
+    }
   } catch (const std::exception& error) {
     // An error after Ctrl-C or an exception of a callback, which the caller gets, is a warning.
     if (!calling.has_failed()) throw;
@@ -357,7 +369,7 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
       "minibatches"_a = records.minibatches.columns(), "faults"_a = records.faults.columns(),
       "monitored"_a = records.monitored.columns(), "is_whole"_a = outcome.is_whole,
       "weights"_a = weights, "model"_a = model, "best_epoch"_a = outcome.best_epoch,
-      "trained_on"_a = outcome.trained_on);
+      "trained_on"_a = outcome.trained_on, "unfinished"_a = outcome.unfinished);
 }
 
 }  // namespace
@@ -377,6 +389,7 @@ py::dict train(const Request& request, const py::object& parts, const py::dict& 
   const auto call = std::make_shared<Call>();
   call->request = request;
   call->parts = own_parts(parts);
+  if (request.unfinished && !call->parts.steps) call->parts.steps = request.unfinished->steps;
   call->callbacks = callbacks_of(callbacks);
   const IntraOpThreads threads;
   py::object failure = py::none();

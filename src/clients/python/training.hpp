@@ -33,7 +33,7 @@ namespace rubato::python {
 ///     summary          the text of summary.json; empty if the training was paused
 ///     folder           folder of the run; empty if it has none
 ///     checkpoint       checkpoint that was written when it was paused; else empty
-///     to_go_on         the call that resumes a run with a folder, as users write it
+///     to_go_on         the call that resumes the run, as users write it
 ///     model_name       as the configuration has it: "mlp:hidden=64", or "own"
 ///     has_real_targets whether targets are real numbers, not class indices
 ///     steps, epochs, minibatches, faults, monitored   {column: array}
@@ -42,6 +42,7 @@ namespace rubato::python {
 ///     model            bytes of TorchScript, if the model is TorchScript; else None
 ///     best_epoch       counted from 0; None without weights "best"
 ///     trained_on       a TrainedOn (module.hpp)
+///     unfinished       an Unfinished if it was interrupted and has no folder; else None
 ///
 /// The second signal whose handler raises, such as that of Ctrl-C, ends the call at once; the
 /// training then ends by itself after its step, without a checkpoint, and no other one begins

@@ -21,7 +21,6 @@
 #include "html.hpp"
 #include "run_facts.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
-#include "runs/experiment/answer/answer_document.hpp"
 #include "runs/experiment/conduct/experiment_folder.hpp"
 
 namespace rubato::page {
@@ -56,15 +55,24 @@ std::string tables_of(const AnswerDocument& document, std::initializer_list<Answ
   return html;
 }
 
-std::string answer_html(const AnswerDocument& document) {
-  std::string html = list(document.findings);
-  html += tables_of(document, {AnswerTable::none});
+}  // namespace
+
+std::string head_of(const AnswerDocument& answer) {
+  std::string html = list(answer.findings);
+  html += tables_of(answer, {AnswerTable::none});
   const auto results =
-      std::ranges::count(document.tables, AnswerTable::results, &AnswerDocument::Table::kind);
-  const std::string tables = tables_of(document, {AnswerTable::results, AnswerTable::margins});
-  html += std::cmp_greater(results, kMostOpenTables)
-              ? folded_html("The results of each trace", tables)
-              : tables;
+      std::ranges::count(answer.tables, AnswerTable::results, &AnswerDocument::Table::kind);
+  const std::string tables = tables_of(answer, {AnswerTable::results, AnswerTable::margins});
+  return html + (std::cmp_greater(results, kMostOpenTables)
+                     ? folded_html("The results of each trace", tables)
+                     : tables);
+}
+
+namespace {
+
+// The answer and what it is an answer to.
+std::string answer_html(const AnswerDocument& document) {
+  std::string html = head_of(document);
   html += "<h2>What was compared</h2>\n" + list(document.facts);
   if (!document.notes.empty()) html += "<h2>Remarks on runs</h2>\n" + list(document.notes);
   return html + paragraph(document.limits);

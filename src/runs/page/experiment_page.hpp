@@ -6,6 +6,7 @@
 
 #include "html.hpp"
 #include "runs/experiment/answer/answer.hpp"
+#include "runs/experiment/answer/answer_document.hpp"
 #include "runs/experiment/answer/tuning_answer.hpp"
 #include "runs/experiment/conduct/conduct.hpp"
 
@@ -17,6 +18,9 @@ namespace rubato::page {
 /// The page of an experiment in `folder`.
 [[nodiscard]] Document document_of_experiment(const RecordedExperiment& experiment,
                                               const std::string& folder);
+
+/// The beginning of that page: the findings, and the tables of results.
+[[nodiscard]] std::string head_of(const AnswerDocument& answer);
 
 /// The axis on which all runs with this budget have the same length; curves are first drawn against
 /// it.

@@ -202,6 +202,10 @@ std::string replay_of(const ThinnedRun& run) {
 
 }  // namespace
 
+std::string head_of(const ThinnedRun& run) {
+  return paragraph(sentence_of(run)) + list(run.warnings);
+}
+
 std::string reproduction_of(const ThinnedRun& run) {
   const std::string config = (std::filesystem::path(run.name) / RunFolder::kConfiguration).string();
   const std::string hosts = option_of(run, "hosts");

@@ -23,6 +23,9 @@ inline constexpr std::size_t kMostRuns = 500;
 /// The page of one run, or of several side by side.
 [[nodiscard]] Document document_of_runs(std::span<const ThinnedRun> runs);
 
+/// The beginning of the page of one run: what was trained, its results, and warnings.
+[[nodiscard]] std::string head_of(const ThinnedRun& run);
+
 /// HTML that says how to reproduce a run, and what it was computed with.
 [[nodiscard]] std::string reproduction_of(const ThinnedRun& run);
 

@@ -83,6 +83,22 @@ class MetricsReader {
     run_.add_mark({kind, count_, std::move(text), run_.last, count});
   }
 
+  void take_monitor(const TensorStatistics& tensor) {
+    if (!std::isfinite(tensor.norm)) return;
+    pending_.emplace_back(
+        fmt::format("monitor.{} {}", tensor.name, tensor.gradient ? "gradient" : "parameter"),
+        tensor.norm);
+  }
+
+  // The line of own metrics follows that of its step or epoch.
+  void take_own(const Cells& cells) {
+    Buckets& to = number_in(own_, cells, "epoch") ? run_.epochs : run_.steps;
+    const auto* const numbers = std::get_if<std::vector<NamedNumber>>(&cells.back());
+    if (numbers == nullptr) return;
+    for (const NamedNumber& number : *numbers) add("metrics." + number.name, number.value, to);
+  }
+
+ public:
   void take_step(const Cells& cells) {
     const StepRecord step = record_of(step_schema(), cells);
     // Steps count from 1 on the page.
@@ -149,21 +165,7 @@ class MetricsReader {
                                   line.fault.core.value(), line.fault.substep, line.cores_left));
   }
 
-  void take_monitor(const TensorStatistics& tensor) {
-    if (!std::isfinite(tensor.norm)) return;
-    pending_.emplace_back(
-        fmt::format("monitor.{} {}", tensor.name, tensor.gradient ? "gradient" : "parameter"),
-        tensor.norm);
-  }
-
-  // The line of own metrics follows that of its step or epoch.
-  void take_own(const Cells& cells) {
-    Buckets& to = number_in(own_, cells, "epoch") ? run_.epochs : run_.steps;
-    const auto* const numbers = std::get_if<std::vector<NamedNumber>>(&cells.back());
-    if (numbers == nullptr) return;
-    for (const NamedNumber& number : *numbers) add("metrics." + number.name, number.value, to);
-  }
-
+ private:
   ThinnedRun& run_;
   const std::vector<std::int64_t>& checkpoints_;
   const RecordInfo& step_ = record_info(step_schema().name);
@@ -210,6 +212,73 @@ void read_metrics(const std::filesystem::path& file, const std::vector<std::int6
     run.warnings.push_back(fmt::format("{}: the last line, {}, is half written and left out.",
                                        file.string(), lines.line() + 1));
   }
+}
+
+namespace {
+
+// Rows of columns as the cells of a record; those that are no numbers are without a value.
+class RowReader {
+ public:
+  RowReader(const RecordInfo& record, const NumberColumns& columns, const char* index)
+      : record_(record) {
+    const auto of_index = columns.find(index);
+    if (of_index != columns.end()) index_ = of_index->second;
+    for (const ColumnInfo& column : record.columns) {
+      const auto found = columns.find(column.name);
+      const bool is_whole = found != columns.end() && found->second.size() == rows();
+      columns_.push_back(is_whole ? &found->second : nullptr);
+    }
+  }
+
+  [[nodiscard]] std::size_t rows() const { return index_.size(); }
+  // The step or epoch of a row.
+  [[nodiscard]] double index(std::size_t row) const { return index_[row]; }
+  [[nodiscard]] Cells cells(std::size_t row) const {
+    Cells cells(columns_.size());
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i] != nullptr) cells[i] = cell_of((*columns_[i])[row], record_.columns[i].type);
+    }
+    return cells;
+  }
+
+ private:
+  static Cell cell_of(double value, ColumnType type) {
+    constexpr double kWhole = 0x1p62;
+    if (std::isnan(value)) return {};
+    if (type == ColumnType::real) return value;
+    if (type == ColumnType::flag) return value != 0;
+    if (type != ColumnType::whole) return {};
+    return static_cast<std::int64_t>(std::clamp(value, -kWhole, kWhole));
+  }
+
+  const RecordInfo& record_;
+  std::span<const double> index_{};
+  std::vector<const std::vector<double>*> columns_{};
+};
+
+}  // namespace
+
+void take_records(const RecordColumns& records, ThinnedRun& run) {
+  const std::vector<std::int64_t> no_checkpoints;
+  MetricsReader reader(no_checkpoints, run);
+  const RecordInfo& step = record_info(step_schema().name);
+  const RowReader steps(step, records.steps, "step");
+  const RowReader epochs(record_info(epoch_schema().name), records.epochs, "epoch");
+  const RowReader faults(record_info(fault_schema().name), records.faults, "step");
+  std::size_t epoch = 0;
+  std::size_t fault = 0;
+  for (std::size_t i = 0; i < steps.rows(); ++i) {
+    const Cells cells = steps.cells(i);
+    const double its_epoch = number_in(step, cells, "epoch").value_or(0);
+    for (; epoch < epochs.rows() && epochs.index(epoch) < its_epoch; ++epoch) {
+      reader.take_epoch(epochs.cells(epoch));
+    }
+    for (; fault < faults.rows() && faults.index(fault) <= steps.index(i); ++fault) {
+      reader.take_fault(record_of(fault_schema(), faults.cells(fault)));
+    }
+    reader.take_step(cells);
+  }
+  for (; epoch < epochs.rows(); ++epoch) reader.take_epoch(epochs.cells(epoch));
 }
 
 }  // namespace rubato::page

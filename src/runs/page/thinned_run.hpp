@@ -123,6 +123,21 @@ struct ThinnedRun {
 void read_metrics(const std::filesystem::path& file, const std::vector<std::int64_t>& checkpoints,
                   ThinnedRun& run);
 
+/// Columns of numbers by their names (ColumnInfo::name), with a row for each record; NaN stands for
+/// a missing value.
+using NumberColumns = std::map<std::string, std::vector<double>, std::less<>>;
+
+/// The records of a run in memory. Columns whose names no schema has are metrics of the user's own.
+struct RecordColumns {
+  NumberColumns steps{};
+  NumberColumns epochs{};
+  NumberColumns faults{};
+};
+
+/// Adds these records to `run` as read_metrics() adds those of a file. Columns that are not as long
+/// as `step` or `epoch` are left out. Throws Error if a number is out of range.
+void take_records(const RecordColumns& records, ThinnedRun& run);
+
 /// The step with the median duration of a timeline (timeline_json() in runs/report/timeline.hpp) as
 /// figures: the activities of its threads and of its cores, with the meetings of their sums. Empty
 /// if the file does not exist or has no complete step; invalid events are skipped.

@@ -1,8 +1,9 @@
 // A location says which folder is locked, from which state the run continues, and that it may
 // continue with these options (require_resumable()). resume(), continue_in() and follow() look for
 // the state in the folder (find()): the checkpoint that was named, else the newest that can be
-// read, else the beginning; fork() and take_over() are given it. Whoever locks a folder completes
-// an interrupted setting aside before looking for checkpoints, because that moves some.
+// read, else the beginning; fork(), continue_from() and take_over() are given it. Whoever locks a
+// folder completes an interrupted setting aside before looking for checkpoints, because that moves
+// some.
 
 #include <system_error>
 #include <utility>
@@ -93,6 +94,14 @@ RunLocation RunLocation::follow(const fs::path& folder, const RunConfiguration& 
                                 const std::optional<fs::path>& checkpoint, bool again) {
   RunLocation location;
   location.find(folder, configuration, checkpoint, again);
+  return location;
+}
+
+RunLocation RunLocation::continue_from(State state, const RunConfiguration& configuration) {
+  require_resumable(configuration_in(state, configuration.extensions), configuration,
+                    ResumeFrom::checkpoint);
+  RunLocation location;
+  location.from_ = Found{.file = {}, .state = std::move(state)};
   return location;
 }
 

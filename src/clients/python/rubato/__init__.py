@@ -19,8 +19,8 @@ if importlib.util.find_spec(f"{__name__}._machine"):
     _slow = _kernels.prepare()
 
 __all__ = ["AdaScale", "Availability", "Columns", "Comparison", "Diverged", "Epoch", "Error", "Hosts",
-           "OutOfMemory", "OutputError", "TargetMissed", "Trace", "TrainResult", "TrainingError", "compare", "models", "plan",
-           "simulate", "train"]
+           "OutOfMemory", "OutputError", "Run", "TargetMissed", "Trace", "TrainResult", "TrainingError", "compare", "models",
+           "plan", "simulate", "train"]
 
 
 def __getattr__(name):

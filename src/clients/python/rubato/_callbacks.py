@@ -2,8 +2,10 @@
 
 import math
 import sys
+import time
 
 from ._rubato import Error
+from ._show import is_notebook
 
 # Text that clears a line which is redrawn, and the one for a notebook, which knows only "\r".
 _CLEAR = "\r\x1b[2K"
@@ -108,10 +110,14 @@ class _Shown:
     def __init__(self):
         self._out = sys.stderr
         is_terminal = self._out.isatty()
-        is_notebook = not is_terminal and "ipykernel" in sys.modules
-        self._clear = _BLANKS if is_notebook else _CLEAR
+        in_notebook = is_notebook(self._out)
+        self._clear = _BLANKS if in_notebook else _CLEAR
         self._is_drawn = False
-        self.for_cpp = (self._write, self._descriptor(), is_terminal or is_notebook)
+        # Every drawing is kept in a notebook that is executed without a browser: fewer are enough.
+        self._pause = 0.5 if in_notebook else 0.0
+        self._last = 0.0
+        # The descriptor that a notebook's output has is the terminal of Jupyter.
+        self.for_cpp = (self._write, -1 if in_notebook else self._descriptor(), is_terminal or in_notebook)
 
     def close(self):
         """Clears a line that an exception has left."""
@@ -119,7 +125,10 @@ class _Shown:
             self._write(_CLEAR)
 
     def _write(self, text):
-        self._is_drawn = not text.endswith(("\n", _CLEAR))
+        is_drawing = not text.endswith(("\n", _CLEAR))
+        if is_drawing and self._is_drawn and time.monotonic() < self._last + self._pause:
+            return
+        self._is_drawn, self._last = is_drawing, time.monotonic()
         print(text.replace(_CLEAR, self._clear), end="", file=self._out, flush=True)
 
     def _descriptor(self):

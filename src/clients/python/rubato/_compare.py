@@ -15,6 +15,7 @@ import numpy
 from . import _options, _rubato
 from ._callbacks import NamedRule, rule_for_cpp
 from ._result import Columns
+from ._show import plot_intervals
 from ._train import Diverged, TargetMissed, train
 
 # Options of the command besides those of a run.
@@ -57,6 +58,16 @@ class Comparison:
         self.text = (folder / "answer.md").read_text(encoding="utf-8")
         self.cells = _columns_in(folder / "answer.csv")
         self.runs = _columns_in(folder / "runs.csv")
+        # A folder that is kept is read when a notebook asks.
+        self._html = None if is_kept else _rubato.html_of_folder(str(folder))
+
+    def plot(self, axes=None):
+        """Draws the mean of each choice and its 95 % interval with matplotlib, on new axes unless there are some, and
+        returns the axes."""
+        return plot_intervals(self.answer, axes)
+
+    def _repr_html_(self):
+        return self._html or _rubato.html_of_folder(self.folder)
 
     def __repr__(self):
         return f"<rubato.Comparison: {self.runs.rows} runs{', ' + self.folder if self.folder else ''}>"

@@ -9,7 +9,7 @@ from ._adascale import AdaScale  # noqa: F401
 from ._compare import Comparison, compare  # noqa: F401
 from ._hosts import Hosts  # noqa: F401
 from ._plan import Epoch, plan, simulate  # noqa: F401
-from ._result import Columns, TrainResult  # noqa: F401
+from ._result import Columns, Run, TrainResult  # noqa: F401
 from ._rubato import Error, OutOfMemory, OutputError, TrainingError, __version__  # noqa: F401
 from ._trace import Availability, Trace  # noqa: F401
 from ._train import Diverged, TargetMissed, train  # noqa: F401

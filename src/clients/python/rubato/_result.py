@@ -1,11 +1,14 @@
-"""The result of a training, and the columns of this and other results."""
+"""The result of a training, runs in folders, and the columns of these and other results."""
 
 import io
 import json
+import os
+import weakref
 
 import torch
 
 from . import _data, _modules, _rubato, models
+from ._show import columns_of_numbers, plot_column
 
 
 class Columns(dict):
@@ -26,47 +29,17 @@ class Columns(dict):
         return f"<{self.rows} rows of {', '.join(self)}>"
 
 
-class TrainResult:
-    """Returned by rubato.train(), and the `result` of its exceptions.
+class _Recorded:
+    """Common part of results and of runs in folders: what was recorded of a training."""
 
-    steps, epochs, minibatches, faults, monitored: Columns
-        the metrics of each kind of line in metrics.jsonl, under the names there ("seconds": {"wall"} becomes
-        wall_seconds) and without substeps, which is a list; minibatches need log_minibatches=True, faults are cores
-        that died, monitored are the tensors named by `monitor`
-    state_dict: dict of tensors
-        the trained weights, for Module.load_state_dict(): without buffers that are registered with persistent=False
-    other_weights: dict of dicts of tensors
-        the weights beside them, with buffers, by the names of their files: "best" with keep_best=True, and those of
-        options that keep weights of their own
-    best_epoch: int or None
-        with keep_best=True, the number, from 0, of the epoch that was best by the metric `watch`
-    summary: dict
-        as summary.json has it (docs/runs.md); empty if training was interrupted
-    folder: str or None
-        the run folder, with `out` or `resume`
-    """
-
-    def __init__(self, found, script, transient=()):
+    def __init__(self, found):
+        """`found` has the columns of the records by their names, and "summary", the text of summary.json or ""."""
         self.steps = Columns(found["steps"])
         self.epochs = Columns(found["epochs"])
         self.minibatches = Columns(found["minibatches"])
         self.faults = Columns(found["faults"])
         self.monitored = Columns(found["monitored"])
-        self._transient = transient
-        weights = {name: self._without_transient(tensors) for name, tensors in found["weights"].items()}
-        self.state_dict = weights.pop("")
-        self.other_weights = weights
-        self.best_epoch = found["best_epoch"]
         self.summary = json.loads(found["summary"]) if found["summary"] else {}
-        self.folder = found["folder"] or None
-        self._script = found["model"] or script
-        self._model = found["model_name"]
-        self._has_real_targets = found["has_real_targets"]
-        self._trained_on = found["trained_on"]
-        self._module = None
-
-    def _without_transient(self, weights):
-        return {name: tensor for name, tensor in weights.items() if name not in self._transient}
 
     @property
     def sha256(self):
@@ -87,6 +60,70 @@ class TrainResult:
     def stopped(self):
         """Why training ended early; None if it did not."""
         return self.summary.get("stopped")
+
+    def plot(self, column="loss", axes=None):
+        """Draws a column of numbers, of `steps` or else of `epochs`, with matplotlib, on new axes unless there are some,
+        and returns the axes."""
+        accepted = {}
+        for over, records in (("epoch", self.epochs), ("step", self.steps)):
+            accepted |= dict.fromkeys(columns_of_numbers(records), (records, over))
+        if column not in accepted:
+            raise _rubato.Error(f"plot: there is no column of numbers '{column}'; accepted: "
+                                f"{', '.join(accepted) or 'a run with a step'}")
+        return plot_column(*accepted[column], column, axes)
+
+    def _text(self):
+        accuracy = self.test_accuracy
+        text = "" if accuracy is None else f", test accuracy {100 * accuracy:.2f} %"
+        return f"{self.epochs.rows} epochs, {self.steps.rows} steps{text}"
+
+
+class TrainResult(_Recorded):
+    """Returned by rubato.train(), and the `result` of its exceptions.
+
+    steps, epochs, minibatches, faults, monitored: Columns
+        the metrics of each kind of line in metrics.jsonl, under the names there ("seconds": {"wall"} becomes
+        wall_seconds) and without substeps, which is a list; minibatches need log_minibatches=True, faults are cores
+        that died, monitored are the tensors named by `monitor`
+    state_dict: dict of tensors
+        the trained weights, for Module.load_state_dict(): without buffers that are registered with persistent=False
+    other_weights: dict of dicts of tensors
+        the weights beside them, with buffers, by the names of their files: "best" with keep_best=True, and those of
+        options that keep weights of their own
+    best_epoch: int or None
+        with keep_best=True, the number, from 0, of the epoch that was best by the metric `watch`
+    summary: dict
+        as summary.json has it (docs/runs.md); empty if training was interrupted
+    folder: str or None
+        the run folder, with `out` or `resume`
+    """
+
+    def __init__(self, found, script, transient=()):
+        super().__init__(found)
+        self._transient = transient
+        weights = {name: self._without_transient(tensors) for name, tensors in found["weights"].items()}
+        self.state_dict = weights.pop("")
+        self.other_weights = weights
+        self.best_epoch = found["best_epoch"]
+        self.folder = found["folder"] or None
+        self._script = found["model"] or script
+        self._model = found["model_name"]
+        self._has_real_targets = found["has_real_targets"]
+        self._trained_on = found["trained_on"]
+        self._unfinished = found["unfinished"]
+        if "files" in found:
+            weakref.finalize(self, found["files"].cleanup)
+        self._module = None
+
+    def _way_on(self):
+        """The folder from which a training continues this one, or what it continues from without a folder; the other is
+        None."""
+        if self.folder is None and self._unfinished is None:
+            raise _rubato.Error("resume: the training has ended; accepted: the result of one that was interrupted")
+        return self.folder, self._unfinished
+
+    def _without_transient(self, weights):
+        return {name: tensor for name, tensor in weights.items() if name not in self._transient}
 
     @property
     def module(self):
@@ -121,7 +158,30 @@ class TrainResult:
         tensors = _data.tensor_list(inputs, "inputs"), _data.tensor_list(targets, "targets")
         return _rubato.evaluate(self._trained_on, _modules.bytes_of(self.module), *tensors)
 
+    def _repr_html_(self):
+        summary = json.dumps(self.summary) if self.summary else ""
+        return _rubato.html_of_result(self._trained_on, self.steps, self.epochs, self.faults, summary)
+
     def __repr__(self):
-        accuracy = self.test_accuracy
-        text = "" if accuracy is None else f", test accuracy {100 * accuracy:.2f} %"
-        return f"<rubato.TrainResult: {self.epochs.rows} epochs, {self.steps.rows} steps{text}>"
+        return f"<rubato.TrainResult: {self._text()}>"
+
+
+class Run(_Recorded):
+    """The folder of a run, which may still be training: Run("runs/first") has what was recorded until then.
+
+    steps, epochs, minibatches, faults, monitored, summary:
+        as those of a TrainResult, from the run's beginning; the summary is empty unless the run has ended
+    folder: str
+
+    Raises Error if it is not the folder of a run.
+    """
+
+    def __init__(self, folder):
+        self.folder = os.fspath(folder)
+        super().__init__(_rubato.recorded_run(self.folder))
+
+    def _repr_html_(self):
+        return _rubato.html_of_folder(self.folder)
+
+    def __repr__(self):
+        return f"<rubato.Run: {self._text()}, {self.folder}>"

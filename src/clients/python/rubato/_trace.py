@@ -7,6 +7,7 @@ import reprlib
 import numpy
 
 from . import _rubato
+from ._show import axes_or_new
 
 
 def _number(number):
@@ -30,20 +31,14 @@ def _pair(step):
     return _number(batch), _cores(cores)
 
 
-def _axes(axes):
-    """Axes to draw on. Raises ImportError if matplotlib is not installed."""
-    if axes is not None:
-        return axes
-    from matplotlib import pyplot
-
-    return pyplot.subplots()[1]
-
-
 class _Csv:
     """Common part of traces and availabilities; `_of` is the object of C++."""
 
     def __init__(self, of):
         self._of = of
+
+    def _repr_html_(self):
+        return _rubato.html_of_steps(self._of)
 
     @property
     def end(self):
@@ -130,7 +125,7 @@ class Trace(_Csv):
 
     def plot(self, axes=None):
         """Draws the batch sizes with matplotlib, on new axes unless there are some, and returns the axes."""
-        axes = _axes(axes)
+        axes = axes_or_new(axes)
         sizes = self.batch_sizes
         axes.step(range(len(sizes)), sizes, where="post")
         axes.set(xlabel="step", ylabel="batch size", title=self.source)
@@ -177,7 +172,7 @@ class Availability(_Csv):
 
     def plot(self, axes=None):
         """Draws the devices with matplotlib, on new axes unless there are some, and returns the axes."""
-        axes = _axes(axes)
+        axes = axes_or_new(axes)
         hours = numpy.append(self.seconds, self.length) / 3600
         devices = self.devices
         axes.step(hours, numpy.append(devices, devices[-1]), where="post")

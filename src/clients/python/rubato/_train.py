@@ -1,8 +1,10 @@
 """rubato.train()."""
 
+import contextlib
 import io
 import numbers
 import os
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -12,6 +14,7 @@ import torch
 from . import _data, _losses, _modules, _options, _rubato, _trace
 from ._callbacks import Callbacks, NamedRule, rule_for_cpp
 from ._result import TrainResult
+from ._show import is_notebook
 
 
 class Diverged(_rubato.Error):
@@ -111,6 +114,8 @@ def _finish(found, parts):
     if found["failure"] is not None:
         if found["checkpoint"]:
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: {found['to_go_on']}"])
+        elif found["unfinished"] and is_notebook(sys.stderr):
+            _warn([f"to go on: {found['to_go_on']}"])
         raise _with_result(found["failure"], result)
     if found["end"] == "paused":
         raise _rubato.Error(found["reason"] or "the interpreter is shutting down, and has ended the training")
@@ -154,8 +159,10 @@ def _request(paths, fork_point, options, trace, steps, rule, sampler, weights):
     sampler, sample_weights = _data.sampler_of(sampler)
     if sampler is not None:
         texts.append(("sampler", sampler))
-    request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), fork_point, rule_for_cpp(rule),
-                              sample_weights)
+    config, resume, out = paths
+    resume, unfinished = resume._way_on() if isinstance(resume, TrainResult) else (resume, None)
+    request = _rubato.Request(*(None if path is None else os.fspath(path) for path in (config, resume, out)), fork_point,
+                              rule_for_cpp(rule), sample_weights, unfinished)
     for name, text in texts:
         request.set(name, text)
     return request
@@ -219,7 +226,8 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     out:
         the run folder, which must not exist; by default nothing is written.
     resume:
-        a run folder or one of its checkpoints, to continue with the same model and data.
+        a run folder or one of its checkpoints, to continue with the same model and data; or the `result` of the exception
+        that interrupted a training, which needs no run folder.
     from_run, from_step:
         the folder of a run and one of its steps: the training begins with the state after that step, and with the options
         of the run; other options that are given hold from there on (docs/runs.md).
@@ -237,17 +245,19 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         True shows the progress of training on sys.stderr.
 
     Ctrl-C finishes the step, writes a checkpoint if there is a run folder, and raises KeyboardInterrupt; an exception
-    in on_step or on_epoch does the same, and one in a rule ends training before the step. The exception has a TrainResult as its `result`, with the metrics and weights
-    so far. A second Ctrl-C raises it at once, without either, and the step ends by itself. Other threads keep running;
-    a second training at the same time is an error.
+    in on_step or on_epoch does the same, and one in a rule ends training before the step. The exception has a
+    TrainResult as its `result`, with the metrics and weights so far, from which resume= continues. A second Ctrl-C raises
+    it at once, without either, and the step ends by itself. Other threads keep running; a second training at the same
+    time is an error.
 
     Raises Error for mistakes in arguments, files or data, Diverged, TargetMissed, TrainingError for exceptions in the
     model, OutOfMemory, and OutputError if the run folder cannot be written.
     """
     callbacks = Callbacks(on_step, on_epoch, progress)
     text, steps = _trace.steps_of(_trace_or_batch_size(trace, batch_size))
-    with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
-        weights = Path(folder) / "weights.pt"
+    with contextlib.ExitStack() as stack:
+        temporary = tempfile.TemporaryDirectory(prefix="rubato-")
+        weights = Path(stack.enter_context(temporary)) / "weights.pt"
         request = _request((config, resume, out), _fork_point(from_run, from_step), options, text, steps, rule, sampler, weights)
         if hosts is not None:
             hosts._set_in(request)
@@ -260,6 +270,10 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
             raise type(error)(str(error).replace(str(weights), "weights")) from None
         finally:
             callbacks.close()
+        if found["unfinished"] and weights.exists():
+            # A training that goes on reads the weights again: the result removes them when it goes.
+            found["files"] = temporary
+            stack.pop_all()
     found["warnings"] = [warning.replace(str(weights), "weights") for warning in found["warnings"]]
     return _finish(found, parts)
 
