@@ -205,7 +205,7 @@ TEST(EveryOptimizer, LeavesTensorsWithoutAGradientAlone) {
 TEST(Lookahead, MovesNoTensorWithoutAGradient) {
   constexpr std::array<std::size_t, 1> kMiddle{1};
   GroupedProblem flat;
-  Lookahead<double> lookahead(flat.make({}), {.k = 2, .alpha = 0.5}, flat.layout());
+  Lookahead<double> lookahead(flat.make({}), {.k = 2, .alpha = 0.8}, flat.layout());
   EXPECT_TRUE(lookahead.shown().empty());
   flat.draw();
   flat.step(lookahead, 0.1);

@@ -124,9 +124,10 @@ TEST(Extensions, ReadTheirTextOnce) {
   const TrainOptions options = train_options(copy);
   EXPECT_THAT(made(), ElementsAre(1, 1, 1));
   require_valid(copy);
-  EXPECT_THAT(made(), ElementsAre(1, 2, 1)) << "a schedule is made for the metric that is watched";
+  EXPECT_THAT(made(), ElementsAre(1, 3, 1))
+      << "a schedule is made for the metric that is watched, and asked if it moves the momentum";
   EXPECT_NE(options.rule.make(), options.rule.make());
-  EXPECT_THAT(made(), ElementsAre(3, 2, 1));
+  EXPECT_THAT(made(), ElementsAre(3, 3, 1));
 }
 
 TEST(Extensions, HaveNamesOfTheirOwn) {

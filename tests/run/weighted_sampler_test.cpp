@@ -115,8 +115,9 @@ TEST_F(WeightedSampler, BalancesClasses) {
 TEST_F(WeightedSampler, LeavesOutWhatIsHeldOut) {
   RunConfiguration configuration = run("weighted:column=w");
   configuration.validation = HeldOut{.share = 0.25, .seed = 1};
+  const DataSets data = load_data(configuration);
   std::vector<double> left;
-  for (const std::int64_t row : *load_data(configuration).train.chosen) {
+  for (const std::int64_t row : *data.train.chosen) {
     left.push_back(weights_[static_cast<std::size_t>(row)]);
   }
   EXPECT_EQ(drawn(configuration), drawn_by(weighted(left), 192));
