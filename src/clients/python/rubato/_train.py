@@ -44,6 +44,9 @@ class _Parts:
         self._train = self._test = None
         self._steps = steps
         self._take_data(data, validation)
+        if isinstance(loss, str):
+            # What the targets mean depends on it, which is checked with the model's first inputs.
+            self.request.set("loss", loss)
         self._take_model(model)
         self._take_loss(loss)
 
@@ -67,9 +70,7 @@ class _Parts:
         self.request.set("data", "own")
 
     def _take_loss(self, loss):
-        if isinstance(loss, str):
-            self.request.set("loss", loss)
-        elif loss is not None:
+        if loss is not None and not isinstance(loss, str):
             self._loss = _losses.bytes_of_loss(loss, self._first_outputs, 1 if self._train is None else len(self._train[1]))
 
     def _take_model(self, model):
