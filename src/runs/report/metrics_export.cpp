@@ -129,6 +129,7 @@ void write_metrics_csv(const std::filesystem::path& file, std::string_view kind,
   require_metrics(file);
   const std::vector<CsvColumn> columns = columns_of(file, record);
   std::vector<std::string> names;
+  names.reserve(columns.size());
   for (const CsvColumn& column : columns) names.push_back(csv_field(column.name()));
   sink(fmt::format("{}\n", fmt::join(names, ",")));
   for_each_line(file, record, [&](const Cells& cells) { sink(row_of(columns, cells)); });
