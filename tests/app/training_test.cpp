@@ -236,6 +236,33 @@ TEST(RunMessages, SayByHowMuchATargetIsMissed) {
             "accuracy");
 }
 
+TEST(RunMessages, SayWhenAScheduleHasEnded) {
+  const auto ended = [](const std::string& options, const TrainResult& result) {
+    return ended_schedule(parsed_options(options).run, result, /*samples=*/100);
+  };
+  TrainResult two;
+  two.epochs = 2;
+  two.steps = 20;
+  EXPECT_EQ(ended("--schedule=cosine:total=2", two), std::nullopt);
+  EXPECT_EQ(ended("--schedule=cosine:total=1.96", two), std::nullopt) << "within the last step";
+  EXPECT_EQ(ended("--schedule=cosine:total=1.5", two),
+            "--schedule cosine:total=1.5: it ended after 1.5 of 2 epochs, and its factor was 0 "
+            "from there on");
+  EXPECT_EQ(ended("--schedule=one-cycle:total=9,floor=0.01 --schedule-unit=steps", two),
+            "--schedule one-cycle:total=9,floor=0.01: it ended after 9 of 20 steps, and its factor "
+            "was 0.01 from there on");
+  TrainResult more;
+  more.epochs = 1;
+  more.part = EpochPart{.samples = 50};
+  more.steps = 15;
+  EXPECT_THAT(ended("--schedule=warmup:length=1+polynomial:total=0.2,after=1", more).value(),
+              HasSubstr("it ended after 1.2 of 1.5 epochs"));
+  for (const char* endless :
+       {"constant", "warmup:length=1", "cosine-restarts:first=1", "plateau"}) {
+    EXPECT_EQ(ended(std::string("--schedule=") + endless, two), std::nullopt) << endless;
+  }
+}
+
 TEST(RunMessages, SayWhatDoesNothing) {
   const Trace silent({{32, std::nullopt}}, TraceEnd::hold, "t");
   const Trace saying({{32, 4}, {32, 6}}, TraceEnd::hold, "t");

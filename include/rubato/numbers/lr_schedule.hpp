@@ -109,6 +109,9 @@ class LrSchedule {
     static_cast<void>(position);
     return std::nullopt;
   }
+  /// The position from which on nothing changes, of a schedule that leads to an end; empty for one
+  /// that goes on.
+  [[nodiscard]] virtual std::optional<double> end() const { return std::nullopt; }
   /// Receives the watched metric after each epoch.
   virtual void observe(double metric) { static_cast<void>(metric); }
   /// True if observe() has an effect.

@@ -15,12 +15,15 @@ namespace rubato {
 /// A schedule without a state: a function of the position.
 class LambdaSchedule final : public LrSchedule {
  public:
-  explicit LambdaSchedule(std::function<double(double position)> factor)
-      : factor_(std::move(factor)) {}
+  explicit LambdaSchedule(std::function<double(double position)> factor,
+                          std::optional<double> end = {})
+      : factor_(std::move(factor)), end_(end) {}
   [[nodiscard]] double factor(double position) const override { return factor_(position); }
+  [[nodiscard]] std::optional<double> end() const override { return end_; }
 
  private:
   std::function<double(double position)> factor_;
+  std::optional<double> end_;
 };
 
 enum class ThresholdMode { relative, absolute };
@@ -96,6 +99,7 @@ class OneCycle final : public LrSchedule {
 
   [[nodiscard]] double factor(double position) const override;
   [[nodiscard]] std::optional<double> momentum(double position) const override;
+  [[nodiscard]] std::optional<double> end() const override { return turns_.back().position; }
 
  private:
   // A position at which one phase ends and the next begins.

@@ -54,6 +54,10 @@ class DelayedSchedule final : public LrSchedule {
   [[nodiscard]] std::optional<double> momentum(double position) const override {
     return schedule_->momentum(std::max(0.0, position - begin_));
   }
+  [[nodiscard]] std::optional<double> end() const override {
+    const auto end = schedule_->end();
+    return end ? std::optional(begin_ + *end) : std::nullopt;
+  }
   void observe(double metric) override { schedule_->observe(metric); }
   [[nodiscard]] bool watches() const override { return schedule_->watches(); }
   void visit_state(NumberVisitor& numbers) override { schedule_->visit_state(numbers); }
@@ -78,6 +82,12 @@ class ChainedSchedule final : public LrSchedule {
     }
     return std::nullopt;
   }
+  // The last end of those that have one: the others only multiply what is left.
+  [[nodiscard]] std::optional<double> end() const override {
+    std::optional<double> last;
+    for (const Schedule& schedule : schedules_) last = std::max(last, schedule->end());
+    return last;
+  }
   void observe(double metric) override {
     for (const Schedule& schedule : schedules_) schedule->observe(metric);
   }
@@ -93,8 +103,8 @@ class ChainedSchedule final : public LrSchedule {
 };
 
 template <class Factor>
-Schedule by_position(Factor factor) {
-  return std::make_unique<LambdaSchedule>(std::move(factor));
+Schedule by_position(Factor factor, std::optional<double> end = {}) {
+  return std::make_unique<LambdaSchedule>(std::move(factor), end);
 }
 
 double warmup_factor(double x, double length, double start) {
@@ -133,16 +143,18 @@ Schedule make_polynomial(Spec& spec) {
   const double total = spec.real("total", kTotal, kPositive);
   const double power = spec.real("power", 2, kPositive);
   const double floor = spec.real("floor", 0, kShare);
-  return by_position([=](double x) {
-    return floor + (1 - floor) * exact::pow(std::max(0.0, 1 - x / total), power);
-  });
+  return by_position(
+      [=](double x) {
+        return floor + (1 - floor) * exact::pow(std::max(0.0, 1 - x / total), power);
+      },
+      total);
 }
 
 // Loshchilov and Hutter 2017, "SGDR", without restarts.
 Schedule make_cosine(Spec& spec) {
   const double total = spec.real("total", kTotal, kPositive);
   const double floor = spec.real("floor", 0, kShare);
-  return by_position([=](double x) { return cosine_factor(x, total, floor); });
+  return by_position([=](double x) { return cosine_factor(x, total, floor); }, total);
 }
 
 // The same paper's restarts: each period begins at a factor of 1 and is `mult` times as long as the
@@ -179,9 +191,12 @@ Schedule make_warmup_cosine(Spec& spec) {
     spec.reject("total",
                 fmt::format("{} is not above the warm-up's {}; accepted: more", total, warmup));
   }
-  return by_position([=](double x) {
-    return x < warmup ? warmup_factor(x, warmup, 0) : cosine_factor(x - warmup, total - warmup, 0);
-  });
+  return by_position(
+      [=](double x) {
+        return x < warmup ? warmup_factor(x, warmup, 0)
+                          : cosine_factor(x - warmup, total - warmup, 0);
+      },
+      total);
 }
 
 void read_cycle_momentum(Spec& spec, OneCycleOptions& options) {

@@ -258,4 +258,25 @@ std::optional<std::string> missed_target(const RunConfiguration& run, const Trai
                      best ? "the best " : "", accuracy, percent);
 }
 
+std::optional<std::string> ended_schedule(const RunConfiguration& run, const TrainResult& result,
+                                          std::int64_t samples) {
+  const auto schedule = run.schedule->make(watched_metric(run));
+  const auto end = schedule->end();
+  if (!end || result.steps == 0) return std::nullopt;
+  const double position = position_of({.epochs = result.epochs,
+                                       .epoch_samples = result.part ? result.part->samples : 0,
+                                       .dataset_size = samples,
+                                       .steps = result.steps,
+                                       .samples = result.samples,
+                                       .iterations = result.iterations},
+                                      run.schedule_unit);
+  // Where the last step began, if it was as long as the others.
+  const double last = position - position / static_cast<double>(result.steps);
+  if (last <= *end) return std::nullopt;
+  return fmt::format(
+      "--schedule {}: it ended after {} of {:.6g} {}, and its factor was {:.3g} from there on",
+      run.schedule.text(), *end, position, choice_name(kScheduleUnits, run.schedule_unit),
+      schedule->factor(*end));
+}
+
 }  // namespace rubato

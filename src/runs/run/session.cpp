@@ -252,6 +252,9 @@ SessionOutcome Session::ended(const RunOutcome& run) {
   if (planned_faults_) {
     for (const std::string& line : planned_faults_->missed(result.steps)) owner_.warn(line);
   }
+  if (const auto line = ended_schedule(request_.run, result, run_.workload().samples())) {
+    owner_.warn(*line);
+  }
   if (const auto missed = missed_target(request_.run, result)) {
     outcome.end = RunEnd::target_missed;
     outcome.reason = *missed;
