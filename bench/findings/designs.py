@@ -44,7 +44,7 @@ def mlp(hidden):
 
 
 # Epochs with which the baseline is within a point of where it ends with twice as many, which the part `epochs` checks.
-# On Fashion-MNIST the CNN would need four or more, which are most of a day of a CPU.
+# On Fashion-MNIST the CNN would need four or more, and the whole another five hours of a CPU.
 MODELS = {"mlp": mlp(64), "mnist-cnn": Model(("--model", "mnist-cnn", "--data", "mnist:{data}/mnist"), 60000, 0.5),
           "transformer": transformer(32)}
 # The sizes between which findings may transfer, and the optimizer of each.
