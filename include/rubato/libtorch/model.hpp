@@ -136,8 +136,8 @@ class Loss {
     return std::move(*this);
   }
 
-  /// Whether targets of a floating-point type are probabilities of the classes, in the shape of the
-  /// outputs, of which accuracies take the largest.
+  /// True if targets of a floating-point type are probabilities of the classes, in the shape of the
+  /// outputs; accuracies take the largest of them as the class.
   [[nodiscard]] bool takes_probabilities() const { return takes_probabilities_; }
   [[nodiscard]] Loss with_probabilities() && {
     takes_probabilities_ = true;

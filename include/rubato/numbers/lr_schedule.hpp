@@ -110,7 +110,8 @@ class LrSchedule {
     return std::nullopt;
   }
   /// The position from which on nothing changes, of a schedule that leads to an end; empty for one
-  /// that goes on.
+  /// that goes on. A product of schedules has the last end of its parts, although those that go on
+  /// still change it.
   [[nodiscard]] virtual std::optional<double> end() const { return std::nullopt; }
   /// Receives the watched metric after each epoch.
   virtual void observe(double metric) { static_cast<void>(metric); }

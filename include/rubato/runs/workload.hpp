@@ -56,7 +56,8 @@ class Workload {
   /// (Sampler::weights); empty if it asks for none, or if the workload does not know its data. A
   /// workload is not for runs with another sampler of weights.
   [[nodiscard]] virtual Sampler sampler() const { return {}; }
-  /// Whether the targets of the data are real numbers, and not class indices.
+  /// True if the targets of the data are real numbers: neither class indices nor probabilities of
+  /// classes.
   [[nodiscard]] virtual bool has_real_targets() const { return false; }
   /// The bytes of text for which a target of the test set stands on average; 0 if the data are not
   /// text, or there is no test set.

@@ -64,7 +64,7 @@ struct SampleWeights {
   /// A weight for each training sample, those that are held out included; null for none.
   std::shared_ptr<const std::vector<double>> rows{};
 
-  /// Whether they are the same weights; those of `rows` if they are the same object.
+  /// Equal weights have the same column and the same object `rows`; values are not compared.
   friend bool operator==(const SampleWeights&, const SampleWeights&) = default;
 };
 

@@ -376,8 +376,7 @@ ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own
     if (std::ranges::count_if(chain, moves) > 1) {
       throw Error(
           "two parts of the schedule set the momentum; accepted: one of them, as one-cycle does "
-          "not "
-          "with cycle-momentum=false");
+          "not with cycle-momentum=false");
     }
     return std::make_unique<ChainedSchedule>(std::move(chain));
   };

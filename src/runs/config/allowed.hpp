@@ -35,7 +35,7 @@ struct KnownData {
   bool has_test = false;
   /// The number of classes; 0 if targets are real numbers.
   std::int64_t classes = 0;
-  /// Whether real targets are the probabilities of classes.
+  /// True if real targets are the probabilities of classes.
   bool probabilities = false;
   /// The number of dimensions of a sample's inputs, and the number of its targets.
   std::size_t dimensions = 0;

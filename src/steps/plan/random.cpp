@@ -185,8 +185,7 @@ constexpr std::array<SamplerRow, 4> kSamplers{
       [](Spec& spec) {
         const std::string column =
             spec.text("column", Required{"weight"},
-                      "a column that ignore= of the table names, or an array of "
-                      "tensors:FILE");
+                      "a column that ignore= of the table names, or an array of tensors:FILE");
         return weighted_in_data("weighted:column=" + column, {.column = column});
       }},
      {kBalanced, "draws with replacement, each class as often as any other",

@@ -132,10 +132,8 @@ void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& re
 std::optional<ClassRows> class_scores_of(const Tensors& outputs, const Tensors& targets,
                                          const Loss& loss, bool weighted) {
   if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
-  const bool soft = loss.takes_probabilities() && targets.front().is_floating_point();
-  std::optional<ClassRows> rows =
-      soft ? most_probable(outputs.front(), targets.front())
-           : class_scores(outputs.front(), targets.front(), loss.threshold());
+  auto rows = class_scores(outputs.front(), targets.front(), loss.threshold());
+  if (!rows && loss.takes_probabilities()) rows = most_probable(outputs.front(), targets.front());
   if (!rows) return rows;
   at::Tensor counted = rows->targets.ge(0);
   if (weighted) {

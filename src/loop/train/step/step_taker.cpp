@@ -1,3 +1,10 @@
+// A step is taken in this order: the sampler gives the order of the samples, the schedule gives the
+// factor of the learning rate and perhaps the momentum, and the step engine computes and applies
+// the update. What the engine does not know is added to its record afterwards: the progress in
+// iterations, the time, and the noise if it is measured. part() names the part that may be a user's
+// own while it is called, for messages about what it throws. rate_part() is the entry of the rule,
+// the schedule and the learning rate in the list of step parts.
+
 #include "step_taker.hpp"
 
 #include <optional>
