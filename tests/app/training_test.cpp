@@ -245,18 +245,20 @@ TEST(RunMessages, SayWhenAScheduleHasEnded) {
   two.steps = 20;
   EXPECT_EQ(ended("--schedule=cosine:total=2", two), std::nullopt);
   EXPECT_EQ(ended("--schedule=cosine:total=1.96", two), std::nullopt) << "within the last step";
-  EXPECT_EQ(ended("--schedule=cosine:total=1.5", two),
-            "--schedule cosine:total=1.5: it ended after 1.5 of 2 epochs, and its factor was 0 "
-            "from there on");
-  EXPECT_EQ(ended("--schedule=one-cycle:total=9,floor=0.01 --schedule-unit=steps", two),
-            "--schedule one-cycle:total=9,floor=0.01: it ended after 9 of 20 steps, and its factor "
-            "was 0.01 from there on");
+  EXPECT_EQ(
+      ended("--schedule=cosine:total=1.5", two),
+      "--schedule cosine:total=1.5: it came to its end after 1.5 of 2 epochs, with a factor of "
+      "0");
+  EXPECT_EQ(
+      ended("--schedule=one-cycle:total=9,floor=0.01 --schedule-unit=steps", two),
+      "--schedule one-cycle:total=9,floor=0.01: it came to its end after 9 of 20 steps, with a "
+      "factor of 0.01");
   TrainResult more;
   more.epochs = 1;
   more.part = EpochPart{.samples = 50};
   more.steps = 15;
   EXPECT_THAT(ended("--schedule=warmup:length=1+polynomial:total=0.2,after=1", more).value(),
-              HasSubstr("it ended after 1.2 of 1.5 epochs"));
+              HasSubstr("it came to its end after 1.2 of 1.5 epochs"));
   for (const char* endless :
        {"constant", "warmup:length=1", "cosine-restarts:first=1", "plateau"}) {
     EXPECT_EQ(ended(std::string("--schedule=") + endless, two), std::nullopt) << endless;

@@ -182,5 +182,15 @@ TEST(RateFactors, AreFiniteAndNotNegative) {
   EXPECT_NE(error(std::numeric_limits<double>::quiet_NaN()), "no error");
 }
 
+TEST(RateFactors, CanBeWrittenAsText) {
+  const auto error = [](const std::string& pattern) {
+    return error_of([&] { trainer_with(options_with({{"bias", 1}, {pattern, 2}})); });
+  };
+  EXPECT_EQ(error("a=b"), "no error");
+  EXPECT_THAT(error("bias"), HasSubstr("'bias' has two factors"));
+  EXPECT_THAT(error("[a,b]"), HasSubstr("'[a' is not of the form PATTERN=FACTOR"));
+  EXPECT_THAT(error("a=1,b"), HasSubstr("a pattern has a comma"));
+}
+
 }  // namespace
 }  // namespace rubato

@@ -274,7 +274,7 @@ std::optional<std::string> ended_schedule(const RunConfiguration& run, const Tra
   const double last = position - position / static_cast<double>(result.steps);
   if (last <= *end) return std::nullopt;
   return fmt::format(
-      "--schedule {}: it ended after {} of {:.6g} {}, and its factor was {:.3g} from there on",
+      "--schedule {}: it came to its end after {} of {:.6g} {}, with a factor of {:.3g}",
       run.schedule.text(), *end, position, choice_name(kScheduleUnits, run.schedule_unit),
       schedule->factor(*end));
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
@@ -67,6 +68,10 @@ StepPart rate_factors_part() {
                       "at least 0",
                       pattern, factor);
                 }
+                // Checkpoints have them as text.
+                if (parse_rate_factors(to_text(options.rate_factors)) == options.rate_factors)
+                  return;
+                throw Error("factors of learning rates: a pattern has a comma; accepted: without");
               }};
 }
 
