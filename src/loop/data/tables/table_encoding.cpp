@@ -99,13 +99,14 @@ struct ColumnFacts {
 class EncodingLearner {
  public:
   EncodingLearner(const std::filesystem::path& file, const CsvOptions& options)
-      : options_(options), format_(format_of(file, options)), table_(open_table(file), format_) {
+      : options_(options),
+        encoding_{.missing = options.missing,
+                  .missing_words = options.missing_words,
+                  .format = format_of(file, options)},
+        table_(open_table(file), encoding_.format) {
     const std::vector<std::string>& names = table_.names();
     require_names(names);
     encoding_.source = table_.source();
-    encoding_.missing = options.missing;
-    encoding_.missing_words = options.missing_words;
-    encoding_.format = format_;
     find_ignored();
     const std::size_t label = options.label.empty() ? last_column() : table_.column(options.label);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -401,9 +402,8 @@ class EncodingLearner {
   }
 
   const CsvOptions& options_;
-  TableFormat format_;
-  CsvTable table_;
   TableEncoding encoding_;
+  CsvTable table_;
   // Each column of the encoding has its place in the table here, and facts about its fields.
   std::vector<std::size_t> at_;
   std::vector<ColumnFacts> facts_;
