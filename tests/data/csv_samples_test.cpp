@@ -191,6 +191,9 @@ TEST_F(CsvSamples, ReadsATestTableByTheTrainingTable) {
   EXPECT_THAT(targets_of(*data.test), ElementsAre(0));
   EXPECT_THAT(error(table, with_test("a,c,y\n5,v,no\n5,w,no\n")),
               HasSubstr("test.csv:3: column 'c' has 'w' in row 2; accepted: a value that is in"));
+  CsvOptions dropping = with_test("a,c,y\n,v,no\n5,w,no\n");
+  dropping.missing = MissingValues::drop;
+  EXPECT_THAT(error(table, dropping), HasSubstr("test.csv:3: column 'c' has 'w' in row 2"));
   EXPECT_THAT(error(table, with_test("a,c,y\n5,v,maybe\n")), HasSubstr("column 'y' has 'maybe'"));
   EXPECT_THAT(error(table, with_test("a,c,y\nfive,v,no\n")), HasSubstr("column 'a' has 'five'"));
   EXPECT_THAT(error(table, with_test("a,d,y\n5,v,no\n")), HasSubstr("the columns are 'a, d, y'"));

@@ -90,8 +90,16 @@ TEST_F(ExperimentFolders, RefuseRunsWithOtherOptions) {
 
 TEST_F(ExperimentFolders, AreNobodyElses) {
   folder_.write("other/file", "");
-  EXPECT_THAT(error_of([&] { const ExperimentFolder other(folder_.path() / "other"); }),
-              HasSubstr("is not the folder of an experiment"));
+  folder_.write("project/workers/far.00000000.7/file", "");
+  folder_.write("project/plan.txt", "");
+  folder_.write("staff/workers/alice/file", "");
+  for (const char* const foreign : {"other", "project", "staff"}) {
+    EXPECT_THAT(error_of([&] { const ExperimentFolder other(folder_.path() / foreign); }),
+                HasSubstr("is not the folder of an experiment"));
+  }
+  std::filesystem::create_directories(folder_.path() / "made/workers/far.00000000.7");
+  EXPECT_EQ(error_of([&] { const ExperimentFolder other(folder_.path() / "made"); }), "no error")
+      << "another process is just making it";
   std::filesystem::create_directory(folder_.path() / "empty");
   EXPECT_EQ(error_of([&] { const ExperimentFolder other(folder_.path() / "empty"); }), "no error");
 }

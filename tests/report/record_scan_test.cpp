@@ -90,6 +90,7 @@ TEST(RecordScan, LeavesAllElseToTheDocument) {
                            R"({"kind":"step","substeps":{}})",
                            R"({"kind":"step","decision":{"a":1,"a":2}})",
                            R"({"kind":"step","new":{"a":1}})",
+                           R"({"kind":"step","":1})",
                            R"({"kind":"step","loss":1.0},)",
                            R"({"kind":"step")",
                            "[]",

@@ -148,9 +148,8 @@ class CurveReader {
       case CurveOver::steps:
         return steps_;
       case CurveOver::hours:
-        return number_in(cells, hours_index_);
       case CurveOver::money:
-        return number_in(cells, money_index_);
+        return number_in(cells, clock_index_);
     }
     return std::nullopt;
   }
@@ -163,8 +162,8 @@ class CurveReader {
   const RecordInfo& record_ = y_.of_epochs ? epoch_ : step_;
   const std::size_t step_index_ = column_index(step_, "step");
   const std::size_t batch_index_ = column_index(step_, "batch");
-  const std::size_t hours_index_ = column_index(record_, "hours");
-  const std::size_t money_index_ = column_index(record_, "money");
+  const std::size_t clock_index_ =
+      column_index(record_, x_ == CurveOver::money ? "money" : "hours");
   const std::size_t y_index_ = column_index(record_, y_.info.name);
   double samples_ = 0;
   double steps_ = 0;

@@ -44,7 +44,7 @@ struct Plot {
   std::vector<Curve> curves{};
   /// Whether the horizontal axis is logarithmic; it then begins with the first point, not with 0.
   bool is_logarithmic = false;
-  /// Whether the vertical axis is.
+  /// True if the vertical axis is logarithmic.
   bool has_logarithmic_values = false;
 };
 

@@ -68,7 +68,7 @@ class RecordScanner {
     return take('"');
   }
 
-  // Whether a text means what it says: it has printable ASCII letters only, and no escapes.
+  // A plain text means what it says: it has printable ASCII letters only, and no escapes.
   static bool is_plain(std::string_view text) {
     return std::ranges::all_of(
         text, [](char letter) { return letter >= ' ' && letter <= '~' && letter != '\\'; });
@@ -83,7 +83,7 @@ class RecordScanner {
     return end - begin > 1 && *begin == '0' ? begin : end;
   }
 
-  // Whether the digits that end there are the whole number, without a fraction or an exponent.
+  // The digits that end there are the whole number if no fraction and no exponent follows.
   [[nodiscard]] bool is_whole_before(const char* end) const {
     return end == end_ || (*end != '.' && *end != 'e' && *end != 'E');
   }
@@ -167,7 +167,8 @@ class RecordScanner {
   bool take_members(std::string_view object, Cells& cells) {
     return take_list('{', '}', [&] {
       std::string_view key;
-      if (!take_quoted(key) || !take(':')) return false;
+      // An empty key would be taken for the object of the columns that are in none.
+      if (!take_quoted(key) || key.empty() || !take(':')) return false;
       // Each line of metrics has it, and no column has this name.
       if (key == "kind") return skip_value();
       const auto is_wanted = [&](const ColumnInfo& column) {

@@ -27,8 +27,7 @@ constexpr char kQuote = '"';
 
 constexpr std::string_view kAnyBlank = " \t";
 
-// What may stand around a field without belonging to it. A tab is a blank unless it is the
-// separator.
+// The blanks around a field do not belong to it. A tab is one of them unless it is the separator.
 std::string_view blanks(std::string_view separator) {
   if (separator == kBlanks) return "";
   return separator == "\t" ? " " : kAnyBlank;

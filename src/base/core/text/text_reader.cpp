@@ -16,7 +16,6 @@ namespace rubato::detail {
 
 namespace {
 
-constexpr std::size_t kPieceOfText = 1 << 16;
 constexpr std::size_t kLongestLine = 1 << 24;
 
 // The separator in a first line such as "sep=;", with or without quotes.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <istream>
@@ -9,6 +10,9 @@
 #include <string_view>
 
 namespace rubato::detail {
+
+/// The bytes that are read at once.
+inline constexpr std::size_t kPieceOfText = 1 << 16;
 
 /// Reads a text piece by piece, from a file, a pipe or a string, in lines or as a whole. It skips a
 /// byte order mark and a first line such as "sep=;", which tells Excel the separator. Lines end
@@ -28,7 +32,7 @@ class TextReader {
   [[nodiscard]] const std::string& source() const { return source_; }
   /// The separator in a first line such as "sep=;"; empty without such a line.
   [[nodiscard]] std::optional<char> separator() const { return separator_; }
-  /// The next bytes, at most 64 KiB, without consuming them.
+  /// The next bytes, at most kPieceOfText, without consuming them.
   [[nodiscard]] std::string_view beginning() const {
     return std::string_view(buffer_).substr(begin_);
   }

@@ -247,7 +247,7 @@ class TableEncoder {
   }
 
   [[noreturn]] void fail(std::size_t i, std::string_view accepted) const {
-    table_.fail(at_[i], fmt::format("has {} in row {}", excerpt(field(i)), rows_),
+    table_.fail(at_[i], fmt::format("has {} in row {}", excerpt(field(i)), rows_ + left_out_),
                 fmt::format("{} {}", accepted, encoding_.source));
   }
   [[nodiscard]] double number(std::size_t i) const {
@@ -274,7 +274,7 @@ class TableEncoder {
   const TableEncoding& encoding_;
   CsvTable table_;
   bool labelled_;
-  // Whether categories that the encoding does not have are no error, but none of its categories.
+  // If this is true, a category that the encoding does not have is no error, but none of its own.
   bool takes_unseen_;
   std::size_t features_;
   std::int64_t classes_;
@@ -287,7 +287,7 @@ class TableEncoder {
   std::vector<double> weights_;
   std::int64_t rows_ = 0;
   std::int64_t left_out_ = 0;
-  // Whether the row has a category that the encoding does not have, and the number of such rows.
+  // The row has a category that the encoding does not have, and so many rows have had one.
   bool has_unseen_ = false;
   std::int64_t rows_with_unseen_ = 0;
 };

@@ -76,8 +76,8 @@ std::string found_separator(const std::filesystem::path& file, TableFormat forma
   if (reader.separator()) return {};
   const std::string_view beginning = reader.beginning();
   // A file of less than this is there as a whole, whether or not its last line has an end.
-  constexpr std::size_t kPiece = (std::size_t{1} << 16U) - detail::kByteOrderMark.size();
-  const std::string_view text = beginning.size() < kPiece ? beginning : whole_lines(beginning);
+  const bool is_whole = beginning.size() < detail::kPieceOfText - detail::kByteOrderMark.size();
+  const std::string_view text = is_whole ? beginning : whole_lines(beginning);
   // The names of columns are a row like the others here.
   format.has_header = false;
   if (fields_of(text, format, 1, 1).value_or(1) > 1) return {};

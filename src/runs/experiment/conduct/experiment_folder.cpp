@@ -6,8 +6,11 @@
 
 #include "experiment_folder.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -40,13 +43,33 @@ void make_folder(const fs::path& path) {
   if (error) throw_error("{}: cannot make the folder: {}", path.string(), error.message());
 }
 
-// Throws Error for a folder with foreign contents, so that an experiment never overwrites them. One
-// that another process is just making has the folder of its worker.
+// A folder that another process is just making has no more than these folders, and in the first
+// one those of workers, MACHINE.START.PROCESS.
+bool is_being_made(const fs::path& path) {
+  constexpr std::array<std::string_view, 3> kFirst{kWorkFolder, kTraces, kRunsFolder};
+  const auto all_in = [](const fs::path& folder, const auto& is_own) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (!is_own(it->path())) return false;
+    }
+    return true;
+  };
+  return is_there(path / kWorkFolder) &&
+         all_in(path,
+                [&](const fs::path& made) {
+                  return std::ranges::find(kFirst, made.filename().string()) != kFirst.end();
+                }) &&
+         all_in(path / kWorkFolder,
+                [](const fs::path& worker) { return worker.stem().has_extension(); });
+}
+
+// Throws Error for a folder with foreign contents, so that an experiment never overwrites them.
 void require_own(const fs::path& path) {
   std::error_code ignored;
   if (!is_there(path)) return;
   if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return;
-  if (is_there(path / kDesignFile) || is_there(path / kWorkFolder)) return;
+  // The other process may write its design meanwhile, so that is looked for at last.
+  if (is_being_made(path) || is_there(path / kDesignFile)) return;
   throw_error(
       "{}: is not the folder of an experiment; accepted: one with a {}, or a folder that does not "
       "exist yet",

@@ -29,7 +29,7 @@ enum class RunState {
   failed,  ///< the message of the failure exists
 };
 [[nodiscard]] RunState state_of(const RunFiles& files);
-/// Whether the run has ended or failed.
+/// Returns true if the run has ended or failed.
 [[nodiscard]] bool has_result(const RunFiles& files);
 /// The paths of a run in `folder`, that of the experiment or of a worker; `tuning` selects the runs
 /// that tune.
