@@ -153,6 +153,8 @@ TEST(Part, ShowsTracesAndAvailabilities) {
                              "two");
   EXPECT_THAT(part_of(devices), HasSubstr("two: 2 to 4 devices, 2.5 on average, over 2 hours, with "
                                           "1 change; end: error."));
+  EXPECT_THAT(part_of(devices), HasSubstr("<figcaption>Devices "));
+  EXPECT_THAT(part_of(devices), HasSubstr("Devices against modelled hours"));
   // Four devices for a quarter of the width, then two.
   EXPECT_THAT(
       part_of(devices),

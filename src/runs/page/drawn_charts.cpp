@@ -5,11 +5,10 @@
 #include "drawn_charts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -172,12 +171,10 @@ std::string drawn_lines(const Json& charts, const Json& figure) {
   std::string axis = charts.value("axis", std::string(kAxisRows.front().key));
   std::vector<DrawnCurve> curves = curves_of(charts, figure, axis);
   for (std::size_t i = 0; curves.empty() && i < kAxes; ++i) {
-    axis = kAxisRows.at(i).key;
-    curves = curves_of(charts, figure, axis);
+    curves = curves_of(charts, figure, axis = kAxisRows.at(i).key);
   }
   if (curves.empty()) return {};
   const AxisRow& across = *std::ranges::find(kAxisRows, axis, &AxisRow::key);
-  const std::string label = figure.value("across", std::string(across.label));
   const bool is_size = figure.value("size", false);
   Scale y = value_scale(curves, is_size, figure.value("whole", false));
   double left = 10;
@@ -190,26 +187,24 @@ std::string drawn_lines(const Json& charts, const Json& figure) {
   x.from = left;
   x.to = kDrawingRight;
   Legend legend(kHeight);
-  std::string svg = axis_below(x, y.from, kHeight, label) + axis_beside(y, left);
+  std::string svg = axis_below(x, y.from, kHeight, across.label) + axis_beside(y, left);
   for (const DrawnCurve& curve : curves) {
     svg += drawn(curve, x, y, is_size);
     if (curves.size() > 1) legend.add(line_at(curve.line, 0, 0, 20, 0), curve.name);
   }
   svg += drawn_marks(charts, figure, axis, x, y, legend);
-  const std::string words = fmt::format("{} against {}", figure["title"].get<std::string>(), label);
+  const std::string words =
+      fmt::format("{} against {}", figure["title"].get<std::string>(), across.label);
   return svg_of(legend.height(), words, svg + legend.svg());
 }
 
 // As verdictColors of web/intervals.js.
 int verdict_color(const std::string& verdict) {
-  constexpr std::array<std::pair<std::string_view, int>, 5> kVerdicts{
-      {{"best", 2}, {"better", 2}, {"tied", 0}, {"worse", 1}, {"lost", 6}}};
-  constexpr int kOthers = 7;
+  static const std::map<std::string, int> colors{
+      {"best", 2}, {"better", 2}, {"tied", 0}, {"worse", 1}, {"lost", 6}};
   // Verdicts at a learning rate that was not tuned have a mark.
-  const std::string_view name = std::string_view(verdict).substr(0, verdict.find('*'));
-  const auto* const found =
-      std::ranges::find(kVerdicts, name, &std::pair<std::string_view, int>::first);
-  return found == kVerdicts.end() ? kOthers : found->second;
+  const auto found = colors.find(verdict.substr(0, verdict.find('*')));
+  return found == colors.end() ? 7 : found->second;
 }
 
 std::string drawn_interval(const Json& row, double top, const Scale& x,
@@ -231,10 +226,8 @@ std::string drawn_interval(const Json& row, double top, const Scale& x,
   if (!row.contains("mean")) return svg;
   const double mean = row["mean"].get<double>();
   const double half = row.value("half", 0.0);
-  if (half > 0) {
-    svg +=
-        line_at(fmt::format("interval s{}", color), x(mean - half), middle, x(mean + half), middle);
-  }
+  svg +=
+      line_at(fmt::format("interval s{}", color), x(mean - half), middle, x(mean + half), middle);
   return svg + dot_at(fmt::format("f{}", color), x(mean), middle, 5);
 }
 
@@ -262,9 +255,7 @@ std::string drawn_intervals(const Json& figure) {
     top += kPitch;
   }
   const double bottom = top + 36;
-  const std::string unit = figure["unit"].get<std::string>();
-  svg += axis_below(x, top + 2, bottom,
-                    figure["title"].get<std::string>() + (unit.empty() ? "" : ", " + unit));
+  svg += axis_below(x, top + 2, bottom, figure["unit"].get<std::string>());
   Legend legend(bottom);
   legend.add(dot_at("f7", 10, 0, 4), "mean");
   legend.add(line_at("interval s7", 0, 0, 20, 0), "95 % interval");

@@ -11,7 +11,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -58,35 +57,15 @@ bool begins_later(const ThinnedRun& run) {
          buckets.front().at[Axis::steps] > static_cast<double>(buckets.front().steps);
 }
 
-// A figure of a number over the steps of a trace, or over time.
-Json size_figure(const char* title, const char* unit, const char* key, const char* across) {
-  return {{"type", "lines"},
-          {"title", title},
-          {"unit", unit},
-          {"across", across},
-          {"size", true},
-          {"whole", true},
-          {"curves", {{{"of", "steps"}, {"key", key}, {"label", title}}}}};
-}
-
-Json charts_of(const Buckets& buckets, Axis axis, std::vector<Json> figures) {
-  Json numbers = Json::object();
-  for (const std::string& name : buckets.names()) numbers[name] = numbers_json(buckets, name, 1);
-  const Json steps{{"axes", axes_json(buckets)}, {"numbers", std::move(numbers)}};
-  return {{"axis", kAxisRows.at(static_cast<std::size_t>(axis)).key},
-          {"runs", {{{"name", ""}, {"steps", steps}}}},
-          {"sections", {{{"figures", std::move(figures)}}}}};
-}
-
 std::string range_text(std::int64_t fewest, std::int64_t most) {
   return fewest == most ? fmt::to_string(most) : fmt::format("{} to {}", fewest, most);
 }
 
-// Begins a row of sizes, each of which holds until the position that it is given.
-void begin_at(Axis axis, double position, Buckets& buckets) {
+// Begins a step of a run of sizes, each of which holds until the position that it is given.
+void begin_at(Axis axis, double position, ThinnedRun& run) {
   Position at;
   at[axis] = position;
-  buckets.begin_step(at);
+  run.steps.begin_step(at);
 }
 
 }  // namespace
@@ -108,12 +87,12 @@ std::string part_of_folder(const std::string& folder) {
 }
 
 std::string part_of(const Trace& trace) {
-  Buckets buckets(kColumnsOfSizes);
+  ThinnedRun run("", kColumnsOfSizes);
   double samples = 0;
   const auto add = [&](std::size_t step, const TraceStep& row) {
-    begin_at(Axis::steps, static_cast<double>(step), buckets);
-    buckets.add("batch", static_cast<double>(row.batch_size));
-    if (row.cores) buckets.add("cores", static_cast<double>(*row.cores));
+    begin_at(Axis::steps, static_cast<double>(step), run);
+    run.steps.add("batch", static_cast<double>(row.batch_size));
+    if (row.cores) run.steps.add("cores", static_cast<double>(*row.cores));
   };
   add(0, trace.steps().front());
   for (std::size_t i = 0; i < trace.steps().size(); ++i) {
@@ -121,27 +100,28 @@ std::string part_of(const Trace& trace) {
     samples += static_cast<double>(trace.steps()[i].batch_size);
   }
   const auto [least, most] = std::ranges::minmax(trace.steps(), {}, &TraceStep::batch_size);
-  std::vector<Json> figures{size_figure("Batch size", "samples", "batch", "steps")};
-  if (buckets.has("cores")) figures.push_back(size_figure("Cores", "", "cores", "steps"));
   return part(paragraph(fmt::format("{}: {} step{} of {} samples, {:.1f} on average; end: {}.",
                                     trace.source(), trace.length(), trace.length() == 1 ? "" : "s",
                                     range_text(least.batch_size, most.batch_size),
                                     samples / static_cast<double>(trace.length()),
                                     choice_name(kTraceEnds, trace.end()))),
-              charts_of(buckets, Axis::steps, std::move(figures)));
+              charts_of(std::span(&run, 1)));
 }
 
 std::string part_of(const Availability& availability) {
-  Buckets buckets(kColumnsOfSizes);
+  ThinnedRun run("", kColumnsOfSizes);
   const auto add = [&](double seconds, std::int64_t devices) {
-    begin_at(Axis::hours, seconds / 3600, buckets);
-    buckets.add("devices", static_cast<double>(devices));
+    begin_at(Axis::hours, seconds / 3600, run);
+    run.steps.add("cores", static_cast<double>(devices));
   };
   std::int64_t devices = availability.changes().front().devices;
   for (const AvailabilityChange& change : availability.changes()) {
     add(change.seconds, std::exchange(devices, change.devices));
   }
   add(availability.length(), devices);
+  Json charts = charts_of(std::span(&run, 1));
+  charts["axis"] = kAxisRows.at(static_cast<std::size_t>(Axis::hours)).key;
+  charts["sections"][0]["figures"][0]["title"] = "Devices";
   const AvailabilitySummary summary = summary_of(availability);
   return part(
       paragraph(fmt::format(
@@ -149,7 +129,7 @@ std::string part_of(const Availability& availability) {
           availability.source(), range_text(summary.fewest, summary.most), summary.mean,
           availability.length() / 3600, summary.changes, summary.changes == 1 ? "" : "s",
           choice_name(kTraceEnds, availability.end()))),
-      charts_of(buckets, Axis::hours, {size_figure("Devices", "", "devices", "hours")}));
+      charts);
 }
 
 }  // namespace rubato::page
