@@ -84,6 +84,12 @@ py::dict dict_of(const Row& row) {
 }
 
 void Table::add(const Row& row) {
+  ++rows_;
+  extend(row);
+}
+
+void Table::extend(const Row& row) {
+  const std::size_t before = rows_ - 1;
   for (const Field& field : row) {
     const std::optional<ColumnType> type = type_of(field.value);
     if (!type) continue;
@@ -93,18 +99,18 @@ void Table::add(const Row& row) {
       names_.push_back(field.name);
       column.type = *type;
     }
-    if (column.values.size() < rows_) {
+    if (column.values.size() == rows_) continue;
+    if (column.values.size() < before) {
       column.complete = false;
-      column.values.resize(rows_, kNone);
+      column.values.resize(before, kNone);
     }
     if (column.type != *type) column.type = ColumnType::real;
     column.values.push_back(number_of(field.value));
     if (const auto* const text = std::get_if<std::string>(&field.value)) {
-      column.texts.resize(rows_);
+      column.texts.resize(before);
       column.texts.push_back(*text);
     }
   }
-  ++rows_;
 }
 
 py::dict Table::columns() const {

@@ -24,18 +24,21 @@ struct Field {
 };
 using Row = std::vector<Field>;
 
+/// Adds the columns of a cell: one, or one for each of several named numbers.
+inline void put_cell(const std::string& name, Cell cell, Row& row) {
+  if (const auto* numbers = std::get_if<std::vector<NamedNumber>>(&cell)) {
+    for (const NamedNumber& of : *numbers) row.push_back({with_name(name, of.name), of.value});
+  } else {
+    row.push_back({name, std::move(cell)});
+  }
+}
+
 /// The columns of a record by their names (ColumnInfo::name), including those that have no value.
 template <class Record>
 [[nodiscard]] Row row_of(const RecordSchema<Record>& schema, const Record& record) {
   Row row;
   for (const RecordColumn<Record>& column : schema.columns) {
-    const std::string& name = column.info().name;
-    Cell cell = column.read(record);
-    if (const auto* numbers = std::get_if<std::vector<NamedNumber>>(&cell)) {
-      for (const NamedNumber& of : *numbers) row.push_back({with_name(name, of.name), of.value});
-    } else {
-      row.push_back({name, std::move(cell)});
-    }
+    put_cell(column.info().name, column.read(record), row);
   }
   return row;
 }
@@ -48,6 +51,8 @@ template <class Record>
 class Table {
  public:
   void add(const Row& row);
+  /// Adds fields to the newest row, which must exist; values that it has are kept.
+  void extend(const Row& row);
   /// {name: numpy array}, of int64, float64, bool or text; values that were not measured in a row
   /// are NaN (or "" in texts). Columns without any value are left out.
   [[nodiscard]] pybind11::dict columns() const;

@@ -16,7 +16,7 @@
 
 namespace rubato::python {
 
-/// What continues a training that was interrupted and has no folder.
+/// The state of a training that was interrupted and has no folder; a later one continues from it.
 struct Unfinished {
   State state{};
   /// The steps that Python passed; empty if the configuration names them.

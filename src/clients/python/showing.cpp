@@ -1,6 +1,6 @@
-// What notebooks show is made by the code of pages (runs/page/part.hpp). A result has its records
-// as columns of numbers, from which the page's own reader makes a thinned run; a Run has those of
-// its folder. Both have own metrics as columns of the step or the epoch that they belong to.
+// The code of pages (runs/page/part.hpp) makes what notebooks show. A result has its records as
+// columns of numbers, from which the page's own reader makes a thinned run; a Run has those of its
+// folder. Both have own metrics as columns of the step or the epoch that they belong to.
 
 #include <array>
 #include <cstddef>
@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -41,18 +40,13 @@ namespace py = pybind11;
 using namespace py::literals;
 
 page::NumberColumns numbers_in(const py::dict& columns) {
+  using Numbers = py::array_t<double, py::array::c_style | py::array::forcecast>;
   page::NumberColumns numbers;
   for (const auto& [name, column] : columns) {
-    constexpr std::string_view kNumbers = "biuf";
-    const auto array = py::array::ensure(column);
     // Texts, such as digests, are in no chart.
-    if (!array || array.ndim() != 1 ||
-        kNumbers.find(array.dtype().kind()) == std::string_view::npos) {
-      continue;
-    }
-    const auto values = py::array_t<double, py::array::c_style | py::array::forcecast>(array);
-    std::vector<double>& to = numbers[py::str(name)];
-    to.assign(values.data(), values.data() + values.size());
+    const auto values = Numbers::ensure(column);
+    if (!values || values.ndim() != 1) continue;
+    numbers[py::str(name)].assign(values.data(), values.data() + values.size());
   }
   return numbers;
 }
@@ -72,51 +66,31 @@ std::string html_of_result(const std::shared_ptr<TrainedOn>& on, const py::dict&
   return page::part_of(run);
 }
 
-// A table whose newest row is open for metrics of the user's own, which follow it in the file.
-struct OpenTable {
-  Table table{};
-  Row last{};
-
-  void begin(Row row) {
-    close();
-    last = std::move(row);
-  }
-  void close() {
-    if (!last.empty()) table.add(std::exchange(last, {}));
-  }
-};
-
 Row row_in(const RecordInfo& record, const Cells& cells) {
   Row row;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string& name = record.columns[i].name;
-    if (const auto* const numbers = std::get_if<std::vector<NamedNumber>>(&cells[i])) {
-      for (const NamedNumber& of : *numbers) row.push_back({with_name(name, of.name), of.value});
-    } else {
-      row.push_back({name, cells[i]});
-    }
-  }
+  for (std::size_t i = 0; i < cells.size(); ++i) put_cell(record.columns[i].name, cells[i], row);
   return row;
 }
 
-std::map<std::string, OpenTable> recorded_tables(const std::filesystem::path& folder) {
+// The tables of metrics.jsonl by the kinds of its lines. Own metrics follow the line that they
+// belong to.
+std::map<std::string, Table> recorded_tables(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / RunFolder::kMetrics;
   require_metrics(file);
-  std::map<std::string, OpenTable> tables;
+  std::map<std::string, Table> tables;
   GrowingLines lines(file);
   read_metrics(lines, [&](const MetricsLine& line) {
     const Cells cells = line.cells();
     const RecordInfo& record = record_info(line.kind());
     if (line.kind() != own_schema().name) {
-      tables[line.kind()].begin(row_in(record, cells));
-      return;
-    }
-    Row& to = tables[number_in(record, cells, "epoch") ? "epoch" : "step"].last;
-    if (const auto* const own = std::get_if<std::vector<NamedNumber>>(&cells.back())) {
-      for (const NamedNumber& number : *own) to.push_back({number.name, number.value});
+      tables[line.kind()].add(row_in(record, cells));
+    } else if (const auto* const own = std::get_if<std::vector<NamedNumber>>(&cells.back())) {
+      Row row;
+      for (const NamedNumber& number : *own) row.push_back({number.name, number.value});
+      const auto to = tables.find(number_in(record, cells, "epoch") ? "epoch" : "step");
+      if (to != tables.end()) to->second.extend(row);
     }
   });
-  for (auto& [kind, table] : tables) table.close();
   return tables;
 }
 
@@ -128,7 +102,7 @@ constexpr std::array<std::pair<const char*, const char*>, 5> kTables{{{"steps", 
                                                                       {"monitored", "monitor"}}};
 
 py::dict recorded_run(const std::filesystem::path& folder) {
-  std::map<std::string, OpenTable> tables;
+  std::map<std::string, Table> tables;
   std::string summary;
   {
     const py::gil_scoped_release free;
@@ -137,7 +111,7 @@ py::dict recorded_run(const std::filesystem::path& folder) {
     if (is_there(file)) summary = read_file(file);
   }
   py::dict run("summary"_a = summary);
-  for (const auto& [key, kind] : kTables) run[key] = tables[kind].table.columns();
+  for (const auto& [key, kind] : kTables) run[key] = tables[kind].columns();
   return run;
 }
 

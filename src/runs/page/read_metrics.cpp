@@ -219,14 +219,13 @@ namespace {
 // Rows of columns as the cells of a record; those that are no numbers are without a value.
 class RowReader {
  public:
-  RowReader(const RecordInfo& record, const NumberColumns& columns, const char* index)
+  RowReader(const RecordInfo& record, const NumberColumns& columns, std::string_view index)
       : record_(record) {
-    const auto of_index = columns.find(index);
-    if (of_index != columns.end()) index_ = of_index->second;
     for (const ColumnInfo& column : record.columns) {
       const auto found = columns.find(column.name);
-      const bool is_whole = found != columns.end() && found->second.size() == rows();
-      columns_.push_back(is_whole ? &found->second : nullptr);
+      columns_.emplace_back();
+      if (found != columns.end()) columns_.back() = found->second;
+      if (column.name == index) index_ = columns_.back();
     }
   }
 
@@ -235,8 +234,9 @@ class RowReader {
   [[nodiscard]] double index(std::size_t row) const { return index_[row]; }
   [[nodiscard]] Cells cells(std::size_t row) const {
     Cells cells(columns_.size());
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (columns_[i] != nullptr) cells[i] = cell_of((*columns_[i])[row], record_.columns[i].type);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (columns_[i].size() != rows()) continue;
+      cells[i] = cell_of(columns_[i][row], record_.columns[i].type);
     }
     return cells;
   }
@@ -252,8 +252,8 @@ class RowReader {
   }
 
   const RecordInfo& record_;
+  std::vector<std::span<const double>> columns_{};
   std::span<const double> index_{};
-  std::vector<const std::vector<double>*> columns_{};
 };
 
 }  // namespace

@@ -7,9 +7,17 @@
 
 #include <fmt/format.h>
 
+#include "base/core/text/text.hpp"
 #include "html.hpp"
 
 namespace rubato::page {
+
+namespace {
+
+// The width of most letters.
+constexpr double kLetter = 6;
+
+}  // namespace
 
 void ValueRange::add(double value) {
   low = std::min(low, value);
@@ -69,12 +77,11 @@ std::string tick_text(double value) {
 }
 
 double drawn_width(std::string_view text) {
-  constexpr double kLetter = 6;
-  // In UTF-8, only the first byte of a letter counts.
-  const auto is_first = [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80;
-  };
-  return kLetter * static_cast<double>(std::ranges::count_if(text, is_first));
+  return kLetter * static_cast<double>(width_of(text));
+}
+
+std::string_view fitting(std::string_view text, double width) {
+  return first_columns(text, static_cast<std::size_t>(std::max(width, 0.0) / kLetter));
 }
 
 std::string text_at(double x, double y, std::string_view text, std::string_view attributes) {
@@ -82,13 +89,9 @@ std::string text_at(double x, double y, std::string_view text, std::string_view 
                      escaped(text));
 }
 
-std::string line_at(std::string_view looks, double x1, double y1, double x2, double y2,
-                    std::string_view title) {
-  const std::string start =
-      fmt::format("<line{} x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"",
-                  looks.empty() ? "" : fmt::format(" class=\"{}\"", looks), x1, y1, x2, y2);
-  if (title.empty()) return start + "/>";
-  return fmt::format("{}><title>{}</title></line>", start, escaped(title));
+std::string line_at(std::string_view looks, double x1, double y1, double x2, double y2) {
+  return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>",
+                     looks, x1, y1, x2, y2);
 }
 
 std::string dot_at(std::string_view looks, double x, double y, double radius) {
@@ -97,11 +100,11 @@ std::string dot_at(std::string_view looks, double x, double y, double radius) {
 }
 
 std::string axis_below(const Scale& x, double at, double bottom, std::string_view title) {
-  std::string svg = "<g class=\"axis\">" + line_at({}, x.from, at, x.to, at);
+  std::string svg = "<g class=\"axis\">" + line_at("tick", x.from, at, x.to, at);
   for (const double tick : x.ticks) {
     const std::string text = tick_text(tick);
     const double half = drawn_width(text) / 2;
-    svg += line_at({}, x(tick), at, x(tick), at + 4);
+    svg += line_at("tick", x(tick), at, x(tick), at + 4);
     svg += text_at(std::clamp(x(tick), half, kDrawingWidth - half), at + 15, text,
                    " text-anchor=\"middle\"");
   }
@@ -111,7 +114,7 @@ std::string axis_below(const Scale& x, double at, double bottom, std::string_vie
 std::string axis_beside(const Scale& y, double left) {
   std::string svg = "<g class=\"axis\">";
   for (const double tick : y.ticks) {
-    svg += line_at({}, left, y(tick), kDrawingRight, y(tick));
+    svg += line_at("tick", left, y(tick), kDrawingRight, y(tick));
     svg += text_at(left - 4, y(tick) + 4, tick_text(tick), " text-anchor=\"end\"");
   }
   return svg + "</g>";

@@ -46,11 +46,13 @@ struct Scale {
 [[nodiscard]] std::string tick_text(double value);
 /// The width of a text, as estimated.
 [[nodiscard]] double drawn_width(std::string_view text);
+/// As much of the beginning of a text as has room in this width.
+[[nodiscard]] std::string_view fitting(std::string_view text, double width);
 
 [[nodiscard]] std::string text_at(double x, double y, std::string_view text,
                                   std::string_view attributes = {});
 [[nodiscard]] std::string line_at(std::string_view looks, double x1, double y1, double x2,
-                                  double y2, std::string_view title = {});
+                                  double y2);
 [[nodiscard]] std::string dot_at(std::string_view looks, double x, double y, double radius);
 
 /// The axis below a drawing at the height `at`, and its title at the bottom of the drawing.

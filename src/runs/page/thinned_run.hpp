@@ -127,7 +127,8 @@ void read_metrics(const std::filesystem::path& file, const std::vector<std::int6
 /// a missing value.
 using NumberColumns = std::map<std::string, std::vector<double>, std::less<>>;
 
-/// The records of a run in memory. Columns whose names no schema has are metrics of the user's own.
+/// The records of a run in memory. Columns whose names no schema has are left out, among them the
+/// user's own metrics.
 struct RecordColumns {
   NumberColumns steps{};
   NumberColumns epochs{};

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import weakref
 
 import torch
 
@@ -29,37 +28,25 @@ class Columns(dict):
         return f"<{self.rows} rows of {', '.join(self)}>"
 
 
+def _of_summary(key, doc):
+    return property(lambda self: self.summary.get(key), doc=doc)
+
+
 class _Recorded:
     """Common part of results and of runs in folders: what was recorded of a training."""
 
     def __init__(self, found):
         """`found` has the columns of the records by their names, and "summary", the text of summary.json or ""."""
-        self.steps = Columns(found["steps"])
-        self.epochs = Columns(found["epochs"])
-        self.minibatches = Columns(found["minibatches"])
-        self.faults = Columns(found["faults"])
-        self.monitored = Columns(found["monitored"])
+        self.steps, self.epochs, self.minibatches, self.faults, self.monitored = (
+            Columns(found[name]) for name in ("steps", "epochs", "minibatches", "faults", "monitored"))
         self.summary = json.loads(found["summary"]) if found["summary"] else {}
 
-    @property
-    def sha256(self):
-        """The SHA-256 of the trained parameters, as the command line prints it; None if training was interrupted."""
-        return self.summary.get("weights_sha256")
-
-    @property
-    def digest(self):
-        """The digests of all steps, chained, as summary.json has it; None if there are none."""
-        return self.summary.get("digest")
-
-    @property
-    def test_accuracy(self):
-        """The test accuracy after the last epoch, from 0 to 1; None if there is none."""
-        return self.summary.get("final_test_accuracy")
-
-    @property
-    def stopped(self):
-        """Why training ended early; None if it did not."""
-        return self.summary.get("stopped")
+    sha256 = _of_summary(
+        "weights_sha256", "The SHA-256 of the trained parameters, as the command line prints it; None if training was interrupted.")
+    digest = _of_summary("digest", "The digests of all steps, chained, as summary.json has it; None if there are none.")
+    test_accuracy = _of_summary(
+        "final_test_accuracy", "The test accuracy after the last epoch, from 0 to 1; None if there is none.")
+    stopped = _of_summary("stopped", "Why training ended early; None if it did not.")
 
     def plot(self, column="loss", axes=None):
         """Draws a column of numbers, of `steps` or else of `epochs`, with matplotlib, on new axes unless there are some,
@@ -111,8 +98,7 @@ class TrainResult(_Recorded):
         self._has_real_targets = found["has_real_targets"]
         self._trained_on = found["trained_on"]
         self._unfinished = found["unfinished"]
-        if "files" in found:
-            weakref.finalize(self, found["files"].cleanup)
+        self._files = found.get("files")
         self._module = None
 
     def _way_on(self):

@@ -31,6 +31,15 @@ def plot_column(records, over, column, axes):
     return axes
 
 
+def plot_sizes(at, sizes, axes, **labels):
+    """Draws sizes from 0 on, each of which holds until the next."""
+    axes = axes_or_new(axes)
+    axes.step(at, sizes, where="post")
+    axes.set(**labels)
+    axes.set_ylim(bottom=0)
+    return axes
+
+
 def plot_intervals(answer, axes):
     """Draws the mean of each choice with its 95 % interval, the first at the top."""
     axes = axes_or_new(axes)

@@ -7,7 +7,7 @@ import reprlib
 import numpy
 
 from . import _rubato
-from ._show import axes_or_new
+from ._show import plot_sizes
 
 
 def _number(number):
@@ -125,12 +125,7 @@ class Trace(_Csv):
 
     def plot(self, axes=None):
         """Draws the batch sizes with matplotlib, on new axes unless there are some, and returns the axes."""
-        axes = axes_or_new(axes)
-        sizes = self.batch_sizes
-        axes.step(range(len(sizes)), sizes, where="post")
-        axes.set(xlabel="step", ylabel="batch size", title=self.source)
-        axes.set_ylim(bottom=0)
-        return axes
+        return plot_sizes(range(len(self)), self.batch_sizes, axes, xlabel="step", ylabel="batch size", title=self.source)
 
 
 class Availability(_Csv):
@@ -172,13 +167,9 @@ class Availability(_Csv):
 
     def plot(self, axes=None):
         """Draws the devices with matplotlib, on new axes unless there are some, and returns the axes."""
-        axes = axes_or_new(axes)
         hours = numpy.append(self.seconds, self.length) / 3600
-        devices = self.devices
-        axes.step(hours, numpy.append(devices, devices[-1]), where="post")
-        axes.set(xlabel="hours", ylabel="devices", title=self.source)
-        axes.set_ylim(bottom=0)
-        return axes
+        devices = numpy.append(self.devices, self.devices[-1])
+        return plot_sizes(hours, devices, axes, xlabel="hours", ylabel="devices", title=self.source)
 
 
 def steps_of(trace):

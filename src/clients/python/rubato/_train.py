@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import warnings
+import weakref
 from pathlib import Path
 
 import torch
@@ -31,6 +32,13 @@ class TargetMissed(_rubato.Error):
 
 # Exceptions by the end of a training.
 _RAISED = {"diverged": Diverged, "target_missed": TargetMissed}
+
+
+class _Files:
+    """The weights that a training which goes on reads again; they are removed with the last result that needs them."""
+
+    def __init__(self, temporary):
+        weakref.finalize(self, temporary.cleanup)
 
 
 class _Parts:
@@ -272,9 +280,10 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         finally:
             callbacks.close()
         if found["unfinished"] and weights.exists():
-            # A training that goes on reads the weights again: the result removes them when it goes.
-            found["files"] = temporary
+            found["files"] = _Files(temporary)
             stack.pop_all()
+        elif isinstance(resume, TrainResult):
+            found["files"] = resume._files
     found["warnings"] = [warning.replace(str(weights), "weights") for warning in found["warnings"]]
     return _finish(found, parts)
 
