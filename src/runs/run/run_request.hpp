@@ -85,8 +85,8 @@ void ask_to_resume(RunRequest& request, const std::string& text);
 [[nodiscard]] std::optional<std::string> missed_target(const RunConfiguration& run,
                                                        const TrainResult& result);
 
-/// A line that says when a --schedule with an end had come to it, and with which factor; empty if no
-/// step came after it. `samples` are those of an epoch.
+/// A line that says when a --schedule with an end had come to it, and with which factor; empty if
+/// no step came after it. `samples` are those of an epoch.
 [[nodiscard]] std::optional<std::string> ended_schedule(const RunConfiguration& run,
                                                         const TrainResult& result,
                                                         std::int64_t samples);
