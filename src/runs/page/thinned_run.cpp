@@ -1,14 +1,15 @@
 // read_run() gathers the files of a run's folder into one object. All of them but the metrics may
 // be missing, and a damaged configuration, summary or origin becomes a warning on the page instead
 // of an error, because a page is most needed for runs that went wrong. The metrics are thinned
-// while they are read (read_metrics()). The order matters: the check of the metrics needs the steps
-// of the summary and the marks that reading the metrics adds, and the past of a fork needs its last
-// step.
+// while they are read (read_metrics()). The order matters: the check of the metrics begins with
+// the steps of the summary and ends with the marks that reading the metrics adds, and the past of a
+// fork needs its last step.
 
 #include "thinned_run.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -77,17 +78,21 @@ void take_hosts_line(const std::string& line, ThinnedRun& run) {
   }
 }
 
-// A page says what cannot be relied on before it shows it.
-void check_metrics(const fs::path& folder, ThinnedRun& run) {
+// Empty if the run has not ended.
+std::optional<MetricsCheck> metrics_check(const fs::path& folder, const ThinnedRun& run) {
   const auto ended_after = number_at(run.summary, "steps");
-  if (!ended_after) return;
+  if (!ended_after) return std::nullopt;
   const auto sha256 = run.summary.find("metrics_sha256");
-  if (sha256 == run.summary.end() || !sha256->is_string()) return;
+  if (sha256 == run.summary.end() || !sha256->is_string()) return std::nullopt;
+  return MetricsCheck(folder, static_cast<std::int64_t>(*ended_after), sha256->get<std::string>());
+}
+
+// A page says what cannot be relied on before it shows it.
+void add_changes(MetricsCheck check, ThinnedRun& run) {
   // The step in which a run diverged was not taken.
   const bool diverged = std::ranges::count(run.marks, kDiverged, &Mark::kind) > 0;
   const auto count = static_cast<std::int64_t>(run.last[Axis::steps]) - (diverged ? 1 : 0);
-  const std::string changed = changed_metrics(
-      folder, count, static_cast<std::int64_t>(*ended_after), sha256->get<std::string>());
+  const std::string changed = check.changed(count);
   if (!changed.empty()) run.warnings.push_back(changed + ".");
 }
 
@@ -151,8 +156,9 @@ ThinnedRun read_run(const std::string& given, std::size_t columns) {
   read_summary(folder / RunFolder::kSummary, run);
   read_hosts(folder / RunFolder::kHosts, run);
   run.step_figures = step_figures(folder / kTimelineFile);
+  std::optional<MetricsCheck> check = metrics_check(folder, run);
   read_metrics(folder / RunFolder::kMetrics, checkpoints_of(folder), run);
-  check_metrics(folder, run);
+  if (check) add_changes(*std::move(check), run);
   read_past(folder, run);
   read_whatif(whatif_file(folder), run);
   if (is_there(folder / RunFolder::kMoved)) {

@@ -163,9 +163,28 @@ class RecordScanner {
     return take("true") || take("false") || take_real(number);
   }
 
+  // A key that is expected. Takes nothing if another one is next.
+  bool take_key(std::string_view key) {
+    const std::string_view rest(at_, end_);
+    const std::size_t size = key.size();
+    if (rest.size() < size + 3 || rest[size + 1] != '"' || rest[size + 2] != ':' ||
+        rest[0] != '"' || rest.substr(1, size) != key) {
+      return false;
+    }
+    at_ += size + 3;
+    return true;
+  }
+
   // Members of the record itself, or of an object in it that has columns.
   bool take_members(std::string_view object, Cells& cells) {
     return take_list('{', '}', [&] {
+      if (next_ < std::ssize(columns_)) {
+        const auto index = static_cast<std::size_t>(next_);
+        if (columns_[index].object == object && take_key(columns_[index].json_key())) {
+          ++next_;
+          return take_value(columns_[index], cells[index]);
+        }
+      }
       std::string_view key;
       // An empty key would be taken for the object of the columns that are in none.
       if (!take_quoted(key) || key.empty() || !take(':')) return false;

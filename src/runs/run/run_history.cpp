@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -83,14 +84,20 @@ RunConfiguration configuration_of_run(const fs::path& run, const RunConfiguratio
   return read_configuration(run / RunFolder::kConfiguration, {}, around);
 }
 
-std::string changed_metrics(const fs::path& run, std::int64_t count, std::int64_t ended_after,
-                            const std::string& sha256) {
-  const fs::path metrics = run / RunFolder::kMetrics;
+MetricsCheck::MetricsCheck(const fs::path& run, std::int64_t ended_after, std::string sha256)
+    : metrics_(run / RunFolder::kMetrics), ended_after_(ended_after), sha256_(std::move(sha256)) {
+  if (!sha256_.empty()) {
+    found_ =
+        std::async(std::launch::async, [file = metrics_] { return Sha256::hex_of_file(file); });
+  }
+}
+
+std::string MetricsCheck::changed(std::int64_t count) {
   // A run that has continued keeps the summary until it ends again.
-  if (count > ended_after || sha256.empty() || Sha256::hex_of_file(metrics) == sha256) return {};
+  if (count > ended_after_ || sha256_.empty() || found_.get() == sha256_) return {};
   std::string changed = fmt::format("{} is not the file that the run wrote, by the SHA-256 in {}",
-                                    metrics.string(), RunFolder::kSummary);
-  if (count != ended_after) changed += fmt::format("; it has {} of {} steps", count, ended_after);
+                                    metrics_.string(), RunFolder::kSummary);
+  if (count != ended_after_) changed += fmt::format("; it has {} of {} steps", count, ended_after_);
   return changed;
 }
 
@@ -201,13 +208,15 @@ std::vector<RunCheckpoint> RunHistory::checkpoints() const {
 
 const RunHistory::Records& RunHistory::records() const {
   if (records_ != nullptr) return *records_;
-  Records found{.steps = recorded_steps(run())};
+  Records found;
+  std::optional<MetricsCheck> check;
   const fs::path file = run() / RunFolder::kSummary;
   if (is_there(file)) {
     const RunSummary& summary = found.summary.emplace(read_summary(file));
-    found.changed = rubato::changed_metrics(run(), found.steps.count, summary.result.steps,
-                                            summary.metrics_sha256);
+    check.emplace(run(), summary.result.steps, summary.metrics_sha256);
   }
+  found.steps = recorded_steps(run());
+  if (check) found.changed = check->changed(found.steps.count);
   records_ = std::make_shared<const Records>(std::move(found));
   return *records_;
 }

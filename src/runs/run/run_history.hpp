@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <limits>
 #include <map>
 #include <memory>
@@ -53,11 +54,24 @@ struct RecordedSteps {
 /// Reads the metrics in the folder of a run. Throws Error.
 [[nodiscard]] RecordedSteps recorded_steps(const std::filesystem::path& run);
 
-/// Says that the metrics in the folder of a run, which have `count` steps, are not those that it
-/// wrote, by the steps and the SHA-256 in its summary. Empty if they are, if the summary has none,
-/// and if the run has continued since.
-[[nodiscard]] std::string changed_metrics(const std::filesystem::path& run, std::int64_t count,
-                                          std::int64_t ended_after, const std::string& sha256);
+/// Whether the metrics in the folder of a run that has ended are those that it wrote, by the steps
+/// and the SHA-256 in its summary. A second thread computes the hash while the lines are read.
+class MetricsCheck {
+ public:
+  /// Begins. An empty `sha256` is that of a summary without one.
+  MetricsCheck(const std::filesystem::path& run, std::int64_t ended_after, std::string sha256);
+
+  /// Says that they are not, if the file has `count` steps. Empty if they are, if the summary has
+  /// no hash, and if the run has continued since. Called once; throws Error if the file cannot be
+  /// read.
+  [[nodiscard]] std::string changed(std::int64_t count);
+
+ private:
+  std::filesystem::path metrics_;
+  std::int64_t ended_after_ = 0;
+  std::string sha256_;
+  std::future<std::string> found_;
+};
 
 /// A repeated step is another one, or a state is not that of its step.
 class StepDiffers : public Error {
