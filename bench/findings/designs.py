@@ -52,10 +52,10 @@ SIZES = {**{f"transformer-{dim}": (transformer(dim), "adamw") for dim in (32, 64
 
 OPTIMIZERS = {"sgd": ["--momentum", "0.9", "--weight-decay", "0.0005"],
               "adamw": ["--optimizer", "adamw", "--weight-decay", "0.1"]}
-RULES = ["constant", "linear", "root", "adascale"]
+# The last two are linear in the end, and reach that in an epoch (docs/adr/0088).
+RULES = ["constant", "linear", "root", "adascale", "lbsgd:epochs=1", "adascale:linear-after=1"]
 # The mlp, whose runs are cheap, has more rules: those that were among the best, and those that papers advise.
-MORE = {"sgd": ["adascale:power=0.5", "lbsgd:epochs=1"],
-        "adamw": ["adascale:power=0.5", "adascale:metric=optimizer", "root-adam"]}
+MORE = {"sgd": ["adascale:power=0.5"], "adamw": ["adascale:power=0.5", "adascale:metric=optimizer", "root-adam"]}
 TREATMENTS = {"sgd": ["keep", "m=rescale"], "adamw": ["keep", "m=rescale", "v=rescale"]}
 SCHEDULES = {"cosine": "cosine:total={total}", "warmup": "warmup-cosine:warmup={warmup},total={total}"}
 

@@ -85,6 +85,7 @@ std::vector<std::string> all_rules() {
           "adascale:rescale-variance=true",
           "adascale:ramp=3,smoothing=0.7",
           "adascale:metric=optimizer,power=0.5",
+          "adascale:linear-after=0.5,smoothing=0.5",
           "lbsgd:epochs=0.1",
           "lbsgd:warmup=power2,epochs=0.1,begin-epoch=0.01",
           "lbsgd:warmup=sqrt,epochs=2,updates-per-epoch=6",

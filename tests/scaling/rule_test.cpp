@@ -134,6 +134,35 @@ TEST(AdaScaleRule, MeasuresInTheMetricThatItIsToldTo) {
   EXPECT_TRUE(RuleChoice("adascale:metric=optimizer,ramp=2").make()->needs().metric_norms);
 }
 
+// An epoch has four steps of scale 4.
+TEST(AdaScaleRule, BecomesLinearWithinSoManyEpochs) {
+  const std::array<GradientNorms, 1> groups{{{.minibatch_square = 5, .mean_square = 3}}};
+  RuleInput step{.batch_size = 128,
+                 .minibatch_size = 32,
+                 .reference_batch_size = 32,
+                 .base_learning_rate = 0.1,
+                 .epoch_size = 512,
+                 .groups = groups};
+  const double measured = RuleChoice("adascale:smoothing=0").make()->rates(step).gain;
+  ASSERT_GT(measured, 1);
+  ASSERT_LT(measured, 2);
+  const auto half = RuleChoice("adascale:smoothing=0,linear-after=0.5").make();
+  const auto root = RuleChoice("adascale:smoothing=0,linear-after=0.5,power=0.5").make();
+  for (const double gain : {std::sqrt(measured * 4), 4.0, 4.0}) {
+    const Rates rates = half->rates(step);
+    EXPECT_NEAR(rates.gain, gain, 1e-14);
+    EXPECT_NEAR(rates.learning_rate, 0.1 * gain, 1e-15);
+    EXPECT_NEAR(rates.group_factors[0], gain, 1e-14);
+    EXPECT_NEAR(root->rates(step).learning_rate, 0.1 * std::sqrt(gain), 1e-15);
+  }
+  // A quarter of an epoch of two: an eighth of the way.
+  EXPECT_NEAR(RuleChoice("adascale:smoothing=0,linear-after=2").make()->rates(step).gain,
+              std::pow(measured, 0.875) * std::pow(4, 0.125), 1e-14);
+  step.epoch_size = 0;
+  EXPECT_EQ(error_of([&] { static_cast<void>(half->rates(step)); }),
+            "rule adascale needs the samples of an epoch for linear-after");
+}
+
 TEST(AdaScaleRule, TakesAPowerOfTheGainForTheRate) {
   const std::array<GradientNorms, 1> groups{{{.minibatch_square = 3, .mean_square = 1}}};
   RuleInput step{.batch_size = 128,

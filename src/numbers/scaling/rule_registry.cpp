@@ -39,7 +39,8 @@ std::unique_ptr<Rule> make_adascale(Spec& spec) {
   options.rescale_variance = spec.flag("rescale-variance", options.rescale_variance);
   const GainMetric metric = spec.choice("metric", GainMetric::euclidean, kGainMetrics);
   const double power = spec.real("power", 1.0, kPositive);
-  return std::make_unique<AdaScaleRule>(options, metric, power);
+  const double linear_after = spec.real("linear-after", Unset{"never"}, kPositive).value_or(0);
+  return std::make_unique<AdaScaleRule>(options, metric, power, linear_after);
 }
 
 std::unique_ptr<Rule> make_lbsgd(Spec& spec) {
@@ -88,7 +89,9 @@ constexpr std::array<BuiltinRule, 7> kRules{
      {"adascale",
       "gain(S) lr, 1 <= gain <= S, as the noise of the gradients says (Johnson et al. 2020); N is "
       "the number of minibatches of a step. metric=optimizer measures it in gradients as adam and "
-      "adamw divide them; power=0.5 takes the root of the gain for the rate",
+      "adamw divide them; power=0.5 takes the root of the gain for the rate; with linear-after=E "
+      "the "
+      "gain becomes S within E epochs",
       make_adascale},
      {"lbsgd",
       "from lr to S lr by a warm-up over reference batches, or lr times a factor of each layer's "

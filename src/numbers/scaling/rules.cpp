@@ -56,11 +56,15 @@ Rates AdaScaleRule::rates(const RuleInput& input) {
   scale_ = scale;
   measure(input, metric_ == GainMetric::optimizer ? input.metric_groups : input.groups);
 
+  const double linear = share_of_linear(input);
+  const auto blended = [&](double gain) {
+    return linear == 0 ? gain : exact::pow(gain, 1 - linear) * exact::pow(scale, linear);
+  };
   factors_.resize(input.groups.size());
   for (std::size_t i = 0; i < factors_.size(); ++i) {
-    factors_[i] = factor(estimator_.gain(scale, i));
+    factors_[i] = factor(blended(estimator_.gain(scale, i)));
   }
-  const double gain = estimator_.gain(scale);
+  const double gain = blended(estimator_.gain(scale));
   return {.learning_rate = input.base_learning_rate * factor(gain),
           .update_rate = input.base_learning_rate,
           .gain = gain,
@@ -76,6 +80,16 @@ void AdaScaleRule::measure(const RuleInput& input, std::span<const GradientNorms
   }
 }
 
+double AdaScaleRule::share_of_linear(const RuleInput& input) {
+  if (linear_after_ == 0) return 0;
+  if (input.epoch_size == 0) {
+    throw Error("rule adascale needs the samples of an epoch for linear-after");
+  }
+  samples_ += input.batch_size;
+  const double epochs = static_cast<double>(samples_) / static_cast<double>(input.epoch_size);
+  return std::min(1.0, epochs / linear_after_);
+}
+
 double AdaScaleRule::factor(double gain) const {
   return power_ == 1 ? gain : exact::pow(gain, power_);
 }
@@ -85,6 +99,7 @@ void AdaScaleRule::visit_state(NumberVisitor& numbers) {
   constexpr std::int64_t kMostGroups = 1'000'000;
   auto groups = static_cast<std::int64_t>(estimator_.groups());
   numbers.number(scale_);
+  if (linear_after_ > 0) numbers.count(samples_);
   numbers.count(groups);
   numbers.require(groups >= 1 && groups < kMostGroups);
   while (estimator_.groups() < static_cast<std::size_t>(groups)) estimator_.add_group();

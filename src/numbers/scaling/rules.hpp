@@ -105,17 +105,26 @@ inline constexpr std::array<Choice<GainMetric>, 2> kGainMetrics{
 /// linear rule where gradients are all noise and the constant rule where they are all signal; in
 /// between it depends on the gradients of this step and those before it. The reported learning rate
 /// and gain are those of all groups together.
+///
+/// With `linear_after`, at least 0, the gain goes over to the linear rule's in the first epochs:
+///
+///     gain(S)^(1 - x) S^x,    x = min(1, epochs trained after the step / linear_after)
+///
+/// because oscillation along steep directions counts as signal and keeps the measured gain low long
+/// after larger steps have become safe (docs/adr/0088). 0 stands for never.
 class AdaScaleRule final : public Rule {
  public:
   explicit AdaScaleRule(const AdaScaleOptions& options = {},
-                        GainMetric metric = GainMetric::euclidean, double power = 1)
-      : estimator_(options), metric_(metric), power_(power) {}
+                        GainMetric metric = GainMetric::euclidean, double power = 1,
+                        double linear_after = 0)
+      : estimator_(options), metric_(metric), power_(power), linear_after_(linear_after) {}
 
   [[nodiscard]] std::string_view name() const override { return "adascale"; }
   [[nodiscard]] RuleNeeds needs() const override {
     return {.group_norms = true, .metric_norms = metric_ == GainMetric::optimizer};
   }
-  /// Requires `input.groups`.
+  /// Requires `input.groups`. Throws Error if the gain is to become linear and the samples of an
+  /// epoch are unknown.
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
   void visit_state(NumberVisitor& numbers) override;
@@ -124,12 +133,17 @@ class AdaScaleRule final : public Rule {
 
  private:
   void measure(const RuleInput& input, std::span<const GradientNorms> groups);
+  // How far the gain has become linear after a step, from 0 to 1.
+  [[nodiscard]] double share_of_linear(const RuleInput& input);
   // The factor on the rate.
   [[nodiscard]] double factor(double gain) const;
 
   AdaScaleEstimator estimator_;
   GainMetric metric_;
   double power_;
+  double linear_after_;
+  // Samples so far; counted only if the gain becomes linear.
+  std::int64_t samples_ = 0;
   // The scale of the step before; 0 before the first.
   double scale_ = 0;
   std::vector<double> factors_;
