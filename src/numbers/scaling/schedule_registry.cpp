@@ -372,8 +372,7 @@ ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own
     chain.reserve(parts.size());
     for (const Spec& part : parts) chain.push_back(make_one(part, watched, own));
     if (chain.size() == 1) return std::move(chain.front());
-    const auto moves = [](const Schedule& part) { return part->momentum(0).has_value(); };
-    if (std::ranges::count_if(chain, moves) > 1) {
+    if (std::ranges::count_if(chain, &LrSchedule::moves_momentum, &Schedule::operator*) > 1) {
       throw Error(
           "two parts of the schedule set the momentum; accepted: one of them, as one-cycle does "
           "not with cycle-momentum=false");

@@ -45,7 +45,7 @@ ComputedBy facts_in(const State& checkpoint) {
   if (!libtorch.empty()) facts["versions.torch"] = libtorch;
   const std::string kernels = text(KernelRecord::kInUse);
   for (std::string_view one : split_at(kernels, ',')) {
-    one.remove_prefix(std::min(one.find_first_not_of(' '), one.size()));
+    one = trimmed(one, " ");
     const std::size_t blank = one.find(' ');
     if (blank == std::string_view::npos || one.substr(blank + 1) == "unknown") continue;
     std::string library(one.substr(0, blank));

@@ -13,6 +13,12 @@ namespace rubato {
 /// which may be empty.
 [[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char mark);
 
+/// `text` without these characters around it.
+[[nodiscard]] inline std::string_view trimmed(std::string_view text, std::string_view characters) {
+  text.remove_prefix(std::min(text.find_first_not_of(characters), text.size()));
+  return text.substr(0, text.find_last_not_of(characters) + 1);
+}
+
 /// The values of a list with commas between them. `continues` says whether a piece belongs to the
 /// value before it, such as "smoothing=0.9" to "adascale:ramp=3".
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text,

@@ -300,11 +300,11 @@ class LoadedSteps {
     const auto* const zones = std::get_if<Zones>(&loaded);
     if (zones == nullptr) return;
     for (const Zone& zone : zones->all()) {
-      const std::string prices = prices_text(zone.availability);
-      if (prices.empty()) continue;
+      const auto prices = summary_of(zone.availability).prices;
+      if (!prices) continue;
       std::string line =
           fmt::format("prices of {}{}: {}", zones->several() ? zone.name + " in " : "",
-                      zones->source(), prices);
+                      zones->source(), prices_text(*prices));
       if (std::ranges::find(prices_, line) == prices_.end()) prices_.push_back(std::move(line));
     }
   }
