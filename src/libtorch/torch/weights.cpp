@@ -26,6 +26,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/safetensors.hpp"
 #include "libtorch/model/archive.hpp"
 #include "loop/data/tensors/saved_tensors.hpp"
@@ -122,12 +123,9 @@ std::vector<NamedTensor> in_archive(std::string_view bytes, const std::string& s
   const std::vector<SavedTensor> listed = read_saved_tensors(records, source, kAccepted);
   require_intact(records, source, kAccepted);
   Storages storages;
-  std::vector<NamedTensor> tensors;
-  tensors.reserve(listed.size());
-  for (const SavedTensor& saved : listed) {
-    tensors.push_back({saved.name, storages.tensor(saved)});
-  }
-  return tensors;
+  return vector_of(listed, [&](const SavedTensor& saved) {
+    return NamedTensor{saved.name, storages.tensor(saved)};
+  });
 }
 
 // "a, b and 7 more".
@@ -185,9 +183,7 @@ void load_weights(const Model& model, std::span<const NamedTensor> weights,
       given.erase(found);
     }
   }
-  std::vector<std::string> unknown;
-  unknown.reserve(given.size());
-  for (const auto& [name, tensor] : given) unknown.push_back(name);
+  const auto unknown = vector_of(given, [](const auto& named) { return named.first; });
   std::vector<std::string> problems;
   if (!missing.empty()) problems.push_back("it lacks " + some_of(missing));
   if (!unknown.empty()) problems.push_back("the model has no " + some_of(unknown));

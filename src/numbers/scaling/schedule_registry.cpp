@@ -25,6 +25,7 @@
 #include "base/core/portable_math.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "lr_schedules.hpp"
 
 namespace rubato {
@@ -368,9 +369,8 @@ ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own
     names.push_back(parts.emplace_back(part).name());
   }
   const auto make = [parts, own](const std::optional<WatchedMetric>& watched) -> Schedule {
-    std::vector<Schedule> chain;
-    chain.reserve(parts.size());
-    for (const Spec& part : parts) chain.push_back(make_one(part, watched, own));
+    std::vector<Schedule> chain =
+        vector_of(parts, [&](const Spec& part) { return make_one(part, watched, own); });
     if (chain.size() == 1) return std::move(chain.front());
     if (std::ranges::count_if(chain, &LrSchedule::moves_momentum, &Schedule::operator*) > 1) {
       throw Error(

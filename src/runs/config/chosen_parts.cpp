@@ -12,6 +12,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/train/step/step_part.hpp"
 #include "readings.hpp"
 
@@ -40,11 +41,8 @@ OptimizerChoice optimizer_of(const std::string& text, const Extensions& own) {
 }
 
 std::vector<OwnGradientTransform> transforms_of(const std::string& text, const Extensions& own) {
-  std::vector<OwnGradientTransform> all;
-  for (const std::string_view part : parts_of(text)) {
-    all.push_back(make_transform(part, own.transforms));
-  }
-  return all;
+  return vector_of(parts_of(text),
+                   [&](std::string_view part) { return make_transform(part, own.transforms); });
 }
 
 // A configuration can be read without having the sampler kOwn, whose order is then an error.

@@ -47,6 +47,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "run_option.hpp"
 
 namespace rubato {
@@ -220,11 +221,9 @@ TomlTable::Line line_of(const toml::key& key, const toml::node& node, const std:
 
 std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& source) {
   const toml::table table = table_of(text, source);
-  std::vector<TomlEntry> entries;
-  for (const toml::key* const key : keys_in_order(table)) {
-    entries.push_back(entry_of(*key, *table.get(key->str()), source));
-  }
-  return entries;
+  return vector_of(keys_in_order(table), [&](const toml::key* key) {
+    return entry_of(*key, *table.get(key->str()), source);
+  });
 }
 
 std::vector<TomlTable> parse_toml_tables(std::string_view text, const std::string& source) {

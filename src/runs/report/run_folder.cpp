@@ -26,6 +26,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/train/step/step_part.hpp"
 
 namespace rubato {
@@ -201,10 +202,7 @@ std::vector<fs::path> CheckpointFolder::files() const {
     if (const auto steps = steps_of(it->path())) found.emplace_back(*steps, it->path());
   }
   std::sort(found.rbegin(), found.rend());
-  std::vector<fs::path> files;
-  files.reserve(found.size());
-  for (auto& [steps, file] : found) files.push_back(std::move(file));
-  return files;
+  return vector_of(found, [](const auto& checkpoint) { return checkpoint.second; });
 }
 
 std::optional<CheckpointFolder::Found> CheckpointFolder::newest(

@@ -23,6 +23,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/run/workload/run_steps.hpp"
 
@@ -198,9 +199,7 @@ std::string numbers_of(const std::vector<std::size_t>& events) {
     return fmt::format("{} to {}, {} of them", events.front() + 1, events.back() + 1,
                        events.size());
   }
-  std::vector<std::size_t> numbers;
-  numbers.reserve(events.size());
-  for (const std::size_t event : events) numbers.push_back(event + 1);
+  const auto numbers = vector_of(events, [](std::size_t event) { return event + 1; });
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
 

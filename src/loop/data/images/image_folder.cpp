@@ -23,6 +23,7 @@
 #include "base/core/limits.hpp"
 #include "base/core/text/csv.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "image_files.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
@@ -134,10 +135,7 @@ struct ImageFiles {
 };
 
 std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
-  std::vector<std::string> names;
-  names.reserve(folders.size());
-  for (const fs::path& path : folders) names.push_back(path.filename().string());
-  return names;
+  return vector_of(folders, [](const fs::path& path) { return path.filename().string(); });
 }
 
 // The folders of the training and the test images.

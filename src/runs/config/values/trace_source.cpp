@@ -31,6 +31,7 @@
 #include "base/core/seconds.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/allowed.hpp"
 
 namespace rubato {
@@ -356,9 +357,8 @@ std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps&
   const auto* const zones = std::get_if<Zones>(&loaded);
   if (zones == nullptr) return notes;
   if (trace.kind == TraceChoice::Kind::zones && trace.zones.empty()) {
-    std::vector<std::string> names;
-    for (const Zone& zone : zones->all()) names.push_back(zone.name);
-    notes.push_back(fmt::format("the zones are {}", names_in_short(names)));
+    notes.push_back(
+        fmt::format("the zones are {}", names_in_short(vector_of(zones->all(), &Zone::name))));
     return notes;
   }
   const auto is_absolute = [](const Zone& zone) { return has_absolute_times(zone.availability); };

@@ -20,6 +20,7 @@
 #include <rubato/steps/random.hpp>
 
 #include "answer.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
 
 namespace rubato {
@@ -105,10 +106,8 @@ void Summary::take_choices() {
     if (std::ranges::find(all, labels) == all.end()) all.push_back(std::move(labels));
   }
   for (std::vector<std::string>& labels : all) {
-    std::vector<const AnswerCell*> cells;
-    for (const std::size_t condition : all_.conditions) {
-      cells.push_back(cell_of(condition, labels));
-    }
+    const auto cells = vector_of(all_.conditions,
+                                 [&](std::size_t condition) { return cell_of(condition, labels); });
     if (std::ranges::find(cells, nullptr) != cells.end()) continue;
     AllConditions::Choice choice{.labels = std::move(labels)};
     for (const AnswerCell* const cell : cells) {
@@ -127,9 +126,8 @@ void Summary::take_choices() {
 void Summary::rank() {
   for (std::size_t condition = 0; condition < all_.conditions.size(); ++condition) {
     for (std::size_t seed = 0; seed < seeds_; ++seed) {
-      std::vector<double> values;
-      for (const auto& cells : cells_) values.push_back(value_of(*cells[condition], seed));
-      const std::vector<double> ranks = ranks_of(values);
+      const std::vector<double> ranks = ranks_of(
+          vector_of(cells_, [&](const auto& cells) { return value_of(*cells[condition], seed); }));
       for (std::size_t i = 0; i < ranks.size(); ++i) {
         all_.choices[i].mean_rank += ranks[i];
       }

@@ -207,6 +207,8 @@ struct Answer {
 
   /// Whether the cells have spent anything on a virtual clock.
   [[nodiscard]] bool has_clock() const;
+  /// The cells of a condition.
+  [[nodiscard]] std::vector<const Cell*> cells_of(std::size_t condition) const;
   /// Names of the runs that ended in this way.
   [[nodiscard]] std::vector<std::string> names_of(ResultEnd end) const;
   /// Returns whether `one` is the better final value.

@@ -22,6 +22,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "answer_columns.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "runs/experiment/design/value_list.hpp"
@@ -53,8 +54,8 @@ std::string subject_of(const Design& design, const Answer& answer) {
 }
 
 std::string limits_in_words(const Design& design) {
-  std::vector<std::string> words;
-  for (const RunBudget& limit : limits_of(design)) words.push_back(describe(limit));
+  const auto words =
+      vector_of(limits_of(design), [](const RunBudget& limit) { return describe(limit); });
   if (words.empty()) return "no budget in common";
   return fmt::format("each run: {}{}", fmt::join(words, " or "),
                      words.size() > 1 ? ", whichever is first" : "");
@@ -71,10 +72,8 @@ std::string seeds_in_words(const std::vector<std::string>& seeds) {
 
 // "baseline: trace 128, rule constant"; if there are many, what they have in common.
 std::string baselines_in_words(const Answer& answer) {
-  std::vector<const AnswerCell*> baselines;
-  for (const AnswerCell& cell : answer.cells) {
-    if (cell.is_baseline) baselines.push_back(&cell);
-  }
+  const auto baselines =
+      pointers_to(answer.cells, [](const AnswerCell& cell) { return cell.is_baseline; });
   const auto labelled = [&](const AnswerCell& cell, std::size_t column) {
     return fmt::format("{} {}", answer.columns[column], cell.labels[column]);
   };
@@ -201,8 +200,8 @@ std::string off_budget_in_words(const Design& design, std::span<const AnswerCell
     if (!cell->spent) continue;
     const auto spent = spent_of(*cell->spent, limits.front().kind);
     if (!spent || std::abs(*spent - allowed) <= kTolerance * allowed) continue;
-    std::vector<std::string> labels;
-    for (const std::size_t column : columns) labels.push_back(cell->labels[column]);
+    const auto labels =
+        vector_of(columns, [&](std::size_t column) { return cell->labels[column]; });
     off.push_back(fmt::format("{} spent {:.4g} ({:+.0f} %)", fmt::join(labels, " "), *spent,
                               100 * (*spent / allowed - 1)));
   }

@@ -24,6 +24,7 @@
 #include "base/core/check.hpp"
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/images/digits.hpp"
 #include "loop/data/tables/table_encoding.hpp"
@@ -209,14 +210,11 @@ std::vector<double> balanced_weights(const SampleSet& train, std::int64_t classe
     read_numbers(train.targets.type(), train.target(static_cast<std::int64_t>(i)), &of_samples[i]);
     if (counts_in_loss(of_samples[i])) ++counts[static_cast<std::size_t>(of_samples[i])];
   }
-  std::vector<double> weights;
-  weights.reserve(of_samples.size());
-  for (const std::int64_t target : of_samples) {
-    weights.push_back(counts_in_loss(target)
-                          ? 1 / static_cast<double>(counts[static_cast<std::size_t>(target)])
-                          : 0);
-  }
-  return weights;
+  return vector_of(of_samples, [&](std::int64_t target) {
+    return counts_in_loss(target)
+               ? 1 / static_cast<double>(counts[static_cast<std::size_t>(target)])
+               : 0;
+  });
 }
 
 // The weights of the training samples of all rows.
@@ -228,12 +226,8 @@ std::vector<double> row_weights(const SampleSet& train, const std::vector<double
   // An error says the number of a row, also if some are held out.
   static_cast<void>(weighted(rows));
   if (!train.chosen) return rows;
-  std::vector<double> weights;
-  weights.reserve(train.chosen->size());
-  for (const std::int64_t row : *train.chosen) {
-    weights.push_back(rows[static_cast<std::size_t>(row)]);
-  }
-  return weights;
+  return vector_of(*train.chosen,
+                   [&](std::int64_t row) { return rows[static_cast<std::size_t>(row)]; });
 }
 
 std::vector<double> weights_of(const SampleWeights& asked, const DataSets& data,
