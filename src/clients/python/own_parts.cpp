@@ -107,13 +107,7 @@ void put_several(const RunConfiguration& configuration, const OwnParts& parts, W
   if (!parts.test_inputs.empty()) own.test = dataset_of(parts.test_inputs, parts.test_targets);
   if (!configuration.validation && !configuration.sampler->weights) return;
   DataSets data = first_rows(configuration, parts);
-  if (const auto& held = configuration.validation) {
-    try {
-      hold_out(data, held->share, held->seed);
-    } catch (const Error& error) {
-      throw_error("--validation: {}", error.what());
-    }
-  }
+  hold_out(configuration, data);
   own.sampler = sampler_in(configuration, data);
   if (!configuration.validation) return;
   const auto of = [&parts](const SampleSet& set) {

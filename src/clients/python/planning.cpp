@@ -35,6 +35,7 @@
 #include "loop/train/record_schemas.hpp"
 #include "module.hpp"
 #include "request.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/workload/run_steps.hpp"
 
@@ -220,10 +221,7 @@ std::vector<EpochPlan> planned(const Options& options, std::optional<RunSteps> s
   RunConfiguration run;
   set_all(run, options);
   Planner planner(std::get<Trace>(asked_steps(run, std::move(steps))),
-                  {.dataset_size = checked_samples(samples.value_or(kBuiltinSamples)),
-                   .minibatch_size = run.minibatch,
-                   .cores = run.cores,
-                   .remainder = run.remainder});
+                  plan_options(run, checked_samples(samples.value_or(kBuiltinSamples)), 0));
   SignalCheck look_for_signals;
   return first_epochs(std::move(planner), epochs, [&] { look_for_signals(); });
 }

@@ -118,6 +118,14 @@ std::string_view own_rule_name(std::string_view rule) {
   return rule.starts_with(kNamed) ? rule.substr(kNamed.size()) : std::string_view();
 }
 
+PlanOptions plan_options(const RunConfiguration& run, std::int64_t samples, std::int64_t epochs) {
+  return {.dataset_size = samples,
+          .minibatch_size = run.minibatch,
+          .cores = run.cores,
+          .remainder = run.remainder,
+          .epochs = epochs};
+}
+
 bool has_batch_policy(const RunConfiguration& run) {
   return !is_fixed_batch_policy(run.batch.text());
 }

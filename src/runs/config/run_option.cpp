@@ -73,12 +73,12 @@ std::vector<std::string> market_policy_names() {
   return vector_of(market_policies(), &Strategy::name);
 }
 
-std::string map_script_path(const std::string& text, const RunOption::PathMap& map) {
+std::string map_script_path(const std::string& text, const PathMap& map) {
   const auto file = script_file(text);
   return file ? script_text(map(*file)) : text;
 }
 
-std::string map_whole_path(const std::string& text, const RunOption::PathMap& map) {
+std::string map_whole_path(const std::string& text, const PathMap& map) {
   // Empty text means that the option is not set.
   return text.empty() ? text : map(text).string();
 }
@@ -232,6 +232,12 @@ std::optional<std::string> bound_text(const RunOption& option,
   auto text = option.text(configuration);
   if (!text || option.resume != OnResume::by_hash) return text;
   return option.map_path(*text, [](const std::filesystem::path&) { return "file"; });
+}
+
+std::string change_in_words(const RunOption& option, const RunConfiguration& before,
+                            const RunConfiguration& now) {
+  return fmt::format("--{} was {}, is {}", option.name, option.text(before).value_or("not set"),
+                     option.text(now).value_or("not set"));
 }
 
 std::optional<std::string> default_text(const RunOption& option) {

@@ -11,6 +11,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/file.hpp"
 #include "diff_stage.hpp"
 
 namespace rubato {
@@ -86,8 +87,6 @@ enum class OptionKind { flag, whole, real, text, text_or_number };
 /// One option of a run: a row of the table that everything uses which reads, writes, compares or
 /// describes configurations.
 struct RunOption {
-  using PathMap = std::function<std::filesystem::path(const std::filesystem::path&)>;
-
   /// The name as users type it: "ref-batch" for --ref-batch.
   std::string name{};
   /// The placeholder for the value in descriptions: "N", "epochs|steps|samples". Empty for a flag.
@@ -150,6 +149,10 @@ struct RunOption {
 /// if it is not set.
 [[nodiscard]] std::optional<std::string> bound_text(const RunOption& option,
                                                     const RunConfiguration& configuration);
+
+/// Returns "--NAME was TEXT, is TEXT".
+[[nodiscard]] std::string change_in_words(const RunOption& option, const RunConfiguration& before,
+                                          const RunConfiguration& now);
 
 /// The text of the option's default on this machine; empty if it is not set by default.
 [[nodiscard]] std::optional<std::string> default_text(const RunOption& option);

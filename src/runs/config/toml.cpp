@@ -15,7 +15,6 @@
 #include "toml.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <type_traits>
 
@@ -115,11 +114,10 @@ std::optional<std::string> number_meant(std::string_view word) {
     if (text.size() - comma - 1 == kThousands) return std::nullopt;
     text[comma] = '.';
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const auto value = parsed_number<double>(text);
+  if (!value) return std::nullopt;
   const bool is_whole = consists_of(text, "0123456789");
-  return is_whole ? fmt::format("{:.0f}", value) : text_of(value);
+  return is_whole ? fmt::format("{:.0f}", *value) : text_of(*value);
 }
 
 // Suggests a replacement for a word that TOML does not know.

@@ -208,7 +208,7 @@ int verdict_color(const std::string& verdict) {
 }
 
 // Empty if the number is missing or, as null, not finite.
-std::optional<double> number_of(const Json& of, const char* key) {
+std::optional<double> finite_in(const Json& of, const char* key) {
   const auto found = of.find(key);
   if (found == of.end() || found->is_null()) return std::nullopt;
   return found->get<double>();
@@ -239,9 +239,9 @@ std::string drawn_interval(const Json& row, double top, const Scale& x,
   for (const double seed : seeds_of(row)) {
     svg += dot_at(fmt::format("seed s{}", color), x(seed), middle, 3);
   }
-  const auto mean = number_of(row, "mean");
+  const auto mean = finite_in(row, "mean");
   if (!mean) return svg;
-  const double half = number_of(row, "half").value_or(0);
+  const double half = finite_in(row, "half").value_or(0);
   svg +=
       line_at(fmt::format("interval s{}", color), x(*mean - half), middle, x(*mean + half), middle);
   return svg + dot_at(fmt::format("f{}", color), x(*mean), middle, 5);
@@ -250,14 +250,14 @@ std::string drawn_interval(const Json& row, double top, const Scale& x,
 std::string drawn_intervals(const Json& figure) {
   constexpr double kPitch = 44;
   ValueRange range;
-  std::optional<double> reference = number_of(figure, "reference");
+  std::optional<double> reference = finite_in(figure, "reference");
   if (figure.value("zero", false)) reference = 0;
   if (reference) range.add(*reference);
   for (const Json& row : figure["rows"]) {
     for (const double seed : seeds_of(row)) range.add(seed);
-    const auto mean = number_of(row, "mean");
+    const auto mean = finite_in(row, "mean");
     if (!mean) continue;
-    const double half = number_of(row, "half").value_or(0);
+    const double half = finite_in(row, "half").value_or(0);
     range.add(*mean - half);
     range.add(*mean + half);
   }
@@ -277,7 +277,7 @@ std::string drawn_intervals(const Json& figure) {
   legend.add(dot_at("f7", 10, 0, 4), "mean");
   legend.add(line_at("interval s7", 0, 0, 20, 0), "95 % interval");
   legend.add(dot_at("seed s7", 10, 0, 4), "one seed");
-  if (number_of(figure, "reference")) {
+  if (finite_in(figure, "reference")) {
     legend.add(line_at("reference", 0, 0, 20, 0), "mean of the baseline");
   }
   return svg_of(legend.height(), figure["title"].get<std::string>(), svg + legend.svg());

@@ -188,18 +188,16 @@ fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
 
 // Removes partial files of a process that was killed while writing.
 void CheckpointFolder::remove_leftovers() const {
-  std::error_code error;
-  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+  for (const fs::path& file : paths_in(path_)) {
     std::error_code ignored;
-    if (it->path().extension() == ".part") fs::remove(it->path(), ignored);
+    if (file.extension() == ".part") fs::remove(file, ignored);
   }
 }
 
 std::vector<fs::path> CheckpointFolder::files() const {
   std::vector<std::pair<std::int64_t, fs::path>> found;
-  std::error_code error;
-  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
-    if (const auto steps = steps_of(it->path())) found.emplace_back(*steps, it->path());
+  for (const fs::path& file : paths_in(path_)) {
+    if (const auto steps = steps_of(file)) found.emplace_back(*steps, file);
   }
   std::sort(found.rbegin(), found.rend());
   return vector_of(found, [](const auto& checkpoint) { return checkpoint.second; });

@@ -50,12 +50,7 @@ std::optional<ForeseenSteps> foreseen_steps(const RunConfiguration& run, const R
   ForeseenSteps foreseen;
   const auto source = make_step_source(run, schedule, workload.gradient_bytes());
   foreseen.result = simulate(
-      *source,
-      {.dataset_size = workload.samples(),
-       .minibatch_size = run.minibatch,
-       .cores = run.cores,
-       .remainder = run.remainder,
-       .epochs = run.epochs},
+      *source, plan_options(run, workload.samples(), run.epochs),
       [&](const SimulatedStep& step) { foreseen.steps.push_back(step); }, budget_of(run));
   return foreseen;
 }

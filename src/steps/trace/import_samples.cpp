@@ -8,10 +8,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,6 +19,7 @@
 
 #include "availability_parts.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 
 namespace rubato::detail {
@@ -165,22 +164,20 @@ SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted,
 }
 
 double read_time(const TextReader& reader, std::string_view field) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
-  if (error != std::errc{} || end != field.data() + field.size() || !std::isfinite(seconds)) {
+  const auto seconds = parsed_number<double>(field);
+  if (!seconds || !std::isfinite(*seconds)) {
     reader.fail(fmt::format("the time {} is not a number of seconds", excerpt(field)), kSeconds);
   }
-  return seconds;
+  return *seconds;
 }
 
 double read_price(const TextReader& reader, std::string_view field) {
-  double price = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), price);
-  if (error != std::errc{} || end != field.data() + field.size() || !kNotNegative.holds(price)) {
+  const auto price = parsed_number<double>(field);
+  if (!price || !kNotNegative.holds(*price)) {
     reader.fail(fmt::format("the price {} of a device for an hour", excerpt(field)),
                 std::string(kNotNegative.words));
   }
-  return price;
+  return *price;
 }
 
 std::int64_t read_count(const TextReader& reader, std::string_view field) {

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -164,11 +162,7 @@ bool is_name(std::string_view field, std::string_view name) {
 }
 
 std::optional<std::int64_t> whole_number(std::string_view field) {
-  field = without_fraction(field);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc{} || end != field.data() + field.size()) return std::nullopt;
-  return value;
+  return parsed_number<std::int64_t>(without_fraction(field));
 }
 
 std::string_view flaw_of(std::string_view field) {

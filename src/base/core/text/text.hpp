@@ -1,10 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace rubato {
@@ -18,6 +21,18 @@ namespace rubato {
   text.remove_prefix(std::min(text.find_first_not_of(characters), text.size()));
   return text.substr(0, text.find_last_not_of(characters) + 1);
 }
+
+/// The number that all of `text` writes; empty if it writes none, or one that the type cannot hold.
+template <class Number>
+[[nodiscard]] std::optional<Number> parsed_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// `text` in lower case; letters outside of ASCII stay as they are.
+[[nodiscard]] std::string lower_case(std::string_view text);
 
 /// The values of a list with commas between them. `continues` says whether a piece belongs to the
 /// value before it, such as "smoothing=0.9" to "adascale:ramp=3".

@@ -31,6 +31,7 @@
 #include "clients/app/line/run_options_line.hpp"
 #include "forecasts.hpp"
 #include "loop/data/images/digits.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/run_request.hpp"
@@ -334,10 +335,7 @@ int plan_command(std::span<const std::string> arguments) {
 
   const RunSteps loaded = load_steps(run.trace, run.on_trace_end, "--trace: ");
   const Planner planner(std::get<Trace>(run_steps_of(run, loaded)),
-                        {.dataset_size = options.dataset_size,
-                         .minibatch_size = run.minibatch,
-                         .cores = run.cores,
-                         .remainder = run.remainder});
+                        plan_options(run, options.dataset_size, 0));
   const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
   if (const auto note = idle_cores(planner.trace(), run); note && line.given().contains("cores")) {
     print_error(fmt::format("rubato plan: {}\n", *note));

@@ -22,6 +22,7 @@
 
 #include "base/core/limits.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "base/core/vectors.hpp"
 #include "image_files.hpp"
@@ -93,9 +94,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 }
 
 bool is_image(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string ending = lower_case(path.extension().string());
   return !is_folder(path) && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
 }
 

@@ -210,9 +210,7 @@ std::vector<std::filesystem::path> files_of(const TraceChoice& trace) {
   return files;
 }
 
-std::string map_trace(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+std::string map_trace(const std::string& text, const PathMap& map) {
   const Parsed<TraceChoice> trace = text;
   if (!trace->zones.empty()) {
     std::vector<ZoneTrace> zones = trace->zones;

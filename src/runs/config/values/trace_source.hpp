@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,8 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/trace.hpp>
+
+#include "base/core/file.hpp"
 
 namespace rubato {
 
@@ -75,9 +76,7 @@ struct TraceFile {
 [[nodiscard]] TraceFile parse_trace_file(const std::string& text);
 
 /// The text of --trace with its files mapped by `map`; it still names files, whatever their names.
-[[nodiscard]] std::string map_trace(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
+[[nodiscard]] std::string map_trace(const std::string& text, const PathMap& map);
 
 /// The source of a run's steps: a trace or, in modelled time, the availability of devices.
 using RunSteps = std::variant<Trace, Zones>;

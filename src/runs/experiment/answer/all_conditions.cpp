@@ -41,7 +41,6 @@ class Summary {
   std::optional<AllConditions> summary() &&;
 
  private:
-  [[nodiscard]] std::vector<std::string> labels_of(const AnswerCell& cell) const;
   // The choice's cell in a condition; null if there is none. A baseline may have the same labels
   // and other options, and gives way.
   [[nodiscard]] const AnswerCell* cell_of(std::size_t condition,
@@ -61,14 +60,6 @@ class Summary {
   std::vector<std::vector<const AnswerCell*>> cells_;
 };
 
-std::vector<std::string> Summary::labels_of(const AnswerCell& cell) const {
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
-    if (!is_condition(answer_.columns[i])) labels.push_back(cell.labels[i]);
-  }
-  return labels;
-}
-
 double Summary::value_of(const AnswerCell& cell, std::size_t seed) const {
   constexpr double kPercent = 100;
   const RunResult& result = answer_.runs[cell.members[seed]].result;
@@ -77,10 +68,7 @@ double Summary::value_of(const AnswerCell& cell, std::size_t seed) const {
 }
 
 void Summary::take_conditions() {
-  std::set<std::size_t> own;
-  for (const AnswerCell& cell : answer_.cells) {
-    if (!cell.is_baseline) own.insert(cell.condition);
-  }
+  const std::set<std::size_t> own = answer_.own_conditions();
   all_.conditions.assign(own.begin(), own.end());
   for (const std::size_t condition : all_.conditions) {
     const AnswerCell* const reference = answer_.reference_of(condition);
@@ -93,7 +81,7 @@ const AnswerCell* Summary::cell_of(std::size_t condition,
                                    const std::vector<std::string>& labels) const {
   const AnswerCell* found = nullptr;
   for (const AnswerCell& cell : answer_.cells) {
-    if (cell.condition != condition || labels_of(cell) != labels) continue;
+    if (cell.condition != condition || answer_.choice_of(cell) != labels) continue;
     if (found == nullptr || found->is_baseline) found = &cell;
   }
   return found;
@@ -102,7 +90,7 @@ const AnswerCell* Summary::cell_of(std::size_t condition,
 void Summary::take_choices() {
   std::vector<std::vector<std::string>> all;
   for (const AnswerCell& cell : answer_.cells) {
-    std::vector<std::string> labels = labels_of(cell);
+    std::vector<std::string> labels = answer_.choice_of(cell);
     if (std::ranges::find(all, labels) == all.end()) all.push_back(std::move(labels));
   }
   for (std::vector<std::string>& labels : all) {

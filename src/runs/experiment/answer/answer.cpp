@@ -253,6 +253,22 @@ bool Answer::has_clock() const {
       cells, [](const AnswerCell& cell) { return cell.spent && cell.spent->hours.has_value(); });
 }
 
+std::set<std::size_t> Answer::own_conditions() const {
+  std::set<std::size_t> own;
+  for (const Cell& cell : cells) {
+    if (!cell.is_baseline) own.insert(cell.condition);
+  }
+  return own;
+}
+
+std::vector<std::string> Answer::choice_of(const Cell& cell) const {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!is_condition(columns[i])) labels.push_back(cell.labels[i]);
+  }
+  return labels;
+}
+
 std::vector<const Answer::Cell*> Answer::cells_of(std::size_t condition) const {
   return pointers_to(cells, [&](const Cell& cell) { return cell.condition == condition; });
 }

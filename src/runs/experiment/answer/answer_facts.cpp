@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -250,7 +249,7 @@ class Overviews {
 
   [[nodiscard]] std::vector<AnswerDocument::Table> tables() const {
     std::vector<AnswerDocument::Table> tables;
-    if (own_conditions() < 2) return tables;
+    if (answer_.own_conditions().size() < 2) return tables;
     for (const Labels& group : groups_) tables.push_back(table_of(group));
     tables.back().notes.push_back(
         "Tied: the seeds do not tell it from the best of the column. Lost: runs that diverged, "
@@ -259,15 +258,6 @@ class Overviews {
   }
 
  private:
-  // The number of conditions that have more cells than the baseline.
-  [[nodiscard]] std::size_t own_conditions() const {
-    std::set<std::size_t> found;
-    for (const AnswerCell& cell : answer_.cells) {
-      if (!cell.is_baseline) found.insert(cell.condition);
-    }
-    return found.size();
-  }
-
   [[nodiscard]] static Labels labels_of(const AnswerCell& cell,
                                         const std::vector<std::size_t>& columns) {
     Labels labels;

@@ -285,11 +285,7 @@ std::optional<std::int64_t> epoch_steps_of(const RunConfiguration& run, std::int
   const RunSteps steps = load_run_steps(run);
   const Trace* const trace = std::get_if<Trace>(&steps);
   if (trace == nullptr) return std::nullopt;
-  Planner planner(*trace, {.dataset_size = samples,
-                           .minibatch_size = run.minibatch,
-                           .cores = run.cores,
-                           .remainder = run.remainder,
-                           .epochs = 1});
+  Planner planner(*trace, plan_options(run, samples, 1));
   const std::optional<EpochPlan> first = planner.next();
   if (!first) return std::nullopt;
   return std::ssize(first->steps) * run.epochs;

@@ -84,7 +84,7 @@ void read_line(DesignFile& file, std::string_view table, const TomlTable::Line& 
 }
 
 // Applies `map` to all paths of a design.
-void map_paths(Design& design, const RunOption::PathMap& map) {
+void map_paths(Design& design, const PathMap& map) {
   const auto mapped = [&](std::string_view name, const std::string& text) {
     const RunOption& option = run_option(name);
     return option.map_path == nullptr ? text : option.map_path(text, map);

@@ -263,6 +263,16 @@ bool are_probabilities(const RunConfiguration& configuration, const SampleRows& 
          targets.shape().size() == 1 && targets.elements() > 1;
 }
 
+void hold_out(const RunConfiguration& configuration, DataSets& data) {
+  const auto& held = configuration.validation;
+  if (!held) return;
+  try {
+    hold_out(data, held->share, held->seed);
+  } catch (const Error& error) {
+    throw_error("--validation: {}", error.what());
+  }
+}
+
 DataSets prepared(const RunConfiguration& configuration, DataSets data) {
   data.probabilities = are_probabilities(configuration, data.train.targets);
   if (data.probabilities && !data.unlabelled) {
@@ -270,13 +280,7 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
     require_probabilities(data.train.targets, source + " targets");
     if (data.test) require_probabilities(data.test->targets, source + " test targets");
   }
-  if (const auto& held = configuration.validation) {
-    try {
-      hold_out(data, held->share, held->seed);
-    } catch (const Error& error) {
-      throw_error("--validation: {}", error.what());
-    }
-  }
+  hold_out(configuration, data);
   try {
     normalise(data);
   } catch (const Error& error) {
