@@ -1,4 +1,5 @@
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -19,6 +20,24 @@ TEST(SplitAt, CutsAtEveryMark) {
 TEST(SplitAt, KeepsEmptyPieces) {
   EXPECT_THAT(split_at("", ','), ElementsAre(""));
   EXPECT_THAT(split_at(",a,,b,", ','), ElementsAre("", "a", "", "b", ""));
+}
+
+TEST(Trimmed, TakesCharactersAwayAtBothEnds) {
+  EXPECT_EQ(trimmed(" \ta b\t", " \t"), "a b");
+  EXPECT_EQ(trimmed("  ", " "), "");
+  EXPECT_EQ(trimmed("", " "), "");
+}
+
+TEST(ParsedNumber, IsAllOfTheText) {
+  EXPECT_EQ(parsed_number<int>("-7"), -7);
+  EXPECT_EQ(parsed_number<double>("0.5"), 0.5);
+  for (const std::string_view other : {"", "7 ", "7.5", "+7", "99999999999"}) {
+    EXPECT_EQ(parsed_number<int>(other), std::nullopt) << other;
+  }
+}
+
+TEST(LowerCase, ChangesLettersOfAsciiAlone) {
+  EXPECT_EQ(lower_case("OneDNN 3"), "onednn 3");
 }
 
 TEST(ArgumentsBegin, AtACommaBeforeAName) {

@@ -94,7 +94,7 @@ struct RunOption {
   /// A description of the default; empty if its text says enough.
   std::string shown_default{};
   Affects affects = Affects::bits;
-  /// Where two trainings with different values can differ first (`rubato diff`).
+  /// The stages at which two trainings with different values can differ first (`rubato diff`).
   std::vector<DiffStage> stages{};
   OnResume resume = OnResume::fixed;
   /// Returns the text with `map` applied to the path in it, if there is one. Null for an option

@@ -43,7 +43,8 @@ struct DrawnCurve {
   bool has_band = false;
 };
 
-// As looksOf() and nameOf() of web/. The curves of an experiment each have a run of their own.
+// Gives a curve the looks and the name that looksOf() and nameOf() of web/ give it. The curves of
+// an experiment each have a run of their own.
 DrawnCurve curve_in(const Json& figure, const Json& run, std::size_t number) {
   DrawnCurve curve;
   if (run.value("baseline", false)) {
@@ -98,7 +99,7 @@ std::vector<DrawnCurve> curves_of(const Json& charts, const Json& figure, const 
 // Coordinates as SVG has them.
 using Points = std::vector<std::string>;
 
-// From point to point; sizes have steps, since each holds from the point before.
+// The line goes from point to point; sizes have steps, since each holds from the point before.
 Points points_of(const std::vector<double>& xs, const std::vector<double>& ys, const Scale& x,
                  const Scale& y, bool is_size) {
   Points points;
@@ -198,7 +199,7 @@ std::string drawn_lines(const Json& charts, const Json& figure) {
   return svg_of(legend.height(), words, svg + legend.svg());
 }
 
-// As verdictColors of web/intervals.js.
+// The colors are verdictColors of web/intervals.js.
 int verdict_color(const std::string& verdict) {
   static const std::map<std::string, int> colors{
       {"best", 2}, {"better", 2}, {"tied", 0}, {"worse", 1}, {"lost", 6}};

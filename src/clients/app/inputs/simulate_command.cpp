@@ -27,11 +27,11 @@
 #include <rubato/steps/random.hpp>
 
 #include "base/core/of_part.hpp"
-#include "base/core/product.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/number_text.hpp"
@@ -332,7 +332,7 @@ std::vector<std::pair<std::string, std::string>> chosen_by(const SimulateOptions
                                                            const RunConfiguration& run) {
   std::vector<std::pair<std::string, std::string>> chosen;
   for (const Values& values : options.values) {
-    // Beside a regret, the market of the optimum is another.
+    // With --regret the market is always shown, since that of the optimum is another.
     if (values.texts.size() < 2 && !(options.regret && values.option->name == kMarket)) continue;
     chosen.emplace_back(values.option->name, values.option->text(run).value_or(""));
   }

@@ -162,8 +162,8 @@ fs::path innermost(const fs::path& folder) {
   return repeats ? innermost(within.front()) : folder;
 }
 
-// Beside folders with other names, those of a split have the same sub-folders; otherwise one called
-// "train" may be a class.
+// If there are folders with other names, those of a split must have the same sub-folders: a folder
+// called "train" may also be a class.
 Parts parts_of(const fs::path& folder) {
   if (!is_folder(folder)) fail_folder(folder, "is not a folder");
   std::vector<fs::path> trains;

@@ -20,7 +20,6 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/product.hpp"
 #include "base/core/throw_error.hpp"
 #include "base/core/vectors.hpp"
 #include "loop/optim/make_optimizer.hpp"
