@@ -1,7 +1,9 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -38,6 +40,13 @@ TEST(ParsedNumber, IsAllOfTheText) {
 
 TEST(LowerCase, ChangesLettersOfAsciiAlone) {
   EXPECT_EQ(lower_case("OneDNN 3"), "onednn 3");
+}
+
+TEST(FirstNames, SayHowManyThereAreBesides) {
+  const std::vector<std::string> names{"a", "b", "c"};
+  EXPECT_EQ(first_names(names), "a, b, c");
+  EXPECT_EQ(first_names(names, 2), "a, b and 1 more");
+  EXPECT_EQ(first_names(std::vector<std::string>()), "");
 }
 
 TEST(ArgumentsBegin, AtACommaBeforeAName) {

@@ -118,11 +118,7 @@ std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& n
   }
   columns.several = devices.size() > 1;
   const bool is_asked = zones || !wanted.column.empty() || !wanted.zone.empty();
-  constexpr std::size_t kMostShown = 8;
-  const auto shown =
-      devices.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, devices.size()));
-  const std::string all = fmt::format("{}{}", fmt::join(devices.begin(), shown, ", "),
-                                      shown == devices.end() ? "" : ", ...");
+  const std::string all = first_names(devices);
   if (columns.counts.empty() && !wanted.column.empty()) {
     reader.fail(unknown_name_message("column", wanted.column, devices, /*list_all=*/false), all);
   }

@@ -34,6 +34,19 @@ template <class Number>
 /// `text` in lower case; letters outside of ASCII stay as they are.
 [[nodiscard]] std::string lower_case(std::string_view text);
 
+/// The first `most` names with commas between them, and how many there are besides: "a, b and 7
+/// more".
+template <class Names>
+[[nodiscard]] std::string first_names(const Names& names, std::size_t most = 8) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const std::string_view name : names) {
+    if (shown == most) return text + " and " + std::to_string(names.size() - shown) + " more";
+    text.append(shown++ == 0 ? "" : ", ").append(name);
+  }
+  return text;
+}
+
 /// The values of a list with commas between them. `continues` says whether a piece belongs to the
 /// value before it, such as "smoothing=0.9" to "adascale:ramp=3".
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text,

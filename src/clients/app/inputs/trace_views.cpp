@@ -298,7 +298,7 @@ std::string summary_text(const Availability& availability, LineWidth width) {
   table.add({"at zero", at_zero});
   if (summary.prices) table.add({"prices", prices_text(*summary.prices)});
   const AvailabilityOrigin& origin = availability.origin();
-  if (!origin.columns.empty()) table.add({"columns", names_in_short(origin.columns)});
+  if (!origin.columns.empty()) table.add({"columns", first_names(origin.columns)});
   if (origin.delay > 0) {
     table.add(
         {"begins", fmt::format("after {}, with its first sample", duration_text(origin.delay))});

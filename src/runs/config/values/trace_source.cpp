@@ -342,21 +342,13 @@ Trace load_trace(const RunConfiguration& run) {
   return std::get<Trace>(load_run_steps(real));
 }
 
-std::string names_in_short(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostShown = 8;
-  const auto shown =
-      names.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, names.size()));
-  const std::string text = fmt::format("{}", fmt::join(names.begin(), shown, ", "));
-  return shown == names.end() ? text : fmt::format("{} and {} more", text, names.end() - shown);
-}
-
 std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps& loaded) {
   std::vector<std::string> notes;
   const auto* const zones = std::get_if<Zones>(&loaded);
   if (zones == nullptr) return notes;
   if (trace.kind == TraceChoice::Kind::zones && trace.zones.empty()) {
     notes.push_back(
-        fmt::format("the zones are {}", names_in_short(vector_of(zones->all(), &Zone::name))));
+        fmt::format("the zones are {}", first_names(vector_of(zones->all(), &Zone::name))));
     return notes;
   }
   const auto is_absolute = [](const Zone& zone) { return has_absolute_times(zone.availability); };
@@ -369,7 +361,7 @@ std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps&
     const std::string place = zone.name.empty() ? "" : fmt::format("zone {}: ", zone.name);
     if (!origin.columns.empty()) {
       notes.push_back(
-          fmt::format("{}the devices are those of {}", place, names_in_short(origin.columns)));
+          fmt::format("{}the devices are those of {}", place, first_names(origin.columns)));
     }
     if (origin.delay > 0) {
       notes.push_back(
@@ -383,7 +375,7 @@ std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps&
   }
   if (!together.empty() && zones->several()) {
     notes.push_back(fmt::format("the times of zone{} {} are relative, so {} at the beginning",
-                                together.size() == 1 ? "" : "s", names_in_short(together),
+                                together.size() == 1 ? "" : "s", first_names(together),
                                 together.size() == 1 ? "it begins" : "they begin"));
   }
   return notes;

@@ -104,8 +104,6 @@ using RunSteps = std::variant<Trace, Zones>;
                                                      const RunSteps& loaded);
 /// The same for the trace of a run; a file is not read again.
 [[nodiscard]] std::vector<std::string> reading_notes(const RunConfiguration& run);
-/// The first few of these names, and how many there are besides.
-[[nodiscard]] std::string names_in_short(const std::vector<std::string>& names);
 /// The origin of the steps, such as "trace.csv".
 [[nodiscard]] const std::string& source_of(const RunSteps& steps);
 
