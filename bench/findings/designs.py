@@ -8,7 +8,6 @@ import math
 import os
 import pathlib
 import re
-import resource
 import shlex
 import subprocess
 import sys
@@ -70,12 +69,6 @@ README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 def schedule(name, total):
     """It counts samples, of which the warm-up takes a tenth, so that it is the same for every rule and trace."""
     return ["--schedule", SCHEDULES[name].format(total=total, warmup=total // 10), "--schedule-unit", "samples"]
-
-
-def used_seconds():
-    """Seconds of a CPU that the processes have used that this one has waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,19 +144,18 @@ class Place:
         return found
 
     def seconds(self, model):
-        """Seconds of a CPU that a run of a model takes; trains one the first time, at a rate on which nothing depends."""
+        """Seconds of a CPU that a run of a model takes, without reading the data, which runs of a comparison share; trains
+        one the first time, at a rate on which nothing depends."""
         file = self.out / "seconds.json"
         known = json.loads(file.read_text()) if file.exists() else {}
         key = " ".join(map(str, [*model.options, *model.length()]))
         if key not in known:
-            self.out.mkdir(parents=True, exist_ok=True)
-            before = used_seconds()
+            run = self.out / "first" / f"{os.getpid()}-{len(known)}"
             options = [*model.options, "--lr", 0.001, "--ref-batch", 32, "--minibatch", 32, "--trace", 32,
-                       *model.length()]
+                       *model.length(), "--threads", 1]
             subprocess.run([self.rubato, "train", *self.filled(options), "--digest", "never", "--checkpoint-every", "never",
-                            "--quiet", "--out", self.out / "first" / f"{os.getpid()}-{len(known)}"],
-                           check=True, stdout=subprocess.DEVNULL)
-            known[key] = used_seconds() - before
+                            "--quiet", "--out", run], check=True, stdout=subprocess.DEVNULL)
+            known[key] = json.loads((run / "summary.json").read_text())["wall_seconds"]
             file.write_text(json.dumps(known, indent=1) + "\n")
         return known[key]
 
