@@ -336,12 +336,6 @@ RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded) {
   return to_steps(zones.only(), *run.availability->make(run.minibatch));
 }
 
-Trace load_trace(const RunConfiguration& run) {
-  RunConfiguration real = run;
-  real.clock = Clock::real;
-  return std::get<Trace>(load_run_steps(real));
-}
-
 std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps& loaded) {
   std::vector<std::string> notes;
   const auto* const zones = std::get_if<Zones>(&loaded);

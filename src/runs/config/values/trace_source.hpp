@@ -88,13 +88,9 @@ using RunSteps = std::variant<Trace, Zones>;
 [[nodiscard]] RunSteps load_steps(const Parsed<TraceChoice>& trace, std::optional<TraceEnd> end,
                                   std::string_view place);
 
-/// The trace of a run: that of --trace or, if that is an availability, the steps that
-/// --availability makes of it. Throws Error as above, and for an --availability that would have no
-/// effect.
-[[nodiscard]] Trace load_trace(const RunConfiguration& run);
-
-/// The steps of a run. Throws Error as load_trace() does, and for an --availability that says how
-/// long steps last.
+/// The steps of a run: in real time a trace, that of --trace or, if that is an availability, the
+/// steps that --availability makes of it. Throws Error as above, for an --availability that would
+/// have no effect and, in modelled time, for one that says how long steps last.
 [[nodiscard]] RunSteps load_run_steps(const RunConfiguration& run);
 /// The same for what its --trace names, which is loaded already.
 [[nodiscard]] RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded);
