@@ -24,7 +24,6 @@
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/throw_error.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
 #include "libtorch/torch_run/libtorch_workload.hpp"
 #include "loop/data/data_files.hpp"

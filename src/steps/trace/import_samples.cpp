@@ -12,7 +12,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>

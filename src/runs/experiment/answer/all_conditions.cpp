@@ -21,7 +21,6 @@
 
 #include "answer.hpp"
 #include "base/core/vectors.hpp"
-#include "runs/experiment/design/experiment_plan.hpp"
 
 namespace rubato {
 
