@@ -1,5 +1,7 @@
 #include "runs/config/values/trace_source.hpp"
 
+#include <variant>
+
 #include <gmock/gmock.h>
 
 #include "support/error_of.hpp"
@@ -8,6 +10,10 @@
 
 namespace rubato {
 namespace {
+
+Trace load_trace(const RunConfiguration& run) {
+  return std::get<Trace>(load_run_steps(run));
+}
 
 Trace loaded(const std::string& trace, std::optional<TraceEnd> end = {},
              const std::string& availability = {}) {

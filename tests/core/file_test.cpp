@@ -98,6 +98,14 @@ TEST(ParentOf, IsWhereTheNameIs) {
   EXPECT_EQ(parent_of("/"), "/");
 }
 
+TEST(PathsIn, AreInTheOrderOfTheirNames) {
+  const test::TempFolder folder;
+  for (const char* const name : {"b", "c", "a"}) write_file(folder.path() / name, "");
+  EXPECT_THAT(paths_in(folder.path()),
+              ElementsAre(folder.path() / "a", folder.path() / "b", folder.path() / "c"));
+  EXPECT_THAT(paths_in(folder.path() / "none"), IsEmpty());
+}
+
 TEST(ReadFile, SaysWhatIsNoFile) {
   const test::TempFolder folder;
   EXPECT_THAT(error_of([&] { return read_file(folder.path() / "none"); }),

@@ -1,6 +1,9 @@
 #include <array>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -19,6 +22,31 @@ TEST(SplitAt, CutsAtEveryMark) {
 TEST(SplitAt, KeepsEmptyPieces) {
   EXPECT_THAT(split_at("", ','), ElementsAre(""));
   EXPECT_THAT(split_at(",a,,b,", ','), ElementsAre("", "a", "", "b", ""));
+}
+
+TEST(Trimmed, TakesCharactersAwayAtBothEnds) {
+  EXPECT_EQ(trimmed(" \ta b\t", " \t"), "a b");
+  EXPECT_EQ(trimmed("  ", " "), "");
+  EXPECT_EQ(trimmed("", " "), "");
+}
+
+TEST(ParsedNumber, IsAllOfTheText) {
+  EXPECT_EQ(parsed_number<int>("-7"), -7);
+  EXPECT_EQ(parsed_number<double>("0.5"), 0.5);
+  for (const std::string_view other : {"", "7 ", "7.5", "+7", "99999999999"}) {
+    EXPECT_EQ(parsed_number<int>(other), std::nullopt) << other;
+  }
+}
+
+TEST(LowerCase, ChangesLettersOfAsciiAlone) {
+  EXPECT_EQ(lower_case("OneDNN 3"), "onednn 3");
+}
+
+TEST(FirstNames, SayHowManyThereAreBesides) {
+  const std::vector<std::string> names{"a", "b", "c"};
+  EXPECT_EQ(first_names(names), "a, b, c");
+  EXPECT_EQ(first_names(names, 2), "a, b and 1 more");
+  EXPECT_EQ(first_names(std::vector<std::string>()), "");
 }
 
 TEST(ArgumentsBegin, AtACommaBeforeAName) {

@@ -173,6 +173,18 @@ TEST(DrawnCharts, HaveTheIntervalsOfAnAnswer) {
   EXPECT_EQ(count_of("<svg", drawn_charts(charts_of(answer), 1)), 1);
 }
 
+TEST(DrawnCharts, LeaveOutSeedsThatAreNotFinite) {
+  const Answer answer =
+      test::answer_to({{"base", {0.90, 0.91, 0.92}, true}, {"linear", {0.901, 0.912, 0.921}}});
+  Json charts = charts_of(answer);
+  for (Json& section : charts["sections"]) {
+    for (Json& figure : section["figures"]) {
+      if (figure["type"] == "intervals") figure["rows"][0]["points"][0] = nullptr;
+    }
+  }
+  EXPECT_EQ(count_of("class=\"seed ", drawn_charts(charts, 9)), 9);
+}
+
 TEST(Scale, HasTicksAtRoundNumbers) {
   EXPECT_THAT(linear_scale({.low = 0, .high = 97}, 5, true).ticks,
               ElementsAre(0, 20, 40, 60, 80, 100));

@@ -109,6 +109,8 @@ class LrSchedule {
     static_cast<void>(position);
     return std::nullopt;
   }
+  /// True if momentum() has values.
+  [[nodiscard]] bool moves_momentum() const { return momentum(0).has_value(); }
   /// The position from which on nothing changes, of a schedule that leads to an end; empty for one
   /// that goes on. A product of schedules has the last end of its parts, although those that go on
   /// still change it.

@@ -98,7 +98,7 @@ struct OptimizerNumbers {
 /// The part of a rule's answer that replaces numbers of the optimizer in one step, or changes what
 /// it remembers before that step. Empty numbers stay as they are.
 struct OptimizerAnswer {
-  /// From 0 to below 1. A parameter group with a momentum of its own keeps that.
+  /// These are from 0 to below 1. A parameter group with a momentum of its own keeps that.
   std::optional<double> momentum{};
   std::optional<double> beta1{};
   std::optional<double> beta2{};

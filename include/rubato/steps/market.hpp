@@ -175,7 +175,7 @@ class Market {
     std::int64_t stream = 0;
     // They are whole numbers of this part of a second.
     double per_second = 1;
-    // Those that have been asked for, in order.
+    // The times that have been asked for, in order.
     mutable std::vector<double> times{};
 
     [[nodiscard]] double after(double seconds) const;

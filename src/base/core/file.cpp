@@ -149,6 +149,17 @@ path parent_of(const path& file) {
   return file.has_parent_path() ? file.parent_path() : path(".");
 }
 
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    paths.push_back(it->path());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
 void require_regular_file(const path& file) {
   std::error_code error;
   if (std::filesystem::is_regular_file(file, error)) return;

@@ -3,14 +3,19 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/state.hpp>
 
 namespace rubato {
+
+/// Maps paths, such as relative ones to those from another folder.
+using PathMap = std::function<std::filesystem::path(const std::filesystem::path&)>;
 
 /// Thrown if results cannot be written: a full disk, a deleted folder.
 class OutputError : public Error {
@@ -43,6 +48,9 @@ void require_visible(std::string_view place, const std::filesystem::path& path);
 
 /// True if a file or folder exists and this user may see it.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
+
+/// The paths in a folder, in the order of their names, as far as it can be read.
+[[nodiscard]] std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
 
 /// Throws Error unless this is a regular file, or a link to one: a device or a pipe may have no
 /// end.

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -26,6 +25,7 @@
 #include <rubato/base/machine.hpp>
 
 #include "base/core/process.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 
 namespace rubato {
@@ -93,9 +93,7 @@ void reserve_openblas_buffers(int count) {
 }
 
 std::optional<InstructionSet> openblas_instruction_set(std::string_view core) {
-  std::string name(core);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string name = lower_case(core);
   const auto* const found = std::find_if(kCores.begin(), kCores.end(),
                                          [&](const auto& known) { return known.name == name; });
   if (found == kCores.end()) return std::nullopt;

@@ -25,6 +25,7 @@
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "bench_output.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -65,11 +66,8 @@ std::vector<std::string> split_strategies(const std::string& text) {
 }
 
 std::vector<std::int64_t> parse_list(const std::string& text, std::int64_t max) {
-  std::vector<std::int64_t> numbers;
-  for (const std::string_view part : split_at(text, ',')) {
-    numbers.push_back(parse_whole(part, 1, max));
-  }
-  return numbers;
+  return vector_of(split_at(text, ','),
+                   [max](std::string_view part) { return parse_whole(part, 1, max); });
 }
 
 void define_tasks(CommandLine& line, BenchOptions& options) {

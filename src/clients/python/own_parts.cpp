@@ -24,7 +24,6 @@
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "base/core/throw_error.hpp"
 #include "libtorch/torch/sample_tensors.hpp"
 #include "libtorch/torch_run/libtorch_workload.hpp"
 #include "loop/data/data_files.hpp"
@@ -107,13 +106,7 @@ void put_several(const RunConfiguration& configuration, const OwnParts& parts, W
   if (!parts.test_inputs.empty()) own.test = dataset_of(parts.test_inputs, parts.test_targets);
   if (!configuration.validation && !configuration.sampler->weights) return;
   DataSets data = first_rows(configuration, parts);
-  if (const auto& held = configuration.validation) {
-    try {
-      hold_out(data, held->share, held->seed);
-    } catch (const Error& error) {
-      throw_error("--validation: {}", error.what());
-    }
-  }
+  hold_out(configuration, data);
   own.sampler = sampler_in(configuration, data);
   if (!configuration.validation) return;
   const auto of = [&parts](const SampleSet& set) {

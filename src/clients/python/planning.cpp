@@ -28,12 +28,14 @@
 #include <rubato/steps/trace.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "calling_thread.hpp"
 #include "conversions.hpp"
 #include "loop/data/images/digits.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "module.hpp"
 #include "request.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/workload/run_steps.hpp"
 
@@ -82,11 +84,9 @@ Rows steps_of(const Trace& trace) {
 
 Availability availability_of(const std::vector<std::pair<double, std::int64_t>>& pairs,
                              double length, const std::string& end, const std::string& source) {
-  std::vector<AvailabilityChange> changes;
-  changes.reserve(pairs.size());
-  for (const auto& [seconds, devices] : pairs) {
-    changes.push_back({.seconds = seconds, .devices = devices});
-  }
+  auto changes = vector_of(pairs, [](const auto& pair) {
+    return AvailabilityChange{.seconds = pair.first, .devices = pair.second};
+  });
   return {std::move(changes), length, source, end_of(end)};
 }
 
@@ -157,11 +157,9 @@ void define_traces(py::module_& module) {
       .def(py::init(&availability_of), "changes"_a, "length"_a, "end"_a, "source"_a)
       .def("changes",
            [](const Availability& availability) {
-             std::vector<std::pair<double, std::int64_t>> pairs;
-             for (const AvailabilityChange& change : availability.changes()) {
-               pairs.emplace_back(change.seconds, change.devices);
-             }
-             return pairs;
+             return vector_of(availability.changes(), [](const AvailabilityChange& change) {
+               return std::pair(change.seconds, change.devices);
+             });
            })
       .def("length", &Availability::length)
       .def("end", &end_name<Availability>)
@@ -223,10 +221,7 @@ std::vector<EpochPlan> planned(const Options& options, std::optional<RunSteps> s
   RunConfiguration run;
   set_all(run, options);
   Planner planner(std::get<Trace>(asked_steps(run, std::move(steps))),
-                  {.dataset_size = checked_samples(samples.value_or(kBuiltinSamples)),
-                   .minibatch_size = run.minibatch,
-                   .cores = run.cores,
-                   .remainder = run.remainder});
+                  plan_options(run, checked_samples(samples.value_or(kBuiltinSamples)), 0));
   SignalCheck look_for_signals;
   return first_epochs(std::move(planner), epochs, [&] { look_for_signals(); });
 }

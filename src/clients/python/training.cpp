@@ -61,7 +61,7 @@ struct Outcome {
   std::string model_name{};
   std::shared_ptr<TrainedOn> trained_on = std::make_shared<TrainedOn>();
   std::shared_ptr<Listener> listener{};
-  // By name: "" for those of the model, and those beside them.
+  // Sets of weights by name: "" for the model's, "best", and those of averages.
   std::map<std::string, std::vector<NamedTensor>> weights{};
   // TorchScript with the weights, if the model is TorchScript.
   std::optional<std::string> model{};

@@ -20,6 +20,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/hosts/c10d_hosts.hpp>
 
+#include "base/core/vectors.hpp"
 #include "forming.hpp"
 #include "group.hpp"
 #include "links.hpp"
@@ -251,8 +252,7 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
   void take_place(const std::vector<Greeting>& greetings) {
     const auto own = std::ranges::find(place().hosts, store_.record().own, &Member::host);
     rank_ = static_cast<int>(own - place().hosts.begin());
-    std::vector<HostNumber> numbers;
-    for (const Member& member : place().hosts) numbers.push_back(member.host);
+    const auto numbers = vector_of(place().hosts, &Member::host);
     const std::vector<std::string> names = names_of(greetings, numbers);
     peers_.clear();
     weights_.clear();
@@ -276,8 +276,7 @@ class C10dElasticHosts final : public RequestingHosts<ElasticHosts> {
     next_probe_ = Clock::now() + kProbeInterval;
     group_store_->attend([this] { require_peers(); });
     links_.probe_all(*group_store_, peers_, static_cast<std::size_t>(rank_), patience);
-    std::vector<std::string> names;
-    for (const Peer& peer : peers_) names.push_back(peer.name);
+    auto names = vector_of(peers_, &Peer::name);
     // gloo has to give up before the others stop waiting for an unconnected host to come to the
     // next generation.
     const milliseconds connection =

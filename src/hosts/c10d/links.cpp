@@ -15,6 +15,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "store.hpp"
 
 namespace rubato::hosts_detail {
@@ -111,8 +112,7 @@ std::string key_of(std::size_t rank) {
 }  // namespace
 
 Cuts Links::found(std::span<const Peer> peers, std::size_t rank, Clock::time_point deadline) const {
-  std::vector<std::string> addresses;
-  for (const Peer& peer : peers) addresses.push_back(peer.probe_address);
+  std::vector<std::string> addresses = vector_of(peers, &Peer::probe_address);
   addresses[rank].clear();
   Cuts cuts;
   for (const auto& [other, why] : unreachable(addresses, deadline)) {

@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -37,9 +38,8 @@ Replica::Replica(Model model, const SharedState& shared)
   redirect(tensors_.frozen, shared.frozen());
   flat_buffers_ = shared.flat_buffers().clone();
   redirect(tensors_.buffers, shared.buffer_layout().views(flat_buffers_));
-  std::vector<at::Tensor> counters;
-  for (const at::Tensor& counter : shared.counters()) counters.push_back(counter.clone());
-  redirect(tensors_.counters, counters);
+  redirect(tensors_.counters,
+           vector_of(shared.counters(), [](const at::Tensor& counter) { return counter.clone(); }));
   for (const auto* shared_by_all : {&tensors_.trained, &tensors_.frozen}) {
     for (const NamedTensor& named : *shared_by_all) written_.push_back(named.tensor._version());
   }

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -31,6 +30,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/model.hpp>
 
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 
 namespace rubato {
@@ -361,13 +361,8 @@ std::vector<std::string> mode_notes(const torch::jit::Module& module, const Tens
   });
   if (!frozen.empty()) {
     constexpr std::size_t kMost = 4;
-    const std::size_t named = std::min(kMost, frozen.size());
-    notes.push_back(fmt::format(
-        "{}{} {} in evaluation mode, as in the file",
-        fmt::join(frozen.begin(), std::next(frozen.begin(), static_cast<std::ptrdiff_t>(named)),
-                  ", "),
-        named == frozen.size() ? "" : fmt::format(" and {} more", frozen.size() - named),
-        frozen.size() == 1 ? "stays" : "stay"));
+    notes.push_back(fmt::format("{} {} in evaluation mode, as in the file",
+                                first_names(frozen, kMost), frozen.size() == 1 ? "stays" : "stay"));
   }
   try {
     const at::NoGradGuard no_grad;

@@ -23,6 +23,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -62,25 +63,19 @@ std::vector<std::size_t> FlatLayout::ends() const {
 }
 
 std::vector<at::Tensor> FlatLayout::views(const at::Tensor& flat, std::int64_t offset) const {
-  std::vector<at::Tensor> views;
-  views.reserve(segments_.size());
-  for (const Segment& segment : segments_) {
-    views.push_back(
-        flat.as_strided(segment.shape, contiguous_strides(segment.shape), offset + segment.offset));
-  }
-  return views;
+  return vector_of(segments_, [&](const Segment& segment) {
+    return flat.as_strided(segment.shape, contiguous_strides(segment.shape),
+                           offset + segment.offset);
+  });
 }
 
 std::vector<at::Tensor> FlatLayout::views(void* memory) const {
   // Each view has a storage of its own, so that the views do not share a version counter.
-  std::vector<at::Tensor> views;
-  views.reserve(segments_.size());
   const auto element = static_cast<std::int64_t>(c10::elementSize(type_));
-  for (const Segment& segment : segments_) {
-    views.push_back(at::from_blob(static_cast<char*>(memory) + segment.offset * element,
-                                  segment.shape, at::TensorOptions().dtype(type_)));
-  }
-  return views;
+  return vector_of(segments_, [&](const Segment& segment) {
+    return at::from_blob(static_cast<char*>(memory) + segment.offset * element, segment.shape,
+                         at::TensorOptions().dtype(type_));
+  });
 }
 
 namespace {

@@ -23,6 +23,7 @@
 
 #include "adascale_checks.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -268,9 +269,7 @@ void AdaScale::step() {
   const at::NoGradGuard no_grad;
   if (!options_.is_scaled_loss && !divided_) divide_gradients();
 
-  std::vector<double> rates;
-  rates.reserve(groups.size());
-  for (const auto& group : groups) rates.push_back(group.options().get_lr());
+  const auto rates = vector_of(groups, [](const auto& group) { return group.options().get_lr(); });
   const auto restore = [&] {
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
   };

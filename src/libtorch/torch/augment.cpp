@@ -7,6 +7,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -101,10 +102,7 @@ Augmentation random_cutout(std::int64_t size) {
 
 Augmentation augmentation(const std::vector<AugmentationOptions>& options) {
   if (options.empty()) return {};
-  std::vector<Augmentation> all;
-  all.reserve(options.size());
-  for (const AugmentationOptions& each : options) all.push_back(one(each));
-  return [all = std::move(all)](const at::Tensor& inputs) {
+  return [all = vector_of(options, one)](const at::Tensor& inputs) {
     at::Tensor images = inputs;
     for (const Augmentation& each : all) images = each(images);
     return images;

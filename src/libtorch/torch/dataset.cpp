@@ -18,6 +18,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/sha256.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
 
@@ -59,10 +60,7 @@ NamedArray array_of(const NamedTensor& named) {
 }
 
 std::vector<NamedArray> arrays_of(std::span<const NamedTensor> tensors) {
-  std::vector<NamedArray> arrays;
-  arrays.reserve(tensors.size());
-  for (const NamedTensor& named : tensors) arrays.push_back(array_of(named));
-  return arrays;
+  return vector_of(tensors, [](const NamedTensor& named) { return array_of(named); });
 }
 
 NamedTensor tensor_of(const NamedArray& array) {
@@ -72,10 +70,7 @@ NamedTensor tensor_of(const NamedArray& array) {
 }
 
 std::vector<NamedTensor> tensors_of(std::span<const NamedArray> arrays) {
-  std::vector<NamedTensor> tensors;
-  tensors.reserve(arrays.size());
-  for (const NamedArray& array : arrays) tensors.push_back(tensor_of(array));
-  return tensors;
+  return vector_of(arrays, [](const NamedArray& array) { return tensor_of(array); });
 }
 
 std::vector<TrainedArray> trained_arrays(const SharedState& state) {

@@ -24,6 +24,7 @@
 
 #include "base/core/check.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/machine/kernels.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
 #include "loop/data/sample_set.hpp"
@@ -111,13 +112,10 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
   }
   // The optimizer has tensors of its own on the shared memory: their gradients are not the
   // replicas'.
-  std::vector<torch::optim::OptimizerParamGroup> of_tensors;
-  of_tensors.reserve(trained.size());
-  for (const TrainedArray& of : trained) {
-    of_tensors.emplace_back(
-        std::vector<at::Tensor>{at::from_blob(of.array.data, of.array.shape, gradient_.options())});
-  }
-  optimizer_ = make(std::move(of_tensors));
+  optimizer_ =
+      make(vector_of<torch::optim::OptimizerParamGroup>(trained, [&](const TrainedArray& of) {
+        return std::vector{at::from_blob(of.array.data, of.array.shape, gradient_.options())};
+      }));
   if (optimizer_ == nullptr || optimizer_->param_groups().size() != layout_.layers()) {
     throw_error("an optimizer of libtorch must keep the {} parameter groups it is made for",
                 layout_.layers());

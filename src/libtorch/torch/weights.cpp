@@ -25,7 +25,9 @@
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/safetensors.hpp"
 #include "libtorch/model/archive.hpp"
 #include "loop/data/tensors/saved_tensors.hpp"
@@ -122,23 +124,13 @@ std::vector<NamedTensor> in_archive(std::string_view bytes, const std::string& s
   const std::vector<SavedTensor> listed = read_saved_tensors(records, source, kAccepted);
   require_intact(records, source, kAccepted);
   Storages storages;
-  std::vector<NamedTensor> tensors;
-  tensors.reserve(listed.size());
-  for (const SavedTensor& saved : listed) {
-    tensors.push_back({saved.name, storages.tensor(saved)});
-  }
-  return tensors;
+  return vector_of(listed, [&](const SavedTensor& saved) {
+    return NamedTensor{saved.name, storages.tensor(saved)};
+  });
 }
 
-// "a, b and 7 more".
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostNames = 20;
-  const auto shown = std::min(names.size(), kMostNames);
-  std::string text = fmt::to_string(
-      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  if (shown == names.size()) return text;
-  return fmt::format("{} and {} more", text, names.size() - shown);
-}
+// Names in a message.
+constexpr std::size_t kMostNames = 20;
 
 std::string shape_of(const at::Tensor& tensor) {
   return fmt::format("[{}]", fmt::join(tensor.sizes(), ", "));
@@ -185,13 +177,11 @@ void load_weights(const Model& model, std::span<const NamedTensor> weights,
       given.erase(found);
     }
   }
-  std::vector<std::string> unknown;
-  unknown.reserve(given.size());
-  for (const auto& [name, tensor] : given) unknown.push_back(name);
+  const auto unknown = vector_of(given, [](const auto& named) { return named.first; });
   std::vector<std::string> problems;
-  if (!missing.empty()) problems.push_back("it lacks " + some_of(missing));
-  if (!unknown.empty()) problems.push_back("the model has no " + some_of(unknown));
-  if (!shaped.empty()) problems.push_back("shapes differ in " + some_of(shaped));
+  if (!missing.empty()) problems.push_back("it lacks " + first_names(missing, kMostNames));
+  if (!unknown.empty()) problems.push_back("the model has no " + first_names(unknown, kMostNames));
+  if (!shaped.empty()) problems.push_back("shapes differ in " + first_names(shaped, kMostNames));
   if (!problems.empty()) {
     throw_error("{}: {}; accepted: weights of this model", source, fmt::join(problems, "; "));
   }

@@ -17,6 +17,7 @@
 #include "base/core/text/options_row.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -57,13 +58,10 @@ constexpr std::array<AugmentationRow, kAugmentations.size()> kAugmentationRows{
 }  // namespace
 
 std::vector<AugmentationOptions> parse_augmentations(std::string_view text) {
-  std::vector<AugmentationOptions> all;
-  if (text.empty()) return all;
-  for (const std::string_view part : split_at(text, '+')) {
-    all.push_back(
-        parse_options("augmentation", part, kAugmentationRows, &AugmentationOptions::kind));
-  }
-  return all;
+  if (text.empty()) return {};
+  return vector_of(split_at(text, '+'), [](std::string_view part) {
+    return parse_options("augmentation", part, kAugmentationRows, &AugmentationOptions::kind);
+  });
 }
 
 std::vector<Strategy> augmentations() {
@@ -94,13 +92,9 @@ ReplacedOperators parse_replaced_operators(std::string_view text) {
       throw_error("'{0}' is joined with other operators; accepted: {0} alone, or some of {1}", name,
                   fmt::join(operators_only, ", "));
     }
-    bool found = false;
-    for (const Named& named : kNames) {
-      if (named.name != name) continue;
-      operators.*named.member = true;
-      found = true;
-    }
-    if (!found) throw Error(unknown_name_message("operator", name, accepted));
+    const auto* const named = std::ranges::find(kNames, name, &Named::name);
+    if (named == kNames.end()) throw Error(unknown_name_message("operator", name, accepted));
+    operators.*named->member = true;
   }
   return operators;
 }

@@ -55,9 +55,7 @@ std::vector<NamedText> unpacked(std::string_view bytes) {
 std::vector<std::vector<std::byte>> exchanged(Hosts& hosts, std::span<const std::byte> bytes,
                                               const std::vector<std::size_t>& sizes) {
   const std::vector<std::span<const std::byte>> out(sizes.size(), bytes);
-  std::vector<std::vector<std::byte>> taken;
-  taken.reserve(sizes.size());
-  for (const std::size_t size : sizes) taken.emplace_back(size);
+  std::vector<std::vector<std::byte>> taken(sizes.begin(), sizes.end());
   const std::vector<std::span<std::byte>> in(taken.begin(), taken.end());
   hosts.exchange(out, in);
   return taken;

@@ -22,6 +22,7 @@
 #include "base/core/portable_math.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -224,9 +225,7 @@ StepSum<T> FaultyExecutor<T>::run_attempt(const StepPlan& step, Assignment assig
                                           const Substep& substep,
                                           std::span<const FaultRecord> faults) {
   // Each core counts its own substeps, and no two threads run the same core.
-  std::vector<std::int64_t> substeps_left;
-  substeps_left.reserve(faults.size());
-  for (const FaultRecord& fault : faults) substeps_left.push_back(fault.substep);
+  std::vector<std::int64_t> substeps_left = vector_of(faults, &FaultRecord::substep);
   return executor_.run(step, assignment, [&](const SubstepTask& task, PartialSum<T>& out) {
     for (std::size_t i = 0; i < faults.size(); ++i) {
       if (faults[i].core == task.core && substeps_left[i]-- == 0) throw CoreDied();

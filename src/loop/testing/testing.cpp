@@ -17,6 +17,7 @@
 #include <rubato/testing.hpp>
 
 #include "base/core/portable_math.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato::test {
 
@@ -149,9 +150,8 @@ std::unique_ptr<ObjectiveOf<double>> tiny_objective(std::int64_t samples, std::u
 }
 
 Trace trace_of(const std::vector<std::int64_t>& batch_sizes, TraceEnd end) {
-  std::vector<TraceStep> steps;
-  steps.reserve(batch_sizes.size());
-  for (const std::int64_t batch_size : batch_sizes) steps.push_back({batch_size, std::nullopt});
+  auto steps = vector_of(
+      batch_sizes, [](std::int64_t batch_size) { return TraceStep{.batch_size = batch_size}; });
   return Trace(std::move(steps), end, "test trace");
 }
 

@@ -19,6 +19,7 @@
 #include <fmt/ranges.h>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/sha256.hpp"
 #include "loop/train/step/step_part.hpp"
 
@@ -37,9 +38,7 @@ std::string text_of(const ParameterGroup& group) {
 }
 
 std::string text_of(const std::vector<ParameterGroup>& groups) {
-  std::vector<std::string> texts;
-  texts.reserve(groups.size());
-  for (const ParameterGroup& group : groups) texts.push_back(text_of(group));
+  const auto texts = vector_of(groups, [](const ParameterGroup& group) { return text_of(group); });
   return fmt::to_string(fmt::join(texts, ", "));
 }
 

@@ -18,6 +18,7 @@
 #include <rubato/loop/verify.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/sha256.hpp"
 
 namespace rubato {
@@ -179,11 +180,8 @@ std::string Verification::difference_of(const Marks& expected, const Marks& foun
 std::vector<ExecutionOutcome> verify(const MakeTrainer& make, const TrainOptions& asked,
                                      std::int64_t steps) {
   Verification verification(make, steps);
-  std::vector<ExecutionOutcome> outcomes;
-  for (const Execution& execution : executions_to_compare(asked, steps)) {
-    outcomes.push_back(verification.train(execution));
-  }
-  return outcomes;
+  return vector_of(executions_to_compare(asked, steps),
+                   [&](const Execution& execution) { return verification.train(execution); });
 }
 
 }  // namespace rubato

@@ -25,6 +25,7 @@
 #include "base/core/portable_math.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "lr_schedules.hpp"
 
 namespace rubato {
@@ -368,12 +369,10 @@ ScheduleChoice choose_lr_schedule(std::string_view text, const OwnSchedules& own
     names.push_back(parts.emplace_back(part).name());
   }
   const auto make = [parts, own](const std::optional<WatchedMetric>& watched) -> Schedule {
-    std::vector<Schedule> chain;
-    chain.reserve(parts.size());
-    for (const Spec& part : parts) chain.push_back(make_one(part, watched, own));
+    std::vector<Schedule> chain =
+        vector_of(parts, [&](const Spec& part) { return make_one(part, watched, own); });
     if (chain.size() == 1) return std::move(chain.front());
-    const auto moves = [](const Schedule& part) { return part->momentum(0).has_value(); };
-    if (std::ranges::count_if(chain, moves) > 1) {
+    if (std::ranges::count_if(chain, &LrSchedule::moves_momentum, &Schedule::operator*) > 1) {
       throw Error(
           "two parts of the schedule set the momentum; accepted: one of them, as one-cycle does "
           "not with cycle-momentum=false");

@@ -154,10 +154,7 @@ void require_room(const RunConfiguration& run, std::int64_t samples) {
 // Checks that a trace has all steps that the epochs need.
 void require_rows(const RunConfiguration& run, const Trace& trace,
                   std::optional<std::int64_t> samples) {
-  const Planner planner(trace, {.dataset_size = samples.value_or(kMaxDatasetSize),
-                                .minibatch_size = run.minibatch,
-                                .cores = run.cores,
-                                .remainder = run.remainder});
+  const Planner planner(trace, plan_options(run, samples.value_or(kMaxDatasetSize), 0));
   if (samples) require_epochs(planner, run.epochs);
 }
 
@@ -196,13 +193,7 @@ void require_steps(const RunConfiguration& run, const KnownSteps& known) {
   if (std::get<Zones>(known.steps).end() != TraceEnd::error) return;
   // Hosts and people wait for this: a training of a million epochs begins without all of its steps.
   constexpr std::int64_t kMostSteps = 100'000;
-  Walk walk(*source,
-            {.dataset_size = *known.samples,
-             .minibatch_size = run.minibatch,
-             .cores = run.cores,
-             .remainder = run.remainder,
-             .epochs = run.epochs},
-            budget_of(run));
+  Walk walk(*source, plan_options(run, *known.samples, run.epochs), budget_of(run));
   while (walk.epoch().value() < run.epochs && walk.step().value() < kMostSteps &&
          !walk.budget_is_reached() && !walk.has_ended()) {
     if (walk.next() != nullptr) {

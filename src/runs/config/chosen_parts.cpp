@@ -12,6 +12,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/train/step/step_part.hpp"
 #include "readings.hpp"
 
@@ -40,11 +41,8 @@ OptimizerChoice optimizer_of(const std::string& text, const Extensions& own) {
 }
 
 std::vector<OwnGradientTransform> transforms_of(const std::string& text, const Extensions& own) {
-  std::vector<OwnGradientTransform> all;
-  for (const std::string_view part : parts_of(text)) {
-    all.push_back(make_transform(part, own.transforms));
-  }
-  return all;
+  return vector_of(parts_of(text),
+                   [&](std::string_view part) { return make_transform(part, own.transforms); });
 }
 
 // A configuration can be read without having the sampler kOwn, whose order is then an error.
@@ -118,6 +116,14 @@ WatchedMetric watched_metric(const RunConfiguration& run) {
 std::string_view own_rule_name(std::string_view rule) {
   constexpr std::string_view kNamed = "own:name=";
   return rule.starts_with(kNamed) ? rule.substr(kNamed.size()) : std::string_view();
+}
+
+PlanOptions plan_options(const RunConfiguration& run, std::int64_t samples, std::int64_t epochs) {
+  return {.dataset_size = samples,
+          .minibatch_size = run.minibatch,
+          .cores = run.cores,
+          .remainder = run.remainder,
+          .epochs = epochs};
 }
 
 bool has_batch_policy(const RunConfiguration& run) {

@@ -48,6 +48,10 @@ struct MetricChoice {
 /// The patterns in the text of --no-decay.
 [[nodiscard]] std::vector<std::string> no_decay_patterns(const std::string& no_decay);
 
+/// How a run divides the samples of its data set into steps; 0 epochs mean no end.
+[[nodiscard]] PlanOptions plan_options(const RunConfiguration& run, std::int64_t samples,
+                                       std::int64_t epochs);
+
 /// Whether --batch names a policy that decides the batch sizes, so that the trace does not
 /// determine the steps.
 [[nodiscard]] bool has_batch_policy(const RunConfiguration& run);

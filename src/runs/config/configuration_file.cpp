@@ -83,7 +83,7 @@ const RunOption& option_of(const TomlEntry& entry,
 
 }  // namespace
 
-RunConfiguration map_paths(RunConfiguration configuration, const RunOption::PathMap& map) {
+RunConfiguration map_paths(RunConfiguration configuration, const PathMap& map) {
   for (const RunOption& option : run_options()) {
     const auto text = option.text(configuration);
     if (option.map_path != nullptr && text) {
@@ -219,8 +219,7 @@ void require_resumable(const RunConfiguration& before, const RunConfiguration& n
                           names_file(option, *then) && names_file(option, *is);
     const bool by_content = option.resume == OnResume::by_content || of_files;
     if (by_content && from == ResumeFrom::checkpoint) continue;
-    differences.push_back(fmt::format("--{} was {}, is {}", option.name, then.value_or("not set"),
-                                      is.value_or("not set")));
+    differences.push_back(change_in_words(option, before, now));
   }
   if (differences.empty()) return;
   throw_error(

@@ -30,8 +30,7 @@ void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
 [[nodiscard]] std::string toml_value(const RunOption& option, const std::string& text);
 
 /// Applies `map` to the path of each file that the options of a configuration name.
-[[nodiscard]] RunConfiguration map_paths(RunConfiguration configuration,
-                                         const RunOption::PathMap& map);
+[[nodiscard]] RunConfiguration map_paths(RunConfiguration configuration, const PathMap& map);
 
 /// The text of a configuration file or of a pipe. Throws Error with the system's reason if it
 /// cannot be read, and if it is larger than 1 MiB.

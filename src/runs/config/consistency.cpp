@@ -97,7 +97,7 @@ void check_step(const RunConfiguration& run, const OptimizerOptions& optimizer) 
                       .follows_sums = own || facts.follows_sums,
                       .squares = !own && facts.squares,
                       .has_momentum = own || has_momentum(optimizer),
-                      .moves_momentum = schedule_of(options)->momentum(0).has_value()});
+                      .moves_momentum = schedule_of(options)->moves_momentum()});
   require_known(options.watch, options);
 }
 

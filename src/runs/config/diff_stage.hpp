@@ -5,6 +5,8 @@
 
 #include <rubato/base/parse.hpp>
 
+#include "base/core/vectors.hpp"
+
 namespace rubato {
 
 /// The parts of a training in which two can differ first, in the order in which they are compared.
@@ -39,10 +41,7 @@ inline constexpr std::array<Choice<DiffStage>, 13> kDiffStages{
      {DiffStage::length, "length"}}};
 
 [[nodiscard]] inline std::vector<DiffStage> every_stage() {
-  std::vector<DiffStage> stages;
-  stages.reserve(kDiffStages.size());
-  for (const Choice<DiffStage>& stage : kDiffStages) stages.push_back(stage.value);
-  return stages;
+  return vector_of(kDiffStages, &Choice<DiffStage>::value);
 }
 
 }  // namespace rubato

@@ -124,9 +124,7 @@ void rethrow_of_plugins(const std::vector<Plugin>& plugins) {
 
 RUBATO_PARSE(parse_plugins(text), std::vector<Plugin>)
 
-std::string map_plugins(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+std::string map_plugins(const std::string& text, const PathMap& map) {
   std::vector<Plugin> plugins = parse_plugins(text);
   for (Plugin& plugin : plugins) plugin.file = map(plugin.file);
   return to_text(plugins);

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
+
+#include "base/core/file.hpp"
 
 namespace rubato {
 
@@ -33,9 +34,7 @@ struct Plugin {
 [[noreturn]] void rethrow_of_plugins(const std::vector<Plugin>& plugins);
 
 /// The text of --plugin with its files mapped by `map`.
-[[nodiscard]] std::string map_plugins(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
+[[nodiscard]] std::string map_plugins(const std::string& text, const PathMap& map);
 
 /// Loads a plug-in, adds its parts to `extensions` and sets its hash. Throws Error as
 /// load_plugins() does, and then leaves `extensions` as it was.

@@ -35,6 +35,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "chosen_parts.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "loop/train/step/step_part.hpp"
@@ -59,9 +60,7 @@ constexpr std::int64_t kMaxTopK = 1'000'000;
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 
 std::vector<std::string> cluster_argument_names() {
-  std::vector<std::string> names;
-  for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));
-  return names;
+  return vector_of(cluster_arguments(), &Argument::name);
 }
 
 std::string built_in_metric_names() {
@@ -71,17 +70,15 @@ std::string built_in_metric_names() {
 }
 
 std::vector<std::string> market_policy_names() {
-  std::vector<std::string> names;
-  for (Strategy& policy : market_policies()) names.push_back(std::move(policy.name));
-  return names;
+  return vector_of(market_policies(), &Strategy::name);
 }
 
-std::string map_script_path(const std::string& text, const RunOption::PathMap& map) {
+std::string map_script_path(const std::string& text, const PathMap& map) {
   const auto file = script_file(text);
   return file ? script_text(map(*file)) : text;
 }
 
-std::string map_whole_path(const std::string& text, const RunOption::PathMap& map) {
+std::string map_whole_path(const std::string& text, const PathMap& map) {
   // Empty text means that the option is not set.
   return text.empty() ? text : map(text).string();
 }
@@ -237,6 +234,12 @@ std::optional<std::string> bound_text(const RunOption& option,
   return option.map_path(*text, [](const std::filesystem::path&) { return "file"; });
 }
 
+std::string change_in_words(const RunOption& option, const RunConfiguration& before,
+                            const RunConfiguration& now) {
+  return fmt::format("--{} was {}, is {}", option.name, option.text(before).value_or("not set"),
+                     option.text(now).value_or("not set"));
+}
+
 std::optional<std::string> default_text(const RunOption& option) {
   return option.text(RunConfiguration());
 }
@@ -253,11 +256,9 @@ std::span<const RunOption> run_options() {
 }
 
 std::vector<const RunOption*> run_options(Commands commands) {
-  std::vector<const RunOption*> found;
-  for (const RunOption& option : run_options()) {
-    if (meet(option.commands, commands)) found.push_back(&option);
-  }
-  return found;
+  const auto options = run_options();
+  return pointers_to(options,
+                     [&](const RunOption& option) { return meet(option.commands, commands); });
 }
 
 std::string why_idle(const RunOption& option, const RunConfiguration& run) {

@@ -11,6 +11,7 @@
 
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/file.hpp"
 #include "diff_stage.hpp"
 
 namespace rubato {
@@ -86,8 +87,6 @@ enum class OptionKind { flag, whole, real, text, text_or_number };
 /// One option of a run: a row of the table that everything uses which reads, writes, compares or
 /// describes configurations.
 struct RunOption {
-  using PathMap = std::function<std::filesystem::path(const std::filesystem::path&)>;
-
   /// The name as users type it: "ref-batch" for --ref-batch.
   std::string name{};
   /// The placeholder for the value in descriptions: "N", "epochs|steps|samples". Empty for a flag.
@@ -95,7 +94,7 @@ struct RunOption {
   /// A description of the default; empty if its text says enough.
   std::string shown_default{};
   Affects affects = Affects::bits;
-  /// Where two trainings with different values can differ first (`rubato diff`).
+  /// The stages at which two trainings with different values can differ first (`rubato diff`).
   std::vector<DiffStage> stages{};
   OnResume resume = OnResume::fixed;
   /// Returns the text with `map` applied to the path in it, if there is one. Null for an option
@@ -150,6 +149,10 @@ struct RunOption {
 /// if it is not set.
 [[nodiscard]] std::optional<std::string> bound_text(const RunOption& option,
                                                     const RunConfiguration& configuration);
+
+/// Returns "--NAME was TEXT, is TEXT".
+[[nodiscard]] std::string change_in_words(const RunOption& option, const RunConfiguration& before,
+                                          const RunConfiguration& now);
 
 /// The text of the option's default on this machine; empty if it is not set by default.
 [[nodiscard]] std::optional<std::string> default_text(const RunOption& option);

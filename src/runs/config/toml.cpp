@@ -15,7 +15,6 @@
 #include "toml.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <type_traits>
 
@@ -45,7 +44,9 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "run_option.hpp"
 
 namespace rubato {
@@ -55,19 +56,13 @@ namespace {
 constexpr std::string_view kAccepted = "TOML, a line such as 'cores = 8' for each option";
 // Each dot of a key nests one table in another, which the parser walks and destroys recursively.
 constexpr std::ptrdiff_t kMostDots = 4096;
+constexpr std::string_view kBlank = " \t\r";
 constexpr std::string_view kNameLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 [[noreturn]] void fail(const std::string& source, std::int64_t line, std::string_view wrong,
                        std::string_view accepted) {
   throw_error("{}:{}: {}; accepted: {}", source, line, wrong, accepted);
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 std::string_view line_of(std::string_view text, std::int64_t line) {
@@ -91,9 +86,9 @@ std::optional<BareWord> bare_word(std::string_view line) {
   constexpr std::string_view kOthers = ":.,=+*/";
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
-  const std::string_view key = trimmed(line.substr(0, equals));
+  const std::string_view key = trimmed(line.substr(0, equals), kBlank);
   const std::string_view rest = line.substr(equals + 1);
-  const std::string_view word = trimmed(rest.substr(0, rest.find('#')));
+  const std::string_view word = trimmed(rest.substr(0, rest.find('#')), kBlank);
   const bool is_word = consists_of(word, fmt::format("{}{}", kNameLetters, kOthers));
   // If the word is a valid value, something else is wrong with the line.
   const bool is_value = is_word && static_cast<bool>(toml::parse(fmt::format("x = {}", word)));
@@ -119,11 +114,10 @@ std::optional<std::string> number_meant(std::string_view word) {
     if (text.size() - comma - 1 == kThousands) return std::nullopt;
     text[comma] = '.';
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const auto value = parsed_number<double>(text);
+  if (!value) return std::nullopt;
   const bool is_whole = consists_of(text, "0123456789");
-  return is_whole ? fmt::format("{:.0f}", value) : text_of(value);
+  return is_whole ? fmt::format("{:.0f}", *value) : text_of(*value);
 }
 
 // Suggests a replacement for a word that TOML does not know.
@@ -225,11 +219,9 @@ TomlTable::Line line_of(const toml::key& key, const toml::node& node, const std:
 
 std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& source) {
   const toml::table table = table_of(text, source);
-  std::vector<TomlEntry> entries;
-  for (const toml::key* const key : keys_in_order(table)) {
-    entries.push_back(entry_of(*key, *table.get(key->str()), source));
-  }
-  return entries;
+  return vector_of(keys_in_order(table), [&](const toml::key* key) {
+    return entry_of(*key, *table.get(key->str()), source);
+  });
 }
 
 std::vector<TomlTable> parse_toml_tables(std::string_view text, const std::string& source) {

@@ -14,6 +14,7 @@
 #include <rubato/loop/trainer.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/vectors.hpp"
 #include "chosen_parts.hpp"
 #include "loop/optim/make_optimizer.hpp"
 
@@ -29,11 +30,9 @@ std::vector<std::string> no_decay_patterns(const std::string& no_decay) {
 namespace {
 
 std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
-  std::vector<ParameterGroup> groups;
-  for (const std::string& pattern : no_decay_patterns(no_decay)) {
-    groups.push_back(pattern == kVectorsPattern ? no_decay_for_vectors() : no_decay_for(pattern));
-  }
-  return groups;
+  return vector_of(no_decay_patterns(no_decay), [](const std::string& pattern) {
+    return pattern == kVectorsPattern ? no_decay_for_vectors() : no_decay_for(pattern);
+  });
 }
 
 std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& options) {

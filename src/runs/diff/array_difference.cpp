@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/core/vectors.hpp"
 #include "loop/data/sample_set.hpp"
 #include "loop/train/step/state_digest.hpp"
 
@@ -96,25 +97,22 @@ DifferentElement incomparable(std::string_view array, std::string why) {
 }  // namespace
 
 std::vector<ArrayView> views_of(std::span<const NamedArray> arrays) {
-  std::vector<ArrayView> views;
-  for (const NamedArray& array : arrays) {
-    views.push_back({.name = array.name,
+  return vector_of(arrays, [](const NamedArray& array) {
+    return ArrayView{.name = array.name,
                      .type = array.type,
                      .shape = array.shape,
-                     .bytes = std::as_bytes(array.bytes())});
-  }
-  return views;
+                     .bytes = std::as_bytes(array.bytes())};
+  });
 }
 
 std::vector<ArrayView> views_of(const State& state) {
-  std::vector<ArrayView> views;
-  for (const auto& [name, array] : state.arrays()) {
-    views.push_back({.name = name,
+  return vector_of(state.arrays(), [](const auto& named) {
+    const auto& [name, array] = named;
+    return ArrayView{.name = name,
                      .type = array.type,
                      .shape = array.shape,
-                     .bytes = std::as_bytes(std::span(array.bytes))});
-  }
-  return views;
+                     .bytes = std::as_bytes(std::span(array.bytes))};
+  });
 }
 
 std::vector<ArrayView> digested_views_of(const State& state) {

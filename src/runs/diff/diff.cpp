@@ -19,6 +19,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/file.hpp"
+#include "base/core/vectors.hpp"
 #include "explanation.hpp"
 #include "runs/config/values/fork_point.hpp"
 #include "runs/run/run_history.hpp"
@@ -517,12 +518,10 @@ class Comparison {
       if (has_seed) point.seeds = distance_of(trainings_[0]->parameters(), seed->parameters());
       found_.distances.push_back(point);
     }
-    std::vector<std::int64_t> steps;
-    std::vector<double> between;
+    const auto steps = vector_of(found_.distances, &DistancePoint::steps);
+    const auto between = vector_of(found_.distances, &DistancePoint::between);
     std::vector<double> seeds;
     for (const DistancePoint& point : found_.distances) {
-      steps.push_back(point.steps);
-      between.push_back(point.between);
       if (point.seeds) seeds.push_back(*point.seeds);
     }
     found_.doubling = doubling_steps(steps, between);

@@ -69,7 +69,7 @@ struct DistancePoint {
   std::optional<double> seeds{};
 };
 
-/// By what the equal steps of two trainings were compared.
+/// Counts the equal steps of two trainings by how they were compared.
 struct ComparedSteps {
   /// The first steps, which both have from the same run.
   std::int64_t shared = 0;

@@ -43,7 +43,8 @@ struct DrawnCurve {
   bool has_band = false;
 };
 
-// As looksOf() and nameOf() of web/. The curves of an experiment each have a run of their own.
+// Gives a curve the looks and the name that looksOf() and nameOf() of web/ give it. The curves of
+// an experiment each have a run of their own.
 DrawnCurve curve_in(const Json& figure, const Json& run, std::size_t number) {
   DrawnCurve curve;
   if (run.value("baseline", false)) {
@@ -98,7 +99,7 @@ std::vector<DrawnCurve> curves_of(const Json& charts, const Json& figure, const 
 // Coordinates as SVG has them.
 using Points = std::vector<std::string>;
 
-// From point to point; sizes have steps, since each holds from the point before.
+// The line goes from point to point; sizes have steps, since each holds from the point before.
 Points points_of(const std::vector<double>& xs, const std::vector<double>& ys, const Scale& x,
                  const Scale& y, bool is_size) {
   Points points;
@@ -198,13 +199,29 @@ std::string drawn_lines(const Json& charts, const Json& figure) {
   return svg_of(legend.height(), words, svg + legend.svg());
 }
 
-// As verdictColors of web/intervals.js.
+// The colors are verdictColors of web/intervals.js.
 int verdict_color(const std::string& verdict) {
   static const std::map<std::string, int> colors{
       {"best", 2}, {"better", 2}, {"tied", 0}, {"worse", 1}, {"lost", 6}};
   // Verdicts at a learning rate that was not tuned have a mark.
   const auto found = colors.find(verdict.substr(0, verdict.find('*')));
   return found == colors.end() ? 7 : found->second;
+}
+
+// Empty if the number is missing or, as null, not finite.
+std::optional<double> finite_in(const Json& of, const char* key) {
+  const auto found = of.find(key);
+  if (found == of.end() || found->is_null()) return std::nullopt;
+  return found->get<double>();
+}
+
+// The seeds of a row that have a finite value.
+std::vector<double> seeds_of(const Json& row) {
+  std::vector<double> seeds;
+  for (const Json& seed : row["points"]) {
+    if (!seed.is_null()) seeds.push_back(seed.get<double>());
+  }
+  return seeds;
 }
 
 std::string drawn_interval(const Json& row, double top, const Scale& x,
@@ -220,29 +237,30 @@ std::string drawn_interval(const Json& row, double top, const Scale& x,
                     line_at("rule", x.from, middle, x.to, middle);
   if (reference) svg += line_at("reference", x(*reference), middle - 9, x(*reference), middle + 9);
   const int color = verdict_color(verdict);
-  for (const Json& seed : row["points"]) {
-    svg += dot_at(fmt::format("seed s{}", color), x(seed.get<double>()), middle, 3);
+  for (const double seed : seeds_of(row)) {
+    svg += dot_at(fmt::format("seed s{}", color), x(seed), middle, 3);
   }
-  if (!row.contains("mean")) return svg;
-  const double mean = row["mean"].get<double>();
-  const double half = row.value("half", 0.0);
+  const auto mean = finite_in(row, "mean");
+  if (!mean) return svg;
+  const double half = finite_in(row, "half").value_or(0);
   svg +=
-      line_at(fmt::format("interval s{}", color), x(mean - half), middle, x(mean + half), middle);
-  return svg + dot_at(fmt::format("f{}", color), x(mean), middle, 5);
+      line_at(fmt::format("interval s{}", color), x(*mean - half), middle, x(*mean + half), middle);
+  return svg + dot_at(fmt::format("f{}", color), x(*mean), middle, 5);
 }
 
 std::string drawn_intervals(const Json& figure) {
   constexpr double kPitch = 44;
   ValueRange range;
-  std::optional<double> reference;
-  if (figure.contains("reference")) reference = figure["reference"].get<double>();
+  std::optional<double> reference = finite_in(figure, "reference");
   if (figure.value("zero", false)) reference = 0;
   if (reference) range.add(*reference);
   for (const Json& row : figure["rows"]) {
-    for (const Json& seed : row["points"]) range.add(seed.get<double>());
-    if (!row.contains("mean")) continue;
-    range.add(row["mean"].get<double>() - row.value("half", 0.0));
-    range.add(row["mean"].get<double>() + row.value("half", 0.0));
+    for (const double seed : seeds_of(row)) range.add(seed);
+    const auto mean = finite_in(row, "mean");
+    if (!mean) continue;
+    const double half = finite_in(row, "half").value_or(0);
+    range.add(*mean - half);
+    range.add(*mean + half);
   }
   if (range.low > range.high) return {};
   Scale x = linear_scale(range, 5, /*is_nice=*/true);
@@ -260,7 +278,7 @@ std::string drawn_intervals(const Json& figure) {
   legend.add(dot_at("f7", 10, 0, 4), "mean");
   legend.add(line_at("interval s7", 0, 0, 20, 0), "95 % interval");
   legend.add(dot_at("seed s7", 10, 0, 4), "one seed");
-  if (figure.contains("reference")) {
+  if (finite_in(figure, "reference")) {
     legend.add(line_at("reference", 0, 0, 20, 0), "mean of the baseline");
   }
   return svg_of(legend.height(), figure["title"].get<std::string>(), svg + legend.svg());

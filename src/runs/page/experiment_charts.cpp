@@ -137,14 +137,6 @@ Json interval(std::string label, const std::optional<Estimate>& estimate, std::s
   return row;
 }
 
-std::vector<const Cell*> cells_of(const Answer& answer, std::size_t condition) {
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : answer.cells) {
-    if (cell.condition == condition) cells.push_back(&cell);
-  }
-  return cells;
-}
-
 bool is_baseline(std::span<const Cell* const> cells) {
   return std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
 }
@@ -191,7 +183,7 @@ Json values_figure(const Answer& answer, const std::vector<AnswerColumn<Cell>>& 
   if (baseline != nullptr && baseline->value) {
     figure["reference"] = chart_number(baseline->value->mean);
   }
-  for (const Cell* const cell : cells_of(answer, condition)) {
+  for (const Cell* const cell : answer.cells_of(condition)) {
     Json row = interval(label_of(answer, *cell), cell->value, words_of(columns, "mean", *cell),
                         words_of(columns, "rank", *cell));
     row["baseline"] = cell->is_baseline;
@@ -209,7 +201,7 @@ Json differences_figure(const Answer& answer, const std::vector<AnswerColumn<Cel
                       answer.is_accuracy ? "points" : "",
                       "seed by seed, 95 % interval, and the verdict after Holm's correction");
   figure["zero"] = true;
-  for (const Cell* const cell : cells_of(answer, condition)) {
+  for (const Cell* const cell : answer.cells_of(condition)) {
     if (!cell->to_baseline) continue;
     const auto baseline = std::ranges::find_if(answer.cells, [&](const Cell& other) {
       return other.is_baseline && other.setting == cell->setting;
@@ -245,7 +237,7 @@ std::optional<Json> costs_figure(const Answer& answer, std::size_t condition) {
   if (baseline != nullptr && baseline->to_target) {
     figure["references"] = medians_json(*baseline->to_target);
   }
-  for (const Cell* const cell : cells_of(answer, condition)) {
+  for (const Cell* const cell : answer.cells_of(condition)) {
     if (!cell->to_target) continue;
     const Answer::ToTarget& target = *cell->to_target;
     Json row = interval(label_of(answer, *cell), std::nullopt,
@@ -276,7 +268,7 @@ Json intervals_section(const Answer& answer) {
   const std::vector<AnswerColumn<Cell>> columns = cell_columns(answer);
   Json section{{"title", "Results with their intervals"}, {"figures", Json::array()}};
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
-    if (is_baseline(cells_of(answer, i)) && answer.conditions.size() > 1) continue;
+    if (is_baseline(answer.cells_of(i)) && answer.conditions.size() > 1) continue;
     section["figures"].push_back(values_figure(answer, columns, i));
     Json differences = differences_figure(answer, columns, i);
     if (!differences["rows"].empty()) section["figures"].push_back(std::move(differences));
@@ -399,7 +391,7 @@ Json means_section(const Answer& answer, Json& charts) {
   // A choice has the same color under each condition.
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
-    const std::vector<const Cell*> own = cells_of(answer, i);
+    const std::vector<const Cell*> own = answer.cells_of(i);
     if (is_baseline(own) && answer.conditions.size() > 1) continue;
     Json figure = curve_figure(answer, "Mean of the seeds", i);
     std::vector<const Cell*> cells = own;
@@ -428,7 +420,7 @@ Json curves_section(const Answer& answer) {
                {"help", "A curve for each seed; those of the baseline are grey."},
                {"figures", Json::array()}};
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
-    for (const Cell* const cell : cells_of(answer, i)) {
+    for (const Cell* const cell : answer.cells_of(i)) {
       if (!has_curve(answer, *cell)) continue;
       Json context = Json::array();
       for (const Cell& other : answer.cells) {

@@ -6,7 +6,6 @@
 #include <set>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,11 +25,7 @@
 namespace rubato::page {
 
 std::string label_of(const Answer& answer, const Answer::Cell& cell) {
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
-    if (!is_condition(answer.columns[i])) labels.push_back(cell.labels[i]);
-  }
-  return fmt::to_string(fmt::join(labels, " "));
+  return fmt::to_string(fmt::join(answer.choice_of(cell), " "));
 }
 
 namespace {

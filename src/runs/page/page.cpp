@@ -18,6 +18,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/sha256.hpp"
 #include "experiment_page.hpp"
 #include "html.hpp"
@@ -109,8 +110,7 @@ std::string facts_of_all(std::span<const ThinnedRun> runs) {
   for (const ThinnedRun& run : runs) table.rows.push_back({run.name});
   std::vector<std::string> common;
   for (const RunFact& fact : run_facts()) {
-    std::vector<std::string> values;
-    for (const ThinnedRun& run : runs) values.push_back(fact.of(run));
+    const auto values = vector_of(runs, [&](const ThinnedRun& run) { return fact.of(run); });
     const bool same = std::ranges::all_of(
         values, [&](const std::string& value) { return value == values.front(); });
     if (same && (!fact.option.empty() || values.front().empty())) {
@@ -281,12 +281,9 @@ Document document_of_folders(const std::vector<std::string>& folders) {
     throw_error("{} runs; accepted: up to {}, or the folder of an experiment", found.size(),
                 kMostRuns);
   }
-  std::vector<ThinnedRun> runs;
-  runs.reserve(found.size());
-  for (const FoundRun& run : found) {
-    runs.push_back(read_run(run.folder.string(), columns_of(found.size())));
-  }
-  return document_of_runs(runs);
+  return document_of_runs(vector_of(found, [&](const FoundRun& run) {
+    return read_run(run.folder.string(), columns_of(found.size()));
+  }));
 }
 
 }  // namespace rubato::page

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/core/text/json.hpp"
+#include "base/core/vectors.hpp"
 #include "buckets.hpp"
 #include "runs/report/report_schemas.hpp"
 
@@ -58,9 +59,8 @@ std::vector<FigureSection> all_figures() {
   }
   std::ranges::stable_sort(columns, {},
                            [](const auto& column) { return column.first->figure.place; });
-  std::vector<FigureSection> sections;
-  sections.reserve(kPageSections.size());
-  for (const char* const title : kPageSections) sections.push_back({.title = title});
+  auto sections =
+      vector_of(kPageSections, [](const char* title) { return FigureSection{.title = title}; });
   for (const auto& [column, of] : columns) {
     const FigureField& field = column->figure;
     std::vector<LineFigure>& figures =

@@ -46,7 +46,7 @@ struct Scale {
 [[nodiscard]] std::string tick_text(double value);
 /// The width of a text, as estimated.
 [[nodiscard]] double drawn_width(std::string_view text);
-/// As much of the beginning of a text as has room in this width.
+/// Returns as much of the beginning of a text as has room in this width.
 [[nodiscard]] std::string_view fitting(std::string_view text, double width);
 
 [[nodiscard]] std::string text_at(double x, double y, std::string_view text,

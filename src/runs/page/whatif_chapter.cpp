@@ -24,6 +24,7 @@
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "html.hpp"
+#include "runs/experiment/answer/statistics.hpp"
 
 namespace rubato::page {
 
@@ -68,12 +69,6 @@ std::vector<double> effects_of(const nlohmann::json& one, const EffectFigure& fi
   return values;
 }
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 // The positions of the largest numbers, in their order. Those that are 0 are left out.
 std::vector<std::size_t> largest(const std::vector<double>& numbers, std::size_t most) {
   std::vector<std::size_t> positions(numbers.size());
@@ -87,7 +82,7 @@ std::vector<std::size_t> largest(const std::vector<double>& numbers, std::size_t
 }
 
 Json row_of(std::string label, const EffectFigure& figure, const std::vector<double>& values) {
-  const double mean = mean_of(values);
+  const double mean = estimate(values).mean;
   Json row{{"label", std::move(label)},
            {"text", fmt::format(fmt::runtime(figure.format), mean)},
            {"verdict", "-"},
@@ -109,7 +104,7 @@ Json figure_of(const nlohmann::json& whatif, const EffectFigure& figure) {
   for (const auto& one : whatif.at("counterfactuals")) {
     std::vector<double> values = effects_of(one, figure);
     if (values.empty()) continue;
-    means.push_back(mean_of(values));
+    means.push_back(estimate(values).mean);
     effects.emplace_back(label_of(whatif, one), std::move(values));
   }
   const std::vector<std::size_t> shown = largest(means, kMostEffects);

@@ -17,6 +17,7 @@
 #include <rubato/base/spec.hpp>
 
 #include "base/core/text/csv.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/train/record_schemas.hpp"
 #include "metrics_file.hpp"
 #include "report_schemas.hpp"
@@ -117,9 +118,7 @@ std::vector<CsvColumn> columns_of(const std::filesystem::path& file, const Recor
 }  // namespace
 
 std::vector<std::string> metrics_kinds() {
-  std::vector<std::string> kinds;
-  for (RecordInfo& record : metrics_infos()) kinds.push_back(std::move(record.name));
-  return kinds;
+  return vector_of(metrics_infos(), &RecordInfo::name);
 }
 
 void write_metrics_csv(const std::filesystem::path& file, std::string_view kind,
@@ -128,9 +127,8 @@ void write_metrics_csv(const std::filesystem::path& file, std::string_view kind,
   const RecordInfo& record = find_row("kind of line", kind, infos);
   require_metrics(file);
   const std::vector<CsvColumn> columns = columns_of(file, record);
-  std::vector<std::string> names;
-  names.reserve(columns.size());
-  for (const CsvColumn& column : columns) names.push_back(csv_field(column.name()));
+  const auto names =
+      vector_of(columns, [](const CsvColumn& column) { return csv_field(column.name()); });
   sink(fmt::format("{}\n", fmt::join(names, ",")));
   for_each_line(file, record, [&](const Cells& cells) { sink(row_of(columns, cells)); });
 }

@@ -6,7 +6,6 @@
 // derives it.
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "base/state/sha256.hpp"
@@ -124,21 +124,13 @@ void MetricsWriter::write_line(const std::string& line) {
 
 namespace {
 
-// The JSON key of a library: its name in lower case.
-std::string key_of(std::string_view library) {
-  std::string key(library);
-  std::transform(key.begin(), key.end(), key.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return key;
-}
-
 NamedTexts kernels_of(const RunSummary& summary) {
   constexpr std::string_view kOpenBlas = "openblas";
   NamedTexts texts{{"wanted", summary.kernels_wanted},
                    {"cpu", std::string(choice_name(kInstructionSets, cpu_instruction_set()))}};
   std::optional<std::string> openblas;
   for (const auto& [library, kernels] : summary.engine.kernels) {
-    texts.emplace_back(key_of(library), kernels);
+    texts.emplace_back(lower_case(library), kernels);
     if (texts.back().first == kOpenBlas) openblas = kernels;
   }
   if (openblas && summary.kernel_start) openblas = summary.kernel_start->openblas_before;

@@ -26,6 +26,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/train/step/step_part.hpp"
 
 namespace rubato {
@@ -187,24 +188,19 @@ fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
 
 // Removes partial files of a process that was killed while writing.
 void CheckpointFolder::remove_leftovers() const {
-  std::error_code error;
-  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+  for (const fs::path& file : paths_in(path_)) {
     std::error_code ignored;
-    if (it->path().extension() == ".part") fs::remove(it->path(), ignored);
+    if (file.extension() == ".part") fs::remove(file, ignored);
   }
 }
 
 std::vector<fs::path> CheckpointFolder::files() const {
   std::vector<std::pair<std::int64_t, fs::path>> found;
-  std::error_code error;
-  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
-    if (const auto steps = steps_of(it->path())) found.emplace_back(*steps, it->path());
+  for (const fs::path& file : paths_in(path_)) {
+    if (const auto steps = steps_of(file)) found.emplace_back(*steps, file);
   }
   std::sort(found.rbegin(), found.rend());
-  std::vector<fs::path> files;
-  files.reserve(found.size());
-  for (auto& [steps, file] : found) files.push_back(std::move(file));
-  return files;
+  return vector_of(found, [](const auto& checkpoint) { return checkpoint.second; });
 }
 
 std::optional<CheckpointFolder::Found> CheckpointFolder::newest(

@@ -1,7 +1,6 @@
 #include "computed_by.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include <fmt/format.h>
@@ -45,13 +44,10 @@ ComputedBy facts_in(const State& checkpoint) {
   if (!libtorch.empty()) facts["versions.torch"] = libtorch;
   const std::string kernels = text(KernelRecord::kInUse);
   for (std::string_view one : split_at(kernels, ',')) {
-    one.remove_prefix(std::min(one.find_first_not_of(' '), one.size()));
+    one = trimmed(one, " ");
     const std::size_t blank = one.find(' ');
     if (blank == std::string_view::npos || one.substr(blank + 1) == "unknown") continue;
-    std::string library(one.substr(0, blank));
-    std::ranges::transform(library, library.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    facts["kernels." + library] = one.substr(blank + 1);
+    facts["kernels." + lower_case(one.substr(0, blank))] = one.substr(blank + 1);
   }
   return facts;
 }

@@ -19,11 +19,11 @@ namespace rubato {
 /// "kernels.cpu", "versions.rubato".
 using ComputedBy = std::map<std::string, std::string>;
 
-/// What computes in this process; `wanted` are the kernels that were asked for.
+/// Returns what computes in this process; `wanted` are the kernels that were asked for.
 [[nodiscard]] ComputedBy computed_by(const EngineFacts& engine, Kernels wanted);
 
-/// What computed a step of the run in a folder, counted from 1, as far as the folder tells. The
-/// summary tells of the last process that trained it. A checkpoint tells less, but of its own
+/// Returns what computed a step of the run in a folder, counted from 1, as far as the folder tells.
+/// The summary tells of the last process that trained it. A checkpoint tells less, but of its own
 /// process: if the one that was written next after the step names other kernels or another
 /// libtorch, it is believed. Empty if neither can be read.
 [[nodiscard]] ComputedBy computed_by(const std::filesystem::path& run, std::int64_t step);

@@ -19,6 +19,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "resumption.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/tensorboard/event_folder.hpp"
@@ -44,8 +45,8 @@ std::optional<Found> newest_of(const fs::path& folder, const CheckpointFolder& c
 Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
   std::error_code ignored;
   if (!CheckpointFolder::steps_of(file) || !fs::is_regular_file(file, ignored)) {
-    std::vector<std::string> names;
-    for (const fs::path& other : checkpoints.files()) names.push_back(other.filename().string());
+    const auto names = vector_of(checkpoints.files(),
+                                 [](const fs::path& other) { return other.filename().string(); });
     throw_error("no such checkpoint as {}; accepted: {}", file.string(),
                 names.empty() ? "a run with one" : fmt::to_string(fmt::join(names, ", ")));
   }

@@ -270,7 +270,7 @@ std::optional<std::string> ended_schedule(const RunConfiguration& run, const Tra
                                        .samples = result.samples,
                                        .iterations = result.iterations},
                                       run.schedule_unit);
-  // Where the last step began, if it was as long as the others.
+  // The last step began here if it was as long as the others.
   const double last = position - position / static_cast<double>(result.steps);
   if (last <= *end) return std::nullopt;
   return fmt::format(

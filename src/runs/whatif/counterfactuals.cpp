@@ -23,6 +23,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/run/workload/run_steps.hpp"
 
@@ -49,12 +50,7 @@ std::optional<ForeseenSteps> foreseen_steps(const RunConfiguration& run, const R
   ForeseenSteps foreseen;
   const auto source = make_step_source(run, schedule, workload.gradient_bytes());
   foreseen.result = simulate(
-      *source,
-      {.dataset_size = workload.samples(),
-       .minibatch_size = run.minibatch,
-       .cores = run.cores,
-       .remainder = run.remainder,
-       .epochs = run.epochs},
+      *source, plan_options(run, workload.samples(), run.epochs),
       [&](const SimulatedStep& step) { foreseen.steps.push_back(step); }, budget_of(run));
   return foreseen;
 }
@@ -198,9 +194,7 @@ std::string numbers_of(const std::vector<std::size_t>& events) {
     return fmt::format("{} to {}, {} of them", events.front() + 1, events.back() + 1,
                        events.size());
   }
-  std::vector<std::size_t> numbers;
-  numbers.reserve(events.size());
-  for (const std::size_t event : events) numbers.push_back(event + 1);
+  const auto numbers = vector_of(events, [](std::size_t event) { return event + 1; });
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
 

@@ -19,6 +19,7 @@
 #include <rubato/steps/modelled_time.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/chosen_parts.hpp"
 
 namespace rubato {
@@ -85,11 +86,9 @@ RunEvents::RunEvents(const std::vector<RunSegment>& segments, const RecordedTrai
 
 void RunEvents::add_rows(const std::vector<RunSegment>& segments, const RecordedTraining& training,
                          std::int64_t most_samples) {
-  std::vector<Trace> traces;
-  traces.reserve(segments.size());
-  for (const RunSegment& segment : segments) {
-    traces.push_back(std::get<Trace>(load_run_steps(segment.configuration)));
-  }
+  const auto traces = vector_of(segments, [](const RunSegment& segment) {
+    return std::get<Trace>(load_run_steps(segment.configuration));
+  });
   const Trace& trace = traces.back();
   const RunConfiguration& run = segments.back().configuration;
   end_ = trace.end() == TraceEnd::error ? TraceEnd::hold : trace.end();

@@ -28,6 +28,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/sha256.hpp"
 #include "counterfactuals.hpp"
 #include "runs/run/fork.hpp"
@@ -424,11 +425,8 @@ WhatIfResult WhatIf::execute() {
 }  // namespace
 
 std::vector<const Counterfactual*> WhatIfResult::singles() const {
-  std::vector<const Counterfactual*> singles;
-  for (const Counterfactual& one : counterfactuals) {
-    if (one.events.size() == 1) singles.push_back(&one);
-  }
-  return singles;
+  return pointers_to(counterfactuals,
+                     [](const Counterfactual& one) { return one.events.size() == 1; });
 }
 
 const Counterfactual* WhatIfResult::together() const {

@@ -194,16 +194,18 @@ constexpr std::array<SamplerRow, 4> kSamplers{
 }  // namespace
 
 Sampler make_sampler(std::string_view text, const OwnSamplers& own) {
-  // A Spec has no name with a colon.
-  if (text.starts_with(kBalanced)) {
+  const bool is_balanced = text.starts_with(kBalanced);
+  if (is_balanced && text.size() > kBalanced.size()) {
     const std::string_view more = text.substr(kBalanced.size());
-    if (more.empty()) return weighted_in_data(std::string(text), {});
     const std::string_view argument = more.substr(more.starts_with(',') ? 1 : 0);
     throw_error("{} takes no arguments, but has '{}'", kBalanced,
                 argument.substr(0, argument.find('=')));
   }
-  if (auto made = own.make(text)) return *std::move(made);
-  Spec spec(text);
+  if (!is_balanced) {
+    if (auto made = own.make(text)) return *std::move(made);
+  }
+  // The text of a Spec has no name with a colon.
+  Spec spec = is_balanced ? Spec::example(text) : Spec(text);
   Sampler sampler = find_row("sampler", spec.name(), kSamplers).make(spec);
   spec.finish();
   return sampler;

@@ -19,7 +19,7 @@ namespace rubato {
 /// whole for its source, or one decision at a time for OptimumSearch, from where that puts it.
 class ClockedSource::Clock {
  public:
-  /// As ClockedSource's constructor.
+  /// The arguments are those of ClockedSource's constructor.
   Clock(Zones zones, StepOfDevices step_of, ClockOptions options,
         std::unique_ptr<BatchPolicy> batch);
   /// Takes the clock out of a source.
@@ -88,7 +88,7 @@ class ClockedSource::Clock {
     steps_ = steps;
     unsaved_ = unsaved;
   }
-  /// As StepSource's.
+  /// Saves or loads the clock, for StepSource::visit_state().
   void visit_state(StateVisitor& state, std::int64_t steps);
 
  private:

@@ -81,9 +81,9 @@ class OptimumSearch {
   Optimum optimum() {
     if (kinds_.empty()) return {.proven = true, .least = kNever};
     for (const auto& policy : options_.policies) try_policy(policy);
-    // What is left is expected to cost as much beyond its bound as the best schedule so far costs
-    // in all. The result may not be the best, but bounds the search that leaves out only what
-    // cannot be better.
+    // guess() expects the rest of a schedule to cost as much beyond its bound as the best schedule
+    // so far costs in all. Its result may not be the best, but bounds the search of prove(), which
+    // leaves out only what cannot be better.
     best_.least = bound_.money_without_devices(0, needed({}));
     for (std::int64_t i = 1; i < kMostSearches; ++i) {
       const double before = best_.money;
@@ -401,9 +401,9 @@ class OptimumSearch {
     }
   }
 
-  // Those that are no worse than others, in turn from those with about as many samples: who takes
-  // few devices is behind, and yet may lose less in the end. Of these, those first whose schedules
-  // may be expected to cost the least.
+  // Returns the states that are no worse than others, in turn from groups with about as many
+  // samples, because a schedule that takes few devices is behind and yet may lose less in the end.
+  // Within a group, the states whose schedules may be expected to cost the least come first.
   [[nodiscard]] std::vector<const State*> promising(const std::vector<State>& states) const {
     constexpr std::int64_t kGroups = 24;
     const std::int64_t part = samples_at({.epoch = options_.plan.epochs}) / kGroups + 1;

@@ -8,19 +8,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <rubato/base/parse.hpp>
 #include <rubato/base/spec.hpp>
 
 #include "availability_parts.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 
 namespace rubato::detail {
@@ -119,11 +117,7 @@ std::optional<SampleColumns> find_columns(const std::vector<std::string_view>& n
   }
   columns.several = devices.size() > 1;
   const bool is_asked = zones || !wanted.column.empty() || !wanted.zone.empty();
-  constexpr std::size_t kMostShown = 8;
-  const auto shown =
-      devices.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, devices.size()));
-  const std::string all = fmt::format("{}{}", fmt::join(devices.begin(), shown, ", "),
-                                      shown == devices.end() ? "" : ", ...");
+  const std::string all = first_names(devices);
   if (columns.counts.empty() && !wanted.column.empty()) {
     reader.fail(unknown_name_message("column", wanted.column, devices, /*list_all=*/false), all);
   }
@@ -165,22 +159,20 @@ SampleHeader read_sample_header(TextReader& reader, const DeviceColumns& wanted,
 }
 
 double read_time(const TextReader& reader, std::string_view field) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), seconds);
-  if (error != std::errc{} || end != field.data() + field.size() || !std::isfinite(seconds)) {
+  const auto seconds = parsed_number<double>(field);
+  if (!seconds || !std::isfinite(*seconds)) {
     reader.fail(fmt::format("the time {} is not a number of seconds", excerpt(field)), kSeconds);
   }
-  return seconds;
+  return *seconds;
 }
 
 double read_price(const TextReader& reader, std::string_view field) {
-  double price = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), price);
-  if (error != std::errc{} || end != field.data() + field.size() || !kNotNegative.holds(price)) {
+  const auto price = parsed_number<double>(field);
+  if (!price || !kNotNegative.holds(*price)) {
     reader.fail(fmt::format("the price {} of a device for an hour", excerpt(field)),
                 std::string(kNotNegative.words));
   }
-  return price;
+  return *price;
 }
 
 std::int64_t read_count(const TextReader& reader, std::string_view field) {

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +16,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "text.hpp"
 
 namespace rubato::detail {
 
@@ -42,12 +41,11 @@ std::size_t find_separator(std::string_view text, std::string_view separator) {
 constexpr std::array<std::string_view, 3> kNoBreakSpaces{"\xC2\xA0", "\xE2\x80\x87",
                                                          "\xE2\x80\xAF"};
 
-std::string_view trimmed(std::string_view text, std::string_view blank) {
+std::string_view without_blanks(std::string_view text, std::string_view blank) {
   std::size_t before = 0;
   do {
     before = text.size();
-    text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
-    text = text.substr(0, text.find_last_not_of(blank) + 1);
+    text = trimmed(text, blank);
     for (const std::string_view space : kNoBreakSpaces) {
       if (text.starts_with(space)) text.remove_prefix(space.size());
       if (text.ends_with(space)) text.remove_suffix(space.size());
@@ -72,7 +70,7 @@ std::string_view take_field(std::string_view& rest, std::string_view separator, 
   if (begin == std::string_view::npos || rest[begin] != kQuote) {
     const std::string_view field = rest.substr(0, find_separator(rest, separator));
     rest.remove_prefix(field.size());
-    return trimmed(field, blank);
+    return without_blanks(field, blank);
   }
   const std::size_t close = closing_quote(rest, begin);
   if (close == std::string_view::npos) {
@@ -86,14 +84,14 @@ std::string_view take_field(std::string_view& rest, std::string_view separator, 
   if (!rest.empty() && find_separator(rest, separator) != 0) {
     fields.flaw = "something follows a closing quote";
   }
-  if (within.find(kQuote) == std::string_view::npos) return trimmed(within, blank);
+  if (within.find(kQuote) == std::string_view::npos) return without_blanks(within, blank);
   auto text = std::make_unique<std::string>();
   for (std::size_t at = 0; at < within.size(); ++at) {
     *text += within[at];
     if (within[at] == kQuote) ++at;
   }
   fields.unquoted.push_back(std::move(text));
-  return trimmed(*fields.unquoted.back(), blank);
+  return without_blanks(*fields.unquoted.back(), blank);
 }
 
 }  // namespace
@@ -113,7 +111,7 @@ void split_csv(std::string_view line, std::string_view separator, CsvFields& fie
   fields.flaw = {};
   fields.is_open = false;
   const bool by_blanks = separator == kBlanks;
-  if (by_blanks) line = trimmed(line, kAnyBlank);
+  if (by_blanks) line = without_blanks(line, kAnyBlank);
   while (true) {
     fields.fields.push_back(take_field(line, separator, fields));
     if (line.empty() || !fields.flaw.empty()) return;
@@ -164,11 +162,7 @@ bool is_name(std::string_view field, std::string_view name) {
 }
 
 std::optional<std::int64_t> whole_number(std::string_view field) {
-  field = without_fraction(field);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc{} || end != field.data() + field.size()) return std::nullopt;
-  return value;
+  return parsed_number<std::int64_t>(without_fraction(field));
 }
 
 std::string_view flaw_of(std::string_view field) {
@@ -186,7 +180,7 @@ std::string_view flaw_of(std::string_view field) {
 namespace rubato {
 
 std::string csv_field(std::string_view text) {
-  const bool trims = detail::trimmed(text, detail::blanks(",")).size() < text.size();
+  const bool trims = detail::without_blanks(text, detail::blanks(",")).size() < text.size();
   if (!trims && text.find_first_of("\",\n\r") == std::string_view::npos) return std::string(text);
   std::string field = "\"";
   for (const char letter : text) {

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/core/vectors.hpp"
 #include "text.hpp"
 #include "text_table.hpp"
 
@@ -214,9 +215,7 @@ template <class T>
   TextTable table(std::move(columns), 0, keys);
   table.add(std::move(headings));
   for (const T& row : rows) {
-    std::vector<std::string> cells;
-    for (const OutputField<T>& field : fields) cells.push_back(field.text(row));
-    table.add(std::move(cells));
+    table.add(vector_of(fields, [&row](const OutputField<T>& field) { return field.text(row); }));
   }
   return table;
 }

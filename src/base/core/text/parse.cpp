@@ -6,7 +6,6 @@
 // of a third of the word's length if that is more.
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -25,14 +24,6 @@
 namespace rubato {
 
 namespace {
-
-template <class Number>
-std::optional<Number> parse(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // Infinity, with the sign, for a number too large for a double; 0 for other text, including numbers
 // with a negative exponent, which are too close to 0.
@@ -64,7 +55,7 @@ bool is_number(std::string_view text) {
 }
 
 std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max) {
-  const auto value = parse<std::int64_t>(text);
+  const auto value = parsed_number<std::int64_t>(text);
   if (value && *value >= min && *value <= max) return *value;
   throw_error("'{}' {}; accepted: {}", short_line(text), flaw_of(text, true),
               whole_range(min, max));
@@ -75,7 +66,7 @@ std::string whole_range(std::int64_t min, std::int64_t max) {
 }
 
 std::uint64_t parse_seed(std::string_view text) {
-  if (const auto value = parse<std::uint64_t>(text)) return *value;
+  if (const auto value = parsed_number<std::uint64_t>(text)) return *value;
   throw_error("'{}' {}; accepted: a whole number from 0 to {}", short_line(text),
               flaw_of(text, true), std::numeric_limits<std::uint64_t>::max());
 }
@@ -94,7 +85,7 @@ std::string RealRange::accepted_for(double value) const {
 }
 
 double parse_real(std::string_view text, const RealRange& range) {
-  const auto value = parse<double>(text);
+  const auto value = parsed_number<double>(text);
   if (value && std::isfinite(*value) && range.holds(*value)) return *value;
   throw_error("'{}' {}; accepted: {}", short_line(text), flaw_of(text, false),
               range.accepted_for(value.value_or(beyond(text))));
@@ -182,10 +173,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest(std::string_view typed, std::span<const std::string_view> candidates) {
   // Names are in lower case; capitals do not count as typing errors.
-  std::string word(typed);
-  std::ranges::transform(word, word.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
+  const std::string word = lower_case(typed);
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {

@@ -18,6 +18,7 @@
 #include <rubato/base/spec.hpp>
 
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "text.hpp"
 
 namespace rubato {
@@ -43,11 +44,7 @@ auto whole_in(std::int64_t min, std::int64_t max) {
 // A parser of numbers with '/' between them.
 template <class Parse>
 auto list_of(Parse parse) {
-  return [parse](std::string_view text) {
-    std::vector<decltype(parse(text))> numbers;
-    for (const std::string_view part : split_at(text, '/')) numbers.push_back(parse(part));
-    return numbers;
-  };
+  return [parse](std::string_view text) { return vector_of(split_at(text, '/'), parse); };
 }
 
 std::string several(std::string_view accepted) {
@@ -229,9 +226,7 @@ void Spec::refuse(std::string_view key, std::string_view why) const {
 }
 
 void Spec::finish() const {
-  std::vector<std::string_view> known;
-  known.reserve(asked_.size());
-  for (const Argument& argument : asked_) known.emplace_back(argument.name);
+  const auto known = vector_of<std::string_view>(asked_, &Argument::name);
   for (const Given& given : given_) {
     if (std::find(known.begin(), known.end(), given.key) != known.end()) continue;
     if (known.empty()) {

@@ -7,6 +7,7 @@
 #include "text.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <cwchar>
@@ -30,6 +31,14 @@ std::string_view argument_name(std::string_view part) {
 }
 
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return lower;
+}
 
 std::vector<std::string_view> split_at(std::string_view text, char mark) {
   std::vector<std::string_view> pieces;

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace rubato {
@@ -12,6 +15,37 @@ namespace rubato {
 /// The pieces of `text` between the marks, as views into it; a text without marks is one piece,
 /// which may be empty.
 [[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char mark);
+
+/// `text` without these characters around it.
+[[nodiscard]] inline std::string_view trimmed(std::string_view text, std::string_view characters) {
+  text.remove_prefix(std::min(text.find_first_not_of(characters), text.size()));
+  return text.substr(0, text.find_last_not_of(characters) + 1);
+}
+
+/// The number that all of `text` writes; empty if it writes none, or one that the type cannot hold.
+template <class Number>
+[[nodiscard]] std::optional<Number> parsed_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// `text` in lower case; letters outside of ASCII stay as they are.
+[[nodiscard]] std::string lower_case(std::string_view text);
+
+/// The first `most` names with commas between them, and how many there are besides: "a, b and 7
+/// more".
+template <class Names>
+[[nodiscard]] std::string first_names(const Names& names, std::size_t most = 8) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const std::string_view name : names) {
+    if (shown == most) return text + " and " + std::to_string(names.size() - shown) + " more";
+    text.append(shown++ == 0 ? "" : ", ").append(name);
+  }
+  return text;
+}
 
 /// The values of a list with commas between them. `continues` says whether a piece belongs to the
 /// value before it, such as "smoothing=0.9" to "adascale:ramp=3".

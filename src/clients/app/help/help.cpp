@@ -19,14 +19,13 @@
 #include "base/core/check.hpp"
 #include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "clients/app/line/output.hpp"
 
 namespace rubato::app {
 
 std::vector<std::string_view> names_of(std::span<const Command> commands) {
-  std::vector<std::string_view> names;
-  for (const Command& command : commands) names.push_back(command.name);
-  return names;
+  return vector_of(commands, &Command::name);
 }
 
 std::span<const Command> Command::commands() const {

@@ -21,6 +21,7 @@
 #include "base/core/text/text.hpp"
 #include "base/core/text/text_table.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "clients/app/bench_output.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/hosts/hosts_table.hpp"
@@ -175,8 +176,7 @@ Json output_schemas() {
 }
 
 std::vector<std::string> listed_names() {
-  std::vector<std::string> names;
-  for (const Family& family : families()) names.push_back(family.name);
+  auto names = vector_of<std::string>(families(), &Family::name);
   names.insert(names.end(), {std::string(kRecords), std::string(kSchemas)});
   return names;
 }

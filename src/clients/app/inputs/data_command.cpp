@@ -14,6 +14,7 @@
 #include "base/core/terminal/drawn_lines.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "base/core/text/text.hpp"
+#include "base/core/vectors.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
@@ -27,9 +28,7 @@ namespace {
 constexpr double kMegabyte = 1e6;
 
 std::vector<std::string> known_names() {
-  std::vector<std::string> names;
-  for (const PublishedData& known : published_data()) names.emplace_back(known.name);
-  return names;
+  return vector_of<std::string>(published_data(), &PublishedData::name);
 }
 
 // A progress bar on stderr if that is a terminal; nothing elsewhere.

@@ -31,6 +31,7 @@
 #include "clients/app/line/run_options_line.hpp"
 #include "forecasts.hpp"
 #include "loop/data/images/digits.hpp"
+#include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/run_request.hpp"
@@ -293,12 +294,12 @@ std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
                           : fmt::format("1 to {}", held));
 }
 
-std::string prices_of(const RunConfiguration& run) {
-  // Generators have none.
-  if (files_of(*run.trace).empty()) return {};
-  const RunSteps loaded = load_steps(run.trace, run.on_trace_end, "--trace: ");
+// Empty if the trace has no prices.
+std::string prices_of(const RunSteps& loaded) {
   const auto* const zones = std::get_if<Zones>(&loaded);
-  return zones == nullptr ? std::string() : prices_text(zones->only());
+  if (zones == nullptr) return {};
+  const auto prices = summary_of(zones->only()).prices;
+  return prices ? prices_text(*prices) : std::string();
 }
 
 std::vector<EpochPlan> epochs_to_show(const Planner& planner, const PlanCommandOptions& options) {
@@ -332,18 +333,17 @@ int plan_command(std::span<const std::string> arguments) {
   line.refuse_idle("seed", !options.indices, "no samples are printed", "with --indices");
   require_none_idle(line.given(), run);
 
-  const Planner planner(load_trace(run), {.dataset_size = options.dataset_size,
-                                          .minibatch_size = run.minibatch,
-                                          .cores = run.cores,
-                                          .remainder = run.remainder});
+  const RunSteps loaded = load_steps(run.trace, run.on_trace_end, "--trace: ");
+  const Planner planner(std::get<Trace>(run_steps_of(run, loaded)),
+                        plan_options(run, options.dataset_size, 0));
   const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
   if (const auto note = idle_cores(planner.trace(), run); note && line.given().contains("cores")) {
     print_error(fmt::format("rubato plan: {}\n", *note));
   }
-  for (const std::string& note : reading_notes(run)) {
+  for (const std::string& note : reading_notes(*run.trace, loaded)) {
     print_error(fmt::format("rubato plan: {}\n", note));
   }
-  const PlanView view{run.assignment, options.seed, options.indices, prices_of(run)};
+  const PlanView view{run.assignment, options.seed, options.indices, prices_of(loaded)};
   if (options.json) {
     print_out(plan_json(planner.options(), epochs, view));
   } else {

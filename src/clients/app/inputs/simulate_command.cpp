@@ -27,11 +27,11 @@
 #include <rubato/steps/random.hpp>
 
 #include "base/core/of_part.hpp"
-#include "base/core/product.hpp"
 #include "base/core/seconds.hpp"
 #include "base/core/text/json.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/number_text.hpp"
@@ -300,11 +300,11 @@ class LoadedSteps {
     const auto* const zones = std::get_if<Zones>(&loaded);
     if (zones == nullptr) return;
     for (const Zone& zone : zones->all()) {
-      const std::string prices = prices_text(zone.availability);
-      if (prices.empty()) continue;
+      const auto prices = summary_of(zone.availability).prices;
+      if (!prices) continue;
       std::string line =
           fmt::format("prices of {}{}: {}", zones->several() ? zone.name + " in " : "",
-                      zones->source(), prices);
+                      zones->source(), prices_text(*prices));
       if (std::ranges::find(prices_, line) == prices_.end()) prices_.push_back(std::move(line));
     }
   }
@@ -332,7 +332,7 @@ std::vector<std::pair<std::string, std::string>> chosen_by(const SimulateOptions
                                                            const RunConfiguration& run) {
   std::vector<std::pair<std::string, std::string>> chosen;
   for (const Values& values : options.values) {
-    // Beside a regret, the market of the optimum is another.
+    // With --regret the market is always shown, since that of the optimum is another.
     if (values.texts.size() < 2 && !(options.regret && values.option->name == kMarket)) continue;
     chosen.emplace_back(values.option->name, values.option->text(run).value_or(""));
   }

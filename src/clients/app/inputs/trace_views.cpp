@@ -266,16 +266,14 @@ std::string duration_text(double seconds) {
   return rest == 0 ? text : fmt::format("{} {} {}", text, rest, kUnits[unit + 1].name);
 }
 
-std::string prices_text(const Availability& availability) {
-  const std::optional<PriceSummary> prices = summary_of(availability).prices;
-  if (!prices) return {};
-  std::string text = fmt::format("{} for a device and hour", prices->lowest);
-  if (prices->changes > 0) {
+std::string prices_text(const PriceSummary& prices) {
+  std::string text = fmt::format("{} for a device and hour", prices.lowest);
+  if (prices.changes > 0) {
     text = fmt::format("{} to {} for a device and hour, {:.4g} on average, {} change{}",
-                       prices->lowest, prices->highest, prices->mean, grouped(prices->changes),
-                       prices->changes == 1 ? "" : "s");
+                       prices.lowest, prices.highest, prices.mean, grouped(prices.changes),
+                       prices.changes == 1 ? "" : "s");
   }
-  if (prices->hours_without > 0) text += fmt::format(", none for {:.4g} h", prices->hours_without);
+  if (prices.hours_without > 0) text += fmt::format(", none for {:.4g} h", prices.hours_without);
   return text;
 }
 
@@ -298,9 +296,9 @@ std::string summary_text(const Availability& availability, LineWidth width) {
   table.add({"changes", fmt::format("{}, {:.1f} per hour", grouped(summary.changes),
                                     summary.changes_per_hour)});
   table.add({"at zero", at_zero});
-  if (summary.prices) table.add({"prices", prices_text(availability)});
+  if (summary.prices) table.add({"prices", prices_text(*summary.prices)});
   const AvailabilityOrigin& origin = availability.origin();
-  if (!origin.columns.empty()) table.add({"columns", names_in_short(origin.columns)});
+  if (!origin.columns.empty()) table.add({"columns", first_names(origin.columns)});
   if (origin.delay > 0) {
     table.add(
         {"begins", fmt::format("after {}, with its first sample", duration_text(origin.delay))});

@@ -45,8 +45,8 @@ struct Timeline {
 [[nodiscard]] std::string summary_text(const Availability& availability, LineWidth width = {});
 [[nodiscard]] std::string summary_text(const Trace& trace, LineWidth width = {});
 
-/// The prices of a device for an hour, in half a line; empty if it has none.
-[[nodiscard]] std::string prices_text(const Availability& availability);
+/// The prices of a device for an hour, in half a line.
+[[nodiscard]] std::string prices_text(const PriceSummary& prices);
 
 /// The summaries as JSON: that of an availability if there is one zone.
 [[nodiscard]] std::string summary_json(const Zones& zones);

@@ -27,6 +27,7 @@
 #include "base/core/limits.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "clients/app/help/help.hpp"
 #include "exit_code.hpp"
 #include "output.hpp"
@@ -291,15 +292,11 @@ CommandHelp CommandLine::help() const {
 }
 
 std::vector<OptionHelp> CommandLine::descriptions() const {
-  std::vector<OptionHelp> all;
-  for (const auto& [name, entry] : entries_) all.push_back(help_of(*entry.option));
-  return all;
+  return vector_of(entries_, [this](const auto& named) { return help_of(*named.second.option); });
 }
 
 std::vector<std::string_view> CommandLine::option_names() const {
-  std::vector<std::string_view> names;
-  for (const auto& [name, entry] : entries_) names.emplace_back(name);
-  return names;
+  return vector_of(entries_, [](const auto& named) -> std::string_view { return named.first; });
 }
 
 void CommandLine::reject_missing_value(const std::string& name) const {
@@ -320,8 +317,8 @@ std::string CommandLine::unknown_option(std::string_view typed, std::string_view
       return fmt::format("unknown option '{}'; {}", typed, meant);
     }
   }
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : entries_) names.push_back(fmt::format("{}{}", dashes, name));
+  const auto names = vector_of(
+      entries_, [&](const auto& named) { return fmt::format("{}{}", dashes, named.first); });
   const std::vector<std::string_view> views(names.begin(), names.end());
   return unknown_name_message("option", typed, views, false);
 }

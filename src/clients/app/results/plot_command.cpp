@@ -27,6 +27,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/drawing.hpp"
@@ -184,8 +185,8 @@ PlottedCurves curves_of(const std::vector<Plotted>& all, const CurveColumn& up, 
                                .curves = {}},
                       .without = {}};
   for (const Plotted& one : all) {
-    std::vector<std::vector<PlotPoint>> runs;
-    for (const path& run : one.runs) runs.push_back(recorded_curve(run, up, across));
+    auto runs =
+        vector_of(one.runs, [&](const path& run) { return recorded_curve(run, up, across); });
     Plot::Curve curve = runs.size() == 1
                             ? Plot::Curve{.name = one.name, .points = std::move(runs.front())}
                             : mean_curve(one.name, runs);

@@ -78,7 +78,7 @@ class TerminalRun final : public HostSession, private SessionOwner {
   void on_signal() noexcept;
   // Says once that a signal is heeded. Both threads call this, as either may notice it first.
   void confirm(SignalAction action);
-  // As warn(), where the progress does not draw over it.
+  // Prints like warn(), but so that the progress does not draw over it.
   void report(const std::string& text);
   // Returns whether the terminal is gone (SIGHUP), so that nothing more can be printed.
   [[nodiscard]] bool is_hung_up() const;

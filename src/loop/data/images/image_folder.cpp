@@ -22,7 +22,9 @@
 
 #include "base/core/limits.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "image_files.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/input_file.hpp"
@@ -92,9 +94,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 }
 
 bool is_image(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string ending = lower_case(path.extension().string());
   return !is_folder(path) && (ending == ".png" || ending == ".jpg" || ending == ".jpeg");
 }
 
@@ -134,10 +134,7 @@ struct ImageFiles {
 };
 
 std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
-  std::vector<std::string> names;
-  names.reserve(folders.size());
-  for (const fs::path& path : folders) names.push_back(path.filename().string());
-  return names;
+  return vector_of(folders, [](const fs::path& path) { return path.filename().string(); });
 }
 
 // The folders of the training and the test images.
@@ -165,8 +162,8 @@ fs::path innermost(const fs::path& folder) {
   return repeats ? innermost(within.front()) : folder;
 }
 
-// Beside folders with other names, those of a split have the same sub-folders; otherwise one called
-// "train" may be a class.
+// If there are folders with other names, those of a split must have the same sub-folders: a folder
+// called "train" may also be a class.
 Parts parts_of(const fs::path& folder) {
   if (!is_folder(folder)) fail_folder(folder, "is not a folder");
   std::vector<fs::path> trains;

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/core/limits.hpp"
 #include "base/core/text/csv.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "csv_table.hpp"
 #include "loop/data/data_files.hpp"
@@ -34,13 +34,6 @@ namespace {
 
 using detail::excerpt;
 using std::filesystem::path;
-
-// Formats "a, b, c, ...".
-std::string some(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, names.size()));
-  return excerpt(fmt::to_string(fmt::join(names.begin(), end, ", ")));
-}
 
 // Finds the index of a text among the categories of a column.
 class Places {
@@ -182,8 +175,8 @@ class TableEncoder {
     };
     known += static_cast<std::size_t>(std::ranges::count_if(names, is_ignored));
     if (complete && known == names.size()) return;
-    table_.fail(fmt::format("the columns are {}", some(names)),
-                fmt::format("those of {}: {}", encoding_.source, some(wanted)));
+    table_.fail(fmt::format("the columns are {}", excerpt(first_names(names))),
+                fmt::format("those of {}: {}", encoding_.source, excerpt(first_names(wanted))));
   }
 
   [[nodiscard]] std::string_view field(std::size_t i) const { return table_.fields()[at_[i]]; }

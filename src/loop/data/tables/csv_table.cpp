@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <istream>
@@ -27,6 +26,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "base/core/text/csv.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/input_file.hpp"
 #include "separator.hpp"
@@ -259,12 +259,8 @@ std::optional<double> number_in(std::string_view field, Decimal decimal) {
   }
   // from_chars() does not accept a plus, and no other sign may follow it.
   if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = parsed_number<double>(field);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 bool ExactNumber::operator<(const ExactNumber& other) const {

@@ -14,6 +14,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/text/text.hpp"
 #include "base/core/text/text_reader.hpp"
 #include "base/core/throw_error.hpp"
 #include "csv_table.hpp"
@@ -53,10 +54,8 @@ std::string parse_separator(std::string_view text) {
     throw_error("{} has a quote or a line end; accepted: {}, or a text without these",
                 detail::excerpt(text), choice_names(kNamedSeparators, ", "));
   }
-  constexpr std::string_view kBlank = " \t";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return std::string(detail::kBlanks);
-  return std::string(text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin));
+  const std::string_view separator = trimmed(text, " \t");
+  return std::string(separator.empty() ? detail::kBlanks : separator);
 }
 
 std::string shown_separator(std::string_view separator) {

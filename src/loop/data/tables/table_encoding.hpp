@@ -99,7 +99,7 @@ struct CsvOptions {
   /// The column with the weights of the rows, which has to be left out of the features; empty for
   /// none.
   std::string weights{};
-  /// As in TableFormat; without a separator it is found (found_separator()).
+  /// Members of TableFormat; an empty separator is found in the file (found_separator()).
   std::string separator{};
   std::string comment{};
   /// The texts that stand for a missing value; empty for the usual ones (is_missing()).
@@ -124,7 +124,7 @@ struct TableEncoding {
   /// True if the classes are numbers, so that "1.0" is the class "1".
   bool label_by_value = false;
   MissingValues missing = MissingValues::refuse;
-  /// As in CsvOptions.
+  /// CsvOptions::missing_words.
   std::vector<std::string> missing_words{};
   TableFormat format{};
   /// Additional columns that a table may have.

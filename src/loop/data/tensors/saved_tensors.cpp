@@ -18,6 +18,7 @@
 
 #include "base/core/limits.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/data/input_file.hpp"
 #include "loop/data/sample_set.hpp"
 #include "number_array.hpp"
@@ -141,9 +142,7 @@ class SavedTensorReader {
     if (value.kind != Kind::tuple || value.items.size() > kMostDimensions) {
       fail(name, "has invalid sizes");
     }
-    std::vector<std::int64_t> numbers;
-    for (const PickleValue* const item : value.items) numbers.push_back(number(name, *item));
-    return numbers;
+    return vector_of(value.items, [&](const PickleValue* item) { return number(name, *item); });
   }
 
   const std::map<std::string, ZipRecord>& records_;
@@ -253,8 +252,7 @@ Arrays saved_by_numpy(const Records& records, const std::shared_ptr<const Mapped
   const auto key_of = [&](const std::string& file_name) {
     return file_name.substr(0, file_name.size() - (file_name.ends_with(kNpy) ? kNpy.size() : 0));
   };
-  std::vector<std::string> names;
-  for (const auto& [file_name, record] : records) names.push_back(key_of(file_name));
+  const auto names = vector_of(records, [&](const auto& named) { return key_of(named.first); });
   const std::vector<std::string> wanted = pick ? pick(names) : names;
   Arrays arrays;
   for (const auto& [file_name, record] : records) {

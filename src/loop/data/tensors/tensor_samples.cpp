@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "base/core/text/csv.hpp"
+#include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
 #include "loop/data/data_files.hpp"
 #include "saved_tensors.hpp"
@@ -30,14 +31,8 @@ using Arrays = std::map<std::string, NumberArray>;
 
 constexpr std::int64_t kMostClasses = 1'000'000;
 
-// Formats "a, b, ...".
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostNames = 10;
-  const auto shown = std::min(names.size(), kMostNames);
-  return fmt::format(
-      "{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-      shown < names.size() ? ", ..." : "");
-}
+// Names in a message or a note.
+constexpr std::size_t kMostNames = 10;
 
 // Returns the first of the usual names that an array has; upper and lower case are equal if no name
 // matches exactly.
@@ -170,7 +165,8 @@ class PairReader {
     const auto found = source_.arrays.find(name);
     if (found == source_.arrays.end()) {
       throw_error("{}: holds {}, and not '{}'; accepted: {}", source_.name,
-                  source_.names.empty() ? "no array" : some_of(source_.names), name, accepted);
+                  source_.names.empty() ? "no array" : first_names(source_.names, kMostNames), name,
+                  accepted);
     }
     const NumberArray& array = found->second;
     if (array.shape.empty() || array.bytes.empty()) {
@@ -250,7 +246,8 @@ DataSets read_tensor_samples(const std::filesystem::path& file, const TensorOpti
   std::erase_if(ignored, [&](const std::string& name) {
     return std::ranges::find(wanted, name) != wanted.end();
   });
-  if (!ignored.empty()) data.notes.push_back(fmt::format("not used: {}", some_of(ignored)));
+  if (!ignored.empty())
+    data.notes.push_back(fmt::format("not used: {}", first_names(ignored, kMostNames)));
   return data;
 }
 

@@ -28,6 +28,7 @@
 
 #include "base/core/portable_math.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/train/checked_options.hpp"
 #include "step_meter.hpp"
 #include "step_part.hpp"
@@ -227,10 +228,8 @@ StepPart preparation_part() {
                 const auto or_none = [](const std::optional<double>& bound) {
                   return bound ? fmt::to_string(*bound) : std::string("none");
                 };
-                std::vector<std::string> names;
-                for (const OwnGradientTransform& transform : options.gradient_transforms) {
-                  names.push_back(transform.name);
-                }
+                const auto names =
+                    vector_of(options.gradient_transforms, &OwnGradientTransform::name);
                 return std::vector<BoundValue>{
                     {"clip_norm", or_none(options.clip_norm), OnFork::free},
                     {"clip_value", or_none(options.clip_value), OnFork::free},

@@ -16,6 +16,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "step_part.hpp"
 
@@ -41,11 +42,8 @@ std::vector<RateFactor> parse_rate_factors(std::string_view text) {
 }
 
 std::string to_text(const std::vector<RateFactor>& factors) {
-  std::vector<std::string> texts;
-  texts.reserve(factors.size());
-  for (const auto& [pattern, factor] : factors) {
-    texts.push_back(fmt::format("{}={}", pattern, factor));
-  }
+  const auto texts = vector_of(
+      factors, [](const RateFactor& of) { return fmt::format("{}={}", of.pattern, of.factor); });
   return fmt::to_string(fmt::join(texts, ","));
 }
 

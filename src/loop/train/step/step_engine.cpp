@@ -175,7 +175,7 @@ class TypedStepEngine final : public StepEngine {
                         .follows_sums = optimizer_->follows_sums(),
                         .squares = squares_ > 0,
                         .has_momentum = numbers.momentum || numbers.beta1,
-                        .moves_momentum = parts.schedule.momentum(0).has_value()});
+                        .moves_momentum = parts.schedule.moves_momentum()});
     adjuster_.require_effect(numbers, rule_);
   }
 

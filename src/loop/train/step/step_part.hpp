@@ -21,9 +21,9 @@ namespace rubato {
 
 /// The memory that a part needs, in values for each parameter.
 struct PartNeeds {
-  /// From step to step.
+  /// Values that are kept from step to step.
   int remembered = 0;
-  /// At most, besides those, during an update.
+  /// The most values that an update needs besides those.
   int scratch = 0;
   /// True if the squares of minibatches' gradients are summed with them.
   bool squares = false;
@@ -42,7 +42,7 @@ class OtherWeights {
   OtherWeights& operator=(const OtherWeights&) = delete;
   virtual ~OtherWeights() = default;
 
-  /// As many as there are parameters; empty before the first update.
+  /// Returns a value for each parameter, or none before the first update.
   [[nodiscard]] virtual std::span<T> values() = 0;
   /// Called before each update.
   virtual void begin(std::span<const T> parameters) = 0;

@@ -8,6 +8,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/vectors.hpp"
 #include "step_part.hpp"
 
 namespace rubato {
@@ -86,9 +87,7 @@ std::vector<OtherWeightsInfo> other_weights(const TrainOptions* options) {
 }
 
 std::vector<WatchedMetric> built_in_metrics() {
-  std::vector<WatchedMetric> metrics;
-  metrics.reserve(std::size(kMetrics));
-  for (const auto& metric : kMetrics) metrics.emplace_back(metric.value);
+  auto metrics = vector_of<WatchedMetric>(kMetrics, &Choice<Metric>::value);
   for (const OtherWeightsInfo& weights : other_weights()) {
     metrics.emplace_back(std::string(weights.name), Metric::test_loss);
   }

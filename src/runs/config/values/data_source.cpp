@@ -315,9 +315,7 @@ std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& t
   return std::make_shared<const DataSource>(std::move(source));
 }
 
-std::string map_data(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+std::string map_data(const std::string& text, const PathMap& map) {
   if (row_of(kind_of(text)) == nullptr || find_published_data(text) != nullptr) return text;
   const Parsed<DataSource> data = text;
   const DataSource& source = *data;

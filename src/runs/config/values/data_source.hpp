@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/file.hpp"
 #include "loop/data/data_files.hpp"
 
 namespace rubato {
@@ -46,9 +46,7 @@ struct DataSource {
 };
 
 /// The text with each of its files and folders mapped by `map`; data of the user's own have none.
-[[nodiscard]] std::string map_data(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
+[[nodiscard]] std::string map_data(const std::string& text, const PathMap& map);
 
 /// Throws Error if a file or folder of the data does not exist.
 void require_data_files(const DataSource& source);

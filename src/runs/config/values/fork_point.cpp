@@ -38,9 +38,7 @@ std::shared_ptr<const ForkPoint> Parsed<ForkPoint>::parse(const std::string& tex
   return std::make_shared<const ForkPoint>(parse_fork_point(text));
 }
 
-std::string map_fork_point(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+std::string map_fork_point(const std::string& text, const PathMap& map) {
   if (text.empty()) return text;
   const ForkPoint point = parse_fork_point(text);
   return fmt::format("{}@{}", map(point.run).string(), point.step);
@@ -54,8 +52,8 @@ void require_forkable(const RunConfiguration& before, const RunConfiguration& no
     const auto is = option.text(now);
     // A file is compared by its content when the state is loaded.
     if (was == is || (was && is && names_file(option, *was) && names_file(option, *is))) continue;
-    refused.push_back(fmt::format("--{} was {}, is {}: {}", option.name, was.value_or("not set"),
-                                  is.value_or("not set"), option.fixed_in_fork));
+    refused.push_back(
+        fmt::format("{}: {}", change_in_words(option, before, now), option.fixed_in_fork));
   }
   if (refused.empty() && engine_of(before) != engine_of(now)) {
     refused.push_back(fmt::format("its options need the engine {}, and those of the run {}",

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
+
+#include "base/core/file.hpp"
 
 namespace rubato {
 
@@ -20,9 +21,7 @@ struct ForkPoint {
 };
 
 /// The text of --from with its folder mapped by `map`.
-[[nodiscard]] std::string map_fork_point(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
+[[nodiscard]] std::string map_fork_point(const std::string& text, const PathMap& map);
 
 /// Throws Error, naming each option, if a fork of a run of the configuration `before` cannot have
 /// the options of `now`. The paths of both must be of one kind: see with_paths_from().

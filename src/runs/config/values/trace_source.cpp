@@ -31,6 +31,7 @@
 #include "base/core/seconds.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/allowed.hpp"
 
 namespace rubato {
@@ -209,9 +210,7 @@ std::vector<std::filesystem::path> files_of(const TraceChoice& trace) {
   return files;
 }
 
-std::string map_trace(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+std::string map_trace(const std::string& text, const PathMap& map) {
   const Parsed<TraceChoice> trace = text;
   if (!trace->zones.empty()) {
     std::vector<ZoneTrace> zones = trace->zones;
@@ -337,28 +336,13 @@ RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded) {
   return to_steps(zones.only(), *run.availability->make(run.minibatch));
 }
 
-Trace load_trace(const RunConfiguration& run) {
-  RunConfiguration real = run;
-  real.clock = Clock::real;
-  return std::get<Trace>(load_run_steps(real));
-}
-
-std::string names_in_short(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostShown = 8;
-  const auto shown =
-      names.begin() + static_cast<std::ptrdiff_t>(std::min(kMostShown, names.size()));
-  const std::string text = fmt::format("{}", fmt::join(names.begin(), shown, ", "));
-  return shown == names.end() ? text : fmt::format("{} and {} more", text, names.end() - shown);
-}
-
 std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps& loaded) {
   std::vector<std::string> notes;
   const auto* const zones = std::get_if<Zones>(&loaded);
   if (zones == nullptr) return notes;
   if (trace.kind == TraceChoice::Kind::zones && trace.zones.empty()) {
-    std::vector<std::string> names;
-    for (const Zone& zone : zones->all()) names.push_back(zone.name);
-    notes.push_back(fmt::format("the zones are {}", names_in_short(names)));
+    notes.push_back(
+        fmt::format("the zones are {}", first_names(vector_of(zones->all(), &Zone::name))));
     return notes;
   }
   const auto is_absolute = [](const Zone& zone) { return has_absolute_times(zone.availability); };
@@ -371,7 +355,7 @@ std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps&
     const std::string place = zone.name.empty() ? "" : fmt::format("zone {}: ", zone.name);
     if (!origin.columns.empty()) {
       notes.push_back(
-          fmt::format("{}the devices are those of {}", place, names_in_short(origin.columns)));
+          fmt::format("{}the devices are those of {}", place, first_names(origin.columns)));
     }
     if (origin.delay > 0) {
       notes.push_back(
@@ -385,7 +369,7 @@ std::vector<std::string> reading_notes(const TraceChoice& trace, const RunSteps&
   }
   if (!together.empty() && zones->several()) {
     notes.push_back(fmt::format("the times of zone{} {} are relative, so {} at the beginning",
-                                together.size() == 1 ? "" : "s", names_in_short(together),
+                                together.size() == 1 ? "" : "s", first_names(together),
                                 together.size() == 1 ? "it begins" : "they begin"));
   }
   return notes;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,8 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/trace.hpp>
+
+#include "base/core/file.hpp"
 
 namespace rubato {
 
@@ -75,9 +76,7 @@ struct TraceFile {
 [[nodiscard]] TraceFile parse_trace_file(const std::string& text);
 
 /// The text of --trace with its files mapped by `map`; it still names files, whatever their names.
-[[nodiscard]] std::string map_trace(
-    const std::string& text,
-    const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
+[[nodiscard]] std::string map_trace(const std::string& text, const PathMap& map);
 
 /// The source of a run's steps: a trace or, in modelled time, the availability of devices.
 using RunSteps = std::variant<Trace, Zones>;
@@ -89,13 +88,9 @@ using RunSteps = std::variant<Trace, Zones>;
 [[nodiscard]] RunSteps load_steps(const Parsed<TraceChoice>& trace, std::optional<TraceEnd> end,
                                   std::string_view place);
 
-/// The trace of a run: that of --trace or, if that is an availability, the steps that
-/// --availability makes of it. Throws Error as above, and for an --availability that would have no
-/// effect.
-[[nodiscard]] Trace load_trace(const RunConfiguration& run);
-
-/// The steps of a run. Throws Error as load_trace() does, and for an --availability that says how
-/// long steps last.
+/// The steps of a run: in real time a trace, that of --trace or, if that is an availability, the
+/// steps that --availability makes of it. Throws Error as above, for an --availability that would
+/// have no effect and, in modelled time, for one that says how long steps last.
 [[nodiscard]] RunSteps load_run_steps(const RunConfiguration& run);
 /// The same for what its --trace names, which is loaded already.
 [[nodiscard]] RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded);
@@ -105,8 +100,6 @@ using RunSteps = std::variant<Trace, Zones>;
                                                      const RunSteps& loaded);
 /// The same for the trace of a run; a file is not read again.
 [[nodiscard]] std::vector<std::string> reading_notes(const RunConfiguration& run);
-/// The first few of these names, and how many there are besides.
-[[nodiscard]] std::string names_in_short(const std::vector<std::string>& names);
 /// The origin of the steps, such as "trace.csv".
 [[nodiscard]] const std::string& source_of(const RunSteps& steps);
 

@@ -20,7 +20,7 @@
 #include <rubato/steps/random.hpp>
 
 #include "answer.hpp"
-#include "runs/experiment/design/experiment_plan.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -40,7 +40,6 @@ class Summary {
   std::optional<AllConditions> summary() &&;
 
  private:
-  [[nodiscard]] std::vector<std::string> labels_of(const AnswerCell& cell) const;
   // The choice's cell in a condition; null if there is none. A baseline may have the same labels
   // and other options, and gives way.
   [[nodiscard]] const AnswerCell* cell_of(std::size_t condition,
@@ -60,14 +59,6 @@ class Summary {
   std::vector<std::vector<const AnswerCell*>> cells_;
 };
 
-std::vector<std::string> Summary::labels_of(const AnswerCell& cell) const {
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
-    if (!is_condition(answer_.columns[i])) labels.push_back(cell.labels[i]);
-  }
-  return labels;
-}
-
 double Summary::value_of(const AnswerCell& cell, std::size_t seed) const {
   constexpr double kPercent = 100;
   const RunResult& result = answer_.runs[cell.members[seed]].result;
@@ -76,10 +67,7 @@ double Summary::value_of(const AnswerCell& cell, std::size_t seed) const {
 }
 
 void Summary::take_conditions() {
-  std::set<std::size_t> own;
-  for (const AnswerCell& cell : answer_.cells) {
-    if (!cell.is_baseline) own.insert(cell.condition);
-  }
+  const std::set<std::size_t> own = answer_.own_conditions();
   all_.conditions.assign(own.begin(), own.end());
   for (const std::size_t condition : all_.conditions) {
     const AnswerCell* const reference = answer_.reference_of(condition);
@@ -92,7 +80,7 @@ const AnswerCell* Summary::cell_of(std::size_t condition,
                                    const std::vector<std::string>& labels) const {
   const AnswerCell* found = nullptr;
   for (const AnswerCell& cell : answer_.cells) {
-    if (cell.condition != condition || labels_of(cell) != labels) continue;
+    if (cell.condition != condition || answer_.choice_of(cell) != labels) continue;
     if (found == nullptr || found->is_baseline) found = &cell;
   }
   return found;
@@ -101,14 +89,12 @@ const AnswerCell* Summary::cell_of(std::size_t condition,
 void Summary::take_choices() {
   std::vector<std::vector<std::string>> all;
   for (const AnswerCell& cell : answer_.cells) {
-    std::vector<std::string> labels = labels_of(cell);
+    std::vector<std::string> labels = answer_.choice_of(cell);
     if (std::ranges::find(all, labels) == all.end()) all.push_back(std::move(labels));
   }
   for (std::vector<std::string>& labels : all) {
-    std::vector<const AnswerCell*> cells;
-    for (const std::size_t condition : all_.conditions) {
-      cells.push_back(cell_of(condition, labels));
-    }
+    const auto cells = vector_of(all_.conditions,
+                                 [&](std::size_t condition) { return cell_of(condition, labels); });
     if (std::ranges::find(cells, nullptr) != cells.end()) continue;
     AllConditions::Choice choice{.labels = std::move(labels)};
     for (const AnswerCell* const cell : cells) {
@@ -127,9 +113,8 @@ void Summary::take_choices() {
 void Summary::rank() {
   for (std::size_t condition = 0; condition < all_.conditions.size(); ++condition) {
     for (std::size_t seed = 0; seed < seeds_; ++seed) {
-      std::vector<double> values;
-      for (const auto& cells : cells_) values.push_back(value_of(*cells[condition], seed));
-      const std::vector<double> ranks = ranks_of(values);
+      const std::vector<double> ranks = ranks_of(
+          vector_of(cells_, [&](const auto& cells) { return value_of(*cells[condition], seed); }));
       for (std::size_t i = 0; i < ranks.size(); ++i) {
         all_.choices[i].mean_rank += ranks[i];
       }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/core/vectors.hpp"
 #include "margins.hpp"
 #include "statistics.hpp"
 
@@ -252,6 +253,26 @@ bool Answer::has_clock() const {
       cells, [](const AnswerCell& cell) { return cell.spent && cell.spent->hours.has_value(); });
 }
 
+std::set<std::size_t> Answer::own_conditions() const {
+  std::set<std::size_t> own;
+  for (const Cell& cell : cells) {
+    if (!cell.is_baseline) own.insert(cell.condition);
+  }
+  return own;
+}
+
+std::vector<std::string> Answer::choice_of(const Cell& cell) const {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!is_condition(columns[i])) labels.push_back(cell.labels[i]);
+  }
+  return labels;
+}
+
+std::vector<const Answer::Cell*> Answer::cells_of(std::size_t condition) const {
+  return pointers_to(cells, [&](const Cell& cell) { return cell.condition == condition; });
+}
+
 std::vector<std::string> Answer::names_of(ResultEnd end) const {
   std::vector<std::string> names;
   for (const Run& run : runs) {
@@ -266,11 +287,9 @@ std::int64_t Answer::lost_in(const Cell& cell) const {
 }
 
 std::vector<double> Answer::values_of(const Cell& cell) const {
-  std::vector<double> values;
-  for (const std::size_t member : cell.members) {
-    values.push_back(shown(*runs[member].result.final_value, is_accuracy));
-  }
-  return values;
+  return vector_of(cell.members, [&](std::size_t member) {
+    return shown(*runs[member].result.final_value, is_accuracy);
+  });
 }
 
 PairedDifference Answer::difference(const Cell& one, const Cell& other) const {

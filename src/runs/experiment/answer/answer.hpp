@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -207,6 +208,12 @@ struct Answer {
 
   /// Whether the cells have spent anything on a virtual clock.
   [[nodiscard]] bool has_clock() const;
+  /// The conditions that have more cells than the baseline.
+  [[nodiscard]] std::set<std::size_t> own_conditions() const;
+  /// The labels of a cell that are no conditions.
+  [[nodiscard]] std::vector<std::string> choice_of(const Cell& cell) const;
+  /// The cells of a condition.
+  [[nodiscard]] std::vector<const Cell*> cells_of(std::size_t condition) const;
   /// Names of the runs that ended in this way.
   [[nodiscard]] std::vector<std::string> names_of(ResultEnd end) const;
   /// Returns whether `one` is the better final value.

@@ -59,10 +59,7 @@ Table table_of(const Answer& answer, AnswerTable kind, std::span<const AnswerCel
 
 // The cells of a condition, the best first, those without a value last.
 std::vector<const AnswerCell*> ranked(const Answer& answer, std::size_t condition) {
-  std::vector<const AnswerCell*> cells;
-  for (const AnswerCell& cell : answer.cells) {
-    if (cell.condition == condition) cells.push_back(&cell);
-  }
+  std::vector<const AnswerCell*> cells = answer.cells_of(condition);
   std::ranges::stable_sort(cells, [&](const AnswerCell* one, const AnswerCell* other) {
     if (!one->value || !other->value) return one->value.has_value() && !other->value.has_value();
     const double a = one->value->mean;

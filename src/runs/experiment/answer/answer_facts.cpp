@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +21,7 @@
 #include <rubato/base/parse.hpp>
 
 #include "answer_columns.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/experiment/design/experiment_plan.hpp"
 #include "runs/experiment/design/value_list.hpp"
@@ -53,8 +53,8 @@ std::string subject_of(const Design& design, const Answer& answer) {
 }
 
 std::string limits_in_words(const Design& design) {
-  std::vector<std::string> words;
-  for (const RunBudget& limit : limits_of(design)) words.push_back(describe(limit));
+  const auto words =
+      vector_of(limits_of(design), [](const RunBudget& limit) { return describe(limit); });
   if (words.empty()) return "no budget in common";
   return fmt::format("each run: {}{}", fmt::join(words, " or "),
                      words.size() > 1 ? ", whichever is first" : "");
@@ -71,10 +71,8 @@ std::string seeds_in_words(const std::vector<std::string>& seeds) {
 
 // "baseline: trace 128, rule constant"; if there are many, what they have in common.
 std::string baselines_in_words(const Answer& answer) {
-  std::vector<const AnswerCell*> baselines;
-  for (const AnswerCell& cell : answer.cells) {
-    if (cell.is_baseline) baselines.push_back(&cell);
-  }
+  const auto baselines =
+      pointers_to(answer.cells, [](const AnswerCell& cell) { return cell.is_baseline; });
   const auto labelled = [&](const AnswerCell& cell, std::size_t column) {
     return fmt::format("{} {}", answer.columns[column], cell.labels[column]);
   };
@@ -201,8 +199,8 @@ std::string off_budget_in_words(const Design& design, std::span<const AnswerCell
     if (!cell->spent) continue;
     const auto spent = spent_of(*cell->spent, limits.front().kind);
     if (!spent || std::abs(*spent - allowed) <= kTolerance * allowed) continue;
-    std::vector<std::string> labels;
-    for (const std::size_t column : columns) labels.push_back(cell->labels[column]);
+    const auto labels =
+        vector_of(columns, [&](std::size_t column) { return cell->labels[column]; });
     off.push_back(fmt::format("{} spent {:.4g} ({:+.0f} %)", fmt::join(labels, " "), *spent,
                               100 * (*spent / allowed - 1)));
   }
@@ -251,7 +249,7 @@ class Overviews {
 
   [[nodiscard]] std::vector<AnswerDocument::Table> tables() const {
     std::vector<AnswerDocument::Table> tables;
-    if (own_conditions() < 2) return tables;
+    if (answer_.own_conditions().size() < 2) return tables;
     for (const Labels& group : groups_) tables.push_back(table_of(group));
     tables.back().notes.push_back(
         "Tied: the seeds do not tell it from the best of the column. Lost: runs that diverged, "
@@ -260,15 +258,6 @@ class Overviews {
   }
 
  private:
-  // The number of conditions that have more cells than the baseline.
-  [[nodiscard]] std::size_t own_conditions() const {
-    std::set<std::size_t> found;
-    for (const AnswerCell& cell : answer_.cells) {
-      if (!cell.is_baseline) found.insert(cell.condition);
-    }
-    return found.size();
-  }
-
   [[nodiscard]] static Labels labels_of(const AnswerCell& cell,
                                         const std::vector<std::size_t>& columns) {
     Labels labels;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/core/vectors.hpp"
 #include "statistics.hpp"
 
 namespace rubato {
@@ -95,10 +96,8 @@ void test_against_best(const Answer& answer, const std::vector<AnswerCell*>& cel
 void test_margins(Answer& answer) {
   if (!answer.margin) return;
   for (std::size_t condition = 0; condition < answer.conditions.size(); ++condition) {
-    std::vector<AnswerCell*> cells;
-    for (AnswerCell& cell : answer.cells) {
-      if (cell.condition == condition) cells.push_back(&cell);
-    }
+    const auto cells = pointers_to(
+        answer.cells, [&](const AnswerCell& cell) { return cell.condition == condition; });
     test_against_baselines(answer, cells);
     test_against_best(answer, cells);
   }

@@ -14,6 +14,7 @@
 
 #include "answer_columns.hpp"
 #include "base/core/text/json.hpp"
+#include "base/core/vectors.hpp"
 
 namespace rubato {
 
@@ -78,9 +79,7 @@ std::vector<RateCurve> rate_curves(const ExperimentPlan& plan, const Answer& ans
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
     RateCurve& curve = curves.emplace_back(RateCurve{.cell = i});
     const auto add = [&](double factor, const std::vector<std::size_t>& runs) {
-      std::vector<const RunResult*> found;
-      found.reserve(runs.size());
-      for (const std::size_t run : runs) found.push_back(&results[run]);
+      const auto found = vector_of(runs, [&](std::size_t run) { return &results[run]; });
       curve.points.push_back(
           point_of(answer, factor, plan.runs[runs.front()].configuration.learning_rate, found));
     };

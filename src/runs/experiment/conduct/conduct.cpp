@@ -28,6 +28,7 @@
 #include "base/core/file.hpp"
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "base/state/sha256.hpp"
 #include "ended_runs.hpp"
 #include "run_result.hpp"
@@ -124,10 +125,9 @@ std::vector<std::string> with_names_of_plan(std::vector<std::string> tuning, con
 // They have the smallest hashes of their names, so that they are the same in every call and on
 // every machine.
 std::set<std::string> checked_runs(const Design& design, double share) {
-  std::vector<std::pair<std::string, std::string>> runs;
-  for (const std::string& name : names_of_runs(design)) {
-    runs.emplace_back(Sha256::hex_of(name), name);
-  }
+  auto runs = vector_of(names_of_runs(design), [](const std::string& name) {
+    return std::pair(Sha256::hex_of(name), name);
+  });
   std::ranges::sort(runs);
   runs.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(runs.size()))));
   std::set<std::string> checked;
@@ -285,11 +285,7 @@ std::optional<std::int64_t> epoch_steps_of(const RunConfiguration& run, std::int
   const RunSteps steps = load_run_steps(run);
   const Trace* const trace = std::get_if<Trace>(&steps);
   if (trace == nullptr) return std::nullopt;
-  Planner planner(*trace, {.dataset_size = samples,
-                           .minibatch_size = run.minibatch,
-                           .cores = run.cores,
-                           .remainder = run.remainder,
-                           .epochs = 1});
+  Planner planner(*trace, plan_options(run, samples, 1));
   const std::optional<EpochPlan> first = planner.next();
   if (!first) return std::nullopt;
   return std::ssize(first->steps) * run.epochs;
@@ -464,10 +460,8 @@ RunResult result_of(const RunFiles& files, const Measure& measure) {
 }
 
 std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning) {
-  std::vector<std::string> taken;
-  taken.reserve(tuning.size());
-  for (const TuningAnswer& tuned : tuning) taken.push_back(tuned.values[tuned.best].value);
-  return taken;
+  return vector_of(tuning,
+                   [](const TuningAnswer& tuned) { return tuned.values[tuned.best].value; });
 }
 
 bool is_experiment(const std::filesystem::path& folder) {

@@ -75,17 +75,11 @@ std::string steps_of(const RunConfiguration& run) {
 }  // namespace
 
 EndedRuns::EndedRuns(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> experiments{folder};
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    experiments.push_back(it->path());
-  }
+  std::vector<fs::path> experiments = paths_in(folder);
+  experiments.insert(experiments.begin(), folder);
   for (const fs::path& experiment : experiments) {
     for (const std::string_view kind : {kRunsFolder, kTuneFolder}) {
-      error.clear();
-      for (fs::directory_iterator it(experiment / kind, error), end; !error && it != end;
-           it.increment(error)) {
-        const fs::path& run = it->path();
+      for (const fs::path& run : paths_in(experiment / kind)) {
         if (!is_there(run / RunFolder::kSummary)) continue;
         try {
           RunConfiguration configuration = configuration_in(run);

@@ -48,11 +48,7 @@ void make_folder(const fs::path& path) {
 bool is_being_made(const fs::path& path) {
   constexpr std::array<std::string_view, 3> kFirst{kWorkFolder, kTraces, kRunsFolder};
   const auto all_in = [](const fs::path& folder, const auto& is_own) {
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (!is_own(it->path())) return false;
-    }
-    return true;
+    return std::ranges::all_of(paths_in(folder), is_own);
   };
   return is_there(path / kWorkFolder) &&
          all_in(path,
@@ -197,12 +193,9 @@ void ExperimentFolder::require_same(const PlannedRun& run, const RunFiles& files
       parse_configuration(config_text(run), files.config.string(), {}, own);
   std::vector<std::string> differences;
   for (const RunOption& option : run_options()) {
-    const auto then = option.text(before);
-    const auto is = option.text(now);
     if (option.affects != Affects::bits) continue;
     if (bound_text(option, before) == bound_text(option, now)) continue;
-    differences.push_back(fmt::format("--{} was {}, is {}", option.name, then.value_or("not set"),
-                                      is.value_or("not set")));
+    differences.push_back(change_in_words(option, before, now));
   }
   if (differences.empty()) return;
   throw_error(

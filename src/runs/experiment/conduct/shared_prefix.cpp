@@ -58,11 +58,7 @@ std::int64_t steps_at_reference(const RunConfiguration& run, std::int64_t sample
   const RunSteps steps = load_run_steps(run);
   const Trace* const trace = std::get_if<Trace>(&steps);
   if (trace == nullptr || run.epochs > kMostEpochs) return 0;
-  Planner planner(*trace, {.dataset_size = samples,
-                           .minibatch_size = run.minibatch,
-                           .cores = run.cores,
-                           .remainder = run.remainder,
-                           .epochs = run.epochs});
+  Planner planner(*trace, plan_options(run, samples, run.epochs));
   std::optional<std::int64_t> other;
   std::int64_t all = 0;
   for (std::int64_t epoch = 0; epoch < run.epochs; ++epoch) {

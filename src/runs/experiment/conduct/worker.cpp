@@ -54,13 +54,9 @@ constexpr std::chrono::seconds kAtWork{60};
 constexpr std::chrono::hours kForgotten{1};
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored)) found.push_back(it->path());
-  }
-  std::ranges::sort(found);
+  std::vector<fs::path> found = paths_in(folder);
+  std::error_code ignored;
+  std::erase_if(found, [&](const fs::path& path) { return !fs::is_directory(path, ignored); });
   return found;
 }
 
@@ -512,14 +508,7 @@ bool have_same_origin(const fs::path& one, const fs::path& other) {
 std::vector<std::string> differences_in(const fs::path& experiment, const std::string& run) {
   std::vector<std::string> differences;
   for (const std::string_view kind : kKinds) {
-    std::vector<fs::path> found;
-    std::error_code error;
-    const fs::path folder = experiment / kDifferent / kind;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      found.push_back(it->path());
-    }
-    std::ranges::sort(found);
-    for (const fs::path& other : found) {
+    for (const fs::path& other : paths_in(experiment / kDifferent / kind)) {
       const std::string name = other.filename().string();
       const std::string of = name.substr(0, name.rfind('@'));
       const RunFiles first = files_of(experiment, of, kind == kTuneFolder);

@@ -20,6 +20,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/values/fork_point.hpp"
 #include "runs/run/fork.hpp"
@@ -142,9 +143,8 @@ void require_no_fixed_choice(std::string_view name) {
 }
 
 std::vector<std::string> contents(const TraceChoice& trace) {
-  std::vector<std::string> contents;
-  for (const std::filesystem::path& file : files_of(trace)) contents.push_back(read_file(file));
-  return contents;
+  return vector_of(files_of(trace),
+                   [](const std::filesystem::path& file) { return read_file(file); });
 }
 
 // Throws Error if the two runs differ in an option that the design takes from them.

@@ -23,6 +23,7 @@
 
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "runs/config/configuration_file.hpp"
 #include "runs/config/run_option.hpp"
 #include "runs/config/toml.hpp"
@@ -83,7 +84,7 @@ void read_line(DesignFile& file, std::string_view table, const TomlTable::Line& 
 }
 
 // Applies `map` to all paths of a design.
-void map_paths(Design& design, const RunOption::PathMap& map) {
+void map_paths(Design& design, const PathMap& map) {
   const auto mapped = [&](std::string_view name, const std::string& text) {
     const RunOption& option = run_option(name);
     return option.map_path == nullptr ? text : option.map_path(text, map);
@@ -100,11 +101,9 @@ void map_paths(Design& design, const RunOption::PathMap& map) {
 std::string axes_text(const Design& design) {
   std::string text;
   for (const auto& [option, values] : design.axes) {
-    std::vector<std::string> elements;
-    elements.reserve(values.size());
-    for (const std::string& value : values) {
-      elements.push_back(toml_value(run_option(option), value));
-    }
+    const auto elements = vector_of(values, [&row = run_option(option)](const std::string& value) {
+      return toml_value(row, value);
+    });
     text += fmt::format("{} = [{}]\n", option, fmt::join(elements, ", "));
   }
   return text.empty() ? text : "\n[axes]\n" + text;
@@ -118,10 +117,9 @@ std::string compare_text(const Design& design) {
   }
   if (!design.baseline.empty()) {
     // The text is a list of strings, because values may contain commas.
-    std::vector<std::string> parts;
-    for (const auto& [name, value] : design.baseline) {
-      parts.push_back(toml_string(fmt::format("{}={}", name, value)));
-    }
+    const auto parts = vector_of(design.baseline, [](const Assigned& assigned) {
+      return toml_string(fmt::format("{}={}", assigned.name, assigned.value));
+    });
     text += fmt::format("{} = [{}]\n", kBaseline, fmt::join(parts, ", "));
   }
   if (design.tuning) {

@@ -20,8 +20,8 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/product.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/optim/make_optimizer.hpp"
 #include "rate_search.hpp"
 #include "runs/config/chosen_parts.hpp"
@@ -88,10 +88,9 @@ Combination setting_of(const Combination& combination) {
 }
 
 std::string words_of(const Combination& combination) {
-  std::vector<std::string> words;
-  for (const auto& [option, value, label] : combination) {
-    words.push_back(fmt::format("{} {}", option, label));
-  }
+  const auto words = vector_of(combination, [](const AxisValue& value) {
+    return fmt::format("{} {}", value.option, value.label);
+  });
   return fmt::to_string(fmt::join(words, ", "));
 }
 
@@ -282,8 +281,9 @@ std::vector<Planning::Draft> Planning::drafts() {
     RunConfiguration configuration;
     bool is_in_design = false;
   };
-  std::vector<Baseline> baselines;
-  for (const Combination& setting : settings()) baselines.push_back({setting, baseline(setting)});
+  auto baselines = vector_of(settings(), [this](const Combination& setting) {
+    return Baseline{setting, baseline(setting)};
+  });
   std::vector<Draft> drafts;
   for (const Combination& combination : product_of(columns_)) {
     const RunConfiguration configuration = configured(combination);
@@ -423,11 +423,9 @@ std::vector<TuningCell> tuning_of(const Design& design,
 
 std::vector<TuningCell> tuning_of(const Design& design) {
   if (!design.tuning) return {};
-  std::vector<std::vector<std::string>> values;
-  for (const TuningSubject& subject : subjects_of(design)) {
-    values.push_back(next_values(*design.tuning, subject.usual_rate, {}));
-  }
-  return tuning_of(design, values);
+  return tuning_of(design, vector_of(subjects_of(design), [&](const TuningSubject& subject) {
+                     return next_values(*design.tuning, subject.usual_rate, {});
+                   }));
 }
 
 std::vector<std::string> tuning_seeds_of(const Design& design) {

@@ -19,6 +19,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/vectors.hpp"
 #include "runs/config/run_option.hpp"
 
 namespace rubato {
@@ -77,10 +78,7 @@ std::string rate_text(int number) {
 }
 
 std::vector<std::string> rate_texts(const std::vector<int>& numbers) {
-  std::vector<std::string> texts;
-  texts.reserve(numbers.size());
-  for (const int number : numbers) texts.push_back(rate_text(number));
-  return texts;
+  return vector_of(numbers, rate_text);
 }
 
 // The next coarse numbers, given all coarse ones in ascending order; empty if the search for them
@@ -141,8 +139,7 @@ std::vector<std::string> next_of_list(const Tuning& tuning, std::span<const Trie
       !has_open_range(option) || !are_numbers(tried)) {
     return {};
   }
-  std::vector<double> list;
-  for (const std::string& value : tuning.values) list.push_back(std::stod(value));
+  auto list = vector_of(tuning.values, [](const std::string& value) { return std::stod(value); });
   std::ranges::sort(list);
   if (list.front() <= 0) return {};
   const std::vector<std::size_t> order = ascending(tried);

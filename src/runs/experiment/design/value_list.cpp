@@ -13,6 +13,7 @@
 
 #include "base/core/text/text.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "design.hpp"
 #include "runs/config/chosen_parts.hpp"
 #include "runs/config/run_option.hpp"
@@ -119,9 +120,8 @@ std::string label_of(const RunOption& option, const std::string& value) {
 std::vector<std::string> labels_of(std::string_view option,
                                    const std::vector<std::string>& values) {
   const RunOption& row = run_option(option);
-  std::vector<std::string> labels;
-  labels.reserve(values.size());
-  for (const std::string& value : values) labels.push_back(label_of(row, value));
+  std::vector<std::string> labels =
+      vector_of(values, [&](const std::string& value) { return label_of(row, value); });
   std::vector<std::string> unique = labels;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (std::ranges::count(labels, labels[i]) > 1) unique[i] = values[i];

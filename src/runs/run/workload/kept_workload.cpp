@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/core/vectors.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/config/plugin.hpp"
 #include "runs/config/run_option.hpp"
@@ -28,11 +29,10 @@ namespace fs = std::filesystem;
 
 std::vector<const RunOption*> workload_options() {
   const std::string& group = run_option("model").group;
-  std::vector<const RunOption*> options;
-  for (const RunOption& option : run_options()) {
-    if (option.group == group || option.name == "kernels") options.push_back(&option);
-  }
-  return options;
+  const auto options = run_options();
+  return pointers_to(options, [&](const RunOption& option) {
+    return option.group == group || option.name == "kernels";
+  });
 }
 
 // The files and folders that the options of a workload name.

@@ -24,6 +24,7 @@
 #include "base/core/check.hpp"
 #include "base/core/file.hpp"
 #include "base/core/throw_error.hpp"
+#include "base/core/vectors.hpp"
 #include "loop/data/data_files.hpp"
 #include "loop/data/images/digits.hpp"
 #include "loop/data/tables/table_encoding.hpp"
@@ -209,14 +210,11 @@ std::vector<double> balanced_weights(const SampleSet& train, std::int64_t classe
     read_numbers(train.targets.type(), train.target(static_cast<std::int64_t>(i)), &of_samples[i]);
     if (counts_in_loss(of_samples[i])) ++counts[static_cast<std::size_t>(of_samples[i])];
   }
-  std::vector<double> weights;
-  weights.reserve(of_samples.size());
-  for (const std::int64_t target : of_samples) {
-    weights.push_back(counts_in_loss(target)
-                          ? 1 / static_cast<double>(counts[static_cast<std::size_t>(target)])
-                          : 0);
-  }
-  return weights;
+  return vector_of(of_samples, [&](std::int64_t target) {
+    return counts_in_loss(target)
+               ? 1 / static_cast<double>(counts[static_cast<std::size_t>(target)])
+               : 0;
+  });
 }
 
 // The weights of the training samples of all rows.
@@ -228,12 +226,8 @@ std::vector<double> row_weights(const SampleSet& train, const std::vector<double
   // An error says the number of a row, also if some are held out.
   static_cast<void>(weighted(rows));
   if (!train.chosen) return rows;
-  std::vector<double> weights;
-  weights.reserve(train.chosen->size());
-  for (const std::int64_t row : *train.chosen) {
-    weights.push_back(rows[static_cast<std::size_t>(row)]);
-  }
-  return weights;
+  return vector_of(*train.chosen,
+                   [&](std::int64_t row) { return rows[static_cast<std::size_t>(row)]; });
 }
 
 std::vector<double> weights_of(const SampleWeights& asked, const DataSets& data,
@@ -269,6 +263,16 @@ bool are_probabilities(const RunConfiguration& configuration, const SampleRows& 
          targets.shape().size() == 1 && targets.elements() > 1;
 }
 
+void hold_out(const RunConfiguration& configuration, DataSets& data) {
+  const auto& held = configuration.validation;
+  if (!held) return;
+  try {
+    hold_out(data, held->share, held->seed);
+  } catch (const Error& error) {
+    throw_error("--validation: {}", error.what());
+  }
+}
+
 DataSets prepared(const RunConfiguration& configuration, DataSets data) {
   data.probabilities = are_probabilities(configuration, data.train.targets);
   if (data.probabilities && !data.unlabelled) {
@@ -276,13 +280,7 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
     require_probabilities(data.train.targets, source + " targets");
     if (data.test) require_probabilities(data.test->targets, source + " test targets");
   }
-  if (const auto& held = configuration.validation) {
-    try {
-      hold_out(data, held->share, held->seed);
-    } catch (const Error& error) {
-      throw_error("--validation: {}", error.what());
-    }
-  }
+  hold_out(configuration, data);
   try {
     normalise(data);
   } catch (const Error& error) {

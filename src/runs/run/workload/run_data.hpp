@@ -30,6 +30,9 @@ namespace rubato {
 /// The same for data of the program itself.
 [[nodiscard]] DataSets prepared(const RunConfiguration& configuration, DataSets data);
 
+/// Holds out the samples of --validation, if it is given. Throws Error if there are too few.
+void hold_out(const RunConfiguration& configuration, DataSets& data);
+
 /// Whether targets are rows of probabilities of classes, as the configuration's loss takes them.
 [[nodiscard]] bool are_probabilities(const RunConfiguration& configuration,
                                      const SampleRows& targets);

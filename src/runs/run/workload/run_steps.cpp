@@ -180,11 +180,7 @@ std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t>
 namespace {
 
 PlanOptions plan_of(const RunConfiguration& run, std::optional<std::int64_t> samples) {
-  return {.dataset_size = samples ? *samples : samples_of(run),
-          .minibatch_size = run.minibatch,
-          .cores = run.cores,
-          .remainder = run.remainder,
-          .epochs = run.epochs};
+  return plan_options(run, samples ? *samples : samples_of(run), run.epochs);
 }
 
 SimulatedTraining simulate_source(const RunConfiguration& run, StepSource& source,
