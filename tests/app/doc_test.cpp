@@ -167,11 +167,11 @@ TEST(FindingsDoc, HasCommandsThatRun) {
     return result.out;
   };
   const std::string part = " data findings mlp/sgd-cosine --seeds 1 --rates 1";
-  EXPECT_THAT(run("run \"$0\"" + part), HasSubstr("35 runs"));
+  EXPECT_THAT(run("run \"$0\"" + part), HasSubstr("39 runs"));
   EXPECT_THAT(run("run \"$0\"" + part + " --cost"), HasSubstr(" 0 runs"));
   const std::string tables = run("tables findings");
   for (const char* const line :
-       {"| cell | rate | baseline | `constant` | `linear` | `root` | `adascale` | best |\n",
+       {"| cell | rate | baseline | `constant` | `linear` | `root` | `adascale` | ",
         "\n| mlp, sgd, cosine | ", "\n| rule | constant | bamboo | saw | daily | 32 |\n"}) {
     EXPECT_THAT(tables, HasSubstr(line));
   }
@@ -189,6 +189,7 @@ while [ $# -gt 1 ]; do
   if [ "$1" = --out ]; then
     mkdir -p "$2"
     echo '{"tuning": [{"option": "lr", "taken": "3", "at_end": true}], "untuned": null}' >"$2/answer.json"
+    echo '{"wall_seconds": 1}' >"$2/summary.json"
   fi
   shift
 done
