@@ -164,6 +164,19 @@ TEST(SignalActions, AreThoseOfTheDocument) {
   EXPECT_EQ(signals, 21);
 }
 
+// Libraries may handle signals from their loading on, as UCX does SIGHUP.
+TEST(StopSignals, TakeFromLibrariesThoseThatEndAProgram) {
+  const auto of_library = [](int /*number*/) {};
+  std::signal(SIGHUP, of_library);
+  std::signal(SIGUSR2, of_library);
+  const StopSignals signals(nullptr, Role::run);
+  std::raise(SIGUSR2);
+  EXPECT_EQ(signals.action(), Action::nothing);
+  std::raise(SIGHUP);
+  EXPECT_EQ(signals.received(), SIGHUP);
+  std::signal(SIGUSR2, SIG_DFL);
+}
+
 // A thread that nothing wakes up would have std::terminate() wait for it.
 TEST(SignalListener, IsRefusedWithoutADescriptor) {
   rlimit before{};

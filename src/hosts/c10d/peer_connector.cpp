@@ -24,9 +24,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <gloo/transport/tcp/context.h>
-#include <gloo/transport/tcp/device.h>
-#include <gloo/transport/tcp/pair.h>
+#include <gloo/transport/tcp/address.h>
+#include <gloo/transport/tcp/attr.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -35,6 +34,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "gloo_versions.hpp"
 #include "hosts/rendezvous/protocol.hpp"
 #include "links.hpp"
 
@@ -204,13 +204,13 @@ namespace {
 
 namespace tcp = gloo::transport::tcp;
 
-class Pair final : public tcp::Pair {
+class Pair final : public PairBase {
  public:
   // The constructor ends the listening of gloo of 2022, which listens for each pair; later versions
   // listen for all pairs of a device.
   Pair(tcp::Context* context, tcp::Device* device, int other, std::chrono::milliseconds timeout,
        std::shared_ptr<PeerConnector> connector)
-      : tcp::Pair(context, device, other, timeout),
+      : PairBase(context, device, other, timeout),
         connector_(std::move(connector)),
         own_(connector_->place().address, connector_->place().secret) {
     const std::lock_guard lock(m_);
@@ -236,26 +236,16 @@ class Pair final : public tcp::Pair {
     changeState(CONNECTED);
   }
 
-  // Called on gloo's thread, where an exception would end the process.
-  void handleEvents(int events) override {
-    try {
-      tcp::Pair::handleEvents(events);
-    } catch (const std::exception& error) {
-      const std::lock_guard lock(m_);
-      if (state_ == CONNECTED && ex_ == nullptr) signalException(error.what());
-    }
-  }
-
  private:
   std::shared_ptr<PeerConnector> connector_;
   tcp::Address own_;
 };
 
-class Context final : public tcp::Context {
+class Context final : public ContextBase {
  public:
   Context(std::shared_ptr<tcp::Device> device, int own, int hosts,
           std::shared_ptr<PeerConnector> connector)
-      : tcp::Context(std::move(device), own, hosts), connector_(std::move(connector)) {}
+      : ContextBase(std::move(device), own, hosts), connector_(std::move(connector)) {}
 
   std::unique_ptr<gloo::transport::Pair>& createPair(int other) override {
     auto& pair = pairs_[static_cast<std::size_t>(other)];
@@ -282,10 +272,10 @@ tcp::attr attributes_of(sockaddr_storage address) {
   return attributes;
 }
 
-class Device final : public tcp::Device {
+class Device final : public DeviceBase {
  public:
   Device(const sockaddr_storage& listens_at, std::shared_ptr<PeerConnector> connector)
-      : tcp::Device(attributes_of(listens_at)), connector_(std::move(connector)) {}
+      : DeviceBase(attributes_of(listens_at)), connector_(std::move(connector)) {}
 
   std::shared_ptr<gloo::transport::Context> createContext(int rank, int size) override {
     return std::make_shared<Context>(shared_from_this(), rank, size, connector_);

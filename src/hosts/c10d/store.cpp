@@ -101,6 +101,10 @@ std::int64_t ServedStore::getNumKeys() {
   throw Error("a rendezvous does not count its keys");
 }
 
+c10::intrusive_ptr<::c10d::Store> ServedStore::clone() {
+  return c10::intrusive_ptr<::c10d::Store>::unsafe_reclaim_from_nonowning(this);
+}
+
 namespace {
 
 constexpr milliseconds kShortestPause{1};

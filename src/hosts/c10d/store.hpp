@@ -42,6 +42,9 @@ class ServedStore final : public ::c10d::Store {
             const std::chrono::milliseconds& timeout) override;
   bool deleteKey(const std::string& key) override;
   std::int64_t getNumKeys() override;
+  /// This store itself, which any thread may use. Overrides a function of libtorch 2.9 that earlier
+  /// ones do not have.
+  c10::intrusive_ptr<::c10d::Store> clone();
 
   /// Store::attend().
   void attend(std::function<void()> look) { look_ = std::move(look); }

@@ -225,9 +225,12 @@ StopSignals::StopSignals(const char* message, SignalRole of, OnTerm term) {
   sigfillset(&handled.sa_mask);
   for_each_signal(of, [&](int number) {
     struct sigaction before {};
-    // Signals that the program's caller has set to be ignored (nohup, a script's background job) or
-    // that a library handles are left alone.
-    if (sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
+    if (sigaction(number, nullptr, &before) != 0) return;
+    // Signals that the program's caller has set to be ignored (nohup, a script's background job)
+    // are left alone. So are those that a library handles, unless a user sends them to end the
+    // program: UCX, which MPI loads on Ubuntu 26.04, takes SIGHUP.
+    const bool is_free = before.sa_handler == SIG_DFL || is_pressing(number);
+    if (before.sa_handler == SIG_IGN || !is_free) return;
     sigaction(number, &handled, nullptr);
   });
   std::signal(SIGCONT, note_return);

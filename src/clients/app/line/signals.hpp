@@ -85,9 +85,10 @@ inline constexpr std::chrono::seconds kOneRequest{1};
 [[nodiscard]] SignalAction action_of(SignalRole role, OnTerm on_term, const SignalEvent& event);
 
 /// While this object lives, signals ask for an action (action_of()) instead of ending the process.
-/// It handles every signal that could end the process (is_ending()) and that nobody else handles or
-/// ignores; for a bystander, only those of a terminal, a supervisor and a shell. It also counts
-/// what signals print onto the terminal. At most one may exist at a time.
+/// It handles every signal that could end the process (is_ending()) and that is not ignored, and
+/// leaves to libraries those that they handle and that are not pressing (is_pressing()); for a
+/// bystander, only those of a terminal, a supervisor and a shell. It also counts what signals print
+/// onto the terminal. At most one may exist at a time.
 class StopSignals {
  public:
   /// `message` is printed to stderr by the first signal that ends something; null prints nothing.

@@ -25,11 +25,24 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Later versions of gloo than 2023 share the store.
+template <class Context>
+void connect(Context& context, const std::shared_ptr<gloo::rendezvous::HashStore>& store) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = "localhost";
+  auto device = gloo::transport::tcp::CreateDevice(attributes);
+  if constexpr (requires { context.connectFullMesh(store, device); }) {
+    context.connectFullMesh(store, device);
+  } else {
+    context.connectFullMesh(*store, device);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto task = rubato::lab::peer_task(argc, argv);
-  gloo::rendezvous::HashStore store;
+  const auto store = std::make_shared<gloo::rendezvous::HashStore>();
   rubato::lab::PeerRuns runs(task);
   std::atomic<bool> right{true};
   std::atomic<bool> done{false};
@@ -42,11 +55,8 @@ int main(int argc, char** argv) {
   });
 
   const auto run_rank = [&](int rank) {
-    gloo::transport::tcp::attr attributes;
-    attributes.hostname = "localhost";
-    auto device = gloo::transport::tcp::CreateDevice(attributes);
     auto context = std::make_shared<gloo::rendezvous::Context>(rank, task.ranks);
-    context->connectFullMesh(store, device);
+    connect(*context, store);
     std::vector<float> buffer(task.size);
     rubato::lab::Flusher flusher(task.cache, rubato::lab::flushed_bytes(task.ranks));
     for (bool first = true; !done; first = false) {
