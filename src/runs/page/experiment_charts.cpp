@@ -337,7 +337,7 @@ std::optional<Json> tuning_figure(const TuningAnswer& tuning) {
   Json figure = rates_figure(tuning.is_accuracy, "What was tuned", tuning.setting, tuning.option);
   figure["rows"].push_back({{"label", "the runs that tune"}, {"points", rate_points(points)}});
   figure["taken"] = std::stod(tuning.values[tuning.best].value);
-  return figure;
+  return std::make_optional(std::move(figure));
 }
 
 // Scores over the learning rate: of the runs that tune, and of the comparison at other rates.

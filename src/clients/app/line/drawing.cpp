@@ -23,10 +23,13 @@ namespace rubato::app {
 
 namespace {
 
-using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
+struct Close {
+  void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
 
 File scratch_file() {
-  File file(std::tmpfile(), std::fclose);
+  File file(std::tmpfile());
   if (!file) throw OutputError("no file can be made in " + std::string(P_tmpdir));
   return file;
 }
