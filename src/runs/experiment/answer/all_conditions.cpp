@@ -93,8 +93,8 @@ void Summary::take_choices() {
     if (std::ranges::find(all, labels) == all.end()) all.push_back(std::move(labels));
   }
   for (std::vector<std::string>& labels : all) {
-    const auto cells = vector_of(all_.conditions,
-                                 [&](std::size_t condition) { return cell_of(condition, labels); });
+    auto cells = vector_of(all_.conditions,
+                           [&](std::size_t condition) { return cell_of(condition, labels); });
     if (std::ranges::find(cells, nullptr) != cells.end()) continue;
     AllConditions::Choice choice{.labels = std::move(labels)};
     for (const AnswerCell* const cell : cells) {
