@@ -150,6 +150,25 @@ TEST(MaxPool, HasLibtorchsBitsForEveryWidth) {
   }
 }
 
+// Two rows of windows share the vectors at their ends, or one row has two groups of four.
+TEST(MaxPool, HasLibtorchsBitsForEveryNumberOfRows) {
+  for (std::int64_t rows = 2; rows <= 9; ++rows) {
+    for (std::int64_t columns = 2; columns <= 40; ++columns) {
+      const std::vector<std::int64_t> sizes{1, 3, rows, columns};
+      const at::Tensor input = random_tensor(sizes);
+      const at::Tensor is_nan = random_tensor(sizes, 2) > 1;
+      for (const Pooling& c :
+           {Pooling{.sizes = sizes}, Pooling{.sizes = sizes, .kernel = {1, 2}}}) {
+        SCOPED_TRACE(testing::Message()
+                     << rows << " x " << columns << ", kernel " << c.kernel[0] << " x 2");
+        expect_libtorchs(input, c);
+        expect_libtorchs(input.round(), c);
+        expect_libtorchs(input.masked_fill(is_nan, std::nan("")), c);
+      }
+    }
+  }
+}
+
 TEST(MaxPool, RefusesInLibtorchsWords) {
   const at::Tensor input = random_tensor({2, 3, 8, 12});
   const ReplacedOperators all;
