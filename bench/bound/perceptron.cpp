@@ -20,23 +20,13 @@
 
 #include "../models.hpp"
 #include "loop/eigen/dense_parameters.hpp"
+#include "loop/eigen/dense_pass.hpp"
 #include "loop/eigen/kernels/dense_kernels.hpp"
 #include "network.hpp"
 
 namespace rubato::bench {
 
 namespace {
-
-dense::Kernels<float> kernels() {
-  switch (dense_instruction_set()) {
-    case InstructionSet::avx512:
-      return dense::avx512_kernels<float>();
-    case InstructionSet::avx2:
-      return dense::avx2_kernels<float>();
-    default:
-      return dense::base_kernels<float>();
-  }
-}
 
 constexpr std::ptrdiff_t padded(std::ptrdiff_t columns) {
   return (columns + dense::kRowStep - 1) / dense::kRowStep * dense::kRowStep;
@@ -56,7 +46,7 @@ class Layers {
  public:
   // widths[0] is the number of inputs.
   Layers(const std::vector<std::int64_t>& widths, std::int64_t minibatches)
-      : kernels_(kernels()), samples_(kSamples * minibatches) {
+      : kernels_(dense_kernels<float>(dense_instruction_set())), samples_(kSamples * minibatches) {
     std::ptrdiff_t end = 0;
     std::ptrdiff_t widest = 0;
     for (std::size_t i = 0; i + 1 < widths.size(); ++i) {

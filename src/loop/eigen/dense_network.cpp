@@ -25,18 +25,6 @@ namespace rubato {
 namespace {
 
 template <class T>
-dense::Kernels<T> kernels_of(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::avx512:
-      return dense::avx512_kernels<T>();
-    case InstructionSet::avx2:
-      return dense::avx2_kernels<T>();
-    default:
-      return dense::base_kernels<T>();
-  }
-}
-
-template <class T>
 class DenseEvaluator final : public Evaluator<T> {
  public:
   DenseEvaluator(const DenseModel<T>& model, const DenseDataset<T>& train)
@@ -118,7 +106,7 @@ class DenseNetwork final : public ObjectiveOf<T> {
     }
     model_.activation = options.activation;
     model_.parameters = parameters_.values().data();
-    model_.kernels = kernels_of<T>(set);
+    model_.kernels = dense_kernels<T>(set);
   }
 
   std::int64_t samples() const override { return train_.samples(); }

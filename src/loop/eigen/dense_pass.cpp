@@ -50,6 +50,21 @@ std::span<const T> rows_of(std::span<const T> all, std::int64_t columns, std::in
 }  // namespace
 
 template <class T>
+dense::Kernels<T> dense_kernels(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::avx512:
+      return dense::avx512_kernels<T>();
+    case InstructionSet::avx2:
+      return dense::avx2_kernels<T>();
+    default:
+      return dense::base_kernels<T>();
+  }
+}
+
+template dense::Kernels<float> dense_kernels(InstructionSet set);
+template dense::Kernels<double> dense_kernels(InstructionSet set);
+
+template <class T>
 void DensePass<T>::gather(const DenseDataset<T>& dataset, std::span<const std::int64_t> samples,
                           std::size_t minibatches) {
   begin(static_cast<std::int64_t>(samples.size()));

@@ -14,6 +14,13 @@
 
 namespace rubato {
 
+/// The kernels for an instruction set, which the CPU must have.
+template <class T>
+[[nodiscard]] dense::Kernels<T> dense_kernels(InstructionSet set);
+
+extern template dense::Kernels<float> dense_kernels(InstructionSet set);
+extern template dense::Kernels<double> dense_kernels(InstructionSet set);
+
 /// The function that a dense network computes. It must outlive the passes that use it.
 template <class T>
 struct DenseModel {

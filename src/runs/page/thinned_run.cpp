@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -78,21 +78,20 @@ void take_hosts_line(const std::string& line, ThinnedRun& run) {
   }
 }
 
-// Empty if the run has not ended.
-std::optional<MetricsCheck> metrics_check(const fs::path& folder, const ThinnedRun& run) {
-  const auto ended_after = number_at(run.summary, "steps");
-  if (!ended_after) return std::nullopt;
+// The summary of a run that has not ended has nothing to check.
+MetricsCheck metrics_check(const fs::path& folder, const ThinnedRun& run) {
   const auto sha256 = run.summary.find("metrics_sha256");
-  if (sha256 == run.summary.end() || !sha256->is_string()) return std::nullopt;
-  return MetricsCheck(folder, static_cast<std::int64_t>(*ended_after), sha256->get<std::string>());
+  const bool is_known = sha256 != run.summary.end() && sha256->is_string();
+  return {folder, static_cast<std::int64_t>(number_at(run.summary, "steps").value_or(0)),
+          is_known ? sha256->get<std::string>() : std::string()};
 }
 
 // A page says what cannot be relied on before it shows it.
 void add_changes(MetricsCheck check, ThinnedRun& run) {
   // The step in which a run diverged was not taken.
   const bool diverged = std::ranges::count(run.marks, kDiverged, &Mark::kind) > 0;
-  const auto count = static_cast<std::int64_t>(run.last[Axis::steps]) - (diverged ? 1 : 0);
-  const std::string changed = check.changed(count);
+  const std::string changed =
+      check.changed(static_cast<std::int64_t>(run.last[Axis::steps]) - (diverged ? 1 : 0));
   if (!changed.empty()) run.warnings.push_back(changed + ".");
 }
 
@@ -156,9 +155,9 @@ ThinnedRun read_run(const std::string& given, std::size_t columns) {
   read_summary(folder / RunFolder::kSummary, run);
   read_hosts(folder / RunFolder::kHosts, run);
   run.step_figures = step_figures(folder / kTimelineFile);
-  std::optional<MetricsCheck> check = metrics_check(folder, run);
+  MetricsCheck check = metrics_check(folder, run);
   read_metrics(folder / RunFolder::kMetrics, checkpoints_of(folder), run);
-  if (check) add_changes(*std::move(check), run);
+  add_changes(std::move(check), run);
   read_past(folder, run);
   read_whatif(whatif_file(folder), run);
   if (is_there(folder / RunFolder::kMoved)) {

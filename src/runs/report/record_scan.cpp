@@ -105,7 +105,7 @@ class RecordScanner {
     const char* const digits = is_at('-') ? at_ + 1 : at_;
     const char* const end = end_of_digits(digits);
     if (end == digits) return false;
-    // As a whole number of JSON, -0 is 0.
+    // A whole number of JSON that is -0 is 0.
     if (digits != at_ && is_whole_before(end)) return false;
     if (end != end_ && *end == '.' && (end + 1 == end_ || !is_digit(end[1]))) return false;
     const auto [next, error] = std::from_chars(at_, end_, real);

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -209,14 +208,12 @@ std::vector<RunCheckpoint> RunHistory::checkpoints() const {
 const RunHistory::Records& RunHistory::records() const {
   if (records_ != nullptr) return *records_;
   Records found;
-  std::optional<MetricsCheck> check;
   const fs::path file = run() / RunFolder::kSummary;
-  if (is_there(file)) {
-    const RunSummary& summary = found.summary.emplace(read_summary(file));
-    check.emplace(run(), summary.result.steps, summary.metrics_sha256);
-  }
+  if (is_there(file)) found.summary = read_summary(file);
+  MetricsCheck check(run(), found.summary ? found.summary->result.steps : 0,
+                     found.summary ? found.summary->metrics_sha256 : std::string());
   found.steps = recorded_steps(run());
-  if (check) found.changed = check->changed(found.steps.count);
+  found.changed = check.changed(found.steps.count);
   records_ = std::make_shared<const Records>(std::move(found));
   return *records_;
 }

@@ -45,7 +45,7 @@ struct RecordedSteps {
                                                             bool exact = true) const;
   };
   std::int64_t count = 0;
-  /// By the number of steps with that one.
+  /// The numbers of each step, by the number of steps up to it.
   std::map<std::int64_t, Numbers> numbers{};
   /// The digests of steps that have one.
   std::map<std::int64_t, Digest> digests{};
@@ -54,11 +54,12 @@ struct RecordedSteps {
 /// Reads the metrics in the folder of a run. Throws Error.
 [[nodiscard]] RecordedSteps recorded_steps(const std::filesystem::path& run);
 
-/// Whether the metrics in the folder of a run that has ended are those that it wrote, by the steps
-/// and the SHA-256 in its summary. A second thread computes the hash while the lines are read.
+/// Checks whether the metrics in the folder of a run that has ended are those that it wrote, by the
+/// steps and the SHA-256 in its summary. A second thread computes the hash while the lines are
+/// read.
 class MetricsCheck {
  public:
-  /// Begins. An empty `sha256` is that of a summary without one.
+  /// Begins. An empty `sha256` stands for no summary, or one without a hash.
   MetricsCheck(const std::filesystem::path& run, std::int64_t ended_after, std::string sha256);
 
   /// Says that they are not, if the file has `count` steps. Empty if they are, if the summary has
@@ -100,7 +101,7 @@ struct RunCheckpoint {
   bool begins_fork = false;
 };
 
-/// What is known of the steps that a run has taken: the options and the folder that each belongs
+/// Knows the steps that a run has taken: the options and the folder that each belongs
 /// to, the checkpoints, and the records with which repeated steps are compared. A fork has the
 /// steps before it from another run, which may be a fork itself. Reads records when they are first
 /// asked for, which may throw Error, and once; copies that are made afterwards share them.
@@ -138,8 +139,8 @@ class RunHistory {
   [[nodiscard]] RunHistory with(const std::function<void(RunConfiguration&)>& change) const;
   /// The checkpoints of its steps, in the folders in which the segments have them, newest first.
   [[nodiscard]] std::vector<RunCheckpoint> checkpoints() const;
-  /// What computed a step, counted from 1, as far as the folder of its segment tells; empty if that
-  /// is gone.
+  /// Returns what computed a step, counted from 1, as far as the folder of its segment tells; empty
+  /// if that is gone.
   [[nodiscard]] ComputedBy computed_by(std::int64_t step) const;
   /// The records in the run's folder, which has those of all of its steps.
   [[nodiscard]] const RecordedSteps& steps() const { return records().steps; }
