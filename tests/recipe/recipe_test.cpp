@@ -18,18 +18,19 @@ TEST(ReplacedOperators, AreReadAsTheyAreWritten) {
   EXPECT_EQ(parse_replaced_operators("all"), ReplacedOperators());
   EXPECT_EQ(parse_replaced_operators("none"), ReplacedOperators::none());
   const ReplacedOperators some = parse_replaced_operators("max-pool,convolution");
-  EXPECT_EQ(some, (ReplacedOperators{.convolution = true, .max_pool = true, .batch_norm = false}));
+  EXPECT_EQ(some, (ReplacedOperators{.batch_norm = false, .attention = false}));
   EXPECT_EQ(to_string(some), "convolution,max-pool");
   EXPECT_EQ(to_string(ReplacedOperators()), "all");
   EXPECT_EQ(to_string(ReplacedOperators::none()), "none");
-  EXPECT_EQ(parse_replaced_operators("batch-norm,max-pool,convolution"), ReplacedOperators());
+  EXPECT_EQ(parse_replaced_operators("attention,batch-norm,max-pool,convolution"),
+            ReplacedOperators());
   EXPECT_EQ(error_of([] { return parse_replaced_operators("max-pool,batch-nrom"); }),
             "unknown operator 'batch-nrom'; did you mean 'batch-norm'? accepted: all, none, "
-            "convolution, max-pool, batch-norm");
+            "convolution, max-pool, batch-norm, attention");
   EXPECT_NE(error_of([] { return parse_replaced_operators("max-pool,"); }), "no error");
   EXPECT_EQ(error_of([] { return parse_replaced_operators("all,convolution"); }),
             "'all' is joined with other operators; accepted: all alone, or some of convolution, "
-            "max-pool, batch-norm");
+            "max-pool, batch-norm, attention");
 }
 
 TEST(Initializers, AreReadWithTheirArguments) {

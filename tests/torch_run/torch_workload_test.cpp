@@ -45,7 +45,7 @@ TEST(TorchOptions, AreThoseOfTheConfiguration) {
       {"operators = \"max-pool\"",
        [](const auto& o) {
          return o.operators ==
-                ReplacedOperators{.convolution = false, .max_pool = true, .batch_norm = false};
+                ReplacedOperators{.convolution = false, .batch_norm = false, .attention = false};
        }},
       {"init = \"msra:fan=out\"",
        [](const auto& o) {

@@ -65,15 +65,17 @@ struct ReplacedOperators {
   bool max_pool = true;
   /// Batch normalisation in training.
   bool batch_norm = true;
+  /// Attention of the built-in transformer.
+  bool attention = true;
 
   [[nodiscard]] static constexpr ReplacedOperators none() {
-    return {.convolution = false, .max_pool = false, .batch_norm = false};
+    return {.convolution = false, .max_pool = false, .batch_norm = false, .attention = false};
   }
   friend bool operator==(const ReplacedOperators&, const ReplacedOperators&) = default;
 };
 
-/// Parses `all`, `none`, or names separated by commas: convolution, max-pool, batch-norm. Throws
-/// Error for other text.
+/// Parses `all`, `none`, or names separated by commas: convolution, max-pool, batch-norm,
+/// attention. Throws Error for other text.
 [[nodiscard]] ReplacedOperators parse_replaced_operators(std::string_view text);
 /// Returns the text that parses to `operators`.
 [[nodiscard]] std::string to_string(const ReplacedOperators& operators);

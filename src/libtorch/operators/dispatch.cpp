@@ -14,6 +14,7 @@ void register_once() {
     operators::add_convolution(*all);
     operators::add_max_pool(*all);
     operators::add_batch_norm(*all);
+    operators::add_attention(*all);
     return all;
   }();
   static_cast<void>(registrations);

@@ -34,6 +34,7 @@ void add_kernel(Registrations& registrations, const char* name, Kernel kernel) {
 void add_convolution(Registrations& registrations);
 void add_max_pool(Registrations& registrations);
 void add_batch_norm(Registrations& registrations);
+void add_attention(Registrations& registrations);
 
 // True if the kernels can read the tensor: float32 in memory of the CPU, strided and not empty.
 inline bool is_dense_float(const at::Tensor& tensor) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+
+#include <ATen/core/TensorBody.h>
+
 #include <rubato/loop/libtorch_options.hpp>
 
 namespace rubato {
@@ -21,5 +25,15 @@ class OperatorScope {
  private:
   const ReplacedOperators* before_;
 };
+
+/// Attention of `heads` heads. `projection`, [samples, tokens, 3 x dim], has queries, keys and
+/// values of every token, dim of each, and the first dim / heads of them are those of the first
+/// head. `hidden`, [tokens, tokens], is true where a token (row) does not see another one;
+/// undefined, it hides none. Returns [samples, tokens, dim].
+///
+/// Computed by rubato's kernels in a scope with `attention`, if the tensors are dense ones of
+/// float32 on the CPU, and by libtorch's operators otherwise.
+[[nodiscard]] at::Tensor attention_of(const at::Tensor& projection, std::int64_t heads,
+                                      const at::Tensor& hidden);
 
 }  // namespace rubato

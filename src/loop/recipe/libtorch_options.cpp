@@ -74,9 +74,10 @@ struct Named {
   std::string_view name;
   bool ReplacedOperators::*member;
 };
-constexpr std::array<Named, 3> kNames{{{"convolution", &ReplacedOperators::convolution},
+constexpr std::array<Named, 4> kNames{{{"convolution", &ReplacedOperators::convolution},
                                        {"max-pool", &ReplacedOperators::max_pool},
-                                       {"batch-norm", &ReplacedOperators::batch_norm}}};
+                                       {"batch-norm", &ReplacedOperators::batch_norm},
+                                       {"attention", &ReplacedOperators::attention}}};
 
 }  // namespace
 
