@@ -1,7 +1,7 @@
 // Compares rubato's own operators with libtorch's, on one thread, for minibatches of 32 images.
 //
-//   convolution, max_pool, batch_norm   forward and backward of one operator
-//   forward_backward                    of whole networks
+//   convolution, max_pool, batch_norm, attention   forward and backward of one operator
+//   forward_backward                               of whole networks
 //
 // Each has a variant /libtorch and one /rubato, to be compared within one run:
 //   bench_operators --benchmark_enable_random_interleaving --benchmark_repetitions=9
@@ -86,6 +86,19 @@ Compute batch_norm(const Shape& s, bool channels_last) {
   };
 }
 
+// Of the built-in transformer's sizes, on rows of images or tokens that see those before them.
+Compute attention(std::int64_t tokens, bool masked) {
+  constexpr std::int64_t kHeads = 4;
+  constexpr std::int64_t kDim = 64;
+  const at::Tensor projection = at::randn({kImages, tokens, 3 * kDim}).requires_grad_();
+  const at::Tensor gradient = at::randn({kImages, tokens, kDim});
+  const at::Tensor hidden = masked ? at::ones({tokens, tokens}, at::kBool).triu(1) : at::Tensor();
+  return [=] {
+    projection.mutable_grad() = at::Tensor();
+    rubato::attention_of(projection, kHeads, hidden).backward(gradient);
+  };
+}
+
 Compute network(std::string_view name) {
   const auto model = std::make_shared<rubato::Model>(rubato::bench::model(name)());
   for (const auto& parameter : model->parameters) {
@@ -136,6 +149,12 @@ std::vector<Case> all_cases() {
                 {128, 16, 128, 3, 1}});
   add_operator(cases, "max_pool", max_pool, {{10, 24}, {20, 8}, {64, 32}});
   add_operator(cases, "batch_norm", batch_norm, {{10, 12}, {20, 4}, {16, 28}, {32, 14}, {64, 7}});
+  for (const std::int64_t tokens : {28, 64, 256}) {
+    for (const bool masked : {false, true}) {
+      cases.push_back({fmt::format("attention/{}{}", tokens, masked ? "/masked" : ""),
+                       [=] { return attention(tokens, masked); }});
+    }
+  }
   for (const std::string_view name : rubato::bench::model_names()) {
     cases.push_back({fmt::format("forward_backward/{}", name), [name] { return network(name); }});
   }

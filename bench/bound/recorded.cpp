@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <ATen/Functions.h>
+#include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
 
 #include <rubato/base/error.hpp>
@@ -18,6 +19,18 @@
 #include "primitives.hpp"
 
 namespace rubato::bench {
+
+namespace {
+
+bool is_operator(std::string_view name) {
+  return name.starts_with("aten::") || name.starts_with("rubato::");
+}
+
+}  // namespace
+
+bool Call::is_operator() const {
+  return bench::is_operator(name);
+}
 
 bool Call::is_view() const {
   if (outputs.empty() || name.ends_with('_')) return false;
@@ -69,18 +82,23 @@ Recording& recording() {
 bool consists_of_others(std::string_view name) {
   constexpr std::array<std::string_view, 3> kComposites{"aten::conv2d", "aten::linear",
                                                         "aten::matmul"};
-  return !name.starts_with("aten::") || std::ranges::find(kComposites, name) != kComposites.end();
+  return !is_operator(name) || std::ranges::find(kComposites, name) != kComposites.end();
 }
 
 std::unique_ptr<at::ObserverContext> begin_call(const at::RecordFunction& function) {
   Recording& all = recording();
+  const bool node = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  std::int64_t number = function.seqNr();
+  // The operator has a node of its own, which was made just before.
+  if (number < 0 && !node) number = static_cast<std::int64_t>(at::sequence_number::peek()) - 1;
   Call call{.name = function.name(),
-            .node = function.scope() == at::RecordScope::BACKWARD_FUNCTION,
-            .number = function.seqNr(),
+            .node = node,
+            .number = number,
             .depth = all.open.size(),
             .inputs = arrays_of(function.inputs())};
   for (const c10::IValue& value : function.inputs()) {
     if (value.isIntList()) call.lists.push_back(value.toIntVector());
+    if (value.isInt()) call.numbers.push_back(value.toInt());
   }
   all.open.push_back(all.calls.size());
   all.calls.push_back(std::move(call));

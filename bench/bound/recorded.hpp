@@ -37,12 +37,15 @@ struct Call {
   /// The number of calls that it is in.
   std::size_t depth = 0;
   std::vector<Array> inputs{};
-  /// Arguments that are lists of whole numbers.
+  /// Arguments that are lists of whole numbers, and those that are whole numbers.
   std::vector<std::vector<std::int64_t>> lists{};
+  std::vector<std::int64_t> numbers{};
   std::vector<Array> outputs{};
   /// One element for each minibatch whose time was taken.
   std::vector<double> microseconds{};
 
+  /// False for nodes, and what is around them.
+  [[nodiscard]] bool is_operator() const;
   /// True if the result is only another view of an argument.
   [[nodiscard]] bool is_view() const;
 };

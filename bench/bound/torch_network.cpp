@@ -45,6 +45,30 @@ Product product_of(const Call& call) {
           .result_distance = call.outputs.front().distance};
 }
 
+constexpr std::string_view kAttention = "rubato::attention";
+
+// The products of all heads of rubato::attention, or of its gradient.
+std::vector<Product> products_of_attention(const Call& call) {
+  const Array& projection = call.inputs[call.name == kAttention ? 0 : 1];
+  const std::int64_t heads = call.numbers.front();
+  const std::int64_t tokens = projection.sizes[1];
+  const Product scores{.count = projection.sizes[0] * heads,
+                       .rows = tokens,
+                       .columns = tokens,
+                       .depth = projection.sizes[2] / (3 * heads),
+                       .right_transposed = true,
+                       .left_distance = projection.distance,
+                       .right_distance = projection.distance};
+  Product mixed = scores;
+  std::swap(mixed.columns, mixed.depth);
+  mixed.right_transposed = false;
+  if (call.name == kAttention) return {scores, mixed};
+  Product by_keys = mixed;
+  by_keys.left_transposed = true;
+  // By weights, values, queries and keys.
+  return {scores, by_keys, mixed, by_keys};
+}
+
 std::string name_of(const Call& call) {
   std::string name = call.name.substr(call.name.rfind(':') + 1);
   // Vectors are weights or statistics.
@@ -61,6 +85,7 @@ struct Layer {
   bool is_view = false;
   std::optional<Product> product{};
   std::optional<Convolution> convolution{};
+  bool is_attention = false;
   // The passes that have a row.
   std::vector<std::string_view> passes{};
 };
@@ -75,7 +100,7 @@ class Rows {
       std::size_t end = begin + 1;
       while (end < calls.size() && calls[end].depth > 0) ++end;
       const std::span<const Call> parts(calls.data() + begin, end - begin);
-      if (calls[begin].name.starts_with("aten::")) {
+      if (calls[begin].is_operator()) {
         add_forward(parts);
       } else {
         add_backward(parts);
@@ -125,6 +150,9 @@ class Rows {
       if (is_product(call)) {
         layer.product = product_of(call);
         add_primitives(bound, *layer.product);
+      } else if (call.name == kAttention) {
+        layer.is_attention = true;
+        for (const Product& product : products_of_attention(call)) add_primitives(bound, product);
       } else if (call.name == "aten::convolution") {
         layer.convolution = Convolution{.input = call.inputs[0].sizes,
                                         .weight = call.inputs[1].sizes,
@@ -137,7 +165,9 @@ class Rows {
         add_primitives(bound, *layer.convolution);
       }
     }
-    if (!layer.product && !layer.convolution && !layer.is_view) add_copy(bound, whole);
+    if (!layer.product && !layer.convolution && !layer.is_attention && !layer.is_view) {
+      add_copy(bound, whole);
+    }
     add(layer, "forward", median_of(whole.microseconds), std::move(bound));
     layers_.push_back(std::move(layer));
   }
@@ -165,6 +195,9 @@ class Rows {
         if (call.name == "aten::convolution_backward") {
           add_gradients_of_convolution(*layer.convolution, call, bound);
         }
+      } else if (layer.is_attention) {
+        if (!call.name.starts_with(kAttention)) continue;
+        for (const Product& product : products_of_attention(call)) add_primitives(bound, product);
       } else if (!layer.is_view && call.depth == node->depth + 1 && !call.is_view()) {
         add_copy(bound, call);
       }

@@ -139,6 +139,7 @@ TEST_F(TrainCommand, OperatorsAreTheUsersChoiceAndBindTheRun) {
   EXPECT_EQ(hashes.size(), 4);
   EXPECT_EQ(of("max-pool"), hash("none"));
   EXPECT_EQ(of("batch-norm,convolution"), hash("all"));
+  EXPECT_EQ(of("attention"), hash("none")) << "the network has none";
   EXPECT_THAT(refusal("train --resume=all --operators=none"),
               HasSubstr("--operators was all, is none"));
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -6,13 +8,16 @@
 #include <vector>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/libtorch/model.hpp>
 
+#include "libtorch/model/dispatch_scopes.hpp"
 #include "libtorch/model/networks.hpp"
+#include "libtorch/operators/operators.hpp"
 #include "model/names.hpp"
 #include "support/error_of.hpp"
 #include "support/matchers.hpp"
@@ -191,6 +196,38 @@ TEST(MnistCnn, RefusesImagesOfAnotherShape) {
                                 std::to_string(shape.height) + " x " + std::to_string(shape.width) +
                                 " in " + std::to_string(shape.classes)),
                       HasSubstr("accepted for these: mlp, softmax")));
+  }
+}
+
+// With the same draws: dropout of half of all values would show any other.
+TEST(Transformer, IsTheSameWithRubatosAttention) {
+  const DataShape rows{};
+  const DataShape tokens{.height = 1, .width = 9, .outputs = 5, .vocabulary = 11};
+  for (const DataShape& data : {rows, tokens}) {
+    at::manual_seed(5);
+    const Model model = builtin_model_for("transformer:dropout=0.5", data)();
+    model.set_training(true);
+    const at::Tensor inputs =
+        data.vocabulary > 0 ? at::randint(11, {6, 9}, at::kLong) : images(6, {});
+    // The output and the gradients of all parameters.
+    const auto computed = [&](const ReplacedOperators& operators) {
+      const OperatorScope scope(operators);
+      RandomStream stream;
+      const RandomStream::Scope draws = stream.begin({.seed = 3});
+      const at::Tensor output = model.forward(inputs);
+      for (const NamedTensor& parameter : model.parameters) parameter.tensor.mutable_grad() = at::Tensor();
+      output.backward(at::ones_like(output) * output.detach());
+      std::vector<at::Tensor> all{output.detach()};
+      for (const NamedTensor& parameter : model.parameters) all.push_back(parameter.tensor.grad());
+      return all;
+    };
+    const std::vector<at::Tensor> ours = computed({});
+    const std::vector<at::Tensor> theirs = computed(ReplacedOperators::none());
+    EXPECT_FALSE(at::equal(ours.front(), theirs.front()));
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      const double size = std::max(theirs[i].abs().max().item<double>(), 1.0);
+      EXPECT_LT((ours[i] - theirs[i]).abs().max().item<double>(), 2e-5 * size) << i;
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 
 #include "libtorch/model/dispatch_scopes.hpp"
+#include "libtorch/operators/operators.hpp"
 
 namespace rubato {
 namespace {
@@ -119,6 +120,20 @@ TEST_F(HalfStorageOf, RoundsBackwardAsWell) {
   EXPECT_TRUE(is_half(w1.grad()));
   EXPECT_TRUE(is_half(w2.grad()));
   EXPECT_TRUE(is_half(of_hidden)) << "of activations, too";
+}
+
+// As GPUs' kernels do that compute it in one pass.
+TEST_F(HalfStorageOf, RoundsAttentionAsAWhole) {
+  const ReplacedOperators all;
+  const OperatorScope operators(all);
+  const at::Tensor projection = in_half(at::randn({3, 7, 3 * 8})).requires_grad_();
+  const at::Tensor full = attention_of(projection, 2, {});
+  ASSERT_FALSE(is_half(full.detach()));
+  const HalfStorage storage(true);
+  const at::Tensor output = attention_of(projection, 2, {});
+  EXPECT_TRUE(at::equal(output.detach(), in_half(full.detach())));
+  output.backward(at::ones({3, 7, 8}) / 3);
+  EXPECT_TRUE(is_half(projection.grad()));
 }
 
 // What is too small for a float16 is gone, and what is too large infinite.

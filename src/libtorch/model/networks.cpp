@@ -9,8 +9,6 @@
 
 #include "networks.hpp"
 
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -25,6 +23,8 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <rubato/libtorch/module.hpp>
+
+#include "libtorch/operators/operators.hpp"
 
 namespace rubato {
 
@@ -164,9 +164,6 @@ ModelFactory residual_network(const ResidualOptions& options, const DataShape& d
 
 namespace {
 
-// Score that gives a token no weight.
-constexpr double kHidden = -std::numeric_limits<double>::infinity();
-
 class EncoderLayer : public torch::nn::Module {
  public:
   explicit EncoderLayer(const TransformerOptions& options)
@@ -198,17 +195,7 @@ class EncoderLayer : public torch::nn::Module {
   }
 
   at::Tensor attention(const at::Tensor& x, const at::Tensor& hidden) {
-    const std::int64_t samples = x.size(0);
-    const std::int64_t tokens = x.size(1);
-    const std::int64_t of_head = options_.dim / options_.heads;
-    // [3, samples, heads, tokens, features of a head]
-    const at::Tensor all =
-        in_(x).view({samples, tokens, 3, options_.heads, of_head}).permute({2, 0, 3, 1, 4});
-    at::Tensor scores =
-        at::matmul(all[0], all[1].transpose(-2, -1)) / std::sqrt(static_cast<double>(of_head));
-    if (hidden.defined()) scores = scores.masked_fill(hidden, kHidden);
-    const at::Tensor mixed = at::matmul(at::softmax(scores, -1), all[2]);
-    return out_(mixed.transpose(1, 2).reshape({samples, tokens, options_.dim}));
+    return out_(attention_of(in_(x), options_.heads, hidden));
   }
 
   TransformerOptions options_;
