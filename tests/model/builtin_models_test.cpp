@@ -215,7 +215,8 @@ TEST(Transformer, IsTheSameWithRubatosAttention) {
       RandomStream stream;
       const RandomStream::Scope draws = stream.begin({.seed = 3});
       const at::Tensor output = model.forward(inputs);
-      for (const NamedTensor& parameter : model.parameters) parameter.tensor.mutable_grad() = at::Tensor();
+      for (const NamedTensor& parameter : model.parameters)
+        parameter.tensor.mutable_grad() = at::Tensor();
       output.backward(at::ones_like(output) * output.detach());
       std::vector<at::Tensor> all{output.detach()};
       for (const NamedTensor& parameter : model.parameters) all.push_back(parameter.tensor.grad());

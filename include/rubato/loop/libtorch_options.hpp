@@ -57,8 +57,8 @@ inline constexpr std::array<Choice<BufferUse>, 2> kBufferUses{
 /// Operators of libtorch that rubato computes itself, forward and backward, because it is faster
 /// (docs/operators.md): on float32 tensors on the CPU. All others remain libtorch's.
 ///
-/// Their bits do not depend on the CPU (of attention: on CPUs with FMA), nor on threads. Pooling has
-/// libtorch's bits; the others differ from libtorch's by rounding.
+/// Their bits do not depend on the CPU (of attention: on CPUs with FMA), nor on threads. Pooling
+/// has libtorch's bits; the others differ from libtorch's by rounding.
 struct ReplacedOperators {
   /// Convolution of images with few channels. Needs AVX2 and FMA, as does pooling.
   bool convolution = true;

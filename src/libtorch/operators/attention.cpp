@@ -2,7 +2,7 @@
 // replaced: libtorch has none that takes queries, keys and values as one projection, and so none
 // whose gradient could be written into that projection's. It goes through the dispatcher all the
 // same, so that HalfStorage rounds its results and profilers see it. It has no kernel for autograd;
-// the function attention() adds its node to the graph.
+// the function attention_of() adds its node to the graph.
 
 #include <algorithm>
 #include <cmath>
