@@ -46,11 +46,11 @@ struct ForwardCall {
 };
 
 struct BackwardCall {
-  // By the output.
+  // The gradient by the output.
   const float* gradient = nullptr;
   const float* projection = nullptr;
   const float* weights = nullptr;
-  // By the projection, with its shape.
+  // The gradient by the projection, with its shape.
   float* projection_gradient = nullptr;
   float* scratch = nullptr;
 };
