@@ -1,7 +1,8 @@
 // Where is rubato slower than it has to be? For each layer of the networks that bench/pytorch
 // compares, this prints the time of the fastest primitive of a library that computes the same,
 // called by hand on one thread, beside what rubato takes in training: forward and both gradients,
-// for a minibatch of 32 and for four at once.
+// for a minibatch of 32 and for four at once. A training has one or four for each core; rubato's
+// passes may span cores.
 //
 // The primitives are oneDNN's convolution, inner product and matmul, in the layouts that they
 // prefer and without bringing arrays into them, and OpenBLAS's sgemm (Debian 12 has no libxsmm);
@@ -41,7 +42,8 @@ double microseconds_between(Span::Moment begin, Span::Moment end) {
 void StepTimes::see(const Span& span) {
   if (span.activity == Activity::gather) gathered_ = span.begin;
   if (span.activity == Activity::backward) {
-    computed_.push_back(microseconds_between(*gathered_, span.end));
+    computed_.push_back(microseconds_between(*gathered_, span.end) /
+                        static_cast<double>(span.minibatches));
   }
   if (span.activity != Activity::update) return;
   if (updated_) {

@@ -58,14 +58,14 @@ struct Network {
 
 [[nodiscard]] double microseconds_between(Span::Moment begin, Span::Moment end);
 
-/// Takes the times of a training with a minibatch, or several at once, for each core.
+/// Takes the times of a training with a minibatch, or several, for each core.
 class StepTimes {
  public:
   /// To be called for every span of the only thread.
   void see(const Span& span);
   /// Called before another training.
   void restart() { updated_.reset(); }
-  /// The medians that are described at Network.
+  /// The medians that are described at Network: for a minibatch, and for those of a core.
   [[nodiscard]] double computed() const { return median_of(computed_); }
   [[nodiscard]] double trained() const { return median_of(trained_); }
 

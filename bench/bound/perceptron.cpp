@@ -213,7 +213,7 @@ Network measure_perceptron(std::string_view network, int rounds) {
   }
   Network result;
   for (std::size_t k = 0; k < kAtOnce.size(); ++k) {
-    result.computed[k] = times[k].computed();
+    result.computed[k] = times[k].computed() * static_cast<double>(kAtOnce[k]);
     result.trained[k] = times[k].trained();
     for (MeasuredRow& row : rows) {
       row.row.rubato[k] = row.computed[k].median() - row.less[k].median();

@@ -1,5 +1,6 @@
 // Whoever computes it: the trained parameters, and every number reported on the way.
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -137,6 +138,40 @@ TEST(SameBitsOfRules, ThatAnswerMoreThanARate) {
     EXPECT_EQ(test::difference_in_bits(make, kStepsInAll), std::nullopt)
         << of.rule << " " << of.optimizer << " " << of.memory << " " << of.on_batch_change;
   }
+}
+
+// Threads and cores decide which minibatches one pass computes.
+TEST(SameBitsOfPasses, ThatSpanCores) {
+  const auto train = test::digits(350);
+  std::atomic<std::int64_t> widest = 0;
+  const auto trainer_of = [&](int threads, std::int64_t cores, bool one_by_one = false) {
+    TrainOptions options{.epochs = 2, .minibatch_size = 8, .learning_rate = 0.02};
+    options.optimizer.momentum = 0.5;
+    options.cores = cores;
+    options.threads = threads;
+    options.log_minibatches = one_by_one;
+    options.on_span = [&widest](const Span& span) {
+      std::int64_t before = widest;
+      while (before < span.cores && !widest.compare_exchange_weak(before, span.cores)) {
+      }
+    };
+    return Trainer(
+        multi_layer_perceptron(train, {.hidden = {20, 13}, .activation = Activation::tanh}),
+        test::trace_of({8, 104, 24, 192, 16}), options);
+  };
+  // It has as many threads as any, because none has more than another trainer that lives.
+  Trainer one_by_one = trainer_of(7, 1, /*one_by_one=*/true);
+  one_by_one.fit();
+  EXPECT_EQ(widest, 1);
+  for (const int threads : {1, 2, 3, 7}) {
+    for (std::int64_t cores = 1; cores <= 9; ++cores) {
+      Trainer trainer = trainer_of(threads, cores);
+      trainer.fit();
+      EXPECT_EQ(test::difference_of(trainer, one_by_one), std::nullopt)
+          << threads << " threads, " << cores << " cores";
+    }
+  }
+  EXPECT_EQ(widest, 9);
 }
 
 TEST(StateOfADenseNetwork, IsRefusedForOtherDataAndAnotherActivation) {

@@ -113,7 +113,8 @@ TEST(Spans, OfAThreadDoNotOverlap) {
 
 TEST(Spans, TellHowManyMinibatchesWereComputedInOnePass) {
   Spans spans;
-  TrainOptions options{.epochs = 1, .minibatch_size = 4, .on_span = spans.listener(), .cores = 2};
+  TrainOptions options{
+      .epochs = 1, .minibatch_size = 4, .on_span = spans.listener(), .cores = 2, .threads = 2};
   Trainer trainer(softmax_regression(test::digits(28), {}), test::trace_of({28}), options);
   trainer.fit();
   std::map<std::int64_t, std::int64_t> passes;
@@ -122,6 +123,24 @@ TEST(Spans, TellHowManyMinibatchesWereComputedInOnePass) {
   }
   // Of seven minibatches core 0 has four and core 1 three: a subtree each.
   EXPECT_EQ(passes, (std::map<std::int64_t, std::int64_t>{{0, 4}, {4, 3}}));
+}
+
+TEST(Spans, TellHowManyCoresWereComputedInOnePass) {
+  Spans spans;
+  TrainOptions options{
+      .epochs = 1, .minibatch_size = 4, .on_span = spans.listener(), .cores = 7, .threads = 2};
+  Trainer trainer(softmax_regression(test::digits(56), {}), test::trace_of({56}), options);
+  trainer.fit();
+  using Passes = std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>;
+  std::map<Activity, Passes> passes;
+  for (const Span& span : spans.all()) {
+    if (span.core) passes[span.activity][span.core->value()] = {span.cores, span.minibatches};
+  }
+  // Each core has two minibatches. Seven cores are four for one thread, and three for the other.
+  for (const auto& [activity, of] : passes) {
+    EXPECT_EQ(of, (Passes{{0, {4, 8}}, {4, {3, 6}}})) << choice_name(kActivities, activity);
+  }
+  EXPECT_EQ(passes.size(), 5U) << "gather, forward, loss, backward and merge";
 }
 
 TEST(Spans, OfTests) {
@@ -143,6 +162,8 @@ TEST(Meetings, BringTheSumsOfAllCoresTogether) {
     std::map<std::int64_t, std::vector<Meeting>> of_step;
     TrainOptions options{.epochs = 3,
                          .minibatch_size = 4,
+                         // So that no pass spans cores.
+                         .log_minibatches = true,
                          .cores = 5,
                          .assignment = assignment,
                          .reduce = "tree",

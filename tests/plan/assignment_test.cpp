@@ -72,6 +72,26 @@ TEST(Assignment, SharesAreDisjointCoverAndDifferByAtMostOne) {
   }
 }
 
+TEST(Assignment, HasThePlaceOfEveryMinibatch) {
+  for (const auto& [assignment, name] : kAssignments) {
+    for (std::int64_t minibatches = 1; minibatches <= 40; ++minibatches) {
+      for (const std::int64_t cores : {1, 2, 3, 5, 8, 13, 24, 39, 40, 41, 1000}) {
+        SCOPED_TRACE(testing::Message() << name << ", " << minibatches << " on " << cores);
+        const StepPlan step{.index = {},
+                            .cores = cores,
+                            .first_minibatch = MinibatchIndex{100},
+                            .minibatches = minibatches};
+        for (CoreRank core; core.value() < cores; ++core) {
+          const MinibatchRun run = step.share_of(core, assignment);
+          for (std::int64_t substep = 0; substep < run.count; ++substep) {
+            EXPECT_EQ(step.place_of(run[substep], assignment), (MinibatchPlace{core, substep}));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(AssignmentDeathTest, RejectsWhatIsNoCoreOrNoStep) {
   const auto call = [](std::int64_t minibatches, std::int64_t core) {
     static_cast<void>(

@@ -278,6 +278,20 @@ TEST(TimelineJson, LetsNobodyWaitDuringTheUpdate) {
   EXPECT_THAT(waits, ElementsAre("thread 0: 10 to 12", "thread 1: 8 to 10"));
 }
 
+TEST(TimelineJson, ShowsAPassOnEveryCoreThatItSpans) {
+  RecordedTimeline timeline{.spans = {{span_of(0, 0, 0, 10)}, {span_of(0, 1, 0, 8)}}};
+  timeline.spans[1].front().core = CoreRank{2};
+  timeline.spans[1].front().cores = 3;
+  const auto cores = lanes_of(json::parse(timeline_json(timeline)).at("traceEvents"), kCores);
+  std::vector<std::string> passes;
+  for (const auto& [lane, spans] : cores) {
+    for (const json& event : spans) {
+      passes.push_back(fmt::format("core {}: {}", lane - 1, end_of(event) / 1000));
+    }
+  }
+  EXPECT_THAT(passes, ElementsAre("core 0: 10", "core 2: 8", "core 3: 8", "core 4: 8"));
+}
+
 TEST(TimelineJson, SaysWhoseThreadsTheseAre) {
   RecordedTimeline timeline{.spans = {{span_of(33, 0, 0, 10)}}};
   EXPECT_THAT(timeline_json(timeline), HasSubstr(R"("args":{"name":"threads"})"));

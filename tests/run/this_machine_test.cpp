@@ -126,6 +126,31 @@ TEST(ThisMachine, CountsThePassesOfACore) {
   EXPECT_THAT(step_seconds_here(machine, 8, 4), DoubleEq(7 + 2 * 0.5 + 4 * 2));
 }
 
+// One thread computes up to 8 of 32 minibatches that fit into a pass in a task of several cores.
+TEST(ThisMachine, CountsThePassesThatSpanCores) {
+  const auto measured = [](std::int64_t cores, std::int64_t substeps, std::int64_t passes) {
+    const auto minibatches = static_cast<double>(cores * substeps);
+    const double seconds = 7 + 0.5 * static_cast<double>(passes) + 2 * minibatches;
+    return Calibration{.substep_seconds = seconds / minibatches,
+                       .minibatches_at_once = 32,
+                       .cores_per_thread = cores,
+                       .substeps = substeps,
+                       .steps = 5};
+  };
+  const MachineCalibration machine{.together = measured(1, 4, 1),
+                                   .many_cores = measured(16, 1, 2),
+                                   .many_full_cores = measured(16, 4, 8)};
+  EXPECT_THAT(step_seconds_here(machine, 8, 8), DoubleNear(7 + 0.5 + 8 * 2, 1e-9));
+  EXPECT_THAT(step_seconds_here(machine, 9, 9), DoubleNear(7 + 2 * 0.5 + 9 * 2, 1e-9));
+  // Both cores together would be more than 8: their passes are 0 to 3, 4 to 5, 6 to 7, 8 to 11.
+  EXPECT_THAT(step_seconds_here(machine, 12, 2), DoubleNear(7 + 4 * 0.5 + 12 * 2, 1e-9));
+  // All passes of these three are equally long, so that they are minibatches, too.
+  const MachineCalibration line{.together = measured(1, 8, 1),
+                                .many_cores = measured(16, 1, 2),
+                                .many_full_cores = measured(16, 8, 16)};
+  EXPECT_THAT(step_seconds_here(line, 32, 32), DoubleNear(7 + 4 * 0.5 + 32 * 2, 1e-9));
+}
+
 TEST(ThisMachine, IsCalibratedAloneTogetherAndWithManyCores) {
   const RunConfiguration configuration{.model = "quadratic:dim=5,samples=512"};
   const auto workload = dense_workload(configuration);

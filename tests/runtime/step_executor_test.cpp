@@ -12,6 +12,8 @@
 #include <random>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -216,6 +218,105 @@ TEST(StepExecutor, GivesEveryCoreItsShareInAscendingOrder) {
         }
         EXPECT_EQ(done, expected);
       });
+}
+
+// The tasks as runs, such as 0-3.
+std::vector<std::string> tasks_of(std::int64_t minibatches, std::int64_t cores, int threads,
+                                  std::int64_t at_once) {
+  CoreTasks tasks;
+  std::vector<std::string> runs;
+  for (const MinibatchRun& run :
+       tasks.divide(step_of(minibatches, cores), Assignment::contiguous, threads, at_once)) {
+    const std::int64_t first = leaf_of(run.first);
+    runs.push_back(std::to_string(first) + "-" + std::to_string(first + run.count - 1));
+  }
+  return runs;
+}
+
+TEST(CoreTasks, AreAsLongAsTheBalanceOfThreadsAllows) {
+  using testing::ElementsAre;
+  EXPECT_THAT(tasks_of(8, 8, 2, 32), ElementsAre("0-3", "4-7"));
+  EXPECT_THAT(tasks_of(8, 8, 1, 32), ElementsAre("0-7"));
+  EXPECT_THAT(tasks_of(8, 8, 3, 32), ElementsAre("0-1", "2-3", "4-5", "6-6", "7-7"));
+  EXPECT_THAT(tasks_of(10, 10, 2, 32), ElementsAre("0-3", "4-7", "8-8", "9-9"));
+  EXPECT_THAT(tasks_of(7, 7, 2, 32), ElementsAre("0-3", "4-6"));
+  EXPECT_THAT(tasks_of(2, 2, 2, 32), ElementsAre("0-0", "1-1"));
+  EXPECT_THAT(tasks_of(32, 8, 2, 32), ElementsAre("0-7", "8-15", "16-23", "24-31"));
+  EXPECT_THAT(tasks_of(64, 4, 2, 32), ElementsAre("0-15", "16-31", "32-47", "48-63"))
+      << "a core is longer already";
+  EXPECT_THAT(tasks_of(6, 6, 2, 1).size(), 6) << "no pass computes several";
+}
+
+// The minibatches of the busiest thread, if a free thread takes the next run.
+std::int64_t busiest_of(std::span<const MinibatchRun> runs, int threads) {
+  std::vector<std::int64_t> loads(static_cast<std::size_t>(threads));
+  for (const MinibatchRun& run : runs) *std::ranges::min_element(loads) += run.count;
+  return *std::ranges::max_element(loads);
+}
+
+TEST(CoreTasks, AreWholeCoresAndBalancedAsSingleOnes) {
+  CoreTasks tasks;
+  for (int threads = 1; threads <= 7; ++threads) {
+    for (std::int64_t cores = 1; cores <= 26; ++cores) {
+      for (std::int64_t minibatches = 1; minibatches <= 90; ++minibatches) {
+        for (const Assignment assignment : kBothAssignments) {
+          SCOPED_TRACE(testing::Message() << threads << " threads, " << cores << " cores, "
+                                          << minibatches << " minibatches");
+          const StepPlan step = step_of(minibatches, cores);
+          std::vector<MinibatchRun> singles;
+          for (CoreRank core; core.value() < busy_cores(minibatches, cores); ++core) {
+            singles.push_back(step.share_of(core, assignment));
+          }
+          for (const std::int64_t at_once : {1, 8, 32, 1024}) {
+            const auto runs = tasks.divide(step, assignment, threads, at_once);
+            ASSERT_LE(busiest_of(runs, threads), busiest_of(singles, threads));
+            auto next = singles.begin();
+            for (const MinibatchRun& run : runs) {
+              MinibatchRun cores_of_run = *next++;
+              ASSERT_LE(run.count, std::max(cores_of_run.count, at_once / 4));
+              while (cores_of_run.count < run.count) cores_of_run.count += (next++)->count;
+              ASSERT_EQ(run, cores_of_run);
+            }
+            ASSERT_EQ(next, singles.end());
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(StepExecutor, SaysWhichCoresAPassSpans) {
+  for_each_setting<float>([](StepExecutor<float>& executor, const StepPlan& step,
+                             Assignment assignment) {
+    std::mutex mutex;
+    std::int64_t minibatches = 0;
+    const auto check = [&](const SubstepTask& task, PartialSum<float>&) {
+      const std::lock_guard lock(mutex);
+      minibatches += task.count;
+      EXPECT_EQ(step.share_of(task.core, assignment)[task.substep], task.minibatch);
+      const MinibatchIndex last{task.minibatch.value() + task.count - 1};
+      EXPECT_EQ(task.cores, step.place_of(last, assignment).core.value() - task.core.value() + 1);
+      EXPECT_EQ(task.step, &step);
+    };
+    static_cast<void>(executor.run(step, assignment, check, 32));
+    EXPECT_EQ(minibatches, step.minibatches);
+  });
+}
+
+TEST(StepExecutor, ComputesNeighbouringCoresInOnePass) {
+  const auto passes_of = [](int threads, std::int64_t at_once, std::string_view reducer = "tree") {
+    Workers workers(threads);
+    StepExecutor<float> executor(workers, {.values = 1, .max_leaves = 8}, reducer);
+    std::atomic<int> passes = 0;
+    const auto count = [&](const SubstepTask&, PartialSum<float>&) { ++passes; };
+    static_cast<void>(executor.run(step_of(8, 8), Assignment::contiguous, count, at_once));
+    return passes.load();
+  };
+  EXPECT_EQ(passes_of(1, 32), 1);
+  EXPECT_EQ(passes_of(2, 32), 2);
+  EXPECT_EQ(passes_of(3, 32), 5);
+  EXPECT_EQ(passes_of(2, 1), 8);
+  EXPECT_EQ(passes_of(2, 32, "sharded"), 8);
 }
 
 TEST(StepExecutor, ClearsWhatASubstepIsGiven) {

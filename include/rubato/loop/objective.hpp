@@ -189,10 +189,11 @@ class Evaluator {
   virtual double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                           EvaluatorProgress& progress) = 0;
 
-  /// Evaluates several minibatches that follow each other in a step in one pass: writes their
-  /// losses, and to `leaf` the sum of their gradients, in the order of all reproducible reducers
-  /// (OwnReducer::reproducible). The bits must equal those of evaluate() for one after the other,
-  /// and sums of those. Receives at most Objective::minibatches_at_once() minibatches.
+  /// Evaluates several minibatches that follow each other in a step, of one core or of neighbouring
+  /// ones, in one pass: writes their losses, and to `leaf` the sum of their gradients, in the order
+  /// of all reproducible reducers (OwnReducer::reproducible). The bits must equal those of
+  /// evaluate() for one after the other, and sums of those. Receives at most
+  /// Objective::minibatches_at_once() minibatches.
   virtual void evaluate_several(std::span<const Minibatch> minibatches, const Leaf<T>& leaf,
                                 std::span<double> losses, EvaluatorProgress& progress);
 };

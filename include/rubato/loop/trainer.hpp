@@ -81,6 +81,8 @@ struct Span {
   /// and for a test.
   std::optional<MinibatchIndex> minibatch{};
   std::optional<CoreRank> core{};
+  /// The number of cores, beginning with that one, whose minibatches were computed in one pass.
+  std::int64_t cores = 1;
   /// The number of minibatches, beginning with that one, that an evaluator computed in one pass.
   std::int64_t minibatches = 1;
   /// The thread, from 0 to Workers::threads() - 1. Work on the whole step is done by thread 0, the
@@ -95,7 +97,8 @@ struct Span {
 using OnSpan = std::function<void(const Span& span)>;
 
 /// Called by several threads at once, whenever the sums of two cores become one, by reducers whose
-/// cores meet (Reducer::observe_meetings()).
+/// cores meet (Reducer::observe_meetings()). Cores that one task computes (Span::cores) have a sum
+/// together, and meet others as the first of them.
 using OnMeeting = std::function<void(StepIndex step, const Meeting& meeting)>;
 
 /// Makes a user's own reducer, for parameters of either type, as a value: a class derived from

@@ -100,9 +100,11 @@ struct MachineCalibration {
 ///     update + (passes of the busiest thread) x (seconds of a pass)
 ///            + (its minibatches) x (seconds of a minibatch)
 ///
-/// in which the three calibrations of all threads give each term. A core is one pass or, if it
-/// computes several minibatches at once, one pass for each of its subtrees of the sum. All
-/// arguments are at least 1. Throws Error as StepTimes does.
+/// in which the three calibrations of all threads give each term. A core is one pass or, if several
+/// minibatches are computed at once, a task of neighbouring cores is one pass for each of its
+/// subtrees of the sum. If all passes of the three have equally many minibatches, the seconds of a
+/// pass are part of those of its minibatches. All arguments are at least 1. Throws Error as
+/// StepTimes does.
 [[nodiscard]] double step_seconds_here(const MachineCalibration& calibration,
                                        std::int64_t minibatches, std::int64_t cores);
 

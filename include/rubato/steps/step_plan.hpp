@@ -49,6 +49,14 @@ struct MinibatchRun {
   return (samples + minibatch_size - 1) / minibatch_size;
 }
 
+/// A minibatch's core, and its index among the minibatches of that core in the step, from 0.
+struct MinibatchPlace {
+  CoreRank core;
+  std::int64_t substep = 0;
+
+  friend bool operator==(const MinibatchPlace&, const MinibatchPlace&) = default;
+};
+
 /// One update of the shared parameters: its minibatches within the epoch, and its cores. With
 /// Remainder::carry they may extend beyond the epoch in which the step begins; counting continues
 /// there.
@@ -80,6 +88,8 @@ struct StepPlan {
   [[nodiscard]] MinibatchRun share_of(CoreRank core, Assignment assignment) const {
     return share_of_core(first_minibatch, minibatches, core, cores, assignment);
   }
+  /// The place at which share_of() has the minibatch, which must be one of the step's.
+  [[nodiscard]] MinibatchPlace place_of(MinibatchIndex minibatch, Assignment assignment) const;
 };
 
 /// Facts about an epoch when it begins.

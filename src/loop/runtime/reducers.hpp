@@ -81,8 +81,8 @@ class TreeReducer final : public BlockReducer<T> {
   }
 
  private:
-  // The core that added to a sum last, and when. A note belongs to its sum, which only one thread
-  // has at a time.
+  // The core that added to a sum last, the first of several that one pass spans, and when. A note
+  // belongs to its sum, which only one thread has at a time.
   struct Note {
     CoreRank core{};
     Meeting::Moment at{};

@@ -1,10 +1,16 @@
-// A busy core is one task of Workers::for_each(): its reducer asks for leaf after leaf through a
-// callback and adds in between, so the task never waits. run_core() therefore measures time at the
-// borders of the callback: what lies inside a substep is computation, and all else is reduction. An
-// exception of a substep ends the step: all buffers are taken back, and it is rethrown. Deaths of
-// cores are such exceptions: FaultModel decides before an attempt which cores die, by the plan or
-// by a hash of seed, step, attempt and core, and FaultyExecutor throws CoreDied in the substep that
-// was chosen, and repeats the whole step on the cores that are left.
+// A busy core, or a run of neighbouring ones, is one task of Workers::for_each(): its reducer asks
+// for leaf after leaf through a callback and adds in between, so the task never waits. run_task()
+// therefore measures time at the borders of the callback: what lies inside a substep is
+// computation, and all else is reduction.
+//
+// Tasks divide the leaves of a step into runs, whatever cores these belong to. So every node of the
+// summation tree is complete in at most one task, which offers it to the combining tree once, and
+// neither the order of the sum nor the protocol of the tree depends on the division.
+//
+// An exception of a substep ends the step: all buffers are taken back, and it is rethrown. Deaths
+// of cores are such exceptions: FaultModel decides before an attempt which cores die, by the plan
+// or by a hash of seed, step, attempt and core, and FaultyExecutor throws CoreDied in the substep
+// that was chosen, and repeats the whole step on the cores that are left.
 
 #include "step_executor.hpp"
 
@@ -52,6 +58,58 @@ std::optional<std::int64_t> FaultModel::death(StepIndex step, std::int64_t attem
   return static_cast<std::int64_t>(mixed(draw) % static_cast<std::uint64_t>(substeps));
 }
 
+namespace {
+
+// A task of several cores has at most this part of the minibatches of the largest pass: longer
+// passes are hardly faster, and shorter tasks are shared out better (docs/adr/0065).
+constexpr std::int64_t kPartOfPass = 4;
+
+}  // namespace
+
+std::span<const MinibatchRun> CoreTasks::divide(const StepPlan& step, Assignment assignment,
+                                                int threads, std::int64_t at_once) {
+  loads_.resize(static_cast<std::size_t>(threads));
+  const std::int64_t busiest = divide_evenly(step, assignment, 1, step.minibatches);
+  // The leaves of strided cores are not neighbours in the tree.
+  const std::int64_t most = assignment == Assignment::contiguous ? at_once / kPartOfPass : 1;
+  for (std::int64_t longest = most; longest > 1; longest /= 2) {
+    if (divide_evenly(step, assignment, longest, busiest) <= busiest) return tasks_;
+  }
+  divide_evenly(step, assignment, 1, busiest);
+  return tasks_;
+}
+
+// Makes tasks of one core, or of at most `most` minibatches, and gives each to whichever thread has
+// least; a run of cores must not give it more than `busiest`. Returns how many minibatches the
+// busiest thread has. Runs are powers of two long and begin at multiples of these, as nodes of the
+// summation tree do.
+std::int64_t CoreTasks::divide_evenly(const StepPlan& step, Assignment assignment,
+                                      std::int64_t most, std::int64_t busiest) {
+  const std::int64_t cores = busy_cores(step.minibatches, step.cores);
+  const auto share_of = [&](std::int64_t core) {
+    return step.share_of(CoreRank{core}, assignment);
+  };
+  tasks_.clear();
+  std::ranges::fill(loads_, 0);
+  for (std::int64_t core = 0; core < cores;) {
+    std::int64_t& least = *std::ranges::min_element(loads_);
+    MinibatchRun task = share_of(core);
+    std::int64_t end = core + 1;
+    for (std::int64_t run = 2; core % run == 0 && end < cores; run *= 2) {
+      const std::int64_t longer = std::min(core + run, cores);
+      const MinibatchRun last = share_of(longer - 1);
+      const std::int64_t count = last.first.value() + last.count - task.first.value();
+      if (count > most || least + count > busiest) break;
+      task.count = count;
+      end = longer;
+    }
+    tasks_.push_back(task);
+    least += task.count;
+    core = end;
+  }
+  return *std::ranges::max_element(loads_);
+}
+
 template <class T>
 StepExecutor<T>::StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer)
     : StepExecutor(workers, make_reducer<T>(reducer, size, workers)) {}
@@ -69,12 +127,13 @@ template <class T>
 StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment, const Substep& substep,
                                 std::int64_t at_once) {
   for (ThreadSeconds& thread : seconds_) thread.seconds = {};
-  const std::int64_t cores = busy_cores(step.minibatches, step.cores);
-  reducer_->begin_step(step.minibatches, cores);
+  if (block_reducer_ == nullptr) at_once = 1;
+  const std::span<const MinibatchRun> tasks =
+      tasks_.divide(step, assignment, workers_.threads(), at_once);
+  reducer_->begin_step(step.minibatches, busy_cores(step.minibatches, step.cores));
   try {
-    workers_.for_each(cores, [&](std::int64_t i, int thread) {
-      const CoreRank core{i};
-      run_core(step, core, step.share_of(core, assignment), substep, at_once, thread);
+    workers_.for_each(std::ssize(tasks), [&](std::int64_t i, int thread) {
+      run_task(step, assignment, tasks[static_cast<std::size_t>(i)], substep, at_once, thread);
     });
   } catch (...) {
     reducer_->end_step();
@@ -121,12 +180,13 @@ PartialSum<T>* StepExecutor<T>::checked_sum(const StepPlan& step) {
 }
 
 template <class T>
-void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
-                               const Substep& substep, std::int64_t at_once, int thread) {
+void StepExecutor<T>::run_task(const StepPlan& step, Assignment assignment,
+                               const MinibatchRun& share, const Substep& substep,
+                               std::int64_t at_once, int thread) {
   ExecutorSeconds& seconds = seconds_[static_cast<std::size_t>(thread)].seconds;
   Stopwatch stopwatch;
-  SubstepTask task{.core = core, .minibatch = {}, .thread = thread};
-  Merge merge{.core = core, .thread = thread, .begin = stopwatch.begun()};
+  SubstepTask task{.core = {}, .minibatch = {}, .step = &step, .thread = thread};
+  Merge merge{.thread = thread, .begin = stopwatch.begun()};
   const auto end_merge = [&] {
     seconds.reduce += stopwatch.lap();
     // Nothing is merged before the first minibatch.
@@ -139,12 +199,18 @@ void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const Miniba
     end_merge();
     task.minibatch = MinibatchIndex{step.first_minibatch.value() + first};
     task.count = count;
+    const MinibatchPlace first_place = step.place_of(task.minibatch, assignment);
+    const MinibatchIndex last{task.minibatch.value() + count - 1};
+    task.core = first_place.core;
+    task.substep = first_place.substep;
+    task.cores = step.place_of(last, assignment).core.value() - task.core.value() + 1;
     substep(task, *out);
-    task.substep += count;
     out->scalars.minibatches = count;
     seconds.compute += stopwatch.lap();
     merge.minibatch = task.minibatch;
     merge.minibatches = count;
+    merge.core = task.core;
+    merge.cores = task.cores;
     merge.begin = stopwatch.begun();
     return out;
   };
@@ -152,11 +218,12 @@ void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const Miniba
                          .count = share.count,
                          .stride = share.stride};
   // std::function holds references without an allocation.
-  if (at_once > 1 && block_reducer_ != nullptr) {
-    block_reducer_->reduce_blocks(core.value(), leaves, at_once, std::ref(next_block));
+  const std::int64_t core = step.place_of(share.first, assignment).core.value();
+  if (at_once > 1) {
+    block_reducer_->reduce_blocks(core, leaves, at_once, std::ref(next_block));
   } else {
     const auto next = [&next_block](std::int64_t leaf) { return next_block(leaf, 1); };
-    reducer_->reduce_core(core.value(), leaves, std::ref(next));
+    reducer_->reduce_core(core, leaves, std::ref(next));
   }
   end_merge();
 }

@@ -27,7 +27,8 @@ class BlockReducer : public Reducer<T> {
   /// beginning at `first`, which are all those below a node of the step's SummationTree, summed in
   /// the order of that tree.
   using NextBlock = std::function<PartialSum<T>*(std::int64_t first, std::int64_t count)>;
-  /// Sums the share of a core as Reducer::reduce_core() does, in blocks of at most `most` leaves.
+  /// Sums the share of a core as Reducer::reduce_core() does, in blocks of at most `most` leaves. A
+  /// contiguous share may be that of several cores, of which `core` is the first.
   virtual void reduce_blocks(std::int64_t core, const LeafShare& share, std::int64_t most,
                              const NextBlock& next) = 0;
 
@@ -49,8 +50,12 @@ struct SubstepTask {
   /// The index among the core's minibatches in the step, from 0.
   std::int64_t substep = 0;
   MinibatchIndex minibatch;
-  /// The number of minibatches, beginning with that one, and of substeps.
+  /// The number of minibatches, beginning with that one.
   std::int64_t count = 1;
+  /// The number of cores, beginning with that one, that these minibatches belong to.
+  std::int64_t cores = 1;
+  /// The step among whose cores they are divided; of several hosts, the part of this one.
+  const StepPlan* step = nullptr;
   int thread = 0;
 };
 
@@ -63,6 +68,8 @@ struct Merge {
   /// The number of minibatches computed in one pass, beginning with that one.
   std::int64_t minibatches = 1;
   std::optional<CoreRank> core{};
+  /// The number of cores of that pass.
+  std::int64_t cores = 1;
   int thread = 0;
   Moment begin{};
   Moment end{};
@@ -105,12 +112,34 @@ class StepSum {
   ExecutorSeconds seconds_;
 };
 
+/// Divides the busy cores of a step into tasks. A task is one core, unless passes over several
+/// minibatches are faster; it is then a run of neighbouring cores, and a pass may span them.
+///
+/// Runs are no longer than the balance of the threads allows: if all minibatches take equally long,
+/// the busiest thread has no more of them than if each core were a task.
+class CoreTasks {
+ public:
+  /// Returns the minibatches of each task, in ascending order of its cores; valid until the next
+  /// call. A pass has at most `at_once` minibatches.
+  [[nodiscard]] std::span<const MinibatchRun> divide(const StepPlan& step, Assignment assignment,
+                                                     int threads, std::int64_t at_once);
+
+ private:
+  std::int64_t divide_evenly(const StepPlan& step, Assignment assignment, std::int64_t most,
+                             std::int64_t busiest);
+
+  std::vector<MinibatchRun> tasks_{};
+  // The minibatches of each thread.
+  std::vector<std::int64_t> loads_{};
+};
+
 /// Runs the substeps of a step on its emulated cores and sums their results.
 ///
-/// The busy cores of a step are tasks; a core runs its substeps one after the other, in ascending
-/// order of its minibatches, and passes each result to the reducer. Cores may outnumber threads by
-/// any factor, because no task waits. With a reproducible reducer the sum is the same bits for
-/// every number of threads, every number of cores and either assignment.
+/// The busy cores of a step are tasks, or runs of them are (CoreTasks); a task runs its substeps
+/// one after the other, in ascending order of its minibatches, and passes each result to the
+/// reducer. Cores may outnumber threads by any factor, because no task waits. With a reproducible
+/// reducer the sum is the same bits for every number of threads, every number of cores and either
+/// assignment.
 ///
 /// T is float or double.
 template <class T>
@@ -147,7 +176,8 @@ class StepExecutor {
 
   // Returns the sum of a step whose cores are done; throws Error if it is incomplete.
   [[nodiscard]] PartialSum<T>* checked_sum(const StepPlan& step);
-  void run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
+  // Runs the minibatches of one task.
+  void run_task(const StepPlan& step, Assignment assignment, const MinibatchRun& share,
                 const Substep& substep, std::int64_t at_once, int thread);
 
   Workers& workers_;
@@ -155,6 +185,7 @@ class StepExecutor {
   // The same reducer, if it is a BlockReducer; else null.
   BlockReducer<T>* block_reducer_;
   OnMerge on_merge_;
+  CoreTasks tasks_;
   std::vector<ThreadSeconds> seconds_;
 };
 

@@ -255,11 +255,18 @@ void add_thread(TraceEvents& events, std::int64_t thread, std::vector<Span> span
   }
 }
 
+// Calls task(core) for each core whose minibatches the span is about.
+template <class Task>
+void for_cores(const Span& span, const Task& task) {
+  if (!span.core) return;
+  for (std::int64_t i = 0; i < span.cores; ++i) task(CoreRank{span.core->value() + i});
+}
+
 void add_cores(TraceEvents& events, const RecordedTimeline& timeline) {
   std::set<CoreRank> cores;
   for (const std::vector<Span>& of_thread : timeline.spans) {
     for (const Span& span : of_thread) {
-      if (span.core) cores.insert(*span.core);
+      for_cores(span, [&](CoreRank core) { cores.insert(core); });
     }
   }
   for (const CoreRank core : cores) {
@@ -267,9 +274,11 @@ void add_cores(TraceEvents& events, const RecordedTimeline& timeline) {
   }
   for (std::size_t thread = 0; thread < timeline.spans.size(); ++thread) {
     for (const Span& span : timeline.spans[thread]) {
-      if (!span.core) continue;
-      events.stretch(kCoresProcess, span.core->value() + 1, choice_name(kActivities, span.activity),
-                     span.begin, span.end, fmt::format(R"({},"thread":{})", args_of(span), thread));
+      for_cores(span, [&](CoreRank core) {
+        events.stretch(kCoresProcess, core.value() + 1, choice_name(kActivities, span.activity),
+                       span.begin, span.end,
+                       fmt::format(R"({},"thread":{})", args_of(span), thread));
+      });
     }
   }
   for (std::size_t i = 0; i < timeline.meetings.size(); ++i) {

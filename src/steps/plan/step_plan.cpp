@@ -43,6 +43,17 @@ std::int64_t busy_cores(std::int64_t minibatches, std::int64_t cores) {
   return std::min(minibatches, cores);
 }
 
+MinibatchPlace StepPlan::place_of(MinibatchIndex minibatch, Assignment assignment) const {
+  const std::int64_t before = minibatch.value() - first_minibatch.value();
+  if (assignment == Assignment::strided) return {CoreRank{before % cores}, before / cores};
+  const std::int64_t shorter = minibatches / cores;
+  const std::int64_t longer_runs = minibatches % cores;
+  const std::int64_t in_longer = longer_runs * (shorter + 1);
+  if (before < in_longer) return {CoreRank{before / (shorter + 1)}, before % (shorter + 1)};
+  const std::int64_t after = before - in_longer;
+  return {CoreRank{longer_runs + after / shorter}, after % shorter};
+}
+
 namespace {
 
 void check_options(const PlanOptions& options) {

@@ -392,6 +392,7 @@ class TypedStepEngine final : public StepEngine {
       span.minibatch = merge.minibatch;
       span.minibatches = merge.minibatches;
       span.core = merge.core;
+      span.cores = merge.cores;
       span.thread = merge.thread;
       span.begin = merge.begin;
       span.end = merge.end;

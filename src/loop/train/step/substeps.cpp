@@ -92,6 +92,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
                       .step = plan.index,
                       .minibatch = task.minibatch,
                       .core = task.core,
+                      .cores = task.cores,
                       .minibatches = task.count,
                       .thread = task.thread,
                       .begin = begin,
@@ -141,14 +142,15 @@ template <class T>
 Minibatch Substeps<T>::minibatch_of(const StepOfMinibatches& step, const SubstepTask& task,
                                     std::int64_t which) const {
   const MinibatchIndex index{task.minibatch.value() + which};
+  const MinibatchPlace place = task.step->place_of(index, options_.assignment);
   return {.samples = step.samples.minibatch(step.plan, index),
           .stream = {.seed = options_.seed,
                      .epoch = step.epoch.value(),
                      .step = step.plan.index.value(),
                      .minibatch = index.value()},
           .first_of_step = index == step.plan.first_minibatch,
-          .core = task.core,
-          .substep = task.substep + which,
+          .core = place.core,
+          .substep = place.substep,
           .loss_scale = step.loss_scale};
 }
 

@@ -1,9 +1,9 @@
 // calibrate() trains the workload on a trace of constant batches, and StepSampler takes the time
 // from the end of one step to the end of the next until their median is settled or the time is over
 // (docs/adr/0038). A prediction needs the load of the busiest thread, its minibatches and passes:
-// busiest_thread() gives each core to the thread with the fewest minibatches, as a thread that is
-// free takes the next core. With all threads busy, seconds are a linear function of this load,
-// given by the plane through three calibrations (seconds_of_all_threads()).
+// busiest_thread() gives each task of cores to the thread with the fewest minibatches, as a thread
+// that is free takes the next one. With all threads busy, seconds are a linear function of this
+// load, given by the plane through three calibrations (seconds_of_all_threads()).
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +18,7 @@
 
 #include "base/core/seconds.hpp"
 #include "base/core/throw_error.hpp"
+#include "loop/runtime/step_executor.hpp"
 #include "numbers/collective/host_runs.hpp"
 #include "run_steps.hpp"
 #include "step_samples.hpp"
@@ -159,16 +160,17 @@ std::int64_t passes_of(const MinibatchRun& run, const Step& step) {
   return passes;
 }
 
-// The load of the busiest thread, if a free thread takes the next core.
+// The load of the busiest thread, if a free thread takes the next task.
 Load busiest_thread(const Step& step) {
-  const std::int64_t busy = busy_cores(step.minibatches, step.cores);
   // The loads of the threads, the smallest on top.
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
   for (int thread = 0; thread < step.threads; ++thread) loads.push({});
   Load most;
-  for (std::int64_t core = 0; core < busy; ++core) {
-    const MinibatchRun run = share_of_core(MinibatchIndex{}, step.minibatches, CoreRank{core},
-                                           step.cores, Assignment::contiguous);
+  const StepPlan plan{
+      .index = {}, .cores = step.cores, .first_minibatch = {}, .minibatches = step.minibatches};
+  CoreTasks tasks;
+  for (const MinibatchRun& run :
+       tasks.divide(plan, Assignment::contiguous, step.threads, step.at_once)) {
     Load load = loads.top();
     load.minibatches += run.count;
     load.passes += passes_of(run, step);
@@ -210,6 +212,11 @@ double seconds_of_all_threads(const MachineCalibration& calibration, const Load&
   const double from_single = full.seconds - single.seconds;
   const double from_few = full.seconds - few.seconds;
   const double determinant = passes * minibatches_of_few - minibatches * passes_of_few;
+  // The three are on a line if their passes are equally long.
+  if (determinant == 0) {
+    return few.seconds +
+           from_few / minibatches_of_few * more(few.load.minibatches, load.minibatches);
+  }
   const double pass = (from_single * minibatches_of_few - minibatches * from_few) / determinant;
   const double minibatch = (passes * from_few - from_single * passes_of_few) / determinant;
   return few.seconds + pass * more(few.load.passes, load.passes) +
