@@ -569,5 +569,22 @@ TEST(WinogradConvolution, IsThatOfDoublesForManyShapes) {
   }
 }
 
+// Kernels take several vectors of images at a time, narrow ones twice as many as wide ones.
+TEST(WinogradConvolution, AddsManyPairsOfChannelsInOneOrder) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  for (const std::int64_t images : {8, 24, 200}) {
+    SCOPED_TRACE(images);
+    const ConvolutionCase c{
+        .images = images, .inputs = 36, .outputs = 35, .size = {5, 6}, .padding = {1, 1}};
+    const at::Tensor input = channels_last(c.input());
+    const Convolved narrow =
+        convolved(lane_convolution::avx2_winograd_kernels(), c, input, c.weight());
+    expect_close(narrow, dispatched(c, input.to(at::kDouble), c.weight().to(at::kDouble)));
+    if (!cpu_has(InstructionSet::avx512)) continue;
+    expect_equal(convolved(lane_convolution::avx512_winograd_kernels(), c, input, c.weight()),
+                 narrow);
+  }
+}
+
 }  // namespace
 }  // namespace rubato
