@@ -142,11 +142,15 @@ class ResNet20 : public torch::nn::Module {
   }
 
   // Convolutions and normalisations are fastest if the channels are the last dimension in memory.
-  // This layout is set after the first convolution: an image of one channel has no other layout.
+  // This layout is set after the first convolution, because an image of one channel has every
+  // layout; that convolution writes it itself if it is given such an image with this layout's
+  // strides.
   at::Tensor forward(at::Tensor x) {
+    if (x.size(1) == 1) x = x.reshape({x.size(0), x.size(2), x.size(3), 1}).permute({0, 3, 1, 2});
     x = bn_(conv_(x).contiguous(at::MemoryFormat::ChannelsLast)).relu_();
     for (const auto& block : *blocks_) x = block->as<ResidualBlock>()->forward(x);
-    return at::log_softmax(fc_(x.mean(at::IntArrayRef{2, 3})), 1);
+    // The mean over the pixels, by operators whose gradient has channels last, too.
+    return at::log_softmax(fc_(x.permute({0, 2, 3, 1}).flatten(1, 2).mean(1)), 1);
   }
 
  private:

@@ -189,6 +189,19 @@ template <class Value>
   }
 }
 
+// As with_vectors(), for loops over pixels. The compiler knows the number of channels if it is a
+// frequent one, since a loop over few channels would take longer to begin than to run.
+template <class Body>
+void with_pixels(const Shape& shape, const Body& body) {
+  with_vectors([&]() __attribute__((always_inline)) {
+    Shape known = shape;
+    if (shape.channels == 16) return known.channels = 16, body(known);
+    if (shape.channels == 32) return known.channels = 32, body(known);
+    if (shape.channels == 64) return known.channels = 64, body(known);
+    body(shape);
+  });
+}
+
 }  // namespace
 
 void mean_and_variance(const Shape& shape, const float* x, double* mean, double* variance) {
@@ -196,39 +209,44 @@ void mean_and_variance(const Shape& shape, const float* x, double* mean, double*
   const auto channels = static_cast<std::size_t>(shape.channels);
   std::vector<float> partial(channels);
   std::vector<float> middle(channels);
-  with_vectors([&]() __attribute__((always_inline)) {
-    shape.channels_last ? pixel_sums(shape, x, partial.data(), mean) : sums(shape, x, mean);
-  });
+  with_pixels(
+      shape, [&](const Shape& s) __attribute__((always_inline)) {
+        s.channels_last ? pixel_sums(s, x, partial.data(), mean) : sums(s, x, mean);
+      });
   for (std::size_t c = 0; c < channels; ++c) {
     mean[c] /= count;
     middle[c] = static_cast<float>(mean[c]);
   }
-  with_vectors([&]() __attribute__((always_inline)) {
-    shape.channels_last ? pixel_squares(shape, x, middle.data(), partial.data(), variance)
-                        : squares(shape, x, middle.data(), variance);
-  });
+  with_pixels(
+      shape, [&](const Shape& s) __attribute__((always_inline)) {
+        s.channels_last ? pixel_squares(s, x, middle.data(), partial.data(), variance)
+                        : squares(s, x, middle.data(), variance);
+      });
   for (std::size_t c = 0; c < channels; ++c) variance[c] /= count;
 }
 
 void scale_and_shift(const Shape& shape, const float* x, const float* alpha, const float* beta,
                      float* output) {
-  with_vectors([&]() __attribute__((always_inline)) {
-    shape.channels_last ? pixel_scale(shape, x, alpha, beta, output)
-                        : scale(shape, x, alpha, beta, output);
-  });
+  with_pixels(
+      shape, [&](const Shape& s) __attribute__((always_inline)) {
+        s.channels_last ? pixel_scale(s, x, alpha, beta, output) : scale(s, x, alpha, beta, output);
+      });
 }
 
 void gradient_sums(const Shape& shape, const float* g, const float* x, const float* mean,
                    double* sum, double* dot) {
   std::vector<float> partial(static_cast<std::size_t>(shape.channels));
-  with_vectors([&]() __attribute__((always_inline)) {
-    pixel_dots(shape, g, x, mean, partial.data(), sum, dot);
-  });
+  with_pixels(
+      shape, [&](const Shape& s) __attribute__((always_inline)) {
+        pixel_dots(s, g, x, mean, partial.data(), sum, dot);
+      });
 }
 
 void input_gradient(const Shape& shape, const float* g, const float* x,
                     const GradientFactors& factors, float* to) {
-  with_vectors([&]() __attribute__((always_inline)) { pixel_gradient(shape, g, x, factors, to); });
+  with_pixels(
+      shape, [&](const Shape& s)
+                 __attribute__((always_inline)) { pixel_gradient(s, g, x, factors, to); });
 }
 
 }  // namespace rubato::batch_norm
