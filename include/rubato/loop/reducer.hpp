@@ -183,7 +183,7 @@ class Reducer {
 
  private:
   NormBlocks norms_;
-  std::size_t overwritten_;
+  std::size_t overwritten_ = 0;
   BufferPool<T> pool_;
 };
 
