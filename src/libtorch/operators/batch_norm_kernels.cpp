@@ -189,8 +189,8 @@ template <class Value>
   }
 }
 
-// As with_vectors(), for loops over pixels. The compiler knows the number of channels if it is a
-// frequent one, since a loop over few channels would take longer to begin than to run.
+// Does what with_vectors() does, for loops over pixels. The compiler knows the number of channels
+// if it is a frequent one, since a loop over few channels would take longer to begin than to run.
 template <class Body>
 void with_pixels(const Shape& shape, const Body& body) {
   with_vectors([&]() __attribute__((always_inline)) {
