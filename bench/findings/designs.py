@@ -54,7 +54,8 @@ OPTIMIZERS = {"sgd": ["--momentum", "0.9", "--weight-decay", "0.0005"],
               "adamw": ["--optimizer", "adamw", "--weight-decay", "0.1"]}
 # The last two are linear in the end, and reach that in an epoch (docs/adr/0088).
 RULES = ["constant", "linear", "root", "adascale", "lbsgd:epochs=1", "adascale:linear-after=1"]
-SIZE_RULES = RULES[:4]  # the largest transformer takes most of the time
+# Sizes are compared with fewer rules, since the largest transformer takes most of the time.
+SIZE_RULES = RULES[:4]
 # The mlp, whose runs are cheap, has more rules: those that were among the best, and those that papers advise.
 MORE = {"sgd": ["adascale:power=0.5"], "adamw": ["adascale:power=0.5", "adascale:metric=optimizer", "root-adam"]}
 TREATMENTS = {"sgd": ["keep", "m=rescale"], "adamw": ["keep", "m=rescale", "v=rescale"]}

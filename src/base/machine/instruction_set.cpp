@@ -1,5 +1,6 @@
 #include "instruction_set.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -34,9 +35,9 @@ InstructionSet cpu_instruction_set() {
 InstructionSet allowed_instruction_set() {
   const char* const variable = std::getenv("ATEN_CPU_CAPABILITY");
   const std::string_view value = variable == nullptr ? "" : variable;
-  if (value == "default") return InstructionSet::sse;
-  if (value == "avx2") return InstructionSet::avx2;
-  return InstructionSet::avx512;
+  const InstructionSet own = cpu_instruction_set();
+  if (value == "default") return std::min(own, InstructionSet::sse);
+  return value == "avx2" ? std::min(own, InstructionSet::avx2) : own;
 }
 
 }  // namespace rubato

@@ -38,9 +38,9 @@ inline constexpr std::array<Choice<InstructionSet>, 5> kInstructionSets{
 /// choose.
 [[nodiscard]] InstructionSet cpu_instruction_set();
 
-/// The highest set that ATEN_CPU_CAPABILITY (`default`, `avx2`, `avx512`), which limits libtorch,
-/// allows rubato's kernels that obey it, too; avx512 if it is unset or has another value, which
-/// libtorch ignores as well.
+/// The highest set that this CPU has and ATEN_CPU_CAPABILITY (`default`, `avx2`, `avx512`), which
+/// limits libtorch, allows rubato's kernels that obey it, too. Other values are ignored, as by
+/// libtorch.
 [[nodiscard]] InstructionSet allowed_instruction_set();
 
 namespace detail {

@@ -4,7 +4,6 @@
 // same, so that HalfStorage rounds its results and profilers see it. It has no kernel for autograd;
 // the function attention_of() adds its node to the graph.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +52,7 @@ bool is_for_kernels(const at::Tensor& projection, std::int64_t heads, const at::
 
 // The bits are the same with all that have FMA.
 attention::Kernels kernels() {
-  static const InstructionSet set = std::min(cpu_instruction_set(), allowed_instruction_set());
+  static const InstructionSet set = allowed_instruction_set();
   if (set == InstructionSet::avx512) return attention::avx512_kernels();
   return set == InstructionSet::avx2 ? attention::avx2_kernels() : attention::base_kernels();
 }

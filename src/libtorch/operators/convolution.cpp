@@ -123,8 +123,7 @@ Kernels kernels_for(const lane_convolution::Shape& shape) {
   constexpr std::int64_t kWide = 16;
   const std::int64_t last = shape.images % kWide;
   const bool half_empty = last > 0 && last <= kWide / 2 && shape.images < 2 * kWide;
-  static const bool has_wide =
-      std::min(cpu_instruction_set(), allowed_instruction_set()) == InstructionSet::avx512;
+  static const bool has_wide = allowed_instruction_set() == InstructionSet::avx512;
   const bool wide = has_wide && !half_empty;
   if (is_for_winograd(shape)) {
     return wide ? lane_convolution::avx512_winograd_kernels()

@@ -1,6 +1,5 @@
 #include "dense_parameters.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -11,7 +10,7 @@ namespace {
 
 // There are no kernels for AVX alone.
 InstructionSet best_instruction_set() {
-  const InstructionSet best = std::min(cpu_instruction_set(), allowed_instruction_set());
+  const InstructionSet best = allowed_instruction_set();
   return best == InstructionSet::avx ? InstructionSet::sse : best;
 }
 

@@ -72,6 +72,7 @@ std::span<const MinibatchRun> CoreTasks::divide(const StepPlan& step, Assignment
   const std::int64_t busiest = divide_evenly(step, assignment, 1, step.minibatches);
   // The leaves of strided cores are not neighbours in the tree.
   const std::int64_t most = assignment == Assignment::contiguous ? at_once / kPartOfPass : 1;
+  if (most <= 1) return tasks_;
   for (std::int64_t longest = most; longest > 1; longest /= 2) {
     if (divide_evenly(step, assignment, longest, busiest) <= busiest) return tasks_;
   }
