@@ -66,6 +66,12 @@ Result<T> together(const DrawnNetwork<T>& network, const DenseDataset<T>& data,
   DensePass<T> pass(network.model);
   Result<T> result{.gradient = {}, .losses = std::vector<double>(minibatches)};
   AlignedValues<T> gradient(network.parameters.size());
+  // All but the padding is overwritten.
+  constexpr T kAnything = std::numeric_limits<T>::quiet_NaN();
+  for (const dense::Layer& layer : network.model.layers) {
+    std::fill_n(gradient.data() + layer.weights, layer.inputs * layer.outputs, kAnything);
+    std::fill_n(gradient.data() + layer.biases, layer.outputs, kAnything);
+  }
   pass.gather(data, samples, minibatches);
   pass.forward();
   pass.losses(result.losses);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -61,7 +62,10 @@ template <class T>
 Computed<T> compute(ObjectiveOf<T>& objective, Evaluator<T>& evaluator,
                     std::span<const std::int64_t> samples, const StreamKey& stream = {}) {
   Computed<T> result;
-  result.gradient.resize(objective.flat_parameters().size());
+  // What is to be overwritten may be anything.
+  result.gradient.assign(
+      objective.flat_parameters().size(),
+      objective.overwrites_gradients() ? std::numeric_limits<T>::quiet_NaN() : T{0});
   EvaluatorProgress progress;
   result.loss = evaluator.evaluate({.samples = samples, .stream = stream},
                                    {.gradient = result.gradient, .averaged = {}}, progress);

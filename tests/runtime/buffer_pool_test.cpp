@@ -11,6 +11,8 @@
 
 #include <rubato/loop/reducer.hpp>
 
+#include "support/matchers.hpp"
+
 namespace rubato {
 namespace {
 
@@ -58,6 +60,17 @@ TYPED_TEST(BufferPoolOf, GivesZeroedBuffersNewAndUsedAlike) {
     write_all(*buffer, 7);
     pool.release(buffer);
   }
+}
+
+TYPED_TEST(BufferPoolOf, LeavesWhatIsOverwritten) {
+  BufferPool<TypeParam> pool(100, 1);
+  PartialSum<TypeParam>* buffer = pool.acquire();
+  write_all(*buffer, 7);
+  pool.release(buffer);
+  buffer = pool.acquire(40);
+  EXPECT_THAT(buffer->values.first(40), Each(7));
+  EXPECT_THAT(buffer->values.subspan(40), Each(0));
+  EXPECT_EQ(buffer->scalars.loss, 0);
 }
 
 TYPED_TEST(BufferPoolOf, AlignsEveryBufferToTwoCacheLines) {

@@ -153,7 +153,8 @@ struct Minibatch {
   double loss_scale = 1;
 };
 
-/// The memory to which an evaluator writes its results. All values are 0 at first.
+/// The memory to which an evaluator writes its results. All values are 0 at first, except those of
+/// the gradient if Objective::overwrites_gradients().
 template <class T>
 struct Leaf {
   /// The gradient, laid out as ObjectiveOf::flat_parameters().
@@ -266,6 +267,10 @@ class Objective {
     return 1;
   }
   static constexpr std::int64_t kMostAtOnce = 1024;
+
+  /// True if evaluators write every value of Leaf::gradient, the 0 of the padding between
+  /// parameters too, so that nobody has to clear it before.
+  [[nodiscard]] virtual bool overwrites_gradients() const { return false; }
 
   /// Options of dynamic loss scaling, which half precision needs: steps whose gradient overflows
   /// are skipped. Empty if the loss is not scaled.

@@ -31,9 +31,9 @@ class BufferPool {
   /// Makes at most `max_buffers` buffers of `values` values and `squares` squares each.
   BufferPool(std::size_t values, std::size_t max_buffers, std::size_t squares = 0);
 
-  /// Leases a buffer to the caller alone, with all values and scalars zero and no squares taken.
-  /// Aborts if all max_buffers are leased.
-  [[nodiscard]] PartialSum<T>* acquire();
+  /// Leases a buffer to the caller alone, with all values but the first `overwritten` and all
+  /// scalars zero and no squares taken. Aborts if all max_buffers are leased.
+  [[nodiscard]] PartialSum<T>* acquire(std::size_t overwritten = 0);
   void release(PartialSum<T>* buffer);
   /// Takes back every buffer, whoever holds it; used after a step that was given up.
   void reclaim_all();
@@ -87,6 +87,9 @@ struct ReducerSize {
   std::int64_t max_leaves = 1;
   /// The blocks of which the squared norms of the leaves are wanted (PartialSum::squares), if any.
   NormBlocks norms{};
+  /// The number of values, from the first one on, that are written in every leaf whatever they were
+  /// before (Objective::overwrites_gradients()).
+  std::size_t overwritten = 0;
 };
 
 /// The leaves first, first + stride, ..., first + (count - 1) stride of a step: one core's share.
@@ -130,8 +133,10 @@ class Reducer {
   /// leaves as the reducer was made for.
   virtual void begin_step(std::int64_t leaves, std::int64_t cores) = 0;
 
-  /// Leases a cleared buffer for a leaf.
+  /// Leases a cleared buffer.
   [[nodiscard]] PartialSum<T>* lease() { return pool_.acquire(); }
+  /// Leases a buffer for a leaf: cleared, except for what is overwritten (ReducerSize).
+  [[nodiscard]] PartialSum<T>* lease_leaf() { return pool_.acquire(overwritten_); }
 
   /// Returns the buffer, leased from this reducer, that holds the leaf; called once for each leaf
   /// of a share, in ascending order.
@@ -158,6 +163,7 @@ class Reducer {
   explicit Reducer(const ReducerSize& size) : Reducer(size, size.max_leaves) {}
   Reducer(const ReducerSize& size, std::int64_t max_buffers)
       : norms_(size.norms),
+        overwritten_(size.overwritten),
         pool_(size.values, static_cast<std::size_t>(max_buffers), size.norms.squares()) {}
 
   [[nodiscard]] BufferPool<T>& buffers() { return pool_; }
@@ -177,6 +183,7 @@ class Reducer {
 
  private:
   NormBlocks norms_;
+  std::size_t overwritten_ = 0;
   BufferPool<T> pool_;
 };
 

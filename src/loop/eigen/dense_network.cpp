@@ -27,8 +27,9 @@ namespace {
 template <class T>
 class DenseEvaluator final : public Evaluator<T> {
  public:
-  DenseEvaluator(const DenseModel<T>& model, const DenseDataset<T>& train)
-      : pass_(model), train_(train) {}
+  DenseEvaluator(const DenseModel<T>& model, const FlatParameters<T>& parameters,
+                 const DenseDataset<T>& train)
+      : pass_(model), parameters_(parameters), train_(train) {}
 
   double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                   EvaluatorProgress& progress) override {
@@ -39,7 +40,7 @@ class DenseEvaluator final : public Evaluator<T> {
     progress.enter(Phase::loss);
     const double loss = pass_.loss();
     progress.enter(Phase::backward);
-    pass_.backward(leaf.gradient.data());
+    backward(leaf);
     return loss;
   }
 
@@ -56,11 +57,17 @@ class DenseEvaluator final : public Evaluator<T> {
     progress.enter(Phase::loss);
     pass_.losses(losses);
     progress.enter(Phase::backward);
-    pass_.backward(leaf.gradient.data());
+    backward(leaf);
   }
 
  private:
+  void backward(const Leaf<T>& leaf) {
+    pass_.backward(leaf.gradient.data());
+    parameters_.clear_padding(leaf.gradient);
+  }
+
   DensePass<T> pass_;
+  const FlatParameters<T>& parameters_;
   const DenseDataset<T>& train_;
   // The samples of several minibatches in one pass.
   std::vector<std::int64_t> samples_;
@@ -133,9 +140,10 @@ class DenseNetwork final : public ObjectiveOf<T> {
   }
 
   std::unique_ptr<Evaluator<T>> make_evaluator() override {
-    return std::make_unique<DenseEvaluator<T>>(model_, train_);
+    return std::make_unique<DenseEvaluator<T>>(model_, parameters_, train_);
   }
 
+  bool overwrites_gradients() const override { return true; }
   std::int64_t minibatches_at_once(std::int64_t minibatch_size) const override {
     return DensePass<T>::minibatches_at_once(minibatch_size);
   }

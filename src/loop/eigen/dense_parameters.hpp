@@ -76,6 +76,13 @@ class FlatParameters {
   }
 
   [[nodiscard]] std::span<T> values() const { return memory_.values(); }
+  /// Sets the padding to 0 in values that are laid out as the parameters, such as a gradient.
+  void clear_padding(std::span<T> values) const {
+    for (std::size_t i = 0; i < begins_.size(); ++i) {
+      const std::size_t end = begins_[i] + arrays_[i].size();
+      std::ranges::fill(values.subspan(end, trained_[i].end - end), T{0});
+    }
+  }
   /// The index at which the array begins.
   [[nodiscard]] std::size_t begin(std::size_t array) const { return begins_[array]; }
   [[nodiscard]] const std::vector<NamedArray>& arrays() const { return arrays_; }

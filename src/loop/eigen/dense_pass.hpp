@@ -64,8 +64,8 @@ class DensePass {
     losses({&loss, 1});
     return loss;
   }
-  /// Adds the gradients of the losses, in the order of a SummationTree; `gradient` must be 0
-  /// before.
+  /// Writes the sum of the gradients of the losses, in the order of a SummationTree, to `gradient`,
+  /// except for its padding.
   void backward(T* gradient);
 
   /// The number of minibatches of that size that a pass can compute at once.

@@ -36,10 +36,10 @@ BufferPool<T>::BufferPool(std::size_t values, std::size_t max_buffers, std::size
 }
 
 template <class T>
-PartialSum<T>* BufferPool<T>::acquire() {
+PartialSum<T>* BufferPool<T>::acquire(std::size_t overwritten) {
   PartialSum<T>& sum = take().sum;
   count_lease();
-  std::fill(sum.values.begin(), sum.values.end(), T{0});
+  std::ranges::fill(sum.values.subspan(overwritten), T{0});
   std::fill(sum.squares.begin(), sum.squares.end(), PartialSum<T>::kNotTaken);
   sum.scalars = {};
   return &sum;

@@ -196,7 +196,7 @@ void StepExecutor<T>::run_task(const StepPlan& step, Assignment assignment,
     on_merge_(merge);
   };
   const auto next_block = [&](std::int64_t first, std::int64_t count) {
-    PartialSum<T>* const out = reducer_->lease();
+    PartialSum<T>* const out = reducer_->lease_leaf();
     end_merge();
     task.minibatch = MinibatchIndex{step.first_minibatch.value() + first};
     task.count = count;

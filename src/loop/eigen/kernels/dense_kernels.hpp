@@ -83,10 +83,10 @@ struct Kernels {
   // loss's derivatives by them. Targets are [samples, outputs], dense.
   double (*cross_entropy)(const Batch<T>& batch, const std::int64_t* classes) = nullptr;
   double (*squared_error)(const Batch<T>& batch, const T* targets) = nullptr;
-  // Adds the gradients of the minibatches to `gradient`, which is laid out like the parameters and
-  // must be 0 before: each minibatch is summed separately, and their sums are added in the order of
-  // a SummationTree. If there are several, each has at most kMinibatchAtOnce samples, and all
-  // together kSamplesAtOnce. Overwrites the outputs.
+  // Writes the sum of the gradients of the minibatches to `gradient`, which is laid out like the
+  // parameters, but not to its padding: each minibatch is summed separately, and their sums are
+  // added in the order of a SummationTree. If there are several, each has at most kMinibatchAtOnce
+  // samples, and all together kSamplesAtOnce. Overwrites the outputs.
   void (*backward)(const Batch<T>& batch, T* gradient) = nullptr;
 
   // The number of values in a panel, and the number of parts in which it is packed; parts may be
