@@ -70,6 +70,14 @@ TEST(AnswerDocument, SaysWhatTheSeedsCannotShow) {
                     HasSubstr("One seed cannot tell it from the others"), Not(HasSubstr("±"))));
 }
 
+TEST(AnswerDocument, EndsWithWhatMovesWithTheSizeOfANetwork) {
+  const auto limits_with = [](const std::string& rule) {
+    return document_of(Design(), answer_to({{"a", {0.8}, true}, {rule, {0.9}}}), {}).limits;
+  };
+  EXPECT_THAT(limits_with("b"), EndsWith("(docs/findings.md, \"Does it transfer?\")."));
+  EXPECT_THAT(limits_with("a"), EndsWith("has both.")) << "one rule has no order";
+}
+
 TEST(AnswerDocument, FitsANarrowTerminal) {
   const AnswerDocument document = document_of(Design(), some_answer(), {});
   for (const std::size_t columns : std::initializer_list<std::size_t>{40, 50, 60, 79}) {

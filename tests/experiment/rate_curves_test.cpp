@@ -81,6 +81,8 @@ TEST(RateCurves, AreATableAndNumbers) {
   const AnswerDocument::Table table = rates_table(answer);
   EXPECT_EQ(table.title, "Learning rates from 1/2 to 2 times");
   EXPECT_THAT(table.rows[2], ElementsAre("t", "linear", "81.33", "0.1 (1)", "1/2 to 1"));
+  const Answer strict = answer_with({0.81, 0.81, 0.82}, kUsual, Margin{0.1});
+  EXPECT_EQ(rates_table(strict).rows[2].back(), "1") << "a span of one rate";
   const auto json = rates_json(answer)[1];
   EXPECT_EQ(json["rule"], "linear");
   EXPECT_EQ(json["best_factor"], 1);

@@ -317,6 +317,18 @@ std::string limits_of(const Answer& answer) {
       seeds, shown(blindness.middle), answer.is_accuracy ? " points" : "", others, seeds);
 }
 
+// What is said of rules that were compared.
+std::string sizes_of(const Answer& answer) {
+  std::set<std::string> rules;
+  for (std::size_t i = 0; i < answer.columns.size(); ++i) {
+    if (answer.columns[i] != "rule") continue;
+    for (const AnswerCell& cell : answer.cells) rules.insert(cell.labels[i]);
+  }
+  if (rules.size() < 2) return {};
+  return " The order of rules, and the rates that they bear, move with the size of a network "
+         "(docs/findings.md, \"Does it transfer?\").";
+}
+
 }  // namespace
 
 AnswerDocument document_of(const Design& design, const Answer& answer,
@@ -336,7 +348,7 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
     add_tables(document, design, answer, i, keys);
   }
   document.notes = notes_of(answer);
-  document.limits = limits_of(answer);
+  document.limits = limits_of(answer) + sizes_of(answer);
   return document;
 }
 

@@ -70,6 +70,12 @@ std::string factor_in_words(double factor) {
   return factor < 1 ? fmt::format("1/{:g}", 1 / factor) : fmt::format("{:g}", factor);
 }
 
+std::string span_in_words(const std::pair<double, double>& span) {
+  const std::string first = factor_in_words(span.first);
+  return span.second > span.first ? fmt::format("{} to {}", first, factor_in_words(span.second))
+                                  : first;
+}
+
 }  // namespace
 
 std::vector<RateCurve> rate_curves(const ExperimentPlan& plan, const Answer& answer,
@@ -123,9 +129,7 @@ AnswerDocument::Table rates_table(const Answer& answer) {
     row.push_back(best == nullptr
                       ? kNothing
                       : fmt::format("{:.3g} ({})", best->rate, factor_in_words(best->factor)));
-    row.push_back(!curve.span ? kNothing
-                              : fmt::format("{} to {}", factor_in_words(curve.span->first),
-                                            factor_in_words(curve.span->second)));
+    row.push_back(curve.span ? span_in_words(*curve.span) : kNothing);
   }
   table.notes.emplace_back(
       "Span: the multiples of the rate, around the best, that lose less to it than the margin, "
