@@ -231,6 +231,7 @@ TEST(Docs, NameOptionsThatExist) {
                                       "--networks",
                                       "--quick",
                                       "--rounds",
+                                      "--search",
                                       "--write" /*bench*/,
                                       "--redirects",
                                       "--tee",

@@ -317,7 +317,7 @@ std::string limits_of(const Answer& answer) {
       seeds, shown(blindness.middle), answer.is_accuracy ? " points" : "", others, seeds);
 }
 
-// What is said of rules that were compared.
+// Returns what is said of any rules that were compared; empty if there is one.
 std::string sizes_of(const Answer& answer) {
   std::set<std::string> rules;
   for (std::size_t i = 0; i < answer.columns.size(); ++i) {
