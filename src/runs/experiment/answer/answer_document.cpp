@@ -317,8 +317,8 @@ std::string limits_of(const Answer& answer) {
       seeds, shown(blindness.middle), answer.is_accuracy ? " points" : "", others, seeds);
 }
 
-// Returns what is said of any rules that were compared; empty if there is one.
-std::string sizes_of(const Answer& answer) {
+// Says that findings about rules move with the size of a network; empty for a single rule.
+std::string size_in_words(const Answer& answer) {
   std::set<std::string> rules;
   for (std::size_t i = 0; i < answer.columns.size(); ++i) {
     if (answer.columns[i] != "rule") continue;
@@ -348,7 +348,7 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
     add_tables(document, design, answer, i, keys);
   }
   document.notes = notes_of(answer);
-  document.limits = limits_of(answer) + sizes_of(answer);
+  document.limits = limits_of(answer) + size_in_words(answer);
   return document;
 }
 
