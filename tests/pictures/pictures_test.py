@@ -1,4 +1,4 @@
-"""docs/images/make makes each picture of the documentation, and the documentation shows each.
+"""docs/images/make makes each picture of the documentation but those of the findings, and the documentation shows each.
 
 pictures_test.py SOURCE RUBATO
 """
@@ -52,11 +52,12 @@ def main():
         if not (out / "page.png").exists():
             require("no chromium" in made.stderr, "page.png was not made")
             (out / "page.png").touch()
-        there = {file.name for file in images.iterdir() if file.suffix in (".svg", ".png")}
-        require(there == {file.name for file in out.iterdir()}, f"in docs/images are {there}")
+        there = {str(file.relative_to(images)) for file in images.rglob("*") if file.suffix in (".svg", ".png")}
+        of_make = {name for name in there if not name.startswith("findings/")}
+        require(of_make == {file.name for file in out.iterdir()}, f"in docs/images are {of_make}")
     shown = set()
     for page in [source / "README.md", *(source / "docs").glob("*.md")]:
-        shown |= set(re.findall(r"\]\((?:docs/)?images/([\w.-]+)\)", page.read_text(encoding="utf-8")))
+        shown |= set(re.findall(r"\]\((?:docs/)?images/([\w./-]+)\)", page.read_text(encoding="utf-8")))
     require(shown == there, f"the pages show {shown}, and docs/images has {there}")
 
 
